@@ -1,0 +1,31 @@
+import type { Definitions } from '../schema.ts'
+import { definitions as apiDefinitions } from '../v1alpha1/definitions.ts'
+import { backendDefinitions } from './backend.ts'
+import { fileDefinitions } from './file.ts'
+import { listenerDefinitions } from './listener.ts'
+import { policyDefinitions } from './policy.ts'
+import { routeDefinitions } from './route.ts'
+
+/** Every named definition of the config contract, the policy sections of the API among them. */
+export const configDefinitions: Definitions = {
+  ...apiDefinitions,
+  ...listenerDefinitions,
+  ...routeDefinitions,
+  ...backendDefinitions,
+  ...policyDefinitions,
+  ...fileDefinitions,
+}
+
+/** Message kinds of the stream: kind -> definition. `service` travels as an Address, all others as Resources. */
+export const messageKinds = {
+  bind: 'Bind',
+  listener: 'Listener',
+  route: 'Route',
+  tcpRoute: 'TcpRoute',
+  backend: 'Backend',
+  policy: 'Policy',
+  secret: 'Secret',
+  service: 'Service',
+} as const
+
+export type MessageKind = keyof typeof messageKinds

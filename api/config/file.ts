@@ -1,0 +1,88 @@
+import { exactlyOneOf, ref, type Definitions } from '../schema.ts'
+import { integer, list, object, port, string } from './shared.ts'
+
+/** The `-f` file: what the messages say, nested instead of keyed. `dataplane/config/file.ts` flattens it. */
+export const fileDefinitions: Definitions = {
+  ConfigFile: object('Configuration file of the data plane (`-f`), and content of `ProxyParameters.spec.rawConfig`.', {
+    config: ref('ProcessConfig'),
+    binds: list(ref('FileBind'), 'Ports to listen on.'),
+    backends: list(ref('FileBackend'), 'Backends that routes refer to by name.'),
+    services: list(ref('Service'), 'Services that routes refer to by `<namespace>/<name>`.'),
+    policies: list(ref('Policy'), 'Policies with their targets, as the config stream carries them.'),
+  }),
+  ProcessConfig: object('Settings of the process. Environment variables win over the file.', {
+    logging: object('Logging.', {
+      level: string('`error`, `warn`, `info` (default), `debug`, `trace`, or comma-separated `module=level` pairs. Environment: PROXY_LOG.'),
+      format: { type: 'string', enum: ['json', 'text'], description: 'Default text.' },
+    }),
+    adminAddr: string('Admin endpoint, `host:port`; default 127.0.0.1:15000. Environment: ADMIN_ADDR.'),
+    statsAddr: string('Metrics endpoint, `host:port`; default 0.0.0.0:15020. Environment: STATS_ADDR.'),
+    readinessAddr: string('Readiness endpoint, `host:port`; default 0.0.0.0:15021. Environment: READINESS_ADDR.'),
+    xdsAddress: string('Config stream, `http://host:port` or `https://host:port`. Environment: XDS_ADDRESS.'),
+    namespace: string('Namespace of the Gateway that this process serves. Environment: NAMESPACE.'),
+    gateway: string('Name of the Gateway that this process serves. Environment: GATEWAY.'),
+    connectionMinTerminationDeadline: string('Duration for which new requests are still accepted after SIGTERM. Environment: CONNECTION_MIN_TERMINATION_DEADLINE.'),
+    connectionTerminationDeadline: string('Duration after which what is still open at shutdown is cut. Environment: TERMINATION_GRACE_PERIOD_SECONDS.'),
+    workerThreads: integer('Worker processes; default: CPU_LIMIT, or 1.', { minimum: 1 }),
+  }),
+  FileBind: object('A port.', { port: port('TCP port.'), addresses: list(string('IP address.'), 'Default: all.'), listeners: list(ref('FileListener'), 'Listeners.') }, ['port', 'listeners']),
+  FileListener: object('A listener.', {
+    name: string('Name; default: `listener<index>`.'),
+    hostname: string('Exact or `*.` hostname; default: any.'),
+    protocol: { type: 'string', enum: ['HTTP', 'HTTPS', 'TLS', 'TCP'], description: 'Default: HTTPS when tls is given, TCP when only tcpRoutes are, else HTTP.' },
+    tls: object('TLS. Paths are relative to the file.', {
+      mode: { type: 'string', enum: ['Terminate', 'Passthrough'], description: 'Default Terminate.' },
+      cert: string('Certificate chain: a path, or PEM.'),
+      key: string('Private key: a path, or PEM.'),
+      clientCa: string('Trust anchors for client certificates: a path, or PEM. Setting it requires a client certificate.'),
+    }),
+    routes: list(ref('FileRoute'), 'HTTP routes.'),
+    tcpRoutes: list(ref('FileTcpRoute'), 'TCP or TLS routes.'),
+    policies: ref('Traffic', 'Traffic policies of all its routes.'),
+  }),
+  FileRoute: object('A route: one rule.', {
+    name: string('Name; default: `route<index>`.'),
+    hostnames: list(string('Hostname.'), 'Default: any.'),
+    matches: list(ref('RouteMatch'), 'Default: every path.'),
+    filters: ref('RouteFilters'),
+    timeouts: ref('RouteTimeouts'),
+    retry: ref('RouteRetry'),
+    policies: ref('Traffic', 'Traffic policies of this route.'),
+    backends: list(ref('FileWeightedBackend'), 'Destinations.'),
+  }),
+  FileTcpRoute: object('A TCP or TLS route.', {
+    name: string('Name; default: `tcproute<index>`.'),
+    hostnames: list(string('SNI.'), 'Default: any.'),
+    backends: list(ref('FileWeightedBackend'), 'Destinations.'),
+  }),
+  FileWeightedBackend: {
+    ...object('A destination: exactly one of host, service, backend, dynamicForwardProxy, ai, mcp, cloudBackend.', {
+      host: string('`host:port`.'),
+      service: object('A service of this file.', { name: string('`<namespace>/<name>`.'), port: port('Service port.') }, ['name', 'port']),
+      backend: string('Name of a backend of this file.'),
+      dynamicForwardProxy: object('The destination is the request’s Host.', {}),
+      ai: ref('AIBackend'),
+      mcp: ref('MCPBackend'),
+      cloudBackend: ref('CloudBackend'),
+      weight: integer('Default 1.', { minimum: 0 }),
+      policies: ref('BackendFull', 'Policies of this destination.'),
+    }),
+    'x-kubernetes-validations': [exactlyOneOf('host', 'service', 'backend', 'dynamicForwardProxy', 'ai', 'mcp', 'cloudBackend')],
+  },
+  FileBackend: {
+    ...object(
+      'A backend: exactly one kind.',
+      {
+        name: string('Name, unique in the file.'),
+        host: string('`host:port`.'),
+        dynamicForwardProxy: object('The destination is the request’s Host.', {}),
+        ai: ref('AIBackend'),
+        mcp: ref('MCPBackend'),
+        cloudBackend: ref('CloudBackend'),
+        policies: ref('BackendFull'),
+      },
+      ['name'],
+    ),
+    'x-kubernetes-validations': [exactlyOneOf('host', 'dynamicForwardProxy', 'ai', 'mcp', 'cloudBackend')],
+  },
+}

@@ -1,0 +1,161 @@
+import { exactlyOneOf, ref, type Definitions, type Schema } from '../schema.ts'
+import { boolean, integer, key, list, object, port, string } from './shared.ts'
+
+const one = (schema: Schema, ...fields: string[]): Schema => ({ ...schema, 'x-kubernetes-validations': [exactlyOneOf(...fields)] })
+
+export const routeDefinitions: Definitions = {
+  RouteRef: object(
+    'The route object and rule that a message was made from; what logs and metrics show.',
+    {
+      kind: { type: 'string', enum: ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'], description: 'Kind of the route.' },
+      namespace: string('Namespace.'),
+      name: string('Name.'),
+      rule: string('Name of the rule, where it has one.'),
+      ruleIndex: integer('Position of the rule in the route, from 0.', { minimum: 0 }),
+    },
+    ['kind', 'namespace', 'name', 'ruleIndex'],
+  ),
+  Route: object(
+    'One rule of an HTTPRoute or GRPCRoute (whose methods have become paths), on all the listeners that accepted it.',
+    {
+      key: key('<namespace>/<name>.<rule, 2 digits>[.grpc]'),
+      listeners: list(string('Key of a listener.'), 'Listeners that accepted the route.'),
+      route: ref('RouteRef'),
+      creationTimestamp: string('RFC 3339; ties between equal matches go to the oldest route, then `namespace/name`, then the rule.'),
+      hostnames: list(
+        string('Exact or `*.` hostname, lower case.'),
+        'Hostnames of the route, as written; the data plane intersects them with each listener. Absent matches every host of the listener.',
+      ),
+      matches: list(ref('RouteMatch'), 'Any of these. Absent: every path.'),
+      filters: ref('RouteFilters'),
+      timeouts: ref('RouteTimeouts'),
+      retry: ref('RouteRetry'),
+      backends: list(ref('WeightedBackend'), 'Where requests go. Absent, empty or all of weight 0: 500, unless a filter answers.'),
+    },
+    ['key', 'listeners', 'route'],
+  ),
+  RouteMatch: object('All given conditions must hold (traffic.md §7).', {
+    path: ref('PathMatch'),
+    headers: list(ref('ValueMatch'), 'Header conditions; names are case-insensitive; `:method`, `:path`, `:authority`, `:scheme` are usable.'),
+    queryParams: list(ref('ValueMatch'), 'Query conditions; form-decoded; the last value of a repeated parameter counts.'),
+    method: string('HTTP method, case-sensitive.'),
+  }),
+  PathMatch: object(
+    'Condition on the undecoded path without query.',
+    {
+      type: { type: 'string', enum: ['Exact', 'PathPrefix', 'RegularExpression'], description: 'PathPrefix is segment-wise; RegularExpression matches the full path, RE2 syntax.' },
+      value: string('Value.'),
+    },
+    ['type', 'value'],
+  ),
+  ValueMatch: object(
+    'Condition on a header or query parameter.',
+    {
+      name: string('Name; lower case for headers.'),
+      type: { type: 'string', enum: ['Exact', 'RegularExpression'], description: 'RegularExpression matches the full value, RE2 syntax.' },
+      value: string('Value.'),
+    },
+    ['name', 'type', 'value'],
+  ),
+  HeaderValue: object('A header to write.', { name: string('Header name.'), value: string('Value; may be empty.') }, ['name', 'value']),
+  HeaderModifier: object('Changes to a head, in the order add, set, remove.', {
+    add: list(ref('HeaderValue'), 'Append a field line.'),
+    set: list(ref('HeaderValue'), 'Replace every field line of that name. `host` on a request rewrites the authority.'),
+    remove: list(string('Header name.'), 'Remove every field line of that name.'),
+  }),
+  PathModifier: object(
+    'How a path is rewritten.',
+    {
+      type: { type: 'string', enum: ['ReplaceFullPath', 'ReplacePrefixMatch'], description: 'ReplacePrefixMatch needs a PathPrefix match and is segment-aware.' },
+      value: string('Replacement.'),
+    },
+    ['type', 'value'],
+  ),
+  RequestRedirect: object('Answers with a redirect instead of forwarding.', {
+    scheme: { type: 'string', enum: ['http', 'https'], description: 'Scheme of Location; default: that of the request.' },
+    hostname: string('Host of Location; default: that of the request.'),
+    path: ref('PathModifier'),
+    port: port('Port of Location; dropped when it is the default of the scheme.'),
+    statusCode: { type: 'integer', enum: [301, 302, 303, 307, 308], default: 302, description: 'Status.' },
+  }),
+  UrlRewrite: object('Rewrites what the upstream sees.', {
+    hostname: string('Replaces the authority and turns automatic host rewriting off.'),
+    path: ref('PathModifier'),
+  }),
+  RequestMirror: object(
+    'Copies the request head to another backend; its answer is discarded (traffic.md §7).',
+    {
+      backend: ref('BackendRef'),
+      numerator: integer('Share of requests: numerator / denominator.', { minimum: 0, default: 100 }),
+      denominator: integer('See numerator.', { minimum: 1, default: 100 }),
+    },
+    ['backend'],
+  ),
+  Cors: object('Gateway API HTTPCORSFilter (traffic.md §8.1).', {
+    allowOrigins: list(string('`*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.'), 'Origins that may read answers.'),
+    allowCredentials: boolean('Sends Access-Control-Allow-Credentials: true.'),
+    allowMethods: list(string('Method or `*`.'), 'Methods named in preflight answers.'),
+    allowHeaders: list(string('Header or `*`.'), 'Request headers named in preflight answers.'),
+    exposeHeaders: list(string('Header or `*`.'), 'Response headers that scripts may read.'),
+    maxAge: integer('Seconds that a preflight answer may be cached.', { minimum: 1, default: 5 }),
+  }),
+  RouteFilters: object('Filters written in the rule itself; each kind replaces the same kind coming from a ProxyPolicy.', {
+    requestHeaders: list(ref('HeaderModifier'), 'RequestHeaderModifier filters, in order.'),
+    responseHeaders: list(ref('HeaderModifier'), 'ResponseHeaderModifier filters, in order.'),
+    redirect: ref('RequestRedirect'),
+    urlRewrite: ref('UrlRewrite'),
+    mirrors: list(ref('RequestMirror'), 'RequestMirror filters, in order.'),
+    cors: ref('Cors'),
+    invalid: string('Set when the rule cannot be honoured: every matching request gets 500 with this text in the log.'),
+  }),
+  RouteTimeouts: object('Gateway API HTTPRouteTimeouts.', {
+    requestMs: ref('Milliseconds', 'Whole response, body included, from receipt of the request head; covers retries and backoff. Late head: 504; late body: aborted.'),
+    backendRequestMs: ref('Milliseconds', 'One attempt, until the response head. Late: 504, retryable.'),
+  }),
+  RouteRetry: object(
+    'Gateway API HTTPRouteRetry.',
+    {
+      codes: list(integer('Status.', { minimum: 400, maximum: 599 }), 'Statuses that are retried, besides connection failures and attempt timeouts.'),
+      attempts: integer('Extra tries; 0 turns retrying off.', { minimum: 0, maximum: 254, default: 1 }),
+      backoffMs: ref('Milliseconds', 'Fixed delay before each retry.'),
+    },
+    [],
+  ),
+  BackendRef: one(
+    object('A destination. Exactly one of service, backend, address, invalid.', {
+      service: string('Key of a Service message.'),
+      port: port('Port of the Service.'),
+      backend: string('Key of a Backend message.'),
+      address: string('`host:port`, for `-f` files and call-outs without a resource.'),
+      invalid: { type: 'string', enum: ['BACKEND_NOT_FOUND', 'SERVICE_NOT_FOUND', 'NO_VALID_BACKENDS'], description: 'The reference does not resolve; its share of requests gets this error.' },
+    }),
+    'service',
+    'backend',
+    'address',
+    'invalid',
+  ),
+  WeightedBackend: object(
+    'One of the destinations of a rule.',
+    {
+      ref: ref('BackendRef'),
+      weight: integer('Share among the rule’s backends; 0 is never chosen.', { minimum: 0, maximum: 1_000_000, default: 1 }),
+      requestHeaders: list(ref('HeaderModifier'), 'Filters of the backendRef.'),
+      responseHeaders: list(ref('HeaderModifier'), 'Filters of the backendRef.'),
+      redirect: ref('RequestRedirect'),
+      mirrors: list(ref('RequestMirror'), 'Filters of the backendRef.'),
+    },
+    ['ref'],
+  ),
+  TcpRoute: object(
+    'A TCPRoute, or one rule of a TLSRoute.',
+    {
+      key: key('<namespace>/<name>.<rule, 2 digits>.<tcp or tls>'),
+      listeners: list(string('Key of a listener.'), 'Listeners that accepted the route.'),
+      route: ref('RouteRef'),
+      creationTimestamp: string('RFC 3339; where several routes match, the oldest wins, then `namespace/name`.'),
+      hostnames: list(string('SNI: exact or `*.` hostname, lower case.'), 'TLSRoute only. Absent matches every name of the listener.'),
+      backends: list(ref('WeightedBackend'), 'Destinations. None usable: the connection is closed.'),
+    },
+    ['key', 'listeners', 'route'],
+  ),
+}

@@ -1,0 +1,19 @@
+import { describe, expect, test } from '@jest/globals'
+import { formatDuration, parseDuration } from './duration.ts'
+
+describe('parseDuration', () => {
+  test.each([
+    ['10s', 10_000],
+    ['1h30m', 5_400_000],
+    ['500ms', 500],
+    ['0s', 0],
+    ['1h1m1s1ms', 3_661_001],
+    ['99999h', 359_996_400_000],
+  ])('%s is %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms))
+
+  test.each(['', '1', '1.5s', '-1s', '10us', '1d', '1h1m1s1ms1s', '100000s', ' 1s'])('%j is not a duration', (text) => expect(parseDuration(text)).toBeUndefined())
+
+  test('formatDuration is its inverse on whole milliseconds', () => {
+    for (const ms of [0, 1, 999, 1000, 61_000, 3_600_000, 5_400_500]) expect(parseDuration(formatDuration(ms))).toBe(ms)
+  })
+})

@@ -1,0 +1,86 @@
+/**
+ * The error table (traffic.md §6): what a failure is called, what the client sees, what the logs call it.
+ * Body texts are the client's; a cause never reaches the client unless the row says `detail: true`.
+ */
+
+/** Value of the access log's `reason` field and the metrics' `reason` label. */
+export type Reason =
+  | 'Upstream'
+  | 'DirectResponse'
+  | 'NotFound'
+  | 'NoHealthyBackend'
+  | 'Internal'
+  | 'InvalidRequest'
+  | 'JwtAuth'
+  | 'BasicAuth'
+  | 'APIKeyAuth'
+  | 'ExtAuth'
+  | 'Authorization'
+  | 'Timeout'
+  | 'ExtProc'
+  | 'RateLimit'
+  | 'Guardrail'
+  | 'MCP'
+  | 'UpstreamFailure'
+
+export interface ErrorRow {
+  /** HTTP status sent to plain HTTP callers. */
+  status: number
+  reason: Reason
+  /** Client text. */
+  text: string
+  /** Append `: <detail>` to the client text. */
+  detail?: true
+  /** grpc-status, where it is not the one that `grpcStatusOf(status)` gives. */
+  grpc?: number
+}
+
+export const errorTable = {
+  BIND_NOT_FOUND: { status: 404, reason: 'NotFound', text: 'bind not found' },
+  LISTENER_NOT_FOUND: { status: 404, reason: 'NotFound', text: 'listener not found' },
+  ROUTE_NOT_FOUND: { status: 404, reason: 'NotFound', text: 'route not found' },
+  MISDIRECTED: { status: 421, reason: 'NotFound', text: 'misdirected request' },
+  NO_VALID_BACKENDS: { status: 500, reason: 'Internal', text: 'no valid backends', grpc: 14 },
+  BACKEND_NOT_FOUND: { status: 500, reason: 'Internal', text: 'backend does not exist' },
+  SERVICE_NOT_FOUND: { status: 500, reason: 'Internal', text: 'service not found' },
+  NO_HEALTHY_BACKENDS: { status: 503, reason: 'NoHealthyBackend', text: 'no healthy backends' },
+  DNS_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'backends required DNS resolution which failed' },
+  UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: true },
+  UPSTREAM_TIMEOUT: { status: 504, reason: 'Timeout', text: 'upstream call timeout' },
+  REQUEST_TIMEOUT: { status: 504, reason: 'Timeout', text: 'request timeout' },
+  FILTER_FAILED: { status: 500, reason: 'Internal', text: 'failed to apply filters', detail: true },
+  METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },
+  INVALID_REQUEST: { status: 400, reason: 'InvalidRequest', text: 'invalid request', grpc: 13 },
+  NO_AUTHORITY: { status: 503, reason: 'InvalidRequest', text: 'processing failed: no authority or host' },
+  HEADERS_TOO_LARGE: { status: 431, reason: 'InvalidRequest', text: 'request header fields too large' },
+  URI_TOO_LONG: { status: 414, reason: 'InvalidRequest', text: 'uri too long' },
+  CLIENT_TIMEOUT: { status: 408, reason: 'Timeout', text: 'request head or body not received in time' },
+  UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: true },
+  PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: true },
+  BODY_TOO_LARGE: { status: 413, reason: 'InvalidRequest', text: 'request body too large' },
+  INTERNAL: { status: 500, reason: 'Internal', text: 'internal error' },
+} as const satisfies Readonly<Record<string, ErrorRow>>
+
+export type ErrorCode = keyof typeof errorTable
+
+/** grpc-status for an HTTP status (traffic.md §6, last line of the table). */
+export function grpcStatusOf(status: number): number {
+  switch (status) {
+    case 400:
+      return 13
+    case 401:
+    case 407:
+      return 16
+    case 403:
+      return 7
+    case 404:
+      return 12
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return 14
+    default:
+      return 2
+  }
+}

@@ -1,0 +1,41 @@
+/** Every name that two programs, or a program and its user, must agree on. */
+
+export const GROUP = 'proxy.dev'
+export const VERSION = 'v1alpha1'
+export const CONTROLLER_NAME = 'proxy.dev/proxy'
+/** Server-side apply field manager. */
+export const FIELD_MANAGER = CONTROLLER_NAME
+export const GATEWAY_CLASS = 'proxy'
+export const SYSTEM_NAMESPACE = 'proxy-system'
+export const METRIC_PREFIX = 'proxy_'
+
+export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
+
+/** Ports of the data plane's management endpoints (traffic.md §12). */
+export const ADMIN_PORT = 15000
+export const STATS_PORT = 15020
+export const READINESS_PORT = 15021
+export const RESERVED_PORTS: readonly number[] = [ADMIN_PORT, STATS_PORT, READINESS_PORT]
+
+/** Port of the operator's config stream. */
+export const XDS_PORT = 9978
+export const XDS_AUDIENCE = 'proxy'
+/** Type URLs of the config stream: per-Gateway resources, and the services they send traffic to. */
+export const RESOURCE_TYPE = 'type.googleapis.com/proxy.dev.resource.Resource'
+export const ADDRESS_TYPE = 'type.googleapis.com/proxy.dev.resource.Address'
+
+/** Directory mode: addresses of a Service without EndpointSlices, comma separated `ip` or `ip:port`. */
+export const ENDPOINTS_ANNOTATION = `${GROUP}/endpoints`
+
+export const APP_PROTOCOL_MCP = `${GROUP}/mcp`
+export const APP_PROTOCOL_MCP_SSE = `${GROUP}/mcp-sse`
+/** Policy ancestors that stand for "everything that is not attached" (operator.md §4.8). */
+export const STATUS_SUMMARY = 'StatusSummary'
+export const MAX_ANCESTORS = 16
+
+/** Kubernetes names longer than a label are cut: 50 characters, `-`, 12 hex digits of their SHA-256. The hash is injected so that api stays free of I/O. */
+export function safeName(name: string, sha256Hex: (text: string) => string): string {
+  if (name.length <= 63) return name
+  const head = name.slice(0, 50)
+  return `${head.endsWith('-') ? head.slice(0, -1) : head}-${sha256Hex(name).slice(0, 12)}`
+}

@@ -1,0 +1,8 @@
+import base from './jest.config.js'
+
+export default {
+  ...base,
+  testMatch: ['<rootDir>/e2e/contract/**/*.test.ts', '<rootDir>/e2e/cluster/**/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
+  testTimeout: 300_000,
+}

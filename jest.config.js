@@ -1,0 +1,10 @@
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/api', '<rootDir>/operator', '<rootDir>/dataplane', '<rootDir>/cdk8s', '<rootDir>/e2e'],
+  testMatch: ['**/*.test.ts'],
+  // Cluster tests need a Kubernetes API server: `make e2e` runs them with jest.cluster.config.js.
+  testPathIgnorePatterns: ['/node_modules/', '/e2e/contract/', '/e2e/cluster/', '/e2e/conformance/'],
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '^.+\\.ts$': '@swc/jest' },
+  testTimeout: 30_000,
+}
