@@ -11,7 +11,9 @@ describe('parseDuration', () => {
     ['99999h', 359_996_400_000],
   ])('%s is %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms))
 
-  test.each(['', '1', '1.5s', '-1s', '10us', '1d', '1h1m1s1ms1s', '100000s', ' 1s'])('%j is not a duration', (text) => expect(parseDuration(text)).toBeUndefined())
+  test.each(['', '1', '1.5s', '-1s', '10us', '1d', '1h1m1s1ms1s', '100000s', ' 1s'])('%j is not a duration', (text) =>
+    expect(parseDuration(text)).toBeUndefined(),
+  )
 
   test('formatDuration is its inverse on whole milliseconds', () => {
     for (const ms of [0, 1, 999, 1000, 61_000, 3_600_000, 5_400_500]) expect(parseDuration(formatDuration(ms))).toBe(ms)

@@ -12,7 +12,17 @@ function strict(schema: Schema): Schema {
 }
 const $defs = Object.fromEntries(Object.entries(configDefinitions).map(([k, v]) => [k, strict(v)]))
 const text = await compile({ $defs, title: 'Root', type: 'object', additionalProperties: false } as never, 'Root', {
-  unreachableDefinitions: true, additionalProperties: false, ignoreMinAndMaxItems: true, format: false, bannerComment: '/** Written by `make generate`. Do not edit. */',
+  unreachableDefinitions: true,
+  additionalProperties: false,
+  ignoreMinAndMaxItems: true,
+  format: false,
+  bannerComment: '/** Written by `make generate`. Do not edit. */',
 })
 await mkdir('gen/config', { recursive: true })
-await writeFile('gen/config/types.ts', text.replace(/export interface Root \{\}\n?/, '').replace(/ \* This interface was referenced by `Root`'s JSON-Schema\n \* via the `definition` "[^"]+"\.\n/g, '').replace(/ \*\n \*\//g, ' */'))
+await writeFile(
+  'gen/config/types.ts',
+  text
+    .replace(/export interface Root \{\}\n?/, '')
+    .replace(/ \* This interface was referenced by `Root`'s JSON-Schema\n \* via the `definition` "[^"]+"\.\n/g, '')
+    .replace(/ \*\n \*\//g, ' */'),
+)

@@ -18,7 +18,11 @@ export const backendDefinitions: Definitions = {
     {
       port: port('Service port.'),
       name: string('Port name.'),
-      appProtocol: { type: 'string', enum: ['HTTP11', 'HTTP2', 'GRPC', 'WS', 'TCP', 'TLS'], description: 'What the endpoints speak, from appProtocol; decides the HTTP version where no policy does.' },
+      appProtocol: {
+        type: 'string',
+        enum: ['HTTP11', 'HTTP2', 'GRPC', 'WS', 'TCP', 'TLS'],
+        description: 'What the endpoints speak, from appProtocol; decides the HTTP version where no policy does.',
+      },
       endpoints: list(ref('Endpoint'), 'Ready endpoints. Empty: 503.'),
     },
     ['port', 'endpoints'],
@@ -53,7 +57,11 @@ export const backendDefinitions: Definitions = {
   BackendTlsValidation: object('Backend TLS as the operator resolved it, from a BackendTLSPolicy or a ProxyPolicy’s `backend.tls`.', {
     sni: string('SNI and, unless subjectAltNames is given, the name that the certificate must carry.'),
     subjectAltNames: list(
-      object('A name that the certificate must carry; any one suffices.', { type: { type: 'string', enum: ['Hostname', 'URI'], description: 'Kind of name.' }, value: string('Value.') }, ['type', 'value']),
+      object(
+        'A name that the certificate must carry; any one suffices.',
+        { type: { type: 'string', enum: ['Hostname', 'URI'], description: 'Kind of name.' }, value: string('Value.') },
+        ['type', 'value'],
+      ),
       'Replaces the check of sni.',
     ),
     caCertificates: list(string('Key of a Secret message of type ca.'), 'Trust anchors; absent: system CAs. Listed but none resolves: connections fail.'),

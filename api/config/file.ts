@@ -21,15 +21,25 @@ export const fileDefinitions: Definitions = {
     xdsAddress: string('Config stream, `http://host:port` or `https://host:port`. Environment: XDS_ADDRESS.'),
     namespace: string('Namespace of the Gateway that this process serves. Environment: NAMESPACE.'),
     gateway: string('Name of the Gateway that this process serves. Environment: GATEWAY.'),
-    connectionMinTerminationDeadline: string('Duration for which new requests are still accepted after SIGTERM. Environment: CONNECTION_MIN_TERMINATION_DEADLINE.'),
+    connectionMinTerminationDeadline: string(
+      'Duration for which new requests are still accepted after SIGTERM. Environment: CONNECTION_MIN_TERMINATION_DEADLINE.',
+    ),
     connectionTerminationDeadline: string('Duration after which what is still open at shutdown is cut. Environment: TERMINATION_GRACE_PERIOD_SECONDS.'),
     workerThreads: integer('Worker processes; default: CPU_LIMIT, or 1.', { minimum: 1 }),
   }),
-  FileBind: object('A port.', { port: port('TCP port.'), addresses: list(string('IP address.'), 'Default: all.'), listeners: list(ref('FileListener'), 'Listeners.') }, ['port', 'listeners']),
+  FileBind: object(
+    'A port.',
+    { port: port('TCP port.'), addresses: list(string('IP address.'), 'Default: all.'), listeners: list(ref('FileListener'), 'Listeners.') },
+    ['port', 'listeners'],
+  ),
   FileListener: object('A listener.', {
     name: string('Name; default: `listener<index>`.'),
     hostname: string('Exact or `*.` hostname; default: any.'),
-    protocol: { type: 'string', enum: ['HTTP', 'HTTPS', 'TLS', 'TCP'], description: 'Default: HTTPS when tls is given, TCP when only tcpRoutes are, else HTTP.' },
+    protocol: {
+      type: 'string',
+      enum: ['HTTP', 'HTTPS', 'TLS', 'TCP'],
+      description: 'Default: HTTPS when tls is given, TCP when only tcpRoutes are, else HTTP.',
+    },
     tls: object('TLS. Paths are relative to the file.', {
       mode: { type: 'string', enum: ['Terminate', 'Passthrough'], description: 'Default Terminate.' },
       cert: string('Certificate chain: a path, or PEM.'),

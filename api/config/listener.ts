@@ -45,7 +45,8 @@ export const listenerDefinitions: Definitions = {
       mode: {
         type: 'string',
         enum: ['AllowValidOnly', 'AllowInsecureFallback'],
-        description: 'AllowValidOnly requires a certificate that verifies. AllowInsecureFallback asks, accepts a missing or invalid one, and exposes no identity then.',
+        description:
+          'AllowValidOnly requires a certificate that verifies. AllowInsecureFallback asks, accepts a missing or invalid one, and exposes no identity then.',
       },
       caCertificates: list(string('Key of a Secret message of type ca.'), 'Trust anchors, concatenated. None that resolves: every handshake fails.'),
     },

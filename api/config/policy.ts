@@ -30,7 +30,11 @@ export const policyDefinitions: Definitions = {
   PolicyTarget: object(
     'What a policy is attached to.',
     {
-      kind: { type: 'string', enum: ['Gateway', 'ListenerSet', 'HTTPRoute', 'GRPCRoute', 'Service', 'Backend', 'InferencePool'], description: 'Kind of the target.' },
+      kind: {
+        type: 'string',
+        enum: ['Gateway', 'ListenerSet', 'HTTPRoute', 'GRPCRoute', 'Service', 'Backend', 'InferencePool'],
+        description: 'Kind of the target.',
+      },
       namespace: string('Namespace.'),
       name: string('Name.'),
       section: string('Listener, rule or sub-backend name.'),

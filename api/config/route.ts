@@ -43,7 +43,11 @@ export const routeDefinitions: Definitions = {
   PathMatch: object(
     'Condition on the undecoded path without query.',
     {
-      type: { type: 'string', enum: ['Exact', 'PathPrefix', 'RegularExpression'], description: 'PathPrefix is segment-wise; RegularExpression matches the full path, RE2 syntax.' },
+      type: {
+        type: 'string',
+        enum: ['Exact', 'PathPrefix', 'RegularExpression'],
+        description: 'PathPrefix is segment-wise; RegularExpression matches the full path, RE2 syntax.',
+      },
       value: string('Value.'),
     },
     ['type', 'value'],
@@ -66,7 +70,11 @@ export const routeDefinitions: Definitions = {
   PathModifier: object(
     'How a path is rewritten.',
     {
-      type: { type: 'string', enum: ['ReplaceFullPath', 'ReplacePrefixMatch'], description: 'ReplacePrefixMatch needs a PathPrefix match and is segment-aware.' },
+      type: {
+        type: 'string',
+        enum: ['ReplaceFullPath', 'ReplacePrefixMatch'],
+        description: 'ReplacePrefixMatch needs a PathPrefix match and is segment-aware.',
+      },
       value: string('Replacement.'),
     },
     ['type', 'value'],
@@ -109,7 +117,10 @@ export const routeDefinitions: Definitions = {
     invalid: string('Set when the rule cannot be honoured: every matching request gets 500 with this text in the log.'),
   }),
   RouteTimeouts: object('Gateway API HTTPRouteTimeouts.', {
-    requestMs: ref('Milliseconds', 'Whole response, body included, from receipt of the request head; covers retries and backoff. Late head: 504; late body: aborted.'),
+    requestMs: ref(
+      'Milliseconds',
+      'Whole response, body included, from receipt of the request head; covers retries and backoff. Late head: 504; late body: aborted.',
+    ),
     backendRequestMs: ref('Milliseconds', 'One attempt, until the response head. Late: 504, retryable.'),
   }),
   RouteRetry: object(
@@ -127,7 +138,11 @@ export const routeDefinitions: Definitions = {
       port: port('Port of the Service.'),
       backend: string('Key of a Backend message.'),
       address: string('`host:port`, for `-f` files and call-outs without a resource.'),
-      invalid: { type: 'string', enum: ['BACKEND_NOT_FOUND', 'SERVICE_NOT_FOUND', 'NO_VALID_BACKENDS'], description: 'The reference does not resolve; its share of requests gets this error.' },
+      invalid: {
+        type: 'string',
+        enum: ['BACKEND_NOT_FOUND', 'SERVICE_NOT_FOUND', 'NO_VALID_BACKENDS'],
+        description: 'The reference does not resolve; its share of requests gets this error.',
+      },
     }),
     'service',
     'backend',

@@ -1,0 +1,65 @@
+import { errorTable, grpcStatusOf, type ErrorCode, type ErrorRow } from '#api/errors.ts'
+import { BufferBody } from './http/body.ts'
+import { HeaderList } from './http/headers.ts'
+import type { RequestHead, ResponseHead } from './http/message.ts'
+
+/**
+ * The one error type of the data plane. `detail` may reach the client where the error table says so; `cause` never does.
+ */
+export class ProxyError extends Error {
+  readonly code: ErrorCode
+  readonly detail: string | undefined
+
+  constructor(code: ErrorCode, options: { detail?: string; cause?: unknown } = {}) {
+    super(options.detail === undefined ? errorTable[code].text : `${errorTable[code].text}: ${options.detail}`, { cause: options.cause })
+    this.name = 'ProxyError'
+    this.code = code
+    this.detail = options.detail
+  }
+
+  get row(): ErrorRow {
+    return errorTable[this.code]
+  }
+}
+
+/** Unknown throws become INTERNAL, here and nowhere else. */
+export function toProxyError(thrown: unknown): ProxyError {
+  return thrown instanceof ProxyError ? thrown : new ProxyError('INTERNAL', { cause: thrown })
+}
+
+/** gRPC callers, by content-type; grpc-web is not one of them (traffic.md §6). */
+export function isGrpcRequest(request: RequestHead): boolean {
+  const type = request.headers.get('content-type')
+  if (type === undefined || !type.toLowerCase().startsWith('application/grpc')) return false
+  const next = type[16]
+  return next === undefined || next === '+' || next === ';' || next === ' '
+}
+
+/** grpc-message: UTF-8, everything but printable ASCII and `%` percent-encoded, space included (gRPC over HTTP/2 spec, traffic.md §14 row 3). */
+export function encodeGrpcMessage(text: string): string {
+  let out = ''
+  for (const byte of Buffer.from(text))
+    out += byte > 0x20 && byte < 0x7f && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+  return out
+}
+
+/** The client's projection of an error: text/plain, or grpc-status for gRPC callers (traffic.md §6). */
+export function toErrorResponse(error: ProxyError, request: RequestHead): ResponseHead {
+  const { status, text, detail, grpc } = error.row
+  const message = detail === true && error.detail !== undefined ? `${text}: ${error.detail}` : text
+  if (isGrpcRequest(request)) {
+    const headers = new HeaderList([
+      'content-type',
+      'application/grpc',
+      'grpc-status',
+      String(grpc ?? grpcStatusOf(status)),
+      'grpc-message',
+      encodeGrpcMessage(message),
+      'content-length',
+      '0',
+    ])
+    return { status: 200, headers, body: undefined, upgraded: undefined }
+  }
+  const body = new BufferBody(message)
+  return { status, headers: new HeaderList(['content-type', 'text/plain', 'content-length', String(body.length)]), body, upgraded: undefined }
+}

@@ -1,0 +1,129 @@
+import type { ProxyError } from './error.ts'
+import type { RequestHead, ResponseHead } from './http/message.ts'
+
+/** What is known of a client's TLS session. */
+export interface TlsSession {
+  readonly sni: string | undefined
+  readonly alpn: string | undefined
+  readonly protocol: string | undefined
+  /** The client's certificate as PEM and parsed names; only when it was verified. */
+  readonly clientCertificate: ClientCertificate | undefined
+}
+
+export interface ClientCertificate {
+  readonly pem: string
+  readonly subject: string
+  readonly subjectCn: string
+  readonly issuer: string
+  readonly subjectAltNames: readonly string[]
+}
+
+/** A downstream connection. */
+export interface Connection {
+  readonly id: number
+  /** Key of the bind. */
+  readonly bind: string
+  readonly localAddress: string
+  readonly localPort: number
+  /** Client address, after PROXY protocol. */
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly tls: TlsSession | undefined
+  /** Key of the listener that TLS selected by SNI; undefined for plaintext, where Host selects it per request. */
+  readonly listener: string | undefined
+}
+
+/** Names that logs, metrics and policies know a route by. */
+export interface RouteLabels {
+  /** `<namespace>/<name>` of the Gateway. */
+  readonly gateway: string
+  readonly listener: string
+  /** `<namespace>/<name>`. */
+  readonly route: string
+  readonly rule: string
+}
+
+/**
+ * One request in flight: its head, what policies wrote, the response, the timings. Servers make it, the route's chain
+ * works on it, telemetry reads it when it is finished.
+ */
+export class Exchange {
+  readonly connection: Connection
+  readonly request: RequestHead
+  /** As received; policies may rewrite `request`. */
+  readonly receivedMethod: string
+  readonly receivedTarget: string
+  readonly receivedAuthority: string
+  /** Milliseconds of `performance.now()` at receipt of the request head. */
+  readonly startedAtMs: number
+  response: ResponseHead | undefined = undefined
+  /** Set when the gateway itself answered because of an error; what `error` and `reason` show in logs. */
+  error: ProxyError | undefined = undefined
+  /** Set when a policy answered without an error: redirects, CORS preflights, direct responses. */
+  isLocalAnswer = false
+
+  labels: Partial<RouteLabels> | undefined = undefined
+  /** `host:port` of the endpoint that answered. */
+  endpoint: string | undefined = undefined
+  backend: string | undefined = undefined
+  /** Number of the attempt that answered, from 0. */
+  retryAttempt = 0
+  upstreamStartedAtMs = 0
+  responseHeadAtMs = 0
+  finishedAtMs = 0
+  requestBytes = 0
+  responseBytes = 0
+  /** Why the response was cut short, if it was. */
+  cutBy: 'client' | 'upstream' | 'timeout' | 'shutdown' | undefined = undefined
+  /** grpc-status from headers or trailers. */
+  grpcStatus: string | undefined = undefined
+
+  /** Values that policies leave for others and for expressions (`metadata`, `jwt`, …); allocated on first use. */
+  #values: Map<string, unknown> | undefined = undefined
+  #onAbort: ((error: Error) => void)[] | undefined = undefined
+  #aborted: Error | undefined = undefined
+
+  constructor(connection: Connection, request: RequestHead, startedAtMs: number) {
+    this.connection = connection
+    this.request = request
+    this.receivedMethod = request.method
+    this.receivedTarget = request.target
+    this.receivedAuthority = request.authority
+    this.startedAtMs = startedAtMs
+  }
+
+  get(name: string): unknown {
+    return this.#values?.get(name)
+  }
+
+  set(name: string, value: unknown): void {
+    this.#values ??= new Map()
+    this.#values.set(name, value)
+  }
+
+  get abortReason(): Error | undefined {
+    return this.#aborted
+  }
+
+  /** The server calls this when the client is gone; whatever works for it stops. */
+  abort(reason: Error): void {
+    if (this.#aborted !== undefined) return
+    this.#aborted = reason
+    const callbacks = this.#onAbort
+    this.#onAbort = undefined
+    if (callbacks) for (const callback of callbacks) callback(reason)
+  }
+
+  /** Calls back once the client is gone, at once if it already is. */
+  onAbort(callback: (error: Error) => void): void {
+    if (this.#aborted !== undefined) callback(this.#aborted)
+    else (this.#onAbort ??= []).push(callback)
+  }
+}
+
+/**
+ * What servers call for each request. On return `exchange.response` is set; it never rejects. The server then writes the
+ * response, and calls `FinishHandler` once its last byte is handed to the socket or the exchange was cut.
+ */
+export type RequestHandler = (exchange: Exchange) => Promise<void> | void
+export type FinishHandler = (exchange: Exchange) => void

@@ -1,0 +1,66 @@
+import type { Duplex } from 'node:stream'
+import type { Body } from './body.ts'
+import type { HeaderList } from './headers.ts'
+
+export type HttpVersion = 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2'
+
+/**
+ * A request as the gateway sees it, the same for every protocol version: hop-by-hop headers are already gone (traffic.md §5.1),
+ * `host` is in `authority` and not in `headers`.
+ */
+export interface RequestHead {
+  method: string
+  /** Path and query as received, in origin form: starts with `/`, except `*` (OPTIONS) and '' (CONNECT). */
+  target: string
+  scheme: 'http' | 'https'
+  /** Host with optional port; '' when the client sent none. */
+  authority: string
+  version: HttpVersion
+  headers: HeaderList
+  /** Undefined when the message has no body. */
+  body: Body | undefined
+  /** Protocol of an `Upgrade` that the client asks for (HTTP/1.1), as sent; such a request has no body. */
+  upgrade: string | undefined
+  /** The client can take trailers (`te: trailers`, or HTTP/2). */
+  acceptsTrailers: boolean
+}
+
+/** A response head with its body; trailers come at the body's end. Hop-by-hop headers are already gone. */
+export interface ResponseHead {
+  status: number
+  headers: HeaderList
+  body: Body | undefined
+  /** Set on 101: the connection as raw bytes, to be joined with the client's. */
+  upgraded: UpgradedSocket | undefined
+}
+
+export interface UpgradedSocket {
+  readonly socket: Duplex
+  /** Bytes that arrived after the head. */
+  readonly head: Buffer
+}
+
+/** Path of an origin-form target, without its query. */
+export function pathOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark === -1 ? target : target.slice(0, mark)
+}
+
+/** Query of an origin-form target, without `?`; '' when there is none. */
+export function queryOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark === -1 ? '' : target.slice(mark + 1)
+}
+
+/** Host of an authority, without port; IPv6 literals keep their brackets. */
+export function hostOf(authority: string): string {
+  const end = authority.indexOf(']')
+  const colon = authority.indexOf(':', end === -1 ? 0 : end)
+  return colon === -1 ? authority : authority.slice(0, colon)
+}
+
+/** Port of an authority, or undefined. */
+export function portOf(authority: string): number | undefined {
+  const host = hostOf(authority)
+  return host.length === authority.length ? undefined : Number(authority.slice(host.length + 1))
+}

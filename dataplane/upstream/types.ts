@@ -1,0 +1,65 @@
+import type { RequestHead, ResponseHead } from '../http/message.ts'
+
+/**
+ * One HTTP call to one endpoint. `request.authority` becomes Host or `:authority`; hop-by-hop headers are added back by the client
+ * as its protocol needs them.
+ */
+export interface UpstreamCall {
+  /** Resolves with the response head; rejects with an UpstreamError. */
+  readonly response: Promise<ResponseHead>
+  /** Stops the call and its bodies; `response` rejects if it is still pending. Idempotent. */
+  cancel(reason: Error): void
+}
+
+/** A pool of connections to one endpoint with one transport configuration. */
+export interface UpstreamPool {
+  call(request: RequestHead, timeouts: { connectMs: number }): UpstreamCall
+  /** Open connections, for stats. */
+  readonly size: number
+  /** Closes idle connections now and busy ones when their call ends. */
+  close(): void
+}
+
+export type UpstreamFailure =
+  /** Refused, unreachable, TLS failure, reset before any byte was sent: safe to try elsewhere. */
+  | 'connect'
+  | 'connect-timeout'
+  | 'dns'
+  /** Closed or reset after the request was sent, before a complete response head. */
+  | 'reset'
+  /** The upstream broke HTTP: ambiguous framing, bad head, 101 nobody asked for. */
+  | 'protocol'
+  | 'upgrade'
+  | 'cancelled'
+
+/** Why a call has no response head, or why its body broke off. Messages name addresses, never header values. */
+export class UpstreamError extends Error {
+  readonly failure: UpstreamFailure
+  constructor(failure: UpstreamFailure, message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'UpstreamError'
+    this.failure = failure
+  }
+}
+
+/** How to reach an endpoint: the transport part of a pool's key. */
+export interface Transport {
+  readonly host: string
+  readonly port: number
+  /** Undefined: plaintext. */
+  readonly tls: UpstreamTls | undefined
+  readonly keepAlive: { readonly idleMs: number } | undefined
+}
+
+export interface UpstreamTls {
+  /** SNI; undefined for IP addresses without one configured. */
+  readonly servername: string | undefined
+  /** PEM trust anchors; undefined: system CAs. */
+  readonly ca: readonly string[] | undefined
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  /** Names of which the certificate must carry one; undefined: `servername`. */
+  readonly subjectAltNames: readonly { readonly type: 'Hostname' | 'URI'; readonly value: string }[] | undefined
+  readonly verify: 'full' | 'chain' | 'none'
+  readonly alpn: readonly string[] | undefined
+}
