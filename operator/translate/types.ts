@@ -1,0 +1,42 @@
+import type { MessageKind } from '#api/config/definitions.ts'
+
+/** One message of the config contract (`gen/config/types.ts`), for one Gateway. `key` equals `message.key`. */
+export interface ConfigMessage {
+  readonly kind: MessageKind
+  readonly key: string
+  readonly message: object
+}
+
+/** A condition without lastTransitionTime: that is the writer's, who knows the previous status. */
+export interface Condition {
+  readonly type: string
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: string
+  readonly message: string
+  readonly observedGeneration: number
+}
+
+/** Which object a status is for. */
+export interface ObjectKey {
+  readonly group: string
+  readonly kind: string
+  /** Absent for cluster-scoped kinds. */
+  readonly namespace?: string
+  readonly name: string
+}
+
+/**
+ * Our part of the status of one object. Where a status is shared with other controllers (`parents`, `ancestors`), it
+ * holds only our entries: the writer keeps the others' and drops ours that are no longer listed.
+ */
+export interface ObjectStatus extends ObjectKey {
+  readonly status: object
+}
+
+/** What a Snapshot means: the messages of every Gateway of ours, and the status of every object that we answer for. */
+export interface Translation {
+  /** `<namespace>/<name>` of the Gateway -> its messages, sorted by kind and key. */
+  readonly gateways: ReadonlyMap<string, readonly ConfigMessage[]>
+  /** Sorted by kind, namespace and name. */
+  readonly statuses: readonly ObjectStatus[]
+}
