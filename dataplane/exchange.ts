@@ -66,6 +66,12 @@ export class Exchange {
   /** `host:port` of the endpoint that answered. */
   endpoint: string | undefined = undefined
   backend: string | undefined = undefined
+  /** A rewrite fixed the authority: automatic host rewriting leaves it alone. */
+  isAuthorityFixed = false
+  /** `performance.now()` after which the whole exchange, body included, is late; undefined: never. */
+  deadlineAtMs: number | undefined = undefined
+  /** The endpoint whose `pending` counts this exchange until it is finished. */
+  pendingOn: { pending: number } | undefined = undefined
   /** Number of the attempt that answered, from 0. */
   retryAttempt = 0
   upstreamStartedAtMs = 0

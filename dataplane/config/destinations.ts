@@ -1,0 +1,157 @@
+import type { BackendRef, Backend, BackendTlsValidation, Policy, Service } from '#gen/config/types.ts'
+import { isIP } from 'node:net'
+import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
+import type { UpstreamTls } from '../upstream/types.ts'
+import type { ConfigSnapshot } from './store.ts'
+
+const noEndpoints = { endpoints: [], appProtocol: undefined, settings: defaultSettings, autoHost: undefined, isDynamic: false, error: undefined } as const
+
+/** What identifies a destination over config versions. */
+function keyOf(ref: BackendRef): string {
+  if (ref.service !== undefined) return `service ${ref.service} ${ref.port ?? 0}`
+  if (ref.backend !== undefined) return `backend ${ref.backend}`
+  if (ref.address !== undefined) return `address ${ref.address}`
+  return `invalid ${ref.invalid ?? 'BACKEND_NOT_FOUND'}`
+}
+
+/**
+ * The destinations that routes refer to. Routes hold them over config versions; `update` gives each its new endpoints and
+ * settings, so that a change of endpoints recompiles no route.
+ */
+export class Destinations {
+  readonly #createPool: PoolFactory
+  readonly #known = new Map<string, { ref: BackendRef; destination: Destination }>()
+  #snapshot: ConfigSnapshot | undefined
+  #policies = new Map<string, Policy[]>()
+
+  constructor(createPool: PoolFactory) {
+    this.#createPool = createPool
+  }
+
+  /** The destination of a reference; made on first use. */
+  get(ref: BackendRef): Destination {
+    const key = keyOf(ref)
+    const known = this.#known.get(key)
+    if (known !== undefined) return known.destination
+    const destination = new Destination(nameOf(ref), this.#configOf(ref), this.#createPool)
+    this.#known.set(key, { ref, destination })
+    return destination
+  }
+
+  update(snapshot: ConfigSnapshot): void {
+    if (snapshot.policies !== this.#snapshot?.policies) this.#policies = indexPolicies(snapshot.policies)
+    this.#snapshot = snapshot
+    for (const { ref, destination } of this.#known.values()) destination.update(this.#configOf(ref))
+  }
+
+  /** Closes and forgets destinations that no reference names any more. */
+  retain(refs: Iterable<BackendRef>): void {
+    const used = new Set<string>()
+    for (const ref of refs) used.add(keyOf(ref))
+    for (const [key, { destination }] of this.#known) {
+      if (used.has(key)) continue
+      this.#known.delete(key)
+      destination.close()
+    }
+  }
+
+  close(): void {
+    for (const { destination } of this.#known.values()) destination.close()
+    this.#known.clear()
+  }
+
+  #configOf(ref: BackendRef): DestinationConfig {
+    if (ref.service !== undefined) return this.#serviceConfig(ref.service, ref.port)
+    if (ref.backend !== undefined) return this.#backendConfig(ref.backend)
+    if (ref.address !== undefined) return addressConfig(ref.address, defaultSettings)
+    return { ...noEndpoints, error: ref.invalid ?? 'BACKEND_NOT_FOUND' }
+  }
+
+  #serviceConfig(key: string, portNumber: number | undefined): DestinationConfig {
+    const service = this.#snapshot?.services.get(key)
+    const port = service?.ports.find((candidate) => candidate.port === portNumber)
+    if (service === undefined || port === undefined) return { ...noEndpoints, error: 'SERVICE_NOT_FOUND' }
+    return {
+      ...noEndpoints,
+      endpoints: port.endpoints,
+      appProtocol: port.appProtocol,
+      settings: this.#settingsOf('Service', service, portNumber, service.hostname),
+    }
+  }
+
+  #backendConfig(key: string): DestinationConfig {
+    const backend = this.#snapshot?.backends.get(key)
+    if (backend === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
+    if (backend.dynamicForwardProxy !== undefined)
+      return { ...noEndpoints, isDynamic: true, settings: this.#settingsOf('Backend', backend, undefined, undefined) }
+    if (backend.static === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
+    const { host, port } = backend.static
+    return addressConfig(`${host.includes(':') ? `[${host}]` : host}:${port}`, this.#settingsOf('Backend', backend, undefined, host))
+  }
+
+  #settingsOf(kind: 'Service' | 'Backend', target: Service | Backend, port: number | undefined, host: string | undefined): UpstreamSettings {
+    const attached = this.#policies.get(`${kind} ${target.key}`) ?? []
+    for (const { target: selected, backendTls } of attached) {
+      if (backendTls === undefined || (selected.port !== undefined && selected.port !== port)) continue
+      return { ...defaultSettings, ...this.#tlsOf(backendTls, host) }
+    }
+    return defaultSettings
+  }
+
+  #tlsOf(validation: BackendTlsValidation, host: string | undefined): Pick<UpstreamSettings, 'tls' | 'broken'> {
+    const secrets = this.#snapshot?.secrets
+    const ca = validation.caCertificates?.flatMap((key) => secrets?.get(key)?.certificate ?? [])
+    const client = validation.clientCertificate === undefined ? undefined : secrets?.get(validation.clientCertificate)
+    if (ca?.length === 0 && validation.insecureSkipVerify !== 'All') return { tls: undefined, broken: 'no CA certificate of its TLS policy resolves' }
+    if (validation.clientCertificate !== undefined && client === undefined)
+      return { tls: undefined, broken: 'the client certificate of its TLS policy does not resolve' }
+    const servername = validation.sni ?? (host !== undefined && isIP(host) === 0 ? host : undefined)
+    const tls: UpstreamTls = {
+      servername,
+      ca,
+      cert: client?.certificate,
+      key: client?.privateKey,
+      subjectAltNames: validation.subjectAltNames,
+      verify: validation.insecureSkipVerify === 'All' ? 'none' : validation.insecureSkipVerify === 'Hostname' ? 'chain' : 'full',
+      alpn: validation.alpn,
+    }
+    return { tls, broken: undefined }
+  }
+}
+
+function nameOf(ref: BackendRef): string {
+  if (ref.service !== undefined) return `${ref.service}:${ref.port ?? 0}`
+  return ref.backend ?? ref.address ?? 'invalid'
+}
+
+function addressConfig(address: string, settings: UpstreamSettings): DestinationConfig {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
+  return {
+    ...noEndpoints,
+    endpoints: [{ address: host, port: Number(address.slice(colon + 1)) }],
+    settings,
+    // An IP address is not a name that a virtual host could go by: the client's Host stays (traffic.md §8.11).
+    autoHost: isIP(host) === 0 ? host : undefined,
+  }
+}
+
+function indexPolicies(policies: ConfigSnapshot['policies']): Map<string, Policy[]> {
+  const index = new Map<string, Policy[]>()
+  for (const policy of policies.values()) {
+    const { kind, namespace, name } = policy.target
+    if (kind !== 'Service' && kind !== 'Backend') continue
+    const key = `${kind} ${namespace}/${name}`
+    const list = index.get(key)
+    if (list === undefined) index.set(key, [policy])
+    else list.push(policy)
+  }
+  for (const list of index.values()) list.sort((a, b) => compareAge(a, b))
+  return index
+}
+
+/** Oldest first, then `namespace/name`. */
+export function compareAge(a: Policy, b: Policy): number {
+  const byTime = (a.creationTimestamp ?? '').localeCompare(b.creationTimestamp ?? '')
+  return byTime !== 0 ? byTime : `${a.policy.namespace}/${a.policy.name}`.localeCompare(`${b.policy.namespace}/${b.policy.name}`)
+}

@@ -1,0 +1,189 @@
+import { ProxyError } from './error.ts'
+import type { Exchange } from './exchange.ts'
+import { ObservedBody } from './http/observe.ts'
+import { ReplayableBody } from './http/replay.ts'
+import type { ResponseHead } from './http/message.ts'
+import { applyHeaderModifiers } from './policy/headerModifiers/apply.ts'
+import { redirectTo } from './policy/requestRedirect/redirect.ts'
+import { sendMirrors } from './upstream/mirror.ts'
+import type { ForwardPlan, PlannedBackend } from './upstream/plan.ts'
+import { recordOutcome, type EndpointState } from './upstream/balancer.ts'
+import { UpstreamError, type UpstreamCall } from './upstream/types.ts'
+
+/**
+ * The end of a rule's chain: sends the request to one of the rule's backends and puts the response head into
+ * `exchange.response`. Throws a ProxyError when there is none to give (traffic.md §5 steps 7 and 8, §8.11 retries).
+ */
+export async function forward(exchange: Exchange, plan: ForwardPlan, prefix?: string): Promise<void> {
+  const backend = plan.pick()
+  if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
+  const { destination } = backend
+  exchange.backend = destination.name
+  if (destination.error !== undefined) throw new ProxyError(destination.error)
+  if (destination.settings.broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken })
+  if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan.random)
+  if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan.random)
+  if (backend.redirect !== undefined) {
+    exchange.isLocalAnswer = true
+    exchange.response = redirectTo(exchange.request, backend.redirect, exchange.connection.localPort, prefix)
+    return
+  }
+  prepareRequest(exchange, backend)
+  const response = await callWithRetries(exchange, backend, plan)
+  if (backend.responseHeaders.length > 0) applyHeaderModifiers(response.headers, backend.responseHeaders)
+  exchange.response = response
+  if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
+}
+
+function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
+  const { request } = exchange
+  const { destination } = backend
+  if (backend.requestHeaders.length > 0) applyHeaderModifiers(request.headers, backend.requestHeaders, request)
+  if (destination.autoHost !== undefined && !exchange.isAuthorityFixed) request.authority = destination.autoHost
+  const defaultPort = destination.settings.tls === undefined ? ':80' : ':443'
+  if (request.authority.endsWith(defaultPort) && !destination.isDynamic) request.authority = request.authority.slice(0, -defaultPort.length)
+}
+
+async function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan): Promise<ResponseHead> {
+  const { request } = exchange
+  const { retry } = plan
+  const replayable = retry !== undefined && request.body !== undefined ? new ReplayableBody(request.body) : undefined
+  let call: UpstreamCall | undefined
+  exchange.onAbort((reason) => {
+    call?.cancel(reason)
+    replayable?.cancel(reason)
+  })
+  let failed: EndpointState | undefined
+  for (let attempt = 0; ; attempt++) {
+    exchange.retryAttempt = attempt
+    if (attempt > 0) request.headers.set('x-retry-attempt', String(attempt))
+    if (replayable !== undefined) request.body = replayable.nextAttempt()
+    const endpoint = backend.destination.pick(exchange, failed)
+    if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+    const isLast = retry === undefined || attempt >= retry.attempts
+    const result = await callOnce(exchange, backend, endpoint, plan, (started) => (call = started))
+    const isGivenUp = isLast || exchange.abortReason !== undefined || replayable?.isReplayable === false || !isRetryable(result, plan)
+    if (isGivenUp || !(await waitBeforeRetry(exchange, retry.backoffMs))) {
+      if (result instanceof ProxyError) {
+        replayable?.cancel(result)
+        throw result
+      }
+      return result
+    }
+    failed = endpoint
+    release(exchange)
+    if (!(result instanceof ProxyError)) result.body?.cancel()
+  }
+}
+
+function release(exchange: Exchange): void {
+  if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
+  exchange.pendingOn = undefined
+}
+
+function isRetryable(result: ResponseHead | ProxyError, plan: ForwardPlan): boolean {
+  if (!(result instanceof ProxyError)) return plan.retry?.codes.has(result.status) ?? false
+  if (result.code === 'UPSTREAM_TIMEOUT' || result.code === 'DNS_FAILED') return true
+  return result.code === 'UPSTREAM_FAILED' && result.cause instanceof UpstreamError && result.cause.failure !== 'protocol'
+}
+
+/** False when the deadline comes first: backoff never outlives the request timeout. */
+async function waitBeforeRetry(exchange: Exchange, backoffMs: number): Promise<boolean> {
+  if (exchange.deadlineAtMs !== undefined && performance.now() + backoffMs >= exchange.deadlineAtMs) return false
+  if (backoffMs > 0) await new Promise((resolve) => setTimeout(resolve, backoffMs))
+  return exchange.abortReason === undefined
+}
+
+async function callOnce(
+  exchange: Exchange,
+  backend: PlannedBackend,
+  endpoint: EndpointState,
+  plan: ForwardPlan,
+  onCall: (call: UpstreamCall) => void,
+): Promise<ResponseHead | ProxyError> {
+  const { destination } = backend
+  const startedAtMs = performance.now()
+  exchange.endpoint = endpoint.label
+  if (exchange.upstreamStartedAtMs === 0) exchange.upstreamStartedAtMs = startedAtMs
+  const limit = attemptLimit(exchange, plan, destination.settings.requestMs, startedAtMs)
+  if (limit !== undefined && limit.ms <= 0) return new ProxyError(limit.code)
+  endpoint.pending++
+  exchange.pendingOn = endpoint
+  const call = destination.poolFor(endpoint, exchange).call(exchange.request, destination.settings)
+  onCall(call)
+  let isLate = false
+  const timer =
+    limit &&
+    setTimeout(() => {
+      isLate = true
+      call.cancel(new UpstreamError('cancelled', 'timed out'))
+    }, limit.ms)
+  try {
+    const response = await call.response
+    const now = performance.now()
+    exchange.responseHeadAtMs = now
+    recordOutcome(endpoint, response.status < 500, (now - startedAtMs) / 1000)
+    checkUpgrade(exchange, response)
+    return response
+  } catch (error) {
+    const failure = isLate && limit ? new ProxyError(limit.code, { cause: error }) : toProxyFailure(error)
+    if (!(error instanceof UpstreamError && error.failure === 'cancelled' && !isLate)) recordOutcome(endpoint, false, 0)
+    return failure
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The nearest limit of this attempt, and what it is called when it is hit. */
+function attemptLimit(
+  exchange: Exchange,
+  plan: ForwardPlan,
+  backendMs: number | undefined,
+  now: number,
+): { ms: number; code: 'REQUEST_TIMEOUT' | 'UPSTREAM_TIMEOUT' } | undefined {
+  const whole = exchange.deadlineAtMs === undefined ? Infinity : exchange.deadlineAtMs - now
+  const attempt = Math.min(plan.backendRequestMs ?? Infinity, backendMs ?? Infinity)
+  if (whole === Infinity && attempt === Infinity) return undefined
+  return whole <= attempt ? { ms: whole, code: 'REQUEST_TIMEOUT' } : { ms: attempt, code: 'UPSTREAM_TIMEOUT' }
+}
+
+function toProxyFailure(error: unknown): ProxyError {
+  if (error instanceof ProxyError) return error
+  if (!(error instanceof UpstreamError)) return new ProxyError('INTERNAL', { cause: error })
+  switch (error.failure) {
+    case 'connect-timeout':
+      return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
+    case 'dns':
+      return new ProxyError('DNS_FAILED', { cause: error })
+    case 'upgrade':
+      return new ProxyError('UPGRADE_FAILED', { detail: error.message, cause: error })
+    case 'connect':
+    case 'reset':
+    case 'protocol':
+    case 'cancelled':
+      return new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error })
+  }
+}
+
+/** 101 must answer what the client asked for (traffic.md §13). */
+function checkUpgrade({ request }: Exchange, response: ResponseHead): void {
+  if (response.status !== 101) return
+  const answered = response.headers.get('upgrade') ?? ''
+  if (request.upgrade !== undefined && response.upgraded !== undefined && answered.toLowerCase() === request.upgrade.toLowerCase()) return
+  response.upgraded?.socket.destroy()
+  throw new ProxyError('UPGRADE_FAILED', { detail: 'the upstream switched to another protocol than the client asked for' })
+}
+
+/** Breaks the response off when the request timeout, which covers the body too, is reached. */
+function withDeadline(exchange: Exchange, body: NonNullable<ResponseHead['body']>, deadlineAtMs: number): ObservedBody {
+  const observed = new ObservedBody(body, { onClose: () => clearTimeout(timer) })
+  const timer = setTimeout(
+    () => {
+      exchange.cutBy = 'timeout'
+      exchange.error = new ProxyError('REQUEST_TIMEOUT')
+      observed.fail(exchange.error)
+    },
+    Math.max(0, deadlineAtMs - performance.now()),
+  )
+  return observed
+}

@@ -1,0 +1,71 @@
+import type { Body, BodySink } from './body.ts'
+import type { HeaderList } from './headers.ts'
+
+/** What an observer is told; every member is optional. `onClose` comes exactly once, whatever ends the body. */
+export interface BodyObserver {
+  onData?(chunk: Buffer): void
+  onTrailers?(trailers: HeaderList | undefined): void
+  onClose?(error: Error | undefined): void
+}
+
+/** Passes a body on unchanged and tells an observer what goes by; can also break it off with `fail`. */
+export class ObservedBody implements Body {
+  readonly #source: Body
+  readonly #observer: BodyObserver
+  #sink: BodySink | undefined
+  #isClosed = false
+
+  constructor(source: Body, observer: BodyObserver) {
+    this.#source = source
+    this.#observer = observer
+  }
+
+  get length(): number | undefined {
+    return this.#source.length
+  }
+
+  start(sink: BodySink): void {
+    if (this.#isClosed) return
+    this.#sink = sink
+    this.#source.start({
+      onData: (chunk) => {
+        this.#observer.onData?.(chunk)
+        if (!this.#isClosed) sink.onData(chunk)
+      },
+      onEnd: (trailers) => {
+        this.#observer.onTrailers?.(trailers)
+        this.#close(undefined)
+        sink.onEnd(trailers)
+      },
+      onError: (error) => {
+        if (this.#close(error)) sink.onError(error)
+      },
+    })
+  }
+
+  pause(): void {
+    this.#source.pause()
+  }
+
+  resume(): void {
+    this.#source.resume()
+  }
+
+  cancel(error?: Error): void {
+    if (this.#close(error)) this.#source.cancel(error)
+  }
+
+  /** Cancels the source and tells the sink: for deadlines and guards. */
+  fail(error: Error): void {
+    if (!this.#close(error)) return
+    this.#source.cancel(error)
+    this.#sink?.onError(error)
+  }
+
+  #close(error: Error | undefined): boolean {
+    if (this.#isClosed) return false
+    this.#isClosed = true
+    this.#observer.onClose?.(error)
+    return true
+  }
+}

@@ -1,0 +1,165 @@
+import type { ErrorCode } from '#api/errors.ts'
+import type { Endpoint, ServicePort } from '#gen/config/types.ts'
+import type { Exchange } from '../exchange.ts'
+import { isGrpcRequest } from '../error.ts'
+import { hostOf, portOf } from '../http/message.ts'
+import { Balancer, type EndpointState } from './balancer.ts'
+import type { Transport, UpstreamPool, UpstreamTls } from './types.ts'
+
+export type HttpChoice = 'http1' | 'http2' | 'negotiate'
+
+/** How a destination is spoken to: what its backend policies say, defaults filled in (traffic.md §13). */
+export interface UpstreamSettings {
+  readonly connectMs: number
+  /** Per attempt, until the response head; undefined: unlimited. */
+  readonly requestMs: number | undefined
+  readonly tls: UpstreamTls | undefined
+  readonly httpVersion: 'HTTP1' | 'HTTP2' | undefined
+  /** Set when a security piece does not resolve: connections fail with this text rather than go out unprotected. */
+  readonly broken: string | undefined
+}
+
+export const defaultSettings: UpstreamSettings = { connectMs: 10_000, requestMs: undefined, tls: undefined, httpVersion: undefined, broken: undefined }
+
+export type PoolFactory = (kind: HttpChoice, transport: Transport) => UpstreamPool
+
+/** What a destination's config says; replaced as a whole on a config change. */
+export interface DestinationConfig {
+  readonly endpoints: readonly Endpoint[]
+  readonly appProtocol: ServicePort['appProtocol']
+  readonly settings: UpstreamSettings
+  /** Authority under hostRewrite Auto; undefined where the client's Host stays. */
+  readonly autoHost: string | undefined
+  /** The endpoint is the request's own authority (dynamicForwardProxy). */
+  readonly isDynamic: boolean
+  readonly error: ErrorCode | undefined
+}
+
+const IDLE_MS = 90_000
+const DYNAMIC_ENDPOINT_LIMIT = 10_000
+
+/**
+ * One thing that requests can be sent to. Routes hold it by reference, so a change of its endpoints or settings touches no
+ * route; connections and what was learned about endpoints survive as long as the transport stays the same.
+ */
+export class Destination {
+  /** `<namespace>/<name>` or an address; what logs and metrics call it. */
+  readonly name: string
+  readonly #createPool: PoolFactory
+  readonly #balancer: Balancer
+  readonly #pools = new Map<EndpointState, Map<HttpChoice, UpstreamPool>>()
+  readonly #dynamic = new Map<string, Balancer>()
+  #config: DestinationConfig
+  #transportKey: string
+
+  constructor(name: string, config: DestinationConfig, createPool: PoolFactory, random: () => number = Math.random) {
+    this.name = name
+    this.#createPool = createPool
+    this.#balancer = new Balancer(random)
+    this.#config = config
+    this.#transportKey = JSON.stringify(config.settings.tls ?? null)
+    this.#balancer.update(config.endpoints)
+  }
+
+  get settings(): UpstreamSettings {
+    return this.#config.settings
+  }
+
+  get autoHost(): string | undefined {
+    return this.#config.autoHost
+  }
+
+  get error(): ErrorCode | undefined {
+    return this.#config.error
+  }
+
+  get isDynamic(): boolean {
+    return this.#config.isDynamic
+  }
+
+  update(config: DestinationConfig): void {
+    const transportKey = JSON.stringify(config.settings.tls ?? null)
+    if (transportKey !== this.#transportKey) this.#closePools(() => true)
+    this.#config = config
+    this.#transportKey = transportKey
+    this.#balancer.update(config.endpoints)
+    const alive = new Set(this.#balancer.endpoints)
+    if (!config.isDynamic) this.#closePools((endpoint) => !alive.has(endpoint))
+  }
+
+  /** An endpoint for this request, or undefined when there is none. */
+  pick(exchange: Exchange, avoid?: EndpointState): EndpointState | undefined {
+    return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
+  }
+
+  /** An endpoint for a raw connection. `authority` is where dynamicForwardProxy goes. */
+  pickForConnection(authority: string | undefined): EndpointState | undefined {
+    return this.#config.isDynamic ? this.#dynamicEndpoint(authority ?? '', 443) : this.#balancer.pick()
+  }
+
+  poolFor(endpoint: EndpointState, exchange: Exchange): UpstreamPool {
+    const kind = this.chooseHttp(exchange)
+    let pools = this.#pools.get(endpoint)
+    if (pools === undefined) this.#pools.set(endpoint, (pools = new Map()))
+    let pool = pools.get(kind)
+    if (pool === undefined) pools.set(kind, (pool = this.#createPool(kind, this.transportTo(endpoint))))
+    return pool
+  }
+
+  transportTo(endpoint: EndpointState): Transport {
+    return { host: endpoint.address, port: endpoint.port, tls: this.#config.settings.tls, keepAlive: { idleMs: IDLE_MS } }
+  }
+
+  /** HTTP version: policy, then appProtocol, then what the client speaks; TLS negotiates unless a policy fixed it (traffic.md §13). */
+  chooseHttp(exchange: Exchange): HttpChoice {
+    const { request, connection } = exchange
+    if (request.upgrade !== undefined) return 'http1'
+    const { settings, appProtocol } = this.#config
+    if (settings.httpVersion !== undefined) return settings.httpVersion === 'HTTP2' ? 'http2' : 'http1'
+    if (appProtocol === 'HTTP2' || appProtocol === 'GRPC') return 'http2'
+    if (appProtocol === 'HTTP11' || appProtocol === 'WS') return 'http1'
+    if (settings.tls !== undefined) return 'negotiate'
+    if (connection.tls !== undefined) return isGrpcRequest(request) ? 'http2' : 'http1'
+    return request.version === 'HTTP/2' ? 'http2' : 'http1'
+  }
+
+  close(): void {
+    this.#closePools(() => true)
+  }
+
+  #pickDynamic({ request }: Exchange): EndpointState | undefined {
+    return this.#dynamicEndpoint(request.authority, request.scheme === 'https' ? 443 : 80)
+  }
+
+  #dynamicEndpoint(authority: string, defaultPort: number): EndpointState | undefined {
+    const host = hostOf(authority).replace(/^\[|\]$/g, '')
+    const port = portOf(authority) ?? defaultPort
+    if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535) return undefined
+    const key = `${host}:${port}`
+    let balancer = this.#dynamic.get(key)
+    if (balancer === undefined) {
+      // Destinations are the clients' choice: their number must not grow without bound.
+      if (this.#dynamic.size >= DYNAMIC_ENDPOINT_LIMIT) this.#forgetOldestDynamic()
+      balancer = new Balancer()
+      balancer.update([{ address: host, port }])
+      this.#dynamic.set(key, balancer)
+    }
+    return balancer.pick()
+  }
+
+  #forgetOldestDynamic(): void {
+    const oldest = this.#dynamic.entries().next().value
+    if (oldest === undefined) return
+    this.#dynamic.delete(oldest[0])
+    const gone = new Set(oldest[1].endpoints)
+    this.#closePools((endpoint) => gone.has(endpoint))
+  }
+
+  #closePools(isGone: (endpoint: EndpointState) => boolean): void {
+    for (const [endpoint, pools] of this.#pools) {
+      if (!isGone(endpoint)) continue
+      this.#pools.delete(endpoint)
+      for (const pool of pools.values()) pool.close()
+    }
+  }
+}

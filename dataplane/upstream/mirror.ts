@@ -1,0 +1,31 @@
+import type { Exchange } from '../exchange.ts'
+import type { RequestHead } from '../http/message.ts'
+import type { PlannedMirror } from './plan.ts'
+
+/**
+ * Sends copies of the request head to the mirrors, by their share, and forgets them: no body, no content-length, answers
+ * discarded, failures without effect (traffic.md §7).
+ */
+export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[], random: () => number): void {
+  for (const mirror of mirrors) if (random() * mirror.denominator < mirror.numerator) sendMirror(exchange, mirror)
+}
+
+function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
+  if (destination.error !== undefined || destination.settings.broken !== undefined) return
+  const endpoint = destination.pick(exchange)
+  if (endpoint === undefined) return
+  const headers = exchange.request.headers.clone()
+  headers.remove('content-length')
+  const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
+  if (destination.autoHost !== undefined && !exchange.isAuthorityFixed) request.authority = destination.autoHost
+  destination
+    .poolFor(endpoint, exchange)
+    .call(request, destination.settings)
+    .response.then(
+      (response) => {
+        response.upgraded?.socket.destroy()
+        response.body?.start({ onData: () => {}, onEnd: () => {}, onError: () => {} })
+      },
+      () => {},
+    )
+}

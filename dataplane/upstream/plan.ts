@@ -1,0 +1,47 @@
+import type { HeaderModifier, RequestRedirect, RouteRetry, RouteTimeouts } from '#gen/config/types.ts'
+import type { Destination } from './destination.ts'
+
+/** One backend of a rule, its reference resolved. */
+export interface PlannedBackend {
+  readonly destination: Destination
+  readonly weight: number
+  readonly requestHeaders: readonly HeaderModifier[]
+  readonly responseHeaders: readonly HeaderModifier[]
+  readonly redirect: RequestRedirect | undefined
+  readonly mirrors: readonly PlannedMirror[]
+}
+
+export interface PlannedMirror {
+  readonly destination: Destination
+  readonly numerator: number
+  readonly denominator: number
+}
+
+/** What the end of a rule's chain does: pick a backend, mirror, try, retry. Times in milliseconds; undefined is no limit. */
+export interface ForwardPlan {
+  /** A backend by weight; undefined when there is none to choose. */
+  readonly pick: () => PlannedBackend | undefined
+  readonly mirrors: readonly PlannedMirror[]
+  readonly requestMs: number | undefined
+  readonly backendRequestMs: number | undefined
+  readonly retry: RetryPlan | undefined
+  /** Uniform in [0, 1): decides which requests are mirrored. */
+  readonly random: () => number
+}
+
+export interface RetryPlan {
+  readonly codes: ReadonlySet<number>
+  /** Extra tries. */
+  readonly attempts: number
+  readonly backoffMs: number
+}
+
+export function planRetry(retry: RouteRetry | undefined): RetryPlan | undefined {
+  const attempts = Math.min(retry?.attempts ?? 1, 254)
+  return retry === undefined || attempts === 0 ? undefined : { codes: new Set(retry.codes), attempts, backoffMs: retry.backoffMs ?? 0 }
+}
+
+/** `0` turns a limit off (traffic.md §7). */
+export function planTimeouts(timeouts: RouteTimeouts | undefined): Pick<ForwardPlan, 'requestMs' | 'backendRequestMs'> {
+  return { requestMs: timeouts?.requestMs || undefined, backendRequestMs: timeouts?.backendRequestMs || undefined }
+}
