@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process'
+
+export interface ProgramOptions {
+  /** What it is called in messages. */
+  readonly name: string
+  readonly command?: string
+  readonly args: readonly string[]
+  /** Added to this process's environment; undefined removes a variable. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly cwd?: string
+}
+
+export interface ProgramExit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** A running program. Lines of standard output and error are kept, the last 5,000. */
+export interface Program {
+  readonly name: string
+  readonly pid: number
+  readonly lines: readonly Line[]
+  readonly exited: Promise<ProgramExit>
+  readonly hasExited: () => boolean
+  onLine(listener: (line: Line) => void): void
+  /** The first line, past or future, that the pattern matches. Rejects when the program ends first or after `timeoutMs`. */
+  waitForLine(pattern: RegExp, timeoutMs?: number): Promise<string>
+  signal(signal: NodeJS.Signals): void
+  /** SIGTERM, then SIGKILL to the whole process group after `graceMs`. */
+  stop(graceMs?: number): Promise<ProgramExit>
+}
+
+export interface Line {
+  readonly stream: 'stdout' | 'stderr'
+  readonly text: string
+}
+
+const KEPT_LINES = 5000
+const running = new Set<number>()
+// Whatever ends this process must not leave programs behind; each is its own process group, so its children go with it.
+process.on('exit', () => {
+  for (const pid of running) killGroup(pid, 'SIGKILL')
+})
+
+export function startProgram(options: ProgramOptions): Program {
+  const env = { ...process.env, ...options.env }
+  // A test runner's own settings are not the program's.
+  delete env['NODE_OPTIONS']
+  for (const [key, value] of Object.entries(options.env ?? {})) if (value === undefined) delete env[key]
+  const child = spawn(options.command ?? process.execPath, [...options.args], {
+    env,
+    cwd: options.cwd,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: Line[] = []
+  const listeners = new Set<(line: Line) => void>()
+  const receive = (line: Line) => {
+    lines.push(line)
+    if (lines.length > KEPT_LINES) lines.shift()
+    for (const listener of listeners) listener(line)
+  }
+  for (const stream of ['stdout', 'stderr'] as const) readLines(child[stream], (text) => receive({ stream, text }))
+
+  let exit: ProgramExit | undefined
+  const exited = new Promise<ProgramExit>((resolve) => {
+    const finish = (code: number | null, signal: NodeJS.Signals | null) => {
+      exit = { code, signal }
+      if (child.pid !== undefined) running.delete(child.pid)
+      resolve(exit)
+    }
+    child.once('error', (error) => {
+      receive({ stream: 'stderr', text: error.message })
+      finish(127, null)
+    })
+    // `close` comes after the last line has been read; `exit` may come before.
+    child.once('close', finish)
+  })
+  const pid = child.pid ?? -1
+  if (pid > 0) running.add(pid)
+
+  return {
+    name: options.name,
+    pid,
+    lines,
+    exited,
+    hasExited: () => exit !== undefined,
+    onLine: (listener) => void listeners.add(listener),
+    waitForLine(pattern, timeoutMs = 15_000) {
+      const past = lines.find((line) => pattern.test(line.text))
+      if (past !== undefined) return Promise.resolve(past.text)
+      return new Promise<string>((resolve, reject) => {
+        const done = () => {
+          clearTimeout(timer)
+          listeners.delete(listen)
+        }
+        const listen = (line: Line) => {
+          if (!pattern.test(line.text)) return
+          done()
+          resolve(line.text)
+        }
+        const timer = setTimeout(() => {
+          done()
+          reject(new Error(`${options.name} printed no line like ${pattern} within ${timeoutMs} ms\n${tailOf(lines)}`))
+        }, timeoutMs)
+        listeners.add(listen)
+        void exited.then(() => {
+          done()
+          reject(new Error(`${options.name} ended before it printed a line like ${pattern}\n${tailOf(lines)}`))
+        })
+      })
+    },
+    signal: (signal) => void child.kill(signal),
+    async stop(graceMs = 5000) {
+      if (exit !== undefined) return exit
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => killGroup(pid, 'SIGKILL'), graceMs)
+      const result = await exited
+      clearTimeout(timer)
+      killGroup(pid, 'SIGKILL')
+      return result
+    },
+  }
+}
+
+/** The last lines a program printed, for messages. */
+export function tailOf(lines: readonly Line[], count = 20): string {
+  return lines
+    .slice(-count)
+    .map((line) => `  ${line.text}`)
+    .join('\n')
+}
+
+function readLines(stream: NodeJS.ReadableStream, receive: (text: string) => void): void {
+  let rest = ''
+  stream.setEncoding('utf8')
+  stream.on('data', (chunk: string) => {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop() ?? ''
+    for (const part of parts) receive(part)
+  })
+  stream.on('end', () => {
+    if (rest !== '') receive(rest)
+  })
+}
+
+function killGroup(pid: number, signal: NodeJS.Signals): void {
+  if (pid <= 0) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // The group is gone already.
+  }
+}
