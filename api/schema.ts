@@ -17,7 +17,7 @@ export interface ValidationRule {
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 export interface Schema {
-  /** `#/$defs/<Name>`; siblings other than `description` and `default` are not allowed. */
+  /** `#/$defs/<Name>`; siblings other than `description`, `default` and `x-kubernetes-validations` (added to the definition's own) are not allowed. */
   $ref?: string
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
   description?: string
@@ -25,6 +25,7 @@ export interface Schema {
   enum?: readonly Json[]
   properties?: Readonly<Record<string, Schema>>
   required?: readonly string[]
+  nullable?: true
   additionalProperties?: Schema | boolean
   minProperties?: number
   maxProperties?: number
@@ -69,4 +70,84 @@ export function atMostOneOf(...fields: string[]): ValidationRule {
 /** A rule that rejects the empty object. */
 export function atLeastOneOf(...fields: string[]): ValidationRule {
   return { rule: `[${hasEach(fields)}].exists(x,x)`, message: `at least one of the fields in [${fields.join(' ')}] must be set` }
+}
+
+/** Constructors: a schema is written `string('What it is.', { maxLength: 9 })`. */
+export const string = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more })
+export const integer = (description: string, minimum: number, maximum?: number, more: Schema = {}): Schema => ({
+  type: 'integer',
+  format: maximum === undefined || maximum > 2_147_483_647 ? 'int64' : 'int32',
+  description,
+  minimum,
+  ...(maximum === undefined ? {} : { maximum }),
+  ...more,
+})
+export const boolean = (description: string, more: Schema = {}): Schema => ({ type: 'boolean', description, ...more })
+export const choice = (values: readonly string[], description: string, more: Schema = {}): Schema => ({ type: 'string', enum: values, description, ...more })
+export const list = (items: Schema, description: string, minItems?: number, maxItems?: number, more: Schema = {}): Schema => ({
+  type: 'array',
+  description,
+  items,
+  ...(minItems === undefined ? {} : { minItems }),
+  ...(maxItems === undefined ? {} : { maxItems }),
+  ...more,
+})
+export const map = (values: Schema, description: string, minProperties?: number, maxProperties?: number): Schema => ({
+  type: 'object',
+  description,
+  additionalProperties: values,
+  ...(minProperties === undefined ? {} : { minProperties }),
+  ...(maxProperties === undefined ? {} : { maxProperties }),
+})
+export const object = (
+  description: string,
+  properties: Readonly<Record<string, Schema>>,
+  required: readonly string[] = [],
+  rules: readonly ValidationRule[] = [],
+): Schema => ({
+  type: 'object',
+  description,
+  properties,
+  ...(required.length > 0 ? { required } : {}),
+  ...(rules.length > 0 ? { 'x-kubernetes-validations': rules } : {}),
+})
+/** An object of any content. */
+export const anyObject = (description: string): Schema => ({ type: 'object', description, 'x-kubernetes-preserve-unknown-fields': true })
+/** Any JSON value, scalars and null included. */
+export const anyJson = (description: string): Schema => ({ description, 'x-kubernetes-preserve-unknown-fields': true })
+/** A list whose items are unique scalars. */
+export const set = (items: Schema, description: string, minItems?: number, maxItems?: number): Schema =>
+  list(items, description, minItems, maxItems, { 'x-kubernetes-list-type': 'set' })
+/** A list whose items are unique by one of their fields. */
+export const keyedList = (key: string, items: Schema, description: string, minItems?: number, maxItems?: number): Schema =>
+  list(items, description, minItems, maxItems, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] })
+
+/** The definition name that a `$ref` points to. */
+export const refName = (pointer: string): string => pointer.slice('#/$defs/'.length)
+
+/** A copy of `schema` with `change` applied to each schema directly inside it. */
+export function mapChildren(schema: Schema, change: (child: Schema) => Schema): Schema {
+  const copy: Schema = { ...schema }
+  if (schema.properties) copy.properties = Object.fromEntries(Object.entries(schema.properties).map(([name, child]) => [name, change(child)]))
+  if (schema.items) copy.items = change(schema.items)
+  if (typeof schema.additionalProperties === 'object') copy.additionalProperties = change(schema.additionalProperties)
+  return copy
+}
+
+/** Names of the definitions that `roots` lead to, themselves included, in the order of `definitions`. */
+export function reachableFrom(definitions: Definitions, roots: readonly string[]): string[] {
+  const seen = new Set<string>()
+  const visit = (schema: Schema): Schema => {
+    if (schema.$ref !== undefined) enter(refName(schema.$ref))
+    return mapChildren(schema, visit)
+  }
+  const enter = (name: string): void => {
+    if (seen.has(name)) return
+    seen.add(name)
+    const schema = definitions[name]
+    if (!schema) throw new Error(`definition ${name} does not exist; it is referred to but not written`)
+    visit(schema)
+  }
+  for (const root of roots) enter(root)
+  return Object.keys(definitions).filter((name) => seen.has(name))
 }

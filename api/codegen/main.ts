@@ -1,28 +1,50 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { compile } from 'json-schema-to-typescript'
-import { configDefinitions } from '../config/definitions.ts'
-import type { Schema } from '../schema.ts'
+/** `make generate`: writes everything that is derived from api/. With `--check`, writes nothing and fails when something is not fresh. */
+import { join } from 'node:path'
+import { configDefinitions, messageKinds } from '../config/definitions.ts'
+import { definitions } from '../v1alpha1/definitions.ts'
+import { kinds } from '../v1alpha1/kinds.ts'
+import { toCrd } from './crd.ts'
+import { toBundle } from './jsonschema.ts'
+import { toModels } from './models.ts'
+import { toOpenApiDocument } from './openapi.ts'
+import { findDifference, writeDifference, type Files } from './output.ts'
+import { toProtos } from './protos.ts'
+import { toReferencePages } from './reference.ts'
+import { toTypes } from './types.ts'
 
-function strict(schema: Schema): Schema {
-  const s: Record<string, unknown> = { ...schema }
-  if (schema.properties) s['properties'] = Object.fromEntries(Object.entries(schema.properties).map(([k, v]) => [k, strict(v)]))
-  if (schema.items) s['items'] = strict(schema.items)
-  if (schema.$ref) return { $ref: schema.$ref }
-  return s as Schema
+const OWNED = ['gen', 'docs/reference', 'charts/proxy-crds/templates']
+const root = join(import.meta.dirname, '../..')
+
+async function generate(): Promise<Files> {
+  const kindNames = kinds.map(({ kind }) => kind)
+  const configRoots = [...Object.values(messageKinds), 'ConfigFile']
+  const [apiTypes, configTypes, protos] = await Promise.all([toTypes(definitions, kindNames), toTypes(configDefinitions, configRoots), toProtos(root)])
+  const crds = kinds.map((kind) => [`${kind.plural}.yaml`, toCrd(definitions, kind)] as const)
+  return {
+    'gen/v1alpha1/types.ts': apiTypes,
+    'gen/v1alpha1/models.ts': toModels(definitions, kinds),
+    'gen/v1alpha1/schema.json': toBundle(definitions, kindNames, 'The three kinds, unknown fields rejected'),
+    'gen/openapi.json': toOpenApiDocument(definitions, kinds),
+    'gen/config/types.ts': configTypes,
+    'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'Messages of the config stream, and the config file'),
+    ...Object.fromEntries(crds.flatMap(([name, text]) => [`gen/crds/${name}`, `charts/proxy-crds/templates/${name}`].map((path) => [path, text]))),
+    ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),
+    ...protos,
+  }
 }
-const $defs = Object.fromEntries(Object.entries(configDefinitions).map(([k, v]) => [k, strict(v)]))
-const text = await compile({ $defs, title: 'Root', type: 'object', additionalProperties: false } as never, 'Root', {
-  unreachableDefinitions: true,
-  additionalProperties: false,
-  ignoreMinAndMaxItems: true,
-  format: false,
-  bannerComment: '/** Written by `make generate`. Do not edit. */',
-})
-await mkdir('gen/config', { recursive: true })
-await writeFile(
-  'gen/config/types.ts',
-  text
-    .replace(/export interface Root \{\}\n?/, '')
-    .replace(/ \* This interface was referenced by `Root`'s JSON-Schema\n \* via the `definition` "[^"]+"\.\n/g, '')
-    .replace(/ \*\n \*\//g, ' */'),
-)
+
+const started = performance.now()
+const files = await generate()
+const difference = await findDifference(root, files, OWNED)
+const changed = [...difference.stale.map((path) => `stale: ${path}`), ...difference.orphaned.map((path) => `orphaned: ${path}`)]
+const seconds = ((performance.now() - started) / 1000).toFixed(1)
+if (process.argv.includes('--check')) {
+  if (changed.length > 0) {
+    console.error(`${changed.join('\n')}\ngenerated files are not fresh; run \`make generate\` and commit what it writes`)
+    process.exit(1)
+  }
+  console.log(`generated files are fresh (${Object.keys(files).length} files, ${seconds} s)`)
+} else {
+  await writeDifference(root, files, difference)
+  console.log(`${Object.keys(files).length} files, ${changed.length} changed (${seconds} s)`)
+}

@@ -4,11 +4,13 @@ import { backendDefinitions } from './backend.ts'
 import { fileDefinitions } from './file.ts'
 import { listenerDefinitions } from './listener.ts'
 import { policyDefinitions } from './policy.ts'
+import { resolvedDefinitions, resolveReferences } from './resolved.ts'
 import { routeDefinitions } from './route.ts'
 
-/** Every named definition of the config contract, the policy sections of the API among them. */
+/** Every named definition of the config contract, the policy sections of the API among them (references resolved, otherwise as written). */
 export const configDefinitions: Definitions = {
-  ...apiDefinitions,
+  ...resolveReferences(apiDefinitions),
+  ...resolvedDefinitions,
   ...listenerDefinitions,
   ...routeDefinitions,
   ...backendDefinitions,

@@ -1,0 +1,21 @@
+import type { ValidationRule } from '../schema.ts'
+
+/** A rule made by `exactlyOneOf`, `atMostOneOf` or `atLeastOneOf` of api/schema.ts, read back. */
+export interface Exclusivity {
+  kind: 'exactlyOne' | 'atMostOne' | 'atLeastOne'
+  fields: string[]
+}
+
+const tails: Readonly<Record<string, Exclusivity['kind']>> = {
+  '.exists_one(x,x)': 'exactlyOne',
+  '.filter(x,x).size() <= 1': 'atMostOne',
+  '.exists(x,x)': 'atLeastOne',
+}
+
+/** The exclusivity that a rule states, or undefined when the rule is about something else. */
+export function readExclusivity(rule: ValidationRule): Exclusivity | undefined {
+  const match = /^\[((?:has\(self\.\w+\),?)+)\](.*)$/.exec(rule.rule)
+  const kind = match ? tails[match[2] ?? ''] : undefined
+  if (!match || !kind) return undefined
+  return { kind, fields: [...(match[1] ?? '').matchAll(/self\.(\w+)/g)].map(([, field]) => field ?? '') }
+}

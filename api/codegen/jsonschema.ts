@@ -1,0 +1,43 @@
+import { mapChildren, reachableFrom, type Definitions, type Schema, type ValidationRule } from '../schema.ts'
+import { readExclusivity } from './exclusivity.ts'
+
+/** JSON Schema keywords that the schema language does not have. */
+export type JsonSchema = Record<string, unknown>
+
+/** Exclusivity rules in the words of JSON Schema; other CEL rules are the API server's and the operator's to check. */
+function toKeywords(rules: readonly ValidationRule[]): JsonSchema[] {
+  return rules.flatMap((rule): JsonSchema[] => {
+    const exclusivity = readExclusivity(rule)
+    if (!exclusivity) return []
+    const required = exclusivity.fields.map((field) => ({ required: [field] }))
+    if (exclusivity.kind === 'exactlyOne') return [{ $comment: rule.message, oneOf: required }]
+    if (exclusivity.kind === 'atLeastOne') return [{ $comment: rule.message, anyOf: required }]
+    const pairs = exclusivity.fields.flatMap((left, index) => exclusivity.fields.slice(index + 1).map((right) => ({ required: [left, right] })))
+    return pairs.map((pair) => ({ $comment: rule.message, not: pair }))
+  })
+}
+
+/** A schema that rejects unknown fields, for Ajv with its default settings. */
+export function toStrict(schema: Schema): JsonSchema {
+  const node = mapChildren(schema, (child) => toStrict(child) as Schema)
+  const strict: JsonSchema = Object.fromEntries(
+    Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format' && key !== 'nullable'),
+  )
+  if (schema['x-kubernetes-int-or-string']) strict['anyOf'] = [{ type: 'integer' }, { type: 'string' }]
+  if (schema.properties && !schema['x-kubernetes-preserve-unknown-fields']) strict['additionalProperties'] = false
+  if (schema['x-kubernetes-list-type'] === 'set') strict['uniqueItems'] = true
+  const keywords = toKeywords(schema['x-kubernetes-validations'] ?? [])
+  if (keywords.length > 0) strict['allOf'] = keywords
+  return strict
+}
+
+/** One document with every definition that `roots` lead to. */
+export function toBundle(definitions: Definitions, roots: readonly string[], title: string): string {
+  const names = reachableFrom(definitions, roots)
+  const bundle = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title,
+    $defs: Object.fromEntries(names.map((name) => [name, toStrict(definitions[name] ?? {})])),
+  }
+  return `${JSON.stringify(bundle, null, 1)}\n`
+}

@@ -1,0 +1,122 @@
+import { reachableFrom, refName, type Definitions, type Schema } from '../schema.ts'
+import type { Kind } from '../v1alpha1/kinds.ts'
+import type { Files } from './output.ts'
+
+const NOTE = '<!-- Written by `make generate`. Do not edit. -->'
+
+const escape = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+/** Outside code spans, `<name>` would be taken for HTML. */
+const prose = (text: string): string => text.replaceAll(/`[^`]*`|<(?=\w)/g, (part) => (part === '<' ? '&lt;' : part))
+const code = (value: unknown): string => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``
+const link = (name: string): string => `[${name}](#${name.toLowerCase()})`
+
+function typeOf(schema: Schema): string {
+  if (schema.$ref !== undefined) return link(refName(schema.$ref))
+  if (schema['x-kubernetes-int-or-string']) return 'integer or string'
+  if (schema.enum) return schema.enum.length > 12 ? 'string' : schema.enum.map(code).join(', ')
+  if (schema.type === 'array') return `list of ${typeOf(schema.items ?? {})}`
+  if (typeof schema.additionalProperties === 'object') return `map of ${typeOf(schema.additionalProperties)}`
+  if (schema.type === 'object' && schema['x-kubernetes-preserve-unknown-fields']) return 'any object'
+  return schema.type ?? 'any JSON'
+}
+
+function range(what: string, low: number | undefined, high: number | undefined): string[] {
+  if (low !== undefined && high !== undefined) return [`${low} to ${high}${what}`]
+  if (low !== undefined) return [`at least ${low}${what}`]
+  return high === undefined ? [] : [`at most ${high}${what}`]
+}
+
+/** Bounds in words: `1 to 16 items, unique by name`. */
+function boundsOf(schema: Schema): string {
+  const keys = schema['x-kubernetes-list-map-keys']
+  const bounds = [
+    ...range('', schema.minimum, schema.maximum),
+    ...range(' characters', schema.minLength, schema.maxLength),
+    ...range(' items', schema.minItems, schema.maxItems),
+    ...range(' entries', schema.minProperties, schema.maxProperties),
+    ...(schema.items && !schema.items.$ref ? range(' characters each', schema.items.minLength, schema.items.maxLength) : []),
+    ...(schema['x-kubernetes-list-type'] === 'set' ? ['no duplicates'] : []),
+    ...(keys ? [`unique by ${keys.join(', ')}`] : []),
+    ...(schema.pattern === undefined ? [] : [`pattern ${code(schema.pattern)}`]),
+  ]
+  return bounds.length === 0
+    ? ''
+    : ` *${bounds
+        .join(', ')
+        .replaceAll(/\*/g, '\\*')
+        .replaceAll(/`([^`]*)`/g, (all) => all.replaceAll('\\*', '*'))}*`
+}
+
+function row(path: string, schema: Schema, isRequired: boolean): string {
+  const fallback = schema.default === undefined ? '' : code(schema.default)
+  const description = `${prose(schema.description ?? '')}${boundsOf(schema)}`
+  return `| \`${path}\` | ${escape(typeOf(schema))} | ${isRequired ? 'yes' : ''} | ${escape(fallback)} | ${escape(description)} |`
+}
+
+/** Rows of an object's fields; fields of unnamed objects follow theirs as `parent.child`. */
+function rowsOf(schema: Schema, definitions: Definitions, prefix = ''): string[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const path = `${prefix}${name}`
+    const described =
+      field.description === undefined && field.$ref !== undefined ? { ...field, description: definitions[refName(field.$ref)]?.description ?? '' } : field
+    const nested = field.type === 'array' ? { schema: field.items ?? {}, path: `${path}[].` } : { schema: field, path: `${path}.` }
+    return [row(path, described, schema.required?.includes(name) ?? false), ...rowsOf(nested.schema, definitions, nested.path)]
+  })
+}
+
+function sectionOf(name: string, schema: Schema, definitions: Definitions): string {
+  const rows = rowsOf(schema, definitions)
+  const rules = (schema['x-kubernetes-validations'] ?? []).map((rule) => `- ${prose(rule.message)}`)
+  const table = ['| Field | Type | Required | Default | Description |', '|---|---|---|---|---|', ...rows].join('\n')
+  return [
+    `## ${name}`,
+    `${prose(schema.description ?? '')}${rows.length === 0 ? boundsOf(schema) : ''}`,
+    ...(rows.length > 0 ? [table] : schema.properties ? ['No fields.'] : [`Type: ${typeOf(schema)}.`]),
+    ...(rules.length > 0 ? [`Rules:\n\n${rules.join('\n')}`] : []),
+  ].join('\n\n')
+}
+
+/** A page: the roots first, then every definition that they lead to. */
+function toPage(definitions: Definitions, title: string, intro: string, roots: readonly string[]): string {
+  const reachable = reachableFrom(definitions, roots).filter((name) => !roots.includes(name) && name !== 'ObjectMeta')
+  const sections = [...roots, ...reachable].map((name) => sectionOf(name, definitions[name] ?? {}, definitions))
+  return `${NOTE}\n\n# ${title}\n\n${intro}\n\n${sections.join('\n\n')}\n`
+}
+
+/** The reference pages: one for each kind, one for the config contract, and their index. */
+export function toReferencePages(api: Definitions, kinds: readonly Kind[], config: Definitions, messages: readonly string[]): Files {
+  const pages = kinds.map((kind) => {
+    const names = `Plural \`${kind.plural}\`, short name ${kind.shortNames.map(code).join(', ')}, category ${kind.categories.map(code).join(', ')}.`
+    return [`docs/reference/${kind.singular}.md`, toPage(api, kind.kind, names, [kind.kind, `${kind.kind}Spec`, `${kind.kind}Status`])] as const
+  })
+  const configIntro = [
+    'The file that `dataplane -f` reads (`ConfigFile`), and the messages of the config stream from the operator.',
+    'Unknown fields are errors. Where a resource of the API refers to another object, the config holds what the operator found: see `BackendRef`, `ResolvedSecret` and `ResolvedKeySet`.',
+  ].join(' ')
+  const index = [
+    NOTE,
+    '# Reference',
+    'Every field, with type, default, bounds and meaning. Generated from the schemas in `api/`.',
+    [
+      ...kinds.map((kind) => `- [${kind.kind}](${kind.singular}.md): ${prose(api[kind.kind]?.description ?? '')}`),
+      '- [Config](config.md): the config file and the config stream.',
+    ].join('\n'),
+  ].join('\n\n')
+  return {
+    ...Object.fromEntries(pages),
+    'docs/reference/config.md': toPage(config, 'Config', configIntro, ['ConfigFile', ...messages]),
+    'docs/reference/README.md': `${index}\n`,
+  }
+}
+
+/** Names of fields that have no description, as `Definition.path`: the reference page would be silent about them. */
+export function findUndescribed(definitions: Definitions): string[] {
+  const found: string[] = []
+  const visit = (schema: Schema, path: string): void => {
+    if (schema.$ref === undefined && (schema.description ?? '').trim() === '') found.push(path)
+    for (const [name, child] of Object.entries(schema.properties ?? {})) visit(child, `${path}.${name}`)
+    if (schema.items?.properties) visit(schema.items, `${path}[]`)
+  }
+  for (const [name, schema] of Object.entries(definitions)) visit(schema, name)
+  return found
+}

@@ -1,0 +1,174 @@
+import { atLeastOneOf, choice, integer, list, object, ref, type Definitions } from '../schema.ts'
+import { duration } from './shared.ts'
+
+const TLS_VERSIONS = ['1.2', '1.3']
+const CIPHER_SUITES = [
+  'TLS13_AES_256_GCM_SHA384',
+  'TLS13_AES_128_GCM_SHA256',
+  'TLS13_CHACHA20_POLY1305_SHA256',
+  'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384',
+  'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256',
+  'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256',
+  'TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384',
+  'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256',
+  'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256',
+]
+const MAX_U32 = 4294967295
+
+/** `path` belongs to OTLP over HTTP only. */
+const otlpPathRules = [
+  {
+    rule: "!has(self.path) || (has(self.protocol) && self.protocol == 'HTTP')",
+    message: 'path may only be set when protocol is HTTP',
+    fieldPath: '.path',
+    reason: 'FieldValueForbidden' as const,
+  },
+  { rule: "!has(self.path) || self.path.startsWith('/')", message: "path must start with '/'", fieldPath: '.path', reason: 'FieldValueInvalid' as const },
+]
+const otlpProtocol = choice(['HTTP', 'GRPC'], 'OTLP over gRPC, or protobuf over HTTP.', { default: 'GRPC' })
+
+const sections = {
+  tcp: ref('FrontendTCP'),
+  tls: ref('FrontendTLS'),
+  http: ref('FrontendHTTP'),
+  accessLog: ref('AccessLog'),
+  tracing: ref('Tracing'),
+  networkAuthorization: ref(
+    'Authorization',
+    'Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels are taken together.',
+  ),
+  proxyProtocol: ref('ProxyProtocol'),
+}
+
+export const frontendDefinitions: Definitions = {
+  Frontend: object(
+    'Settings of the connections that clients make, for a whole Gateway. TLS and HTTP settings affect new connections only.',
+    sections,
+    [],
+    [atLeastOneOf(...Object.keys(sections))],
+  ),
+  FrontendTCP: object('TCP settings of client connections.', { keepalive: ref('Keepalive') }, [], [atLeastOneOf('keepalive')]),
+  FrontendTLS: object(
+    'TLS settings of client connections. Only TLS 1.2 and 1.3 are supported.',
+    {
+      handshakeTimeout: duration('Time for the protocol to show and the handshake to end; then the connection is closed.', 100, '15s'),
+      alpnProtocols: list(ref('TinyString', 'Protocol name.'), 'ALPN protocols offered, in order of preference. Default: h2 and http/1.1.', 1, 16, {
+        default: ['h2', 'http/1.1'],
+      }),
+      minProtocolVersion: choice(TLS_VERSIONS, 'Lowest TLS version accepted. Default: 1.2. Quote it in YAML.'),
+      maxProtocolVersion: choice(TLS_VERSIONS, 'Highest TLS version accepted. Default: 1.3. Quote it in YAML.'),
+      cipherSuites: list(
+        choice(CIPHER_SUITES, 'Cipher suite.'),
+        'Cipher suites accepted. Default: the AES-GCM suites of TLS 1.3 and of ECDHE with ECDSA and RSA; ChaCha20 only where listed.',
+        undefined,
+        CIPHER_SUITES.length,
+      ),
+    },
+    [],
+    [
+      atLeastOneOf('handshakeTimeout', 'alpnProtocols', 'minProtocolVersion', 'maxProtocolVersion', 'cipherSuites'),
+      {
+        rule: '!has(self.minProtocolVersion) || !has(self.maxProtocolVersion) || self.minProtocolVersion <= self.maxProtocolVersion',
+        message: 'minProtocolVersion must not be higher than maxProtocolVersion',
+        fieldPath: '.minProtocolVersion',
+      },
+    ],
+  ),
+  FrontendHTTP: object(
+    'HTTP settings of client connections.',
+    {
+      maxBufferSize: integer(
+        'Largest body in bytes that is held in memory, for policies that need a whole body. What happens to a larger one is said at each such policy.',
+        1,
+        MAX_U32,
+        { default: 2097152 },
+      ),
+      http1MaxHeaders: integer('Most headers in an HTTP/1 request; more are answered 431.', 1, 4096, { default: 100 }),
+      http1IdleTimeout: duration('Time after which an unused HTTP/1 connection is closed, and within which a request head must arrive.', 1000, '10m'),
+      http2WindowSize: integer('Initial flow-control window of a stream in bytes. With neither window set, windows adapt.', 1, 2147483647),
+      http2ConnectionWindowSize: integer('Initial flow-control window of a connection in bytes.', 1, 2147483647),
+      http2FrameSize: integer('Largest HTTP/2 frame accepted, in bytes.', 16384, 1677215, { default: 16384 }),
+      http2KeepaliveInterval: duration('Time between HTTP/2 pings. Not set: no pings.', 1000),
+      http2KeepaliveTimeout: duration(
+        'Time to wait for the answer to a ping before the connection is closed; only with http2KeepaliveInterval. Default: 20s.',
+        1000,
+      ),
+      maxConnectionDuration: duration(
+        'Age at which a connection is asked to close (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit.',
+        1000,
+      ),
+    },
+    [],
+    [
+      atLeastOneOf(
+        'maxBufferSize',
+        'http1MaxHeaders',
+        'http1IdleTimeout',
+        'http2WindowSize',
+        'http2ConnectionWindowSize',
+        'http2FrameSize',
+        'http2KeepaliveInterval',
+        'http2KeepaliveTimeout',
+        'maxConnectionDuration',
+      ),
+    ],
+  ),
+  ProxyProtocol: object('Reads a PROXY protocol header at the start of each connection and takes the client address from it.', {
+    version: choice(['V1', 'V2', 'All'], 'Versions accepted.', { default: 'V2' }),
+    mode: choice(['Strict', 'Optional'], 'Strict closes connections without a header (5 s to send it); Optional lets them pass.', { default: 'Strict' }),
+  }),
+  AccessLog: object('Access log: one line on standard output per request, and optionally an OTLP log record.', {
+    filter: ref('CELExpression', 'A request is logged only when this is true; failing counts as false. Default: all.'),
+    attributes: ref('LogTracingAttributes'),
+    otlp: ref('OtlpAccessLog'),
+  }),
+  OtlpAccessLog: object(
+    'Sends access logs to an OpenTelemetry collector, in batches that never delay requests.',
+    {
+      backendRef: ref('BackendObjectReference', 'The collector: a Service or a ProxyBackend.'),
+      protocol: otlpProtocol,
+      path: ref('LongString', 'Path for protocol HTTP. Default: /v1/logs.'),
+    },
+    ['backendRef'],
+    otlpPathRules,
+  ),
+  Tracing: object(
+    'Distributed tracing (W3C trace context); spans go to an OpenTelemetry collector in batches. Sampling is decided before authentication, so `jwt` is not available to it.',
+    {
+      backendRef: ref('BackendObjectReference', 'The collector: a Service or a ProxyBackend.'),
+      protocol: otlpProtocol,
+      path: ref('LongString', 'Path for protocol HTTP. Default: /v1/traces.'),
+      attributes: ref('LogTracingAttributes'),
+      resources: list(ref('ResourceAdd'), 'Resource attributes, evaluated once at start; expressions see only `env`.', undefined, 64),
+      randomSampling: ref(
+        'CELExpression',
+        'Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. Failing counts as false. Not set: never.',
+      ),
+      clientSampling: ref(
+        'CELExpression',
+        'Whether a request that is part of a trace gets a span: a boolean, or a probability. Failing counts as false. Not set: always.',
+      ),
+    },
+    ['backendRef'],
+    otlpPathRules,
+  ),
+  ResourceAdd: object(
+    'A resource attribute.',
+    { name: ref('ShortString', 'Attribute name.'), expression: ref('CELExpression', 'Value; one that fails is left out.') },
+    ['name', 'expression'],
+  ),
+  LogTracingAttributes: object(
+    'Changes to the attributes that are recorded by default.',
+    {
+      remove: list(ref('TinyString', 'Attribute name.'), 'Default attributes to leave out, for example `http.method`.', 1, 32),
+      add: list(ref('AttributeAdd'), 'Attributes to add; one with the name of a default attribute replaces it.', 1, 64),
+    },
+    [],
+    [atLeastOneOf('remove', 'add')],
+  ),
+  AttributeAdd: object(
+    'A computed attribute.',
+    { name: ref('ShortString', 'Attribute name.'), expression: ref('CELExpression', 'Value; the attribute is left out when this fails or gives null.') },
+    ['name', 'expression'],
+  ),
+}

@@ -1,0 +1,112 @@
+import { anyObject, choice, integer, list, map, object, ref, string, type Definitions, type Schema } from '../schema.ts'
+
+const SECONDS_OF_A_YEAR = 31536000
+const quantity = (description: string): Schema => ({ description, 'x-kubernetes-int-or-string': true })
+const overlay = (what: string): Schema => ref('KubernetesResourceOverlay', what)
+const optionalBool: Schema = { type: 'boolean', description: 'Whether the object or its key may be missing.' }
+const keyOf = (what: string): Schema =>
+  object(`A key of a ${what}.`, { name: string(`Name of the ${what}.`), key: string('Key to select.'), optional: optionalBool }, ['key'])
+
+/** No field has a default here: the operator applies them while it merges GatewayClass and Gateway parameters (operator.md §1). */
+export const parametersDefinitions: Definitions = {
+  ProxyParametersSpec: object(
+    'How data planes are deployed. Parameters of a GatewayClass and of a Gateway merge field by field, the Gateway wins; then overlays apply, GatewayClass first.',
+    {
+      logging: ref('ProxyLogging'),
+      rawConfig: anyObject(
+        'Content of the data plane’s config file (see the config reference), merged with what typed fields give; typed fields win. Not checked by the API server; an error is reported by the data plane.',
+      ),
+      image: ref('Image'),
+      env: list(
+        ref('EnvVar'),
+        'Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY given here takes the place of the session key Secret that the operator keeps for each Gateway.',
+      ),
+      resources: ref('ResourceRequirements'),
+      shutdown: ref('ShutdownSpec'),
+      mesh: ref('MeshSpec'),
+      deployment: overlay('Changes to the Deployment.'),
+      service: overlay('Changes to the Service.'),
+      serviceAccount: overlay('Changes to the ServiceAccount.'),
+      podDisruptionBudget: overlay('Makes a PodDisruptionBudget that selects the pods of the data plane, with these changes. Not set: none.'),
+      horizontalPodAutoscaler: overlay('Makes a HorizontalPodAutoscaler that scales the Deployment of the data plane, with these changes. Not set: none.'),
+    },
+  ),
+  ProxyLogging: object('Logging of the data plane.', {
+    level: string('A level (`error`, `warn`, `info`, `debug`, `trace`), or comma-separated `module=level` pairs. Default: info.'),
+    format: choice(['json', 'text'], 'Format of log lines. Default: text.'),
+  }),
+  Image: object('Image of the data plane. Parts that are not set come from the operator’s settings; an empty string drops the part.', {
+    registry: string('Registry host.'),
+    repository: string('Repository.'),
+    tag: string('Tag. Default: that of this release.'),
+    digest: string('Digest, for example `sha256:<digest>`.'),
+    pullPolicy: string('`Always`, `IfNotPresent` or `Never`. Default: that of Kubernetes for the tag.'),
+  }),
+  ShutdownSpec: object(
+    'What happens between SIGTERM and the end of the process. Default: 10 and 60.',
+    {
+      min: integer('Seconds for which new requests are still accepted (CONNECTION_MIN_TERMINATION_DEADLINE).', 0, SECONDS_OF_A_YEAR, { format: 'int64' }),
+      max: integer('Seconds after which what is still open is cut (TERMINATION_GRACE_PERIOD_SECONDS).', 0, SECONDS_OF_A_YEAR, { format: 'int64' }),
+    },
+    ['min', 'max'],
+    [{ rule: 'self.min <= self.max', message: 'min must be <= max' }],
+  ),
+  MeshSpec: object('Integration with the Istio service mesh: mTLS to pods of the mesh.', {
+    caAddress: string('Address of the mesh CA. Default: `https://istiod.istio-system.svc:15012`.'),
+    trustDomain: string('Trust domain. Default: cluster.local.'),
+  }),
+  KubernetesResourceOverlay: object('Changes to a generated object, applied last.', {
+    metadata: object('Labels and annotations, merged with existing ones; for equal keys the Gateway wins over the GatewayClass.', {
+      labels: map({ type: 'string' }, 'Labels.'),
+      annotations: map({ type: 'string' }, 'Annotations.'),
+    }),
+    spec: anyObject(
+      'A full or partial spec, applied as a strategic merge patch: lists with merge keys (containers by name, tolerations by key) update matching items and append others; `$patch: delete` removes a field or item, `$patch: replace` replaces a map, or a list where it stands in the first item. The container of the data plane is named `proxy`.',
+    ),
+  }),
+  EnvVar: object(
+    'An environment variable (core/v1 EnvVar).',
+    {
+      name: string('Name.'),
+      value: string('Value. `$(NAME)` expands to another variable, `$$(NAME)` is the literal `$(NAME)`.'),
+      valueFrom: object('Where the value comes from instead.', {
+        configMapKeyRef: keyOf('ConfigMap'),
+        secretKeyRef: keyOf('Secret'),
+        fieldRef: object(
+          'A field of the pod.',
+          { apiVersion: string('Version of the schema that fieldPath is written in. Default: v1.'), fieldPath: string('Path, for example `metadata.name`.') },
+          ['fieldPath'],
+        ),
+        fileKeyRef: object(
+          'A key of an environment file in a volume.',
+          { volumeName: string('Volume.'), path: string('Path of the file, relative to the volume.'), key: string('Key in the file.'), optional: optionalBool },
+          ['volumeName', 'path', 'key'],
+        ),
+        resourceFieldRef: object(
+          'A resource of the container.',
+          {
+            containerName: string('Container. Default: this one.'),
+            resource: string('Resource, for example `limits.cpu`.'),
+            divisor: quantity('Unit of the value. Default: 1.'),
+          },
+          ['resource'],
+        ),
+      }),
+    },
+    ['name'],
+  ),
+  ResourceRequirements: object('Compute resources of the container (core/v1 ResourceRequirements). Default: requests of 100m CPU and 128Mi memory.', {
+    limits: map(quantity('Quantity.'), 'Most that may be used.'),
+    requests: map(quantity('Quantity.'), 'What is reserved. Default: the limits, where given.'),
+    claims: list(
+      object('A resource claim of the pod.', { name: string('Name of the claim.'), request: string('Request within the claim. Default: all of it.') }, [
+        'name',
+      ]),
+      'Resource claims (dynamic resource allocation).',
+      undefined,
+      undefined,
+      { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] },
+    ),
+  }),
+  ProxyParametersStatus: object('Status. Nothing is reported here yet; see the conditions of GatewayClass and Gateway.', {}),
+}

@@ -1,0 +1,64 @@
+import { anyJson, atLeastOneOf, boolean, choice, integer, list, map, object, ref, string, type Definitions } from '../../schema.ts'
+
+const fields = {
+  prompt: ref('AIPromptEnrichment'),
+  promptGuard: ref('AIPromptGuard'),
+  defaults: list(ref('FieldDefault'), 'Fields of the request body to set where the request does not.', 1, 64),
+  overrides: list(ref('FieldDefault'), 'Fields of the request body to set in any case.', 1, 64),
+  transformations: list(ref('FieldTransformation'), 'Fields of the request body to compute. Wins over overrides of the same field.', 1, 64),
+  modelAliases: map(
+    { type: 'string' },
+    'Model names that clients may use, each with the model name of the provider. A `*` in a name stands for any text; an exact name wins over patterns, a longer pattern over a shorter one.',
+    undefined,
+    64,
+  ),
+  promptCaching: ref('PromptCachingConfig'),
+  routes: map(
+    ref('RouteType'),
+    'What requests are, by URL path: keys are path suffixes, the longest that fits decides; `*` fits any path. When not set, all requests are Completions.',
+    undefined,
+    64,
+  ),
+}
+
+export const aiDefinitions: Definitions = {
+  BackendAI: object('LLM settings; only for backends of type ai. Merges field by field.', fields, [], [atLeastOneOf(...Object.keys(fields))]),
+  RouteType: choice(
+    ['Completions', 'Messages', 'Models', 'Passthrough', 'Detect', 'Responses', 'TokenCount', 'Embeddings', 'Realtime'],
+    'What a request is. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded as it is. Detect: forwarded as it is, but read for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).',
+  ),
+  FieldDefault: object(
+    'A field of the request body and its value.',
+    { field: ref('ShortString', 'Key of the JSON request body, top level.'), value: anyJson('Value: any JSON.') },
+    ['field', 'value'],
+  ),
+  FieldTransformation: object(
+    'A field of the request body and how to compute it.',
+    {
+      field: ref('ShortString', 'Key of the JSON request body, top level.'),
+      expression: ref('CELExpression', 'Value, computed from the request body (`llmRequest`). When it fails the field is removed.'),
+    },
+    ['field', 'expression'],
+  ),
+  AIPromptEnrichment: object(
+    'Static messages added to every request; only for chat requests. A provider without a system role, but with a system field, needs `defaults` to set that field instead.',
+    {
+      prepend: list(ref('Message'), 'Messages before those of the request.'),
+      append: list(ref('Message'), 'Messages after those of the request.'),
+    },
+  ),
+  Message: object(
+    'A chat message.',
+    { role: string('Role, as the provider names it, for example `system` or `user`; upper case is lowered.'), content: string('Text.') },
+    ['role', 'content'],
+  ),
+  PromptCachingConfig: object(
+    'Adds cache points to requests. Supported by providerF (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.',
+    {
+      cacheSystem: boolean('Cache point after the system messages.', { default: true }),
+      cacheMessages: boolean('Cache point in the conversation.', { default: true }),
+      cacheTools: boolean('Cache point after the tool specifications.', { default: false }),
+      minTokens: integer('Least length of the system messages, estimated as words times 1.3.', 0, 2147483647, { default: 1024 }),
+    },
+  ),
+}

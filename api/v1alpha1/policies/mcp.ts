@@ -1,0 +1,35 @@
+import { anyJson, atLeastOneOf, choice, map, object, ref, type Definitions } from '../../schema.ts'
+import { audiences, jwtMode } from './jwt.ts'
+
+export const mcpDefinitions: Definitions = {
+  BackendMCP: object(
+    'MCP settings; only for backends of type mcp.',
+    {
+      authorization: ref(
+        'Authorization',
+        'Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists leave out what is not allowed, calls of it are rejected as unknown. Rules of all levels are taken together.',
+      ),
+      authentication: ref('MCPAuthentication'),
+    },
+    [],
+    [atLeastOneOf('authorization', 'authentication')],
+  ),
+  MCPAuthentication: object(
+    'MCP OAuth: clients without a valid token are told where to get one, and the proxy serves the discovery documents and registers clients with the identity provider on their behalf.',
+    {
+      resourceMetadata: map(
+        anyJson('Any JSON value.'),
+        'Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they win over computed ones.',
+      ),
+      provider: choice(
+        ['IdpKind1', 'IdpKind2'],
+        'Kind of identity provider whose metadata needs adapting. IdpKind1: Auth0. IdpKind2: Keycloak. Not set: one that follows the standards.',
+      ),
+      issuer: ref('ShortString', 'Required value of the `iss` claim; also where the metadata of the identity provider is looked for.'),
+      audiences,
+      jwks: ref('RemoteJWKS'),
+      mode: jwtMode,
+    },
+    ['jwks'],
+  ),
+}

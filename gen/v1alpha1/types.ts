@@ -1,0 +1,2383 @@
+/** Written by `make generate`. Do not edit. */
+
+/**
+ * Conditions, one of each type.
+ *
+ * @maxItems 8
+ */
+export type Conditions = Condition[]
+/**
+ * What a request is. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded as it is. Detect: forwarded as it is, but read for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).
+ */
+export type RouteType = 'Completions' | 'Messages' | 'Models' | 'Passthrough' | 'Detect' | 'Responses' | 'TokenCount' | 'Embeddings' | 'Realtime'
+/**
+ * Text of 1 to 256 characters.
+ */
+export type ShortString = string
+/**
+ * Text of 1 to 64 characters.
+ */
+export type TinyString = string
+/**
+ * Text of 1 to 1024 characters.
+ */
+export type LongString = string
+/**
+ * A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. What a failed evaluation means is said where the expression is used.
+ */
+export type CELExpression = string
+/**
+ * HTTP header name (RFC 9110 token), or one of the pseudo headers `:authority`, `:method`, `:path`, `:scheme`, `:status`.
+ */
+export type HeaderName = string
+/**
+ * HTTP header name (RFC 9110 token), without pseudo headers.
+ */
+export type HTTPHeaderName = string
+/**
+ * TLS server name: a lower-case DNS name.
+ */
+export type SNI = string
+/**
+ * Duration as GEP-2257 writes it: up to four numbers with a unit h, m, s or ms, for example `3s`, `5m`, `1h30m`. No fractions, no sign.
+ */
+export type Duration = string
+/**
+ * Name of a part of an object: lower-case letters, digits, `-` and `.`.
+ */
+export type SectionName = string
+
+/**
+ * Policies for client connections (frontend), requests (traffic) and connections to backends (backend), attached to Gateways, routes, Services or backends.
+ */
+export interface ProxyPolicy {
+  /**
+   * Version of the schema of this object.
+   */
+  apiVersion: 'proxy.dev/v1alpha1'
+  /**
+   * Kind of this object.
+   */
+  kind: 'ProxyPolicy'
+  metadata: ObjectMeta
+  spec: ProxyPolicySpec
+  status?: ProxyPolicyStatus
+}
+/**
+ * A destination other than a Service, to be named in backendRefs: a fixed host, the host of the request, LLM providers, MCP servers, a cloud service.
+ */
+export interface ProxyBackend {
+  /**
+   * Version of the schema of this object.
+   */
+  apiVersion: 'proxy.dev/v1alpha1'
+  /**
+   * Kind of this object.
+   */
+  kind: 'ProxyBackend'
+  metadata: ObjectMeta
+  spec: ProxyBackendSpec
+  status?: ProxyBackendStatus
+}
+/**
+ * How data planes are deployed; named in parametersRef of a GatewayClass or in infrastructure.parametersRef of a Gateway.
+ */
+export interface ProxyParameters {
+  /**
+   * Version of the schema of this object.
+   */
+  apiVersion: 'proxy.dev/v1alpha1'
+  /**
+   * Kind of this object.
+   */
+  kind: 'ProxyParameters'
+  metadata: ObjectMeta
+  spec: ProxyParametersSpec
+  status?: ProxyParametersStatus
+}
+/**
+ * Exactly one of ai, static, dynamicForwardProxy, mcp, cloudBackend, and optionally policies.
+ */
+export interface ProxyBackendSpec {
+  ai?: AIBackend
+  static?: StaticBackend
+  dynamicForwardProxy?: DynamicForwardProxyBackend
+  mcp?: MCPBackend
+  cloudBackend?: CloudBackend
+  /**
+   * Policies for connections to this backend; they merge field by field with those of ProxyPolicies, and win.
+   */
+  policies?: BackendFull
+}
+/**
+ * Whether the backend is usable.
+ */
+export interface ProxyBackendStatus {
+  conditions?: Conditions
+}
+/**
+ * One aspect of the state of an object (metav1 Condition).
+ */
+export interface Condition {
+  /**
+   * Type of the condition.
+   */
+  type: string
+  /**
+   * Whether it holds.
+   */
+  status: 'True' | 'False' | 'Unknown'
+  /**
+   * Generation of the object that the condition was computed from.
+   */
+  observedGeneration?: number
+  /**
+   * When status last changed.
+   */
+  lastTransitionTime: string
+  /**
+   * Why, in one word.
+   */
+  reason: string
+  /**
+   * Why, in a sentence.
+   */
+  message: string
+}
+/**
+ * Standard object metadata (metav1 ObjectMeta); the fields that this project reads.
+ */
+export interface ObjectMeta {
+  /**
+   * Name.
+   */
+  name?: string
+  /**
+   * Prefix of a generated name.
+   */
+  generateName?: string
+  /**
+   * Namespace.
+   */
+  namespace?: string
+  /**
+   * Unique id.
+   */
+  uid?: string
+  /**
+   * Version of the stored object.
+   */
+  resourceVersion?: string
+  /**
+   * Number of changes to spec.
+   */
+  generation?: number
+  /**
+   * RFC 3339.
+   */
+  creationTimestamp?: string
+  /**
+   * RFC 3339; set while the object is being deleted.
+   */
+  deletionTimestamp?: string
+  /**
+   * Labels.
+   */
+  labels?: {
+    [k: string]: string
+  }
+  /**
+   * Annotations.
+   */
+  annotations?: {
+    [k: string]: string
+  }
+  /**
+   * Finalizers.
+   */
+  finalizers?: string[]
+  /**
+   * Owners.
+   *
+   * Items: An owner.
+   */
+  ownerReferences?: {
+    /**
+     * API version of the owner.
+     */
+    apiVersion: string
+    /**
+     * Kind of the owner.
+     */
+    kind: string
+    /**
+     * Name of the owner.
+     */
+    name: string
+    /**
+     * Id of the owner.
+     */
+    uid: string
+    /**
+     * Whether the owner is the managing controller.
+     */
+    controller?: boolean
+    /**
+     * Whether the owner waits for this object to be deleted.
+     */
+    blockOwnerDeletion?: boolean
+  }[]
+  /**
+   * Field managers.
+   *
+   * Items: Which field manager set which fields.
+   */
+  managedFields?: {
+    [k: string]: unknown
+  }[]
+}
+/**
+ * Policies and what they apply to. A policy has at least one of traffic, frontend, backend.
+ */
+export interface ProxyPolicySpec {
+  /**
+   * Objects that the policy applies to, by name; in the namespace of the policy, all of one kind.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  targetRefs?: PolicyTargetReference[]
+  /**
+   * Objects that the policy applies to, by label; in the namespace of the policy, all of one kind.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  targetSelectors?: PolicyTargetSelector[]
+  /**
+   * Settings of the connections that clients make. Targets must be Gateways, without sectionName.
+   */
+  frontend?: Frontend
+  /**
+   * Policies for requests. Targets: Gateway, ListenerSet, HTTPRoute, GRPCRoute, InferencePool.
+   */
+  traffic?: Traffic
+  /**
+   * Policies for connections to backends. Targets: any; targeting more than a Service or ProxyBackend groups the backends that are reached through the target.
+   */
+  backend?: BackendFull
+}
+/**
+ * An object, by name.
+ */
+export interface PolicyTargetReference {
+  /**
+   * API group of the target: empty for a Service.
+   */
+  group: string
+  /**
+   * Kind of the target: Gateway, ListenerSet, HTTPRoute, GRPCRoute, Service, ProxyBackend or InferencePool.
+   */
+  kind: string
+  /**
+   * Name of the target.
+   */
+  name: string
+  /**
+   * Part of the target: a listener of a Gateway or ListenerSet, a rule of a route, a port (number) of a Service, a target or provider of a ProxyBackend. Not set: the whole target.
+   */
+  sectionName?: SectionName
+}
+/**
+ * Objects of one kind, by label.
+ */
+export interface PolicyTargetSelector {
+  /**
+   * API group of the target: empty for a Service.
+   */
+  group: string
+  /**
+   * Kind of the target: Gateway, ListenerSet, HTTPRoute, GRPCRoute, Service, ProxyBackend or InferencePool.
+   */
+  kind: string
+  /**
+   * Labels that a target must all have; empty selects every object of the kind.
+   */
+  matchLabels: {
+    /**
+     * Label value.
+     */
+    [k: string]: string
+  }
+  /**
+   * Part of the target: a listener of a Gateway or ListenerSet, a rule of a route, a port (number) of a Service, a target or provider of a ProxyBackend. Not set: the whole target.
+   */
+  sectionName?: SectionName
+}
+/**
+ * Where the policy is in force.
+ */
+export interface ProxyPolicyStatus {
+  conditions?: Conditions
+  /**
+   * One entry for each Gateway that the policy takes effect on. One named StatusSummary lists what it could not be attached to.
+   *
+   * @maxItems 16
+   */
+  ancestors: PolicyAncestorStatus[]
+}
+/**
+ * Status of the policy on one Gateway.
+ */
+export interface PolicyAncestorStatus {
+  ancestorRef: ParentReference
+  /**
+   * Controller that wrote the entry, as DOMAIN/PATH; ours is `proxy.dev/proxy`. Controllers remove entries that they no longer need.
+   */
+  controllerName: string
+  /**
+   * Accepted: the policy is valid (reason PartiallyValid: in part). Attached: it is in force on its targets.
+   */
+  conditions?: Conditions
+}
+/**
+ * The object that a status entry is about.
+ */
+export interface ParentReference {
+  /**
+   * API group. Default: "gateway.networking.k8s.io".
+   */
+  group?: string
+  /**
+   * Kind. Default: "Gateway".
+   */
+  kind?: string
+  /**
+   * Namespace; default: that of the policy.
+   */
+  namespace?: string
+  /**
+   * Name.
+   */
+  name: string
+  /**
+   * Part of the object.
+   */
+  sectionName?: SectionName
+  /**
+   * Port of the object.
+   */
+  port?: number
+}
+/**
+ * Policies for requests. Where several policies select a request they merge field by field, not deeply: Gateway < Listener < Route < Route rule; on one target the oldest policy wins.
+ */
+export interface Traffic {
+  /**
+   * When the policies run. PreRouting runs before a route is chosen, to influence that choice; its target must be a Gateway, a listener or a ListenerSet. The two phases are independent: policies merge within a phase only. Default: "PostRouting".
+   */
+  phase?: 'PreRouting' | 'PostRouting'
+  transformation?: Transformation
+  extProc?: ExtProc
+  extAuth?: ExtAuth
+  rateLimit?: RateLimits
+  cors?: CORS
+  csrf?: CSRF
+  headerModifiers?: HeaderModifiers
+  hostRewrite?: HostnameRewrite
+  timeouts?: Timeouts
+  retry?: Retry
+  authorization?: Authorization
+  jwtAuthentication?: JWTAuthentication
+  basicAuthentication?: BasicAuthentication
+  apiKeyAuthentication?: APIKeyAuthentication
+  directResponse?: DirectResponse
+}
+/**
+ * A header whose value is computed.
+ */
+export interface HeaderTransformation {
+  /**
+   * Header, or pseudo header: `:method`, `:scheme`, `:authority`, `:path` (with query) on requests, `:status` on responses.
+   */
+  name: HeaderName
+  /**
+   * Value. When it fails, or gives neither string, bytes nor number, the header is removed, so that a client cannot smuggle its own; a pseudo header stays as it was.
+   */
+  value: CELExpression
+}
+/**
+ * Changes to one message, made in the order metadata, add, set, remove, body.
+ */
+export interface Transform {
+  /**
+   * Headers to set; every existing value is replaced.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  set?: HeaderTransformation[]
+  /**
+   * Headers to add; an existing header gets a further field line.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  add?: HeaderTransformation[]
+  /**
+   * Headers to remove.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: Header name; pseudo headers cannot be removed.
+   */
+  remove?: HeaderName[]
+  /**
+   * New body: strings and bytes as they are, other values as JSON. When it fails, the body is empty. An expression that reads the old body makes the proxy buffer it, up to `frontend.http.maxBufferSize`.
+   */
+  body?: CELExpression
+  /**
+   * Values computed first and kept as `metadata.<key>` for later expressions, the response side and logs. An entry that fails is left out.
+   */
+  metadata?: {
+    [k: string]: CELExpression
+  }
+}
+/**
+ * Mutates requests and responses with CEL expressions.
+ */
+export interface Transformation {
+  /**
+   * Changes to the request before it is forwarded.
+   */
+  request?: Transform
+  /**
+   * Changes to the response before it reaches the client; sees `request` as it was sent, and `response`.
+   */
+  response?: Transform
+}
+/**
+ * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. When it fails, the request is answered 500.
+ */
+export interface ExtProc {
+  /**
+   * The processor: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+}
+/**
+ * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403.
+ */
+export interface ExtAuth {
+  /**
+   * The authorization server: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+  grpc?: AgentExtAuthGRPC
+  http?: AgentExtAuthHTTP
+  forwardBody?: ExtAuthBody
+}
+/**
+ * Asks by gRPC, in Envoy's protocol (`envoy.service.auth.v3.Authorization/Check`).
+ */
+export interface AgentExtAuthGRPC {
+  /**
+   * Fixed values sent as `context_extensions`.
+   */
+  contextExtensions?: {
+    [k: string]: string
+  }
+  /**
+   * Computed values sent as filter metadata of `metadata_context`; each must give a map, and one that fails is left out. When this is not set and a JWT was verified, its claims are sent under `envoy.filters.http.jwt_authn`.
+   */
+  requestMetadata?: {
+    [k: string]: CELExpression
+  }
+}
+/**
+ * Asks by HTTP, with the method of the request. Status 200 allows; anything else is a denial and its status, headers and body go to the client. The call times out after 2 s.
+ */
+export interface AgentExtAuthHTTP {
+  /**
+   * Path to ask for; default: path and query of the request. When it fails, the request is answered 403.
+   */
+  path?: CELExpression
+  /**
+   * Where to send the client (302) when the server answers 401 or 403, for example a sign-in page.
+   */
+  redirect?: CELExpression
+  /**
+   * Request headers sent to the authorization server; pseudo headers are allowed. Default: only `Authorization`.
+   *
+   * @maxItems 64
+   *
+   * Items: Header name.
+   */
+  allowedRequestHeaders?: ShortString[]
+  /**
+   * Computed headers added to the call; one that fails is removed from it.
+   */
+  addRequestHeaders?: {
+    [k: string]: CELExpression
+  }
+  /**
+   * Headers copied from the server's answer to the request for the backend, replacing what the client sent.
+   *
+   * @maxItems 64
+   *
+   * Items: Header name.
+   */
+  allowedResponseHeaders?: ShortString[]
+  /**
+   * Values computed from `request` and the server's `response`, kept as `extauthz.<key>` for later expressions; an entry that fails is left out.
+   */
+  responseMetadata?: {
+    [k: string]: CELExpression
+  }
+}
+/**
+ * When set, the request body is buffered, sent to the authorization server, and then forwarded unchanged.
+ */
+export interface ExtAuthBody {
+  /**
+   * Largest body in bytes. A larger one is answered 413 and the server is not asked.
+   */
+  maxSize: number
+}
+/**
+ * Rate limits. A request over a limit is answered 429 and not forwarded. `local` and `global` merge separately with those of other policies.
+ */
+export interface RateLimits {
+  /**
+   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for everything that its target serves.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  local?: LocalRateLimit[]
+  global?: GlobalRateLimit
+}
+/**
+ * One budget: exactly one of requests, tokens. It starts full and is refilled once per unit. Responses carry x-ratelimit-limit, -remaining and -reset.
+ */
+export interface LocalRateLimit {
+  /**
+   * Requests per unit.
+   */
+  requests?: number
+  /**
+   * LLM tokens (input and output) per unit. They are charged when the response has ended, so the request that crosses the budget succeeds and later ones get 429. Other traffic is not limited.
+   */
+  tokens?: number
+  /**
+   * Length of the window.
+   */
+  unit: 'Seconds' | 'Minutes' | 'Hours'
+  /**
+   * Allowance above the rate: the budget holds requests (or tokens) plus burst.
+   */
+  burst?: number
+}
+/**
+ * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500.
+ */
+export interface GlobalRateLimit {
+  /**
+   * The rate limit service: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+  /**
+   * Tells the applications of one rate limit service apart.
+   */
+  domain: ShortString
+  /**
+   * What is counted. The service limits on all of them.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  descriptors: RateLimitDescriptor[]
+}
+/**
+ * One counter of the rate limit service.
+ */
+export interface RateLimitDescriptor {
+  /**
+   * Key and value pairs that name the counter. One that fails drops the whole descriptor; when none is left, the service is not asked.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  entries: RateLimitDescriptorEntry[]
+  /**
+   * Cost of a request: 1, or the LLM tokens it took, charged when the response has ended. Default: "Requests".
+   */
+  unit?: 'Requests' | 'Tokens'
+}
+/**
+ * A key with a computed value.
+ */
+export interface RateLimitDescriptorEntry {
+  /**
+   * Key.
+   */
+  name: TinyString
+  /**
+   * Value, as a string; for example `source.address` for one counter per client address.
+   */
+  expression: CELExpression
+}
+/**
+ * Cross-origin resource sharing (Gateway API HTTPCORSFilter). Answers preflight requests itself, with 200, before authentication; adds CORS headers to responses for allowed origins. A CORS filter in the route replaces this.
+ */
+export interface CORS {
+  /**
+   * Origins whose scripts may read responses. `Access-Control-Allow-Origin` echoes the origin of the request.
+   *
+   * @maxItems 64
+   *
+   * Items: `*`, or `scheme://host[:port]` with scheme http or https; the host may start with `*.` or be `*`.
+   */
+  allowOrigins?: string[]
+  /**
+   * Sends `Access-Control-Allow-Credentials: true`, so that browsers attach cookies and authorization.
+   */
+  allowCredentials?: boolean
+  /**
+   * Methods named in preflight answers.
+   *
+   * @maxItems 9
+   *
+   * Items: Method, or `*`.
+   */
+  allowMethods?: ('GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'CONNECT' | 'OPTIONS' | 'TRACE' | 'PATCH' | '*')[]
+  /**
+   * Request headers named in preflight answers.
+   *
+   * @maxItems 64
+   *
+   * Items: Header name, or `*`.
+   */
+  allowHeaders?: string[]
+  /**
+   * Response headers that scripts may read.
+   *
+   * @maxItems 64
+   *
+   * Items: Header name, or `*`.
+   */
+  exposeHeaders?: string[]
+  /**
+   * Seconds for which a browser may cache a preflight answer. Default: 5.
+   */
+  maxAge?: number
+}
+/**
+ * Protection against cross-site request forgery. GET, HEAD and OPTIONS pass, and so do requests with neither `Sec-Fetch-Site` nor `Origin`; others must come from the same origin or from one listed here, else 403.
+ */
+export interface CSRF {
+  /**
+   * Origins allowed besides that of the destination, compared as exact text.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: Origin: `scheme://host` with optional `:port`.
+   */
+  additionalOrigins?: string[]
+}
+/**
+ * A header and its value.
+ */
+export interface HTTPHeader {
+  /**
+   * Name, matched without regard to case.
+   */
+  name: HTTPHeaderName
+  /**
+   * Value; may be empty.
+   */
+  value: string
+}
+/**
+ * Changes to the headers of a request or response, made in the order add, set, remove (Gateway API HTTPHeaderFilter).
+ */
+export interface HTTPHeaderFilter {
+  /**
+   * Headers to set; every existing value is replaced.
+   *
+   * @maxItems 16
+   */
+  set?: HTTPHeader[]
+  /**
+   * Headers to add as a further field line.
+   *
+   * @maxItems 16
+   */
+  add?: HTTPHeader[]
+  /**
+   * Headers to remove.
+   *
+   * @maxItems 16
+   *
+   * Items: Header name.
+   */
+  remove?: HTTPHeaderName[]
+}
+/**
+ * A condition on one header (Gateway API HTTPHeaderMatch).
+ */
+export interface HTTPHeaderMatch {
+  /**
+   * How the value is compared. RegularExpression must match the whole value; RE2 syntax. Default: "Exact".
+   */
+  type?: 'Exact' | 'RegularExpression'
+  /**
+   * Name, matched without regard to case.
+   */
+  name: HTTPHeaderName
+  /**
+   * Value or pattern.
+   */
+  value: string
+}
+/**
+ * Changes to request and response headers with fixed values; see `transformation` for computed ones. A header filter written in the route itself replaces this.
+ */
+export interface HeaderModifiers {
+  /**
+   * Changes to the request sent to the backend.
+   */
+  request?: HTTPHeaderFilter
+  /**
+   * Changes to the response sent to the client, locally made responses included.
+   */
+  response?: HTTPHeaderFilter
+}
+/**
+ * What the backend sees as Host. Without this policy: Auto for backends named by host, None for Services and IP addresses. Ignored where a URLRewrite filter of the route sets a host.
+ */
+export interface HostnameRewrite {
+  /**
+   * Auto sets Host from the destination; None passes the Host of the client.
+   */
+  mode: 'Auto' | 'None'
+}
+/**
+ * Timeouts of HTTPRoutes and GRPCRoutes; ignored elsewhere. `timeouts` of the route rule replaces this.
+ */
+export interface Timeouts {
+  /**
+   * Time from receipt of the request until the whole response, body included, has been received; covers retries. Late response head: 504; late body: the stream is aborted. At least 1ms.
+   */
+  request?: Duration
+}
+/**
+ * Retries (Gateway API HTTPRouteRetry). Connection failures and timeouts of an attempt are always retried. `retry` of the route rule replaces this.
+ */
+export interface Retry {
+  /**
+   * Response codes that are retried.
+   *
+   * @maxItems 200
+   *
+   * Items: Status code.
+   */
+  codes?: number[]
+  /**
+   * Further tries after the first. Bodies are kept for replay up to 64 KiB; larger ones get one attempt. Default: 1.
+   */
+  attempts?: number
+  /**
+   * Delay before each retry; default: none. Never outlives timeouts.request.
+   */
+  backoff?: Duration
+}
+/**
+ * Answers the request without forwarding it, after authentication, authorization and limits have passed.
+ */
+export interface DirectResponse {
+  /**
+   * Status code.
+   */
+  status: number
+  /**
+   * Body; none when not set.
+   */
+  body?: string
+}
+/**
+ * Authorization by CEL expressions. The rules of all policies that apply to a request, on whatever level, are taken together within a phase: any Deny that matches denies; every Require must match; then, if there are Allow rules, one of them must match. A denied request is answered 403.
+ */
+export interface Authorization {
+  policy: AuthorizationPolicy
+  /**
+   * What a match means. Allow and Deny match when any expression is true, Require when all are. An expression that fails counts as false. Default: "Allow".
+   */
+  action?: 'Allow' | 'Deny' | 'Require'
+}
+/**
+ * Conditions.
+ */
+export interface AuthorizationPolicy {
+  /**
+   * Expressions that give a boolean, for example `jwt.team == "sales"` or `request.method == "GET"`.
+   *
+   * @minItems 1
+   * @maxItems 256
+   */
+  matchExpressions: CELExpression[]
+}
+/**
+ * Validates JSON Web Tokens sent as `Authorization: Bearer`. On success the token is removed from the request and its claims are usable as `jwt.<claim>`. Signature, `iss`, `aud` and `exp` (with 60 s leeway) are checked.
+ */
+export interface JWTAuthentication {
+  /**
+   * Strict: a valid token must be present, else 401. Optional: a token that is present must be valid; requests without one pass. Permissive: no request is rejected; claims of valid tokens are usable for later authorization and logging. Default: "Strict".
+   */
+  mode?: 'Strict' | 'Optional' | 'Permissive'
+  /**
+   * Accepted issuers. The `kid` of the token selects the provider.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  providers: JWTProvider[]
+}
+/**
+ * One issuer of tokens.
+ */
+export interface JWTProvider {
+  /**
+   * Required value of the `iss` claim.
+   */
+  issuer: ShortString
+  /**
+   * Accepted values of the `aud` claim; one must match. When not set, any audience, or none, is accepted.
+   *
+   * @minItems 1
+   * @maxItems 64
+   *
+   * Items: Audience.
+   */
+  audiences?: string[]
+  jwks: JWKS
+}
+/**
+ * HTTP basic authentication (RFC 7617): exactly one of users, secretRef. On success the Authorization header is removed and the user is `basicAuth.username`.
+ */
+export interface BasicAuthentication {
+  /**
+   * Strict: valid credentials must be present, else 401. Optional: credentials that are present must be valid; requests without pass. Default: "Strict".
+   */
+  mode?: 'Strict' | 'Optional'
+  /**
+   * Realm in the WWW-Authenticate header of failed requests. Default: "Restricted".
+   */
+  realm?: string
+  /**
+   * Users with hashed passwords (MD5 `$apr1$`, bcrypt, `{SHA}`, crypt); raw passwords are never accepted. Lines that do not parse are skipped; of two lines for one user the last counts.
+   *
+   * @minItems 1
+   * @maxItems 256
+   *
+   * Items: One htpasswd line, `username:hash`.
+   */
+  users?: string[]
+  /**
+   * Secret whose entry `.htaccess` is a complete htpasswd file. When it is missing nobody passes.
+   */
+  secretRef?: SecretReference
+}
+/**
+ * API keys sent as `Authorization: Bearer`: exactly one of secretRef, secretSelector. Each Secret entry is one key; the name of the entry is arbitrary, its value is the key, or a JSON object with `key` and `metadata`. On success the header is removed and the metadata is usable as `apiKey.<field>`.
+ */
+export interface APIKeyAuthentication {
+  /**
+   * Strict: a valid key must be present, else 401. Optional: a key that is present must be valid; requests without one pass. Permissive: no request is rejected. Default: "Strict".
+   */
+  mode?: 'Strict' | 'Optional' | 'Permissive'
+  /**
+   * Secret whose entries are API keys. When it is missing nobody passes.
+   */
+  secretRef?: SecretReference
+  /**
+   * Selects several Secrets whose entries are API keys. The same key in several of them gives undefined behavior. When none matches nobody passes.
+   */
+  secretSelector?: SecretSelector
+}
+/**
+ * Settings of the connections that clients make, for a whole Gateway. TLS and HTTP settings affect new connections only.
+ */
+export interface Frontend {
+  tcp?: FrontendTCP
+  tls?: FrontendTLS
+  http?: FrontendHTTP
+  accessLog?: AccessLog
+  tracing?: Tracing
+  /**
+   * Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels are taken together.
+   */
+  networkAuthorization?: Authorization
+  proxyProtocol?: ProxyProtocol
+}
+/**
+ * TCP settings of client connections.
+ */
+export interface FrontendTCP {
+  keepalive?: Keepalive
+}
+/**
+ * TLS settings of client connections. Only TLS 1.2 and 1.3 are supported.
+ */
+export interface FrontendTLS {
+  /**
+   * Time for the protocol to show and the handshake to end; then the connection is closed. At least 100ms. Default: "15s".
+   */
+  handshakeTimeout?: Duration
+  /**
+   * ALPN protocols offered, in order of preference. Default: h2 and http/1.1. Default: ["h2","http/1.1"].
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: Protocol name.
+   */
+  alpnProtocols?: TinyString[]
+  /**
+   * Lowest TLS version accepted. Default: 1.2. Quote it in YAML.
+   */
+  minProtocolVersion?: '1.2' | '1.3'
+  /**
+   * Highest TLS version accepted. Default: 1.3. Quote it in YAML.
+   */
+  maxProtocolVersion?: '1.2' | '1.3'
+  /**
+   * Cipher suites accepted. Default: the AES-GCM suites of TLS 1.3 and of ECDHE with ECDSA and RSA; ChaCha20 only where listed.
+   *
+   * @maxItems 9
+   *
+   * Items: Cipher suite.
+   */
+  cipherSuites?: (
+    | 'TLS13_AES_256_GCM_SHA384'
+    | 'TLS13_AES_128_GCM_SHA256'
+    | 'TLS13_CHACHA20_POLY1305_SHA256'
+    | 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384'
+    | 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256'
+    | 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256'
+    | 'TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384'
+    | 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'
+    | 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256'
+  )[]
+}
+/**
+ * HTTP settings of client connections.
+ */
+export interface FrontendHTTP {
+  /**
+   * Largest body in bytes that is held in memory, for policies that need a whole body. What happens to a larger one is said at each such policy. Default: 2097152.
+   */
+  maxBufferSize?: number
+  /**
+   * Most headers in an HTTP/1 request; more are answered 431. Default: 100.
+   */
+  http1MaxHeaders?: number
+  /**
+   * Time after which an unused HTTP/1 connection is closed, and within which a request head must arrive. At least 1s. Default: "10m".
+   */
+  http1IdleTimeout?: Duration
+  /**
+   * Initial flow-control window of a stream in bytes. With neither window set, windows adapt.
+   */
+  http2WindowSize?: number
+  /**
+   * Initial flow-control window of a connection in bytes.
+   */
+  http2ConnectionWindowSize?: number
+  /**
+   * Largest HTTP/2 frame accepted, in bytes. Default: 16384.
+   */
+  http2FrameSize?: number
+  /**
+   * Time between HTTP/2 pings. Not set: no pings. At least 1s.
+   */
+  http2KeepaliveInterval?: Duration
+  /**
+   * Time to wait for the answer to a ping before the connection is closed; only with http2KeepaliveInterval. Default: 20s. At least 1s.
+   */
+  http2KeepaliveTimeout?: Duration
+  /**
+   * Age at which a connection is asked to close (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit. At least 1s.
+   */
+  maxConnectionDuration?: Duration
+}
+/**
+ * Reads a PROXY protocol header at the start of each connection and takes the client address from it.
+ */
+export interface ProxyProtocol {
+  /**
+   * Versions accepted. Default: "V2".
+   */
+  version?: 'V1' | 'V2' | 'All'
+  /**
+   * Strict closes connections without a header (5 s to send it); Optional lets them pass. Default: "Strict".
+   */
+  mode?: 'Strict' | 'Optional'
+}
+/**
+ * Access log: one line on standard output per request, and optionally an OTLP log record.
+ */
+export interface AccessLog {
+  /**
+   * A request is logged only when this is true; failing counts as false. Default: all.
+   */
+  filter?: CELExpression
+  attributes?: LogTracingAttributes
+  otlp?: OtlpAccessLog
+}
+/**
+ * Sends access logs to an OpenTelemetry collector, in batches that never delay requests.
+ */
+export interface OtlpAccessLog {
+  /**
+   * The collector: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+  /**
+   * OTLP over gRPC, or protobuf over HTTP. Default: "GRPC".
+   */
+  protocol?: 'HTTP' | 'GRPC'
+  /**
+   * Path for protocol HTTP. Default: /v1/logs.
+   */
+  path?: LongString
+}
+/**
+ * Distributed tracing (W3C trace context); spans go to an OpenTelemetry collector in batches. Sampling is decided before authentication, so `jwt` is not available to it.
+ */
+export interface Tracing {
+  /**
+   * The collector: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+  /**
+   * OTLP over gRPC, or protobuf over HTTP. Default: "GRPC".
+   */
+  protocol?: 'HTTP' | 'GRPC'
+  /**
+   * Path for protocol HTTP. Default: /v1/traces.
+   */
+  path?: LongString
+  attributes?: LogTracingAttributes
+  /**
+   * Resource attributes, evaluated once at start; expressions see only `env`.
+   *
+   * @maxItems 64
+   */
+  resources?: ResourceAdd[]
+  /**
+   * Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. Failing counts as false. Not set: never.
+   */
+  randomSampling?: CELExpression
+  /**
+   * Whether a request that is part of a trace gets a span: a boolean, or a probability. Failing counts as false. Not set: always.
+   */
+  clientSampling?: CELExpression
+}
+/**
+ * A resource attribute.
+ */
+export interface ResourceAdd {
+  /**
+   * Attribute name.
+   */
+  name: ShortString
+  /**
+   * Value; one that fails is left out.
+   */
+  expression: CELExpression
+}
+/**
+ * Changes to the attributes that are recorded by default.
+ */
+export interface LogTracingAttributes {
+  /**
+   * Default attributes to leave out, for example `http.method`.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: Attribute name.
+   */
+  remove?: TinyString[]
+  /**
+   * Attributes to add; one with the name of a default attribute replaces it.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  add?: AttributeAdd[]
+}
+/**
+ * A computed attribute.
+ */
+export interface AttributeAdd {
+  /**
+   * Attribute name.
+   */
+  name: ShortString
+  /**
+   * Value; the attribute is left out when this fails or gives null.
+   */
+  expression: CELExpression
+}
+/**
+ * Policies for connections to backends. They merge field by field: Gateway < Listener < Route < Route rule < Backend or Service < the backend’s own policies.
+ */
+export interface BackendFull {
+  tcp?: BackendTCP
+  tls?: BackendTLS
+  http?: BackendHTTP
+  tunnel?: BackendTunnel
+  /**
+   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   */
+  transformation?: Transformation
+  auth?: BackendAuth
+  health?: Health
+  ai?: BackendAI
+  mcp?: BackendMCP
+}
+/**
+ * Policies for connections to one service.
+ */
+export interface BackendSimple {
+  tcp?: BackendTCP
+  tls?: BackendTLS
+  http?: BackendHTTP
+  tunnel?: BackendTunnel
+  /**
+   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   */
+  transformation?: Transformation
+  auth?: BackendAuth
+  health?: Health
+}
+/**
+ * Policies for connections to one LLM provider.
+ */
+export interface BackendWithAI {
+  tcp?: BackendTCP
+  tls?: BackendTLS
+  http?: BackendHTTP
+  tunnel?: BackendTunnel
+  /**
+   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   */
+  transformation?: Transformation
+  auth?: BackendAuth
+  health?: Health
+  ai?: BackendAI
+}
+/**
+ * Policies for connections to one MCP target.
+ */
+export interface BackendWithMCP {
+  tcp?: BackendTCP
+  tls?: BackendTLS
+  http?: BackendHTTP
+  tunnel?: BackendTunnel
+  /**
+   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   */
+  transformation?: Transformation
+  auth?: BackendAuth
+  health?: Health
+  mcp?: BackendMCP
+}
+/**
+ * TCP settings of connections to the backend.
+ */
+export interface BackendTCP {
+  keepalive?: Keepalive
+  /**
+   * Time for a connection to be made; then the attempt fails with 504. Default: 10s. At least 100ms.
+   */
+  connectTimeout?: Duration
+}
+/**
+ * HTTP settings of requests to the backend.
+ */
+export interface BackendHTTP {
+  /**
+   * HTTP version. Default: what appProtocol of the Service port says; HTTP2 for gRPC; the version of the client when it came in plaintext; HTTP1 when it came over TLS.
+   */
+  version?: 'HTTP1' | 'HTTP2'
+  /**
+   * Time for one attempt until the response head; then it fails with 504 and may be retried. At least 1ms.
+   */
+  requestTimeout?: Duration
+}
+/**
+ * Reaches the backend through an HTTP proxy, by CONNECT.
+ */
+export interface BackendTunnel {
+  /**
+   * The proxy server to reach: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+}
+/**
+ * Makes the proxy start TLS to the backend. With no fields set, the certificate is verified against the system CAs and SNI is taken from the destination.
+ */
+export interface BackendTLS {
+  /**
+   * Client certificate: a Secret with `tls.key` and `tls.crt`. A `ca.cert` in it verifies the server, unless caCertificateRefs is given. When the Secret is missing, connections fail.
+   *
+   * @maxItems 1
+   */
+  mtlsCertificateRef?: SecretReference[]
+  /**
+   * CA certificates that verify the server; default: those of the system. When missing, connections fail.
+   *
+   * @maxItems 1
+   */
+  caCertificateRefs?: ConfigMapReference[]
+  /**
+   * All turns every check of the certificate off. Hostname verifies its chain but not its names.
+   */
+  insecureSkipVerify?: 'All' | 'Hostname'
+  /**
+   * Server name sent, and verified unless verifySubjectAltNames is given. Default: host name of the destination.
+   */
+  sni?: SNI
+  /**
+   * Names of which the certificate must carry one. Default: host name of the destination.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: Subject alternative name.
+   */
+  verifySubjectAltNames?: ShortString[]
+  /**
+   * ALPN protocols offered. Default: h2 and http/1.1, narrowed to the HTTP version where that is given.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: Protocol name.
+   */
+  alpnProtocols?: TinyString[]
+}
+/**
+ * Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. When they cannot be had, the request fails with 500.
+ */
+export interface BackendAuth {
+  /**
+   * Value sent as `Authorization: Bearer`. Least secure: it is readable by all who may read this object; prefer secretRef.
+   */
+  key?: string
+  /**
+   * Secret whose entry `Authorization` is sent as `Authorization: Bearer`; white space around it and one leading `Bearer ` are removed.
+   */
+  secretRef?: SecretReference
+  /**
+   * Adds back the credential that a client authentication policy (JWT, API key) validated and removed. No effect without such a policy.
+   */
+  passthrough?: {}
+  cloudA?: CloudAAuth
+  cloudB?: CloudBAuth
+  cloudC?: CloudCAuth
+}
+/**
+ * cloudA is AWS: requests are signed (Signature Version 4).
+ */
+export interface CloudAAuth {
+  /**
+   * Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. When not set, the usual sources are tried: environment, web identity, container and instance metadata.
+   */
+  secretRef?: SecretReference
+}
+/**
+ * cloudB is Azure: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
+ */
+export interface CloudBAuth {
+  /**
+   * Secret with entries `clientId`, `tenantId` and `clientSecret`.
+   */
+  secretRef?: SecretReference
+  managedIdentity?: CloudBManagedIdentity
+}
+/**
+ * A user-assigned managed identity.
+ */
+export interface CloudBManagedIdentity {
+  /**
+   * Client id.
+   */
+  clientId: string
+  /**
+   * Object id.
+   */
+  objectId: string
+  /**
+   * Resource id.
+   */
+  resourceId: string
+}
+/**
+ * cloudC is Google Cloud: a token of the workload (application default credentials).
+ */
+export interface CloudCAuth {
+  /**
+   * AccessToken for Google APIs, IdToken for services such as Cloud Run. Default: "AccessToken".
+   */
+  type?: 'AccessToken' | 'IdToken'
+  /**
+   * Audience of the id token; only with IdToken. Default: `https://` and the host name of the backend.
+   */
+  audience?: ShortString
+}
+/**
+ * Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy nothing is evicted.
+ */
+export interface Health {
+  /**
+   * True means that a response is unhealthy, for example `response.code >= 500`. Default: any 5xx and every connection failure; that lowers the score but does not evict by itself.
+   */
+  unhealthyCondition?: CELExpression
+  eviction?: BackendEviction
+}
+/**
+ * When and how long an endpoint is taken out. Either threshold suffices; with neither, one unhealthy response evicts. When all endpoints are evicted, they are used all the same.
+ */
+export interface BackendEviction {
+  /**
+   * Base time of an eviction; multiplied by the number of evictions in a row. At least 1s. Default: "3s".
+   */
+  duration?: Duration
+  /**
+   * Health score on return. Not set: the score that it had when evicted.
+   */
+  restoreHealth?: number
+  /**
+   * Unhealthy responses in a row that evict.
+   */
+  consecutiveFailures?: number
+  /**
+   * Evicts when the health score is below this after an unhealthy response.
+   */
+  healthThreshold?: number
+}
+/**
+ * LLM settings; only for backends of type ai. Merges field by field.
+ */
+export interface BackendAI {
+  prompt?: AIPromptEnrichment
+  promptGuard?: AIPromptGuard
+  /**
+   * Fields of the request body to set where the request does not.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  defaults?: FieldDefault[]
+  /**
+   * Fields of the request body to set in any case.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  overrides?: FieldDefault[]
+  /**
+   * Fields of the request body to compute. Wins over overrides of the same field.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  transformations?: FieldTransformation[]
+  /**
+   * Model names that clients may use, each with the model name of the provider. A `*` in a name stands for any text; an exact name wins over patterns, a longer pattern over a shorter one.
+   */
+  modelAliases?: {
+    [k: string]: string
+  }
+  promptCaching?: PromptCachingConfig
+  /**
+   * What requests are, by URL path: keys are path suffixes, the longest that fits decides; `*` fits any path. When not set, all requests are Completions.
+   */
+  routes?: {
+    [k: string]: RouteType
+  }
+}
+/**
+ * A field of the request body and its value.
+ */
+export interface FieldDefault {
+  /**
+   * Key of the JSON request body, top level.
+   */
+  field: ShortString
+  /**
+   * Value: any JSON.
+   */
+  value: {
+    [k: string]: unknown
+  }
+}
+/**
+ * A field of the request body and how to compute it.
+ */
+export interface FieldTransformation {
+  /**
+   * Key of the JSON request body, top level.
+   */
+  field: ShortString
+  /**
+   * Value, computed from the request body (`llmRequest`). When it fails the field is removed.
+   */
+  expression: CELExpression
+}
+/**
+ * Static messages added to every request; only for chat requests. A provider without a system role, but with a system field, needs `defaults` to set that field instead.
+ */
+export interface AIPromptEnrichment {
+  /**
+   * Messages before those of the request.
+   */
+  prepend?: Message[]
+  /**
+   * Messages after those of the request.
+   */
+  append?: Message[]
+}
+/**
+ * A chat message.
+ */
+export interface Message {
+  /**
+   * Role, as the provider names it, for example `system` or `user`; upper case is lowered.
+   */
+  role: string
+  /**
+   * Text.
+   */
+  content: string
+}
+/**
+ * Adds cache points to requests. Supported by providerF (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.
+ */
+export interface PromptCachingConfig {
+  /**
+   * Cache point after the system messages. Default: true.
+   */
+  cacheSystem?: boolean
+  /**
+   * Cache point in the conversation. Default: true.
+   */
+  cacheMessages?: boolean
+  /**
+   * Cache point after the tool specifications. Default: false.
+   */
+  cacheTools?: boolean
+  /**
+   * Least length of the system messages, estimated as words times 1.3. Default: 1024.
+   */
+  minTokens?: number
+}
+/**
+ * Checks of prompts and answers, each list in order; the first that rejects ends the request.
+ */
+export interface AIPromptGuard {
+  /**
+   * Checks of the prompt.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  request?: PromptguardRequest[]
+  /**
+   * Checks of the answer.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  response?: PromptguardResponse[]
+}
+/**
+ * One check of the prompt: exactly one of regex, webhook, moderationApi, cloudGuardrails, modelArmor. A service that cannot be reached rejects the request.
+ */
+export interface PromptguardRequest {
+  regex?: Regex
+  webhook?: Webhook
+  moderationApi?: ModerationAPI
+  cloudGuardrails?: CloudGuardrails
+  modelArmor?: ModelArmor
+  /**
+   * Response to rejected requests. Default message: The request was rejected due to inappropriate content.
+   */
+  response?: CustomResponse
+}
+/**
+ * One check of the answer: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the answer.
+ */
+export interface PromptguardResponse {
+  regex?: Regex
+  webhook?: Webhook
+  cloudGuardrails?: CloudGuardrails
+  modelArmor?: ModelArmor
+  /**
+   * Response in place of rejected answers. Default message: The response was rejected due to inappropriate content.
+   */
+  response?: CustomResponse
+}
+/**
+ * What the client gets when content is rejected.
+ */
+export interface CustomResponse {
+  /**
+   * Body.
+   */
+  message?: string
+  /**
+   * Status code. Default: 403.
+   */
+  statusCode?: number
+}
+/**
+ * Looks for patterns; `matches` and `builtins` add up.
+ */
+export interface Regex {
+  /**
+   * Own patterns. One that does not compile is reported in the status and rejects everything.
+   *
+   * @minItems 1
+   *
+   * Items: Pattern, RE2 syntax.
+   */
+  matches?: LongString[]
+  /**
+   * Ready-made patterns.
+   *
+   * @minItems 1
+   *
+   * Items: Ssn: US social security number. CreditCard: card number with valid check digit. CaSin: Canadian social insurance number.
+   */
+  builtins?: ('Ssn' | 'CreditCard' | 'PhoneNumber' | 'Email' | 'CaSin')[]
+  /**
+   * What happens on a match in a prompt: Mask replaces the text, Reject rejects the request. Matches in answers are always masked. Default: "Mask".
+   */
+  action?: 'Mask' | 'Reject'
+}
+/**
+ * Asks an own service over HTTP.
+ */
+export interface Webhook {
+  /**
+   * The service: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+  /**
+   * Request headers to send along: those that any of these matches. Default: none.
+   *
+   * @maxItems 64
+   */
+  forwardHeaderMatches?: HTTPHeaderMatch[]
+}
+/**
+ * Asks the moderation endpoint of OpenAI.
+ */
+export interface ModerationAPI {
+  /**
+   * Moderation model. Default: omni-moderation-latest.
+   */
+  model?: string
+  /**
+   * How to reach it; `auth` with key or secretRef is needed.
+   */
+  policies?: BackendSimple
+}
+/**
+ * Asks Amazon Bedrock Guardrails.
+ */
+export interface CloudGuardrails {
+  /**
+   * Identifier of the guardrail.
+   */
+  identifier: ShortString
+  /**
+   * Version of the guardrail.
+   */
+  version: ShortString
+  /**
+   * AWS region.
+   */
+  region: ShortString
+  /**
+   * How to reach it; `auth` with cloudA, key or secretRef.
+   */
+  policies?: BackendSimple
+}
+/**
+ * Asks Google Model Armor.
+ */
+export interface ModelArmor {
+  /**
+   * Id of the template.
+   */
+  templateId: ShortString
+  /**
+   * Google Cloud project.
+   */
+  projectId: ShortString
+  /**
+   * Location of the template. Default: "us-central1".
+   */
+  location?: ShortString
+  /**
+   * How to reach it; `auth` with cloudC.
+   */
+  policies?: BackendSimple
+}
+/**
+ * MCP settings; only for backends of type mcp.
+ */
+export interface BackendMCP {
+  /**
+   * Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists leave out what is not allowed, calls of it are rejected as unknown. Rules of all levels are taken together.
+   */
+  authorization?: Authorization
+  authentication?: MCPAuthentication
+}
+/**
+ * MCP OAuth: clients without a valid token are told where to get one, and the proxy serves the discovery documents and registers clients with the identity provider on their behalf.
+ */
+export interface MCPAuthentication {
+  /**
+   * Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they win over computed ones.
+   */
+  resourceMetadata?: {
+    /**
+     * Any JSON value.
+     */
+    [k: string]: {
+      [k: string]: unknown
+    }
+  }
+  /**
+   * Kind of identity provider whose metadata needs adapting. IdpKind1: Auth0. IdpKind2: Keycloak. Not set: one that follows the standards.
+   */
+  provider?: 'IdpKind1' | 'IdpKind2'
+  /**
+   * Required value of the `iss` claim; also where the metadata of the identity provider is looked for.
+   */
+  issuer?: ShortString
+  /**
+   * Accepted values of the `aud` claim; one must match. When not set, any audience, or none, is accepted.
+   *
+   * @minItems 1
+   * @maxItems 64
+   *
+   * Items: Audience.
+   */
+  audiences?: string[]
+  jwks: RemoteJWKS
+  /**
+   * Strict: a valid token must be present, else 401. Optional: a token that is present must be valid; requests without one pass. Permissive: no request is rejected; claims of valid tokens are usable for later authorization and logging. Default: "Strict".
+   */
+  mode?: 'Strict' | 'Optional' | 'Permissive'
+}
+/**
+ * An LLM backend: exactly one of provider, groups.
+ */
+export interface AIBackend {
+  /**
+   * The only provider. A policy can target it by `sectionName: backend`.
+   */
+  provider?: LLMProvider
+  /**
+   * Groups of providers in priority order: the first with a provider that is not evicted gets the request. Eviction needs `policies.health.eviction`.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  groups?: PriorityGroup[]
+}
+/**
+ * Providers of equal priority; healthier and faster ones get more requests.
+ */
+export interface PriorityGroup {
+  /**
+   * Providers. Names are unique across all groups.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  providers: NamedLLMProvider[]
+}
+/**
+ * One LLM provider: exactly one of providerA to providerF.
+ */
+export interface LLMProvider {
+  providerA?: ProviderA
+  providerB?: ProviderB
+  providerC?: ProviderC
+  providerD?: ProviderD
+  providerE?: ProviderE
+  providerF?: ProviderF
+  /**
+   * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
+   */
+  host?: ShortString
+  /**
+   * Port to send requests to; needs host. Default: 443.
+   */
+  port?: number
+  /**
+   * Path of all requests to the provider, instead of its own.
+   */
+  path?: LongString
+}
+/**
+ * One LLM provider of a group: exactly one of providerA to providerF.
+ */
+export interface NamedLLMProvider {
+  /**
+   * Name, unique in the backend; a policy can target the provider by it (`sectionName`).
+   */
+  name: SectionName
+  providerA?: ProviderA
+  providerB?: ProviderB
+  providerC?: ProviderC
+  providerD?: ProviderD
+  providerE?: ProviderE
+  providerF?: ProviderF
+  /**
+   * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
+   */
+  host?: ShortString
+  /**
+   * Port to send requests to; needs host. Default: 443.
+   */
+  port?: number
+  /**
+   * Path of all requests to the provider, instead of its own.
+   */
+  path?: LongString
+  /**
+   * Policies for this provider; they win over those of the backend.
+   */
+  policies?: BackendWithAI
+}
+/**
+ * providerA is OpenAI.
+ */
+export interface ProviderA {
+  /**
+   * Model to use instead of the one that the request names. Not set: that of the request.
+   */
+  model?: ShortString
+}
+/**
+ * providerB is Azure OpenAI.
+ */
+export interface ProviderB {
+  /**
+   * Host of the resource, for example `my-resource.openai.azure.com`; a leading `https://` is removed.
+   */
+  endpoint: ShortString
+  /**
+   * Deployment to use. Required unless apiVersion is v1, where the request can name the model.
+   */
+  deploymentName?: ShortString
+  /**
+   * API version. Default: "v1".
+   */
+  apiVersion?: TinyString
+}
+/**
+ * providerC is Anthropic.
+ */
+export interface ProviderC {
+  /**
+   * Model to use instead of the one that the request names. Not set: that of the request.
+   */
+  model?: ShortString
+}
+/**
+ * providerD is Google Gemini.
+ */
+export interface ProviderD {
+  /**
+   * Model to use instead of the one that the request names. Not set: that of the request.
+   */
+  model?: ShortString
+}
+/**
+ * providerE is Google Vertex AI.
+ */
+export interface ProviderE {
+  /**
+   * Model to use instead of the one that the request names. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * Google Cloud project.
+   */
+  projectId: TinyString
+  /**
+   * Region, for example `us-central1`; also `global`, `us` and `eu`.
+   */
+  region: TinyString
+}
+/**
+ * providerF is Amazon Bedrock.
+ */
+export interface ProviderF {
+  /**
+   * AWS region. Default: "us-east-1".
+   */
+  region?: string
+  /**
+   * Model to use instead of the one that the request names. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * Bedrock guardrail applied by the provider itself. Not set: none.
+   */
+  guardrail?: {
+    /**
+     * Identifier of the guardrail.
+     */
+    identifier: ShortString
+    /**
+     * Version of the guardrail.
+     */
+    version: ShortString
+  }
+}
+/**
+ * A backend that speaks the Model Context Protocol. Several targets are merged into one server; their tools, prompts and resources get the target name as prefix.
+ */
+export interface MCPBackend {
+  /**
+   * MCP servers.
+   *
+   * @minItems 1
+   * @maxItems 32
+   */
+  targets: McpTargetSelector[]
+  /**
+   * Stateful gives clients a session (`mcp-session-id`) that keeps going to the same replica of each target. Stateless makes a session with the target for each request. Default: "Stateful".
+   */
+  sessionRouting?: 'Stateful' | 'Stateless'
+  /**
+   * When a target fails: FailClosed fails requests that need all targets; FailOpen answers with what the others gave. Default: "FailClosed".
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Whether names get the target name as prefix. Conditional: with more than one target. Never: of equal names the first target’s wins. Default: "Conditional".
+   */
+  prefixMode?: 'Conditional' | 'Always' | 'Never'
+}
+/**
+ * One or more MCP servers: exactly one of selector, static.
+ */
+export interface McpTargetSelector {
+  /**
+   * Name, unique in the backend; a policy can target it by `sectionName`.
+   */
+  name: SectionName
+  selector?: McpSelector
+  static?: McpTarget
+}
+/**
+ * Selects Services; their ports with appProtocol `proxy.dev/mcp` or `proxy.dev/mcp-sse` become targets. Policies for one of them: a ProxyPolicy that targets the Service.
+ */
+export interface McpSelector {
+  /**
+   * Namespaces to look in. Not set: only that of the backend.
+   */
+  namespaces?: LabelSelector
+  /**
+   * Services to select.
+   */
+  services?: LabelSelector
+}
+/**
+ * One MCP server at a fixed address. For Services in the cluster prefer selector.
+ */
+export interface McpTarget {
+  /**
+   * Host name or IP address.
+   */
+  host: ShortString
+  /**
+   * Port.
+   */
+  port: number
+  /**
+   * Path of the MCP endpoint. Default: /sse for SSE, /mcp for StreamableHTTP.
+   */
+  path?: LongString
+  /**
+   * Transport: StreamableHTTP, or the older HTTP with SSE. Default: "StreamableHTTP".
+   */
+  protocol?: 'StreamableHTTP' | 'SSE'
+  /**
+   * Policies for this target; they win over those of the backend and of ProxyPolicies.
+   */
+  policies?: BackendWithMCP
+}
+/**
+ * One fixed destination.
+ */
+export interface StaticBackend {
+  /**
+   * Host name or IP address.
+   */
+  host: ShortString
+  /**
+   * Port.
+   */
+  port: number
+}
+/**
+ * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Any destination can be reached, so access controls must be put in place.
+ */
+export interface DynamicForwardProxyBackend {}
+/**
+ * A cloud service: exactly one of agentRuntime.
+ */
+export interface CloudBackend {
+  agentRuntime?: AgentRuntime
+}
+/**
+ * An agent hosted on Amazon Bedrock AgentCore. Requests are passed on uninterpreted and signed with `policies.auth.cloudA`, or the credentials of the environment.
+ */
+export interface AgentRuntime {
+  /**
+   * ARN of the runtime, `arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>`.
+   */
+  agentRuntimeRef: string
+  /**
+   * Alias or version of the runtime.
+   */
+  qualifier?: string
+}
+/**
+ * How data planes are deployed. Parameters of a GatewayClass and of a Gateway merge field by field, the Gateway wins; then overlays apply, GatewayClass first.
+ */
+export interface ProxyParametersSpec {
+  logging?: ProxyLogging
+  /**
+   * Content of the data plane’s config file (see the config reference), merged with what typed fields give; typed fields win. Not checked by the API server; an error is reported by the data plane.
+   */
+  rawConfig?: {
+    [k: string]: unknown
+  }
+  image?: Image
+  /**
+   * Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY given here takes the place of the session key Secret that the operator keeps for each Gateway.
+   */
+  env?: EnvVar[]
+  resources?: ResourceRequirements
+  shutdown?: ShutdownSpec
+  mesh?: MeshSpec
+  /**
+   * Changes to the Deployment.
+   */
+  deployment?: KubernetesResourceOverlay
+  /**
+   * Changes to the Service.
+   */
+  service?: KubernetesResourceOverlay
+  /**
+   * Changes to the ServiceAccount.
+   */
+  serviceAccount?: KubernetesResourceOverlay
+  /**
+   * Makes a PodDisruptionBudget that selects the pods of the data plane, with these changes. Not set: none.
+   */
+  podDisruptionBudget?: KubernetesResourceOverlay
+  /**
+   * Makes a HorizontalPodAutoscaler that scales the Deployment of the data plane, with these changes. Not set: none.
+   */
+  horizontalPodAutoscaler?: KubernetesResourceOverlay
+}
+/**
+ * Logging of the data plane.
+ */
+export interface ProxyLogging {
+  /**
+   * A level (`error`, `warn`, `info`, `debug`, `trace`), or comma-separated `module=level` pairs. Default: info.
+   */
+  level?: string
+  /**
+   * Format of log lines. Default: text.
+   */
+  format?: 'json' | 'text'
+}
+/**
+ * Image of the data plane. Parts that are not set come from the operator’s settings; an empty string drops the part.
+ */
+export interface Image {
+  /**
+   * Registry host.
+   */
+  registry?: string
+  /**
+   * Repository.
+   */
+  repository?: string
+  /**
+   * Tag. Default: that of this release.
+   */
+  tag?: string
+  /**
+   * Digest, for example `sha256:<digest>`.
+   */
+  digest?: string
+  /**
+   * `Always`, `IfNotPresent` or `Never`. Default: that of Kubernetes for the tag.
+   */
+  pullPolicy?: string
+}
+/**
+ * What happens between SIGTERM and the end of the process. Default: 10 and 60.
+ */
+export interface ShutdownSpec {
+  /**
+   * Seconds for which new requests are still accepted (CONNECTION_MIN_TERMINATION_DEADLINE).
+   */
+  min: number
+  /**
+   * Seconds after which what is still open is cut (TERMINATION_GRACE_PERIOD_SECONDS).
+   */
+  max: number
+}
+/**
+ * Integration with the Istio service mesh: mTLS to pods of the mesh.
+ */
+export interface MeshSpec {
+  /**
+   * Address of the mesh CA. Default: `https://istiod.istio-system.svc:15012`.
+   */
+  caAddress?: string
+  /**
+   * Trust domain. Default: cluster.local.
+   */
+  trustDomain?: string
+}
+/**
+ * Changes to a generated object, applied last.
+ */
+export interface KubernetesResourceOverlay {
+  /**
+   * Labels and annotations, merged with existing ones; for equal keys the Gateway wins over the GatewayClass.
+   */
+  metadata?: {
+    /**
+     * Labels.
+     */
+    labels?: {
+      [k: string]: string
+    }
+    /**
+     * Annotations.
+     */
+    annotations?: {
+      [k: string]: string
+    }
+  }
+  /**
+   * A full or partial spec, applied as a strategic merge patch: lists with merge keys (containers by name, tolerations by key) update matching items and append others; `$patch: delete` removes a field or item, `$patch: replace` replaces a map, or a list where it stands in the first item. The container of the data plane is named `proxy`.
+   */
+  spec?: {
+    [k: string]: unknown
+  }
+}
+/**
+ * An environment variable (core/v1 EnvVar).
+ */
+export interface EnvVar {
+  /**
+   * Name.
+   */
+  name: string
+  /**
+   * Value. `$(NAME)` expands to another variable, `$$(NAME)` is the literal `$(NAME)`.
+   */
+  value?: string
+  /**
+   * Where the value comes from instead.
+   */
+  valueFrom?: {
+    /**
+     * A key of a ConfigMap.
+     */
+    configMapKeyRef?: {
+      /**
+       * Name of the ConfigMap.
+       */
+      name?: string
+      /**
+       * Key to select.
+       */
+      key: string
+      /**
+       * Whether the object or its key may be missing.
+       */
+      optional?: boolean
+    }
+    /**
+     * A key of a Secret.
+     */
+    secretKeyRef?: {
+      /**
+       * Name of the Secret.
+       */
+      name?: string
+      /**
+       * Key to select.
+       */
+      key: string
+      /**
+       * Whether the object or its key may be missing.
+       */
+      optional?: boolean
+    }
+    /**
+     * A field of the pod.
+     */
+    fieldRef?: {
+      /**
+       * Version of the schema that fieldPath is written in. Default: v1.
+       */
+      apiVersion?: string
+      /**
+       * Path, for example `metadata.name`.
+       */
+      fieldPath: string
+    }
+    /**
+     * A key of an environment file in a volume.
+     */
+    fileKeyRef?: {
+      /**
+       * Volume.
+       */
+      volumeName: string
+      /**
+       * Path of the file, relative to the volume.
+       */
+      path: string
+      /**
+       * Key in the file.
+       */
+      key: string
+      /**
+       * Whether the object or its key may be missing.
+       */
+      optional?: boolean
+    }
+    /**
+     * A resource of the container.
+     */
+    resourceFieldRef?: {
+      /**
+       * Container. Default: this one.
+       */
+      containerName?: string
+      /**
+       * Resource, for example `limits.cpu`.
+       */
+      resource: string
+      /**
+       * Unit of the value. Default: 1.
+       */
+      divisor?: number | string
+    }
+  }
+}
+/**
+ * Compute resources of the container (core/v1 ResourceRequirements). Default: requests of 100m CPU and 128Mi memory.
+ */
+export interface ResourceRequirements {
+  /**
+   * Most that may be used.
+   */
+  limits?: {
+    /**
+     * Quantity.
+     */
+    [k: string]: number | string
+  }
+  /**
+   * What is reserved. Default: the limits, where given.
+   */
+  requests?: {
+    /**
+     * Quantity.
+     */
+    [k: string]: number | string
+  }
+  /**
+   * Resource claims (dynamic resource allocation).
+   *
+   * Items: A resource claim of the pod.
+   */
+  claims?: {
+    /**
+     * Name of the claim.
+     */
+    name: string
+    /**
+     * Request within the claim. Default: all of it.
+     */
+    request?: string
+  }[]
+}
+/**
+ * Status. Nothing is reported here yet; see the conditions of GatewayClass and Gateway.
+ */
+export interface ProxyParametersStatus {}
+/**
+ * Where the traffic goes: a Service (the default kind, with `port`) or a ProxyBackend (`group: proxy.dev`, `kind: ProxyBackend`). A reference that does not resolve is reported in the status; the policy stays in force and treats every call as failed.
+ */
+export interface BackendObjectReference {
+  /**
+   * API group of the referent: empty for a Service, `proxy.dev` for a ProxyBackend. Default: "".
+   */
+  group?: string
+  /**
+   * Kind of the referent. Default: "Service".
+   */
+  kind?: string
+  /**
+   * Name of the referent.
+   */
+  name: string
+  /**
+   * Namespace of the referent; default: that of the referring object. Another namespace needs a ReferenceGrant only where the operator is set to require one.
+   */
+  namespace?: string
+  /**
+   * Port of the Service. Required for a Service; a ProxyBackend has its own.
+   */
+  port?: number
+}
+/**
+ * A Secret in the namespace of the referring object. A Secret that is missing, or lacks the entry it should have, is reported in the status and nothing passes where it is needed.
+ */
+export interface SecretReference {
+  /**
+   * Name of the Secret.
+   */
+  name: string
+}
+/**
+ * A ConfigMap in the namespace of the referring object, with PEM certificates under the key `ca.crt`. When it is missing or holds no certificate, connections fail.
+ */
+export interface ConfigMapReference {
+  /**
+   * Name of the ConfigMap.
+   */
+  name: string
+}
+/**
+ * Selects Secrets in the namespace of the policy by their labels.
+ */
+export interface SecretSelector {
+  /**
+   * Labels that a Secret must all have.
+   */
+  matchLabels: {
+    /**
+     * Label value.
+     */
+    [k: string]: string
+  }
+}
+/**
+ * Kubernetes label selector: all given requirements must hold; the empty selector matches everything.
+ */
+export interface LabelSelector {
+  /**
+   * Labels that must be present with exactly these values.
+   */
+  matchLabels?: {
+    /**
+     * Label value.
+     */
+    [k: string]: string
+  }
+  /**
+   * Requirements that must all hold.
+   *
+   * Items: One requirement.
+   */
+  matchExpressions?: {
+    /**
+     * Label key.
+     */
+    key: string
+    /**
+     * `In`, `NotIn`, `Exists` or `DoesNotExist`.
+     */
+    operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
+    /**
+     * Values for In and NotIn; empty for Exists and DoesNotExist.
+     *
+     * Items: Label value.
+     */
+    values?: string[]
+  }[]
+}
+/**
+ * A JSON Web Key Set that the operator fetches and hands to the data plane. While it has never been fetched, no token verifies and the policy is PartiallyValid; after a failed refresh the last good set stays in use.
+ */
+export interface RemoteJWKS {
+  /**
+   * Path of the key set on the identity provider, relative to its root, for example `/realms/demo/protocol/openid-connect/certs`.
+   */
+  jwksPath: string
+  /**
+   * Time between fetches. At least 5m. Default: "5m".
+   */
+  cacheDuration?: Duration
+  /**
+   * The identity provider: a Service or a static ProxyBackend. To reach it over TLS, attach a ProxyPolicy with `backend.tls` to it.
+   */
+  backendRef: BackendObjectReference
+}
+/**
+ * Where the keys that verify tokens come from: exactly one of remote, inline.
+ */
+export interface JWKS {
+  remote?: RemoteJWKS
+  /**
+   * A JSON Web Key Set as text. One that does not parse is reported in the status and no token verifies.
+   */
+  inline?: string
+}
+/**
+ * TCP keepalive.
+ */
+export interface Keepalive {
+  /**
+   * Unanswered probes after which the connection is dropped. Default: 9.
+   */
+  retries?: number
+  /**
+   * Idle time before the first probe. At least 1s. Default: "180s".
+   */
+  time?: Duration
+  /**
+   * Time between probes. At least 1s. Default: "180s".
+   */
+  interval?: Duration
+}
