@@ -1,0 +1,72 @@
+import type { PathMatch, Route, RouteMatch } from '#gen/config/types.ts'
+import type { RequestHead } from '../http/message.ts'
+import { compileHeaderCondition, compilePattern, compileQueryCondition, firstOfEachName, type Condition } from './conditions.ts'
+import { everyPath, normalizePrefix } from './path.ts'
+
+/** One match of a rule, ready to be tried. */
+export interface CompiledMatch {
+  readonly path: PathMatch
+  /** What the index looks for: the path, the normalized prefix, or the pattern. */
+  readonly key: string
+  /** Set for regular expressions only. */
+  readonly testPath: ((path: string) => boolean) | undefined
+  readonly method: string | undefined
+  readonly conditions: readonly Condition[]
+  readonly headerCount: number
+  readonly queryCount: number
+}
+
+export interface CompiledRoute {
+  readonly key: string
+  readonly matches: readonly CompiledMatch[]
+  /** Age in milliseconds since the epoch; Infinity, the youngest, when unknown. */
+  readonly createdAtMs: number
+  readonly name: string
+  readonly ruleIndex: number
+  /** Patterns that do not compile; their matches never match. */
+  readonly errors: readonly string[]
+}
+
+const compiled = new WeakMap<Route, CompiledRoute>()
+
+/** Compiles the matches of a route message once: messages are immutable, so their identity is the cache key. */
+export function compileRoute(route: Route): CompiledRoute {
+  const known = compiled.get(route)
+  if (known !== undefined) return known
+  const errors: string[] = []
+  const matches = route.matches === undefined || route.matches.length === 0 ? [{}] : route.matches
+  const createdAtMs = Date.parse(route.creationTimestamp ?? '')
+  const result: CompiledRoute = {
+    key: route.key,
+    matches: matches.map((match) => compileMatch(match, (error) => errors.push(error))),
+    createdAtMs: Number.isNaN(createdAtMs) ? Infinity : createdAtMs,
+    name: `${route.route.namespace}/${route.route.name}`,
+    ruleIndex: route.route.ruleIndex,
+    errors,
+  }
+  compiled.set(route, result)
+  return result
+}
+
+function compileMatch(match: RouteMatch, report: (error: string) => void): CompiledMatch {
+  const path = match.path ?? everyPath
+  const headers = firstOfEachName(match.headers, (name) => name.toLowerCase())
+  const queryParams = firstOfEachName(match.queryParams, (name) => name)
+  return {
+    path,
+    key: path.type === 'PathPrefix' ? normalizePrefix(path.value) : path.value,
+    testPath: path.type === 'RegularExpression' ? compilePattern(path.value, report) : undefined,
+    method: match.method,
+    conditions: [...headers.map((header) => compileHeaderCondition(header, report)), ...queryParams.map((param) => compileQueryCondition(param, report))],
+    headerCount: headers.length,
+    queryCount: queryParams.length,
+  }
+}
+
+/** Whether method, headers and query of a request satisfy a match; its path is the index's business. */
+export function satisfies(match: CompiledMatch, request: RequestHead): boolean {
+  if (match.method !== undefined && match.method !== request.method) return false
+  const { conditions } = match
+  for (let i = 0; i < conditions.length; i++) if (!conditions[i]?.(request)) return false
+  return true
+}

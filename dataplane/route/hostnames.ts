@@ -1,0 +1,93 @@
+/**
+ * Hostnames as Gateway API means them: exact, `*.suffix` (any depth below the suffix, never the suffix itself), or absent for
+ * every host. All are lower case; hosts of requests are lowered on lookup (traffic.md §7).
+ */
+
+const WILDCARD = '*.'
+
+/** Whether a host (lower case, no port) falls under a hostname; undefined or '' is every host. */
+export function matchesHostname(hostname: string | undefined, host: string): boolean {
+  if (!hostname) return true
+  if (!hostname.startsWith(WILDCARD)) return hostname === host
+  return host.length > hostname.length - 1 && host.endsWith(hostname.slice(1))
+}
+
+/** What a listener and a route have in common: the more specific of the two, '' for every host, undefined for nothing. */
+export function intersectHostnames(a: string | undefined, b: string | undefined): string | undefined {
+  if (!a || !b) return a || b || ''
+  if (a === b) return a
+  if (!a.startsWith(WILDCARD)) return b.startsWith(WILDCARD) && matchesHostname(b, a) ? a : undefined
+  if (!b.startsWith(WILDCARD)) return matchesHostname(a, b) ? b : undefined
+  if (a.endsWith(b.slice(1))) return a
+  return b.endsWith(a.slice(1)) ? b : undefined
+}
+
+/** The hostnames under which a route is reachable on a listener; [''] for every host, [] for none. */
+export function effectiveHostnames(route: readonly string[] | undefined, listener: string | undefined): string[] {
+  const wanted = route === undefined || route.length === 0 ? [''] : route
+  const found = new Set<string>()
+  for (const hostname of wanted) {
+    const common = intersectHostnames(hostname.toLowerCase(), listener?.toLowerCase())
+    if (common !== undefined) found.add(common)
+  }
+  return [...found]
+}
+
+/** Values by hostname, looked up by host from the most to the least specific hostname. */
+export class HostTable<T> {
+  readonly #exact = new Map<string, T>()
+  /** By suffix with its leading dot. */
+  readonly #wildcards = new Map<string, T>()
+  #longestSuffix = 0
+  #any: T | undefined = undefined
+
+  /** '' or undefined stands for every host. */
+  get(hostname: string | undefined): T | undefined {
+    if (!hostname) return this.#any
+    return hostname.startsWith(WILDCARD) ? this.#wildcards.get(hostname.slice(1)) : this.#exact.get(hostname)
+  }
+
+  set(hostname: string | undefined, value: T): void {
+    if (!hostname) {
+      this.#any = value
+    } else if (hostname.startsWith(WILDCARD)) {
+      this.#wildcards.set(hostname.slice(1), value)
+      this.#longestSuffix = Math.max(this.#longestSuffix, hostname.length - 1)
+    } else {
+      this.#exact.set(hostname, value)
+    }
+  }
+
+  *values(): IterableIterator<T> {
+    yield* this.#exact.values()
+    yield* this.#wildcards.values()
+    if (this.#any !== undefined) yield this.#any
+  }
+
+  /** The value of the most specific hostname of a host (lower case, no port). */
+  lookup(host: string): T | undefined {
+    return this.find(host, (value) => value, undefined)
+  }
+
+  /**
+   * Asks the values of all hostnames that a host falls under, most specific first, until `probe` gives something.
+   * `argument` saves the caller a closure per request.
+   */
+  find<A, R>(host: string, probe: (value: T, argument: A) => R | undefined, argument: A): R | undefined {
+    const exact = this.#exact.get(host)
+    if (exact !== undefined) {
+      const found = probe(exact, argument)
+      if (found !== undefined) return found
+    }
+    // Suffixes longer than any known one are skipped: a host made of dots must not cost quadratic time.
+    if (this.#longestSuffix > 0) {
+      let dot = host.indexOf('.', Math.max(1, host.length - this.#longestSuffix))
+      for (; dot !== -1; dot = host.indexOf('.', dot + 1)) {
+        const wildcard = this.#wildcards.get(host.slice(dot))
+        const found = wildcard === undefined ? undefined : probe(wildcard, argument)
+        if (found !== undefined) return found
+      }
+    }
+    return this.#any === undefined ? undefined : probe(this.#any, argument)
+  }
+}

@@ -1,0 +1,31 @@
+import type { PathMatch } from '#gen/config/types.ts'
+import type { CompiledMatch, CompiledRoute } from './compile.ts'
+
+export interface Candidate {
+  readonly match: CompiledMatch
+  readonly rule: CompiledRoute
+}
+
+const rank: Readonly<Record<PathMatch['type'], number>> = { Exact: 0, PathPrefix: 1, RegularExpression: 2 }
+
+/** Order in which the matches of one hostname are tried (traffic.md §7, D6); negative when `a` comes first. */
+export function comparePrecedence({ match: a, rule: ruleA }: Candidate, { match: b, rule: ruleB }: Candidate): number {
+  return (
+    rank[a.path.type] - rank[b.path.type] ||
+    b.key.length - a.key.length ||
+    Number(b.method !== undefined) - Number(a.method !== undefined) ||
+    b.headerCount - a.headerCount ||
+    b.queryCount - a.queryCount ||
+    compareValues(ruleA.createdAtMs, ruleB.createdAtMs) ||
+    compareValues(ruleA.name, ruleB.name) ||
+    ruleA.ruleIndex - ruleB.ruleIndex ||
+    // An HTTPRoute and a GRPCRoute may share all of the above.
+    compareValues(ruleA.key, ruleB.key)
+  )
+}
+
+/** By code unit: object names are ASCII, and locales must not change routing. */
+function compareValues<T extends number | string>(a: T, b: T): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}

@@ -1,0 +1,181 @@
+import { describe, expect, test } from '@jest/globals'
+import type { PathMatch, Route, RouteMatch } from '#gen/config/types.ts'
+import { testRequest } from '../testing/exchange.ts'
+import { compileRoutes } from './table.ts'
+import { testRoute } from './testing.ts'
+
+const exact = (value: string): { path: PathMatch } => ({ path: { type: 'Exact', value } })
+const prefix = (value: string): { path: PathMatch } => ({ path: { type: 'PathPrefix', value } })
+const regex = (value: string): { path: PathMatch } => ({ path: { type: 'RegularExpression', value } })
+const header = (name: string, value: string, type: 'Exact' | 'RegularExpression' = 'Exact') => ({ name, value, type })
+
+function tableOf(routes: Route[], listenerHostname?: string) {
+  return compileRoutes(
+    routes.map((route) => ({ route, value: route.route.name })),
+    listenerHostname,
+  )
+}
+
+describe('one match', () => {
+  const rows: [string, RouteMatch[] | undefined, string, boolean][] = [
+    ['prefix /foo does not match /foobar', [prefix('/foo')], '/foobar', false],
+    ['prefix /foo matches /foo', [prefix('/foo')], '/foo', true],
+    ['prefix /foo matches /foo/', [prefix('/foo')], '/foo/', true],
+    ['prefix /foo matches /foo/x', [prefix('/foo')], '/foo/x', true],
+    ['prefix /foo/ matches /foo', [prefix('/foo/')], '/foo', true],
+    ['prefix /foo/ matches /foo/x', [prefix('/foo/')], '/foo/x', true],
+    ['prefix foo gets its slash', [prefix('foo')], '/foo/x', true],
+    ['an empty prefix is every path', [prefix('')], '/x', true],
+    ['prefix / is every path', [prefix('/')], '/x/y', true],
+    ['prefix / includes the asterisk of OPTIONS', [prefix('/')], '*', true],
+    ['a prefix looks at the undecoded path', [prefix('/a/b')], '/a%2Fb', false],
+    ['a prefix counts empty segments', [prefix('/a/b')], '/a//b', false],
+    ['a prefix ignores the query', [prefix('/a')], '/a?x=/b', true],
+    ['exact /a matches /a', [exact('/a')], '/a', true],
+    ['exact /a ignores the query', [exact('/a')], '/a?b', true],
+    ['exact /a does not match /a/', [exact('/a')], '/a/', false],
+    ['exact /a is case-sensitive', [exact('/a')], '/A', false],
+    ['exact keeps percent-encoding apart', [exact('/a b')], '/a%20b', false],
+    ['exact / matches CONNECT, which has no path', [exact('/')], '', true],
+    ['a regular expression matches the full path', [regex('/v[0-9]')], '/v1', true],
+    ['a regular expression is anchored', [regex('/v[0-9]')], '/v1/x', false],
+    ['a regular expression does not see the query', [regex('/v[0-9]')], '/v1?x', true],
+    ['an invalid regular expression never matches', [regex('/(')], '/(', false],
+    ['an absent list of matches is every path', undefined, '/x', true],
+    ['an empty match is every path', [{}], '/x', true],
+    ['any of several matches will do', [exact('/a'), exact('/b')], '/b', true],
+    ['a query parameter is form-decoded', [{ queryParams: [header('a b', 'x y')] }], '/?a%20b=x+y', true],
+    ['the last of a repeated query parameter counts', [{ queryParams: [header('a', '2')] }], '/?a=1&a=2', true],
+    ['and not the first', [{ queryParams: [header('a', '1')] }], '/?a=1&a=2', false],
+    ['a query parameter without value is empty', [{ queryParams: [header('a', '')] }], '/?a', true],
+    ['a missing query parameter is not empty', [{ queryParams: [header('a', '.*', 'RegularExpression')] }], '/?b=', false],
+    ['a query value may hold an equals sign', [{ queryParams: [header('a', 'b=c')] }], '/?a=b=c', true],
+    ['malformed percent-encoding stays', [{ queryParams: [header('a', '%zz')] }], '/?a=%zz', true],
+    ['a query parameter matches by full regular expression', [{ queryParams: [header('a', '[0-9]+', 'RegularExpression')] }], '/?a=12x', false],
+    ['all query parameters must hold', [{ queryParams: [header('a', '1'), header('b', '2')] }], '/?a=1', false],
+  ]
+  test.each(rows)('%s', (_, matches, target, expected) => {
+    expect(tableOf([testRoute('r', matches)]).match(testRequest({ target })) !== undefined).toBe(expected)
+  })
+
+  const headerRows: [string, ReturnType<typeof header>[], Record<string, string>, boolean][] = [
+    ['header names have no case', [header('X-A', '1')], { 'x-a': '1' }, true],
+    ['header values have', [header('x-a', 'V')], { 'x-a': 'v' }, false],
+    ['all headers must match', [header('x-a', '1'), header('x-b', '2')], { 'x-a': '1' }, false],
+    ['values are not split at commas', [header('x-a', '1')], { 'x-a': '1,2' }, false],
+    ['of two conditions with one name the first counts', [header('x-a', '1'), header('X-A', '2')], { 'x-a': '1' }, true],
+    ['a regular expression matches the full value', [header('x-a', 'v[0-9]', 'RegularExpression')], { 'x-a': 'v12' }, false],
+    ['an invalid one never matches', [header('x-a', '(?=v)', 'RegularExpression')], { 'x-a': 'v' }, false],
+    [':method', [header(':method', 'GET')], {}, true],
+    [':path, which has the query', [header(':path', '/x?y=1')], {}, true],
+    [':scheme', [header(':scheme', 'http')], {}, true],
+    [':authority, which has the port', [header(':authority', 'a.com:8080')], {}, true],
+    ['host is the authority', [header('Host', 'a.com:8080')], {}, true],
+  ]
+  test.each(headerRows)('%s', (_, headers, sent, expected) => {
+    const request = testRequest({ target: '/x?y=1', authority: 'a.com:8080' }, sent)
+    expect(tableOf([testRoute('r', [{ headers }])]).match(request) !== undefined).toBe(expected)
+  })
+
+  test('any field line of a repeated header may match', () => {
+    const request = testRequest()
+    request.headers.append('x-a', '1')
+    request.headers.append('x-a', '2')
+    expect(tableOf([testRoute('r', [{ headers: [header('x-a', '2')] }])]).match(request)).toBeDefined()
+  })
+
+  test('methods are compared exactly', () => {
+    const table = tableOf([testRoute('r', [{ method: 'GET' }])])
+    expect(table.match(testRequest({ method: 'get' }))).toBeUndefined()
+    expect(table.match(testRequest({ method: 'GET' }))).toBeDefined()
+  })
+
+  test('patterns that do not compile are reported with their route', () => {
+    expect(tableOf([testRoute('r', [regex('/(')])]).errors).toEqual(['default/r.00: regular expression "/(": error parsing regexp: missing closing ): `/(`'])
+  })
+})
+
+describe('precedence', () => {
+  const two = (a: RouteMatch, b: RouteMatch): Route[] => [testRoute('loser', [a]), testRoute('winner', [b])]
+  const many = { headers: [header('x-a', '1'), header('x-b', '2')] }
+  const rows: [string, Route[], string][] = [
+    ['exact beats prefix', two(prefix('/a/b'), exact('/a/b')), '/a/b'],
+    ['exact beats regular expression', two(regex('/a/.*'), exact('/a/b')), '/a/b'],
+    ['prefix beats regular expression, however long', two(regex('/a/b/c/d/e/f|/a/b'), prefix('/')), '/a/b'],
+    ['the longer prefix wins', two(prefix('/a'), prefix('/a/b')), '/a/b/c'],
+    ['the longer pattern wins', two(regex('/a/.'), regex('/[a]/b')), '/a/b'],
+    ['a method beats headers', two({ ...prefix('/'), ...many }, { ...prefix('/'), method: 'GET' }), '/a/b'],
+    ['more headers win', two({ ...prefix('/'), headers: [header('x-a', '1')] }, { ...prefix('/'), ...many }), '/a/b'],
+    ['headers beat query parameters', two({ queryParams: [header('q', '1'), header('r', '2')] }, { headers: [header('x-a', '1')] }), '/?q=1&r=2'],
+    ['more query parameters win', two({ queryParams: [header('q', '1')] }, { queryParams: [header('q', '1'), header('r', '2')] }), '/?q=1&r=2'],
+    ['path length beats everything below it', two({ ...prefix('/a'), ...many, method: 'GET' }, prefix('/a/b')), '/a/b'],
+  ]
+  test.each(rows)('%s', (_, routes, target) => {
+    const request = testRequest({ target }, { 'x-a': '1', 'x-b': '2' })
+    expect(tableOf(routes).match(request)?.value).toBe('winner')
+    expect(tableOf(routes.toReversed()).match(request)?.value).toBe('winner')
+  })
+
+  const ties: [string, Route, Route][] = [
+    [
+      'the older route',
+      testRoute('b', undefined, { creationTimestamp: '2024-01-01T00:00:00Z' }),
+      testRoute('a', undefined, { creationTimestamp: '2024-01-01T01:00:00+00:30' }),
+    ],
+    ['a route of known age', testRoute('b', undefined, { creationTimestamp: '2024-01-01T00:00:00Z' }), testRoute('a', undefined)],
+    ['the lesser name', testRoute('a', undefined, { ruleIndex: 3 }), testRoute('b', undefined)],
+    ['names compared by character, not by language', testRoute('a-b', undefined), testRoute('ab', undefined)],
+    ['the earlier rule', testRoute('a', undefined, { ruleIndex: 2 }), testRoute('a', undefined, { ruleIndex: 10 })],
+  ]
+  test.each(ties)('%s wins a tie', (_, winner, loser) => {
+    for (const routes of [
+      [winner, loser],
+      [loser, winner],
+    ])
+      expect(tableOf(routes).match(testRequest())?.route).toBe(winner)
+  })
+
+  test('what does not match falls through to the next prefix', () => {
+    const table = tableOf([testRoute('deep', [{ ...prefix('/a/b'), method: 'POST' }]), testRoute('shallow', [prefix('/a')])])
+    expect(table.match(testRequest({ target: '/a/b' }))?.value).toBe('shallow')
+    expect(table.match(testRequest({ target: '/a/b', method: 'POST' }))?.value).toBe('deep')
+  })
+
+  test('a match tells the path condition that held', () => {
+    const table = tableOf([testRoute('r', [exact('/a'), prefix('/b/')])])
+    expect(table.match(testRequest({ target: '/b/c' }))?.match).toMatchObject({ path: { type: 'PathPrefix' }, key: '/b' })
+    expect(table.match(testRequest({ target: '/a' }))?.match.path).toEqual({ type: 'Exact', value: '/a' })
+  })
+})
+
+describe('hostnames', () => {
+  const routes = [
+    testRoute('exact', [prefix('/only')], { hostnames: ['a.x.com'] }),
+    testRoute('long', [prefix('/long')], { hostnames: ['*.b.x.com'] }),
+    testRoute('wild', [prefix('/')], { hostnames: ['*.x.com'] }),
+    testRoute('any', [prefix('/any')]),
+  ]
+  test.each([
+    ['a.x.com', '/only', 'exact'],
+    ['A.X.com:8080', '/only', 'exact'],
+    ['a.x.com', '/other', 'wild'],
+    ['c.b.x.com', '/long', 'long'],
+    ['c.b.x.com', '/any', 'wild'],
+    ['x.com', '/any', 'any'],
+    ['x.com', '/other', undefined],
+    ['', '/any', 'any'],
+    ['[::1]:80', '/any', 'any'],
+  ])('%s%s goes to %s', (authority, target, expected) => {
+    expect(tableOf(routes).match(testRequest({ authority, target }))?.value).toBe(expected)
+  })
+
+  test('a route without hostnames answers on those of the listener only', () => {
+    const table = tableOf([testRoute('r', undefined)], '*.x.com')
+    expect(table.match(testRequest({ authority: 'a.x.com' }))).toBeDefined()
+    expect(table.match(testRequest({ authority: 'x.com' }))).toBeUndefined()
+  })
+
+  test('a route whose hostnames miss the listener answers nothing', () => {
+    expect(tableOf([testRoute('r', undefined, { hostnames: ['b.com'] })], 'a.com').match(testRequest({ authority: 'b.com' }))).toBeUndefined()
+  })
+})
