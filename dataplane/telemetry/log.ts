@@ -1,0 +1,203 @@
+import { Redacted, REDACTED, isSensitiveName, redactText } from './redact.ts'
+import { formatTime, toEpochMs } from './time.ts'
+import type { LineWriter } from './writer.ts'
+
+/** From quiet to chatty. `off` silences a scope altogether. */
+export const logLevels = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
+export type LogLevel = (typeof logLevels)[number]
+export type LogFormat = 'text' | 'json'
+export type LogFields = Readonly<Record<string, unknown>>
+
+/** Log lines of one scope; a scope is named after its room: `config`, `upstream`, `config/stream`. */
+export interface Logger {
+  error(message: string, fields?: LogFields): void
+  warn(message: string, fields?: LogFields): void
+  info(message: string, fields?: LogFields): void
+  debug(message: string, fields?: LogFields): void
+  trace(message: string, fields?: LogFields): void
+  /** For callers whose fields cost something to make. */
+  isEnabled(level: LogLevel): boolean
+}
+
+export interface Logging {
+  readonly format: LogFormat
+  readonly writer: LineWriter
+  /** The level specification in force, as `parseLevels` takes it. */
+  readonly level: string
+  logger(scope: string): Logger
+  /** Throws a LogLevelError. Takes effect at once, for loggers that exist too. */
+  setLevel(spec: string): void
+  /** Back to the level that the process started with. */
+  reset(): void
+}
+
+/** Signals a level specification that cannot be understood; the message names the part. */
+export class LogLevelError extends Error {}
+
+export interface Levels {
+  readonly base: LogLevel
+  readonly scopes: ReadonlyMap<string, LogLevel>
+}
+
+/** Parses `info`, `config=debug`, or a comma-separated mix of both; what is not named is at `info`. */
+export function parseLevels(spec: string): Levels {
+  let base: LogLevel = 'info'
+  const scopes = new Map<string, LogLevel>()
+  for (const part of spec.split(',')) {
+    const [first = '', second, ...more] = part.split('=').map((text) => text.trim())
+    const level = (second ?? first).toLowerCase()
+    if (!isLogLevel(level) || more.length > 0 || (second !== undefined && !/^[\w./-]+$/.test(first)))
+      throw new LogLevelError(`bad log level ${JSON.stringify(part)}: want one of ${logLevels.join(', ')}, or module=level pairs separated by commas`)
+    if (second === undefined) base = level
+    else scopes.set(first, level)
+  }
+  return { base, scopes }
+}
+
+function isLogLevel(text: string): text is LogLevel {
+  return (logLevels as readonly string[]).includes(text)
+}
+
+/** Rank of the level for a scope: the longest named scope that is it or an ancestor of it wins. */
+function rankOf(levels: Levels, scope: string): number {
+  for (let name = scope; ; name = name.slice(0, name.lastIndexOf('/'))) {
+    const level = levels.scopes.get(name)
+    if (level !== undefined) return logLevels.indexOf(level)
+    if (!name.includes('/')) return logLevels.indexOf(levels.base)
+  }
+}
+
+class ScopeLogger implements Logger {
+  rank: number
+  readonly scope: string
+  readonly #emit: (level: LogLevel, scope: string, message: string, fields: LogFields | undefined) => void
+
+  constructor(scope: string, rank: number, emit: (level: LogLevel, scope: string, message: string, fields: LogFields | undefined) => void) {
+    this.scope = scope
+    this.rank = rank
+    this.#emit = emit
+  }
+
+  error(message: string, fields?: LogFields): void {
+    if (this.rank >= 1) this.#emit('error', this.scope, message, fields)
+  }
+  warn(message: string, fields?: LogFields): void {
+    if (this.rank >= 2) this.#emit('warn', this.scope, message, fields)
+  }
+  info(message: string, fields?: LogFields): void {
+    if (this.rank >= 3) this.#emit('info', this.scope, message, fields)
+  }
+  debug(message: string, fields?: LogFields): void {
+    if (this.rank >= 4) this.#emit('debug', this.scope, message, fields)
+  }
+  trace(message: string, fields?: LogFields): void {
+    if (this.rank >= 5) this.#emit('trace', this.scope, message, fields)
+  }
+  isEnabled(level: LogLevel): boolean {
+    return this.rank >= logLevels.indexOf(level)
+  }
+}
+
+export interface LoggingOptions {
+  writer: LineWriter
+  /** PROXY_LOG or `config.logging.level`; default `info`. A bad one throws a LogLevelError. */
+  level?: string | undefined
+  format?: LogFormat | undefined
+  /** Epoch milliseconds, with fraction. */
+  now?: () => number
+}
+
+/** The process's logs. One per process; everything else gets a Logger from it. */
+export function createLogging(options: LoggingOptions): Logging {
+  const { writer, level: initial = 'info', format = 'text', now = () => toEpochMs(performance.now()) } = options
+  const formatLine = format === 'json' ? formatJson : formatText
+  const scopes = new Map<string, ScopeLogger>()
+  let spec = initial
+  let levels = parseLevels(initial)
+  const emit = (level: LogLevel, scope: string, message: string, fields: LogFields | undefined): void => {
+    writer.write(formatLine(now(), level, scope, message, fields))
+  }
+  const logging: Logging = {
+    format,
+    writer,
+    get level() {
+      return spec
+    },
+    logger(scope) {
+      let logger = scopes.get(scope)
+      if (logger === undefined) scopes.set(scope, (logger = new ScopeLogger(scope, rankOf(levels, scope), emit)))
+      return logger
+    },
+    setLevel(next) {
+      levels = parseLevels(next)
+      spec = next
+      for (const logger of scopes.values()) logger.rank = rankOf(levels, logger.scope)
+    },
+    reset: () => logging.setLevel(initial),
+  }
+  return logging
+}
+
+type FormatLine = (epochMs: number, level: LogLevel, scope: string, message: string, fields?: LogFields) => string
+
+/** `<time> TAB <level> TAB <scope> TAB <message> key=value …` */
+export const formatText: FormatLine = (epochMs, level, scope, message, fields) => {
+  let line = `${formatTime(epochMs)}\t${level}\t${scope}\t${escapeControls(redactText(message))}`
+  for (const name in fields) {
+    const value = printable(name, fields[name])
+    if (value !== undefined) line += ` ${name}=${quoteIfNeeded(typeof value === 'string' ? value : JSON.stringify(value))}`
+  }
+  return `${line}\n`
+}
+
+/** One JSON object: level, time, scope, msg, then the fields. */
+export const formatJson: FormatLine = (epochMs, level, scope, message, fields) => {
+  const entry: Record<string, unknown> = { level, time: formatTime(epochMs), scope, msg: redactText(message) }
+  for (const name in fields) entry[name in entry ? `field.${name}` : name] = printable(name, fields[name])
+  return `${JSON.stringify(entry)}\n`
+}
+
+/** What a field shows: no credentials, errors as their messages, circular structures as text. */
+function printable(name: string, value: unknown): unknown {
+  if (value === undefined || value === null) return undefined
+  if (isSensitiveName(name) || value instanceof Redacted) return REDACTED
+  if (value instanceof Error) return redactText(describeError(value))
+  if (typeof value === 'string') return redactText(value)
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object') return value
+  try {
+    return JSON.parse(redactText(JSON.stringify(value, (key, inner: unknown) => (isSensitiveName(key) ? REDACTED : inner))))
+  } catch {
+    return '[unprintable]'
+  }
+}
+
+/** Messages of an error and its causes, outermost first. */
+export function describeError(error: Error): string {
+  const seen = new Set<unknown>()
+  const parts: string[] = []
+  for (let current: unknown = error; current instanceof Error && !seen.has(current) && parts.length < 5; current = current.cause) {
+    seen.add(current)
+    if (current.message !== '' && parts.at(-1)?.endsWith(current.message) !== true) parts.push(current.message)
+  }
+  return parts.length > 0 ? parts.join(': ') : error.name
+}
+
+// A space, a quote or a control character would let a value forge a field or a line; C1 controls steer terminals.
+// oxlint-disable-next-line no-control-regex
+const unsafe = /[\0-\x20"\x7f-\x9f\u2028\u2029]/
+// oxlint-disable-next-line no-control-regex
+const controls = /[\0-\x1f\x7f-\x9f\u2028\u2029]/g
+
+/** The value, in JSON quotes if it could be mistaken for more than one. */
+export function quoteIfNeeded(value: string): string {
+  return value === '' || unsafe.test(value) ? quote(value) : value
+}
+
+export function quote(value: string): string {
+  return escapeControls(JSON.stringify(value))
+}
+
+function escapeControls(text: string): string {
+  return text.replace(controls, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

@@ -1,0 +1,28 @@
+import type { Reason } from '#api/errors.ts'
+import type { Exchange } from '../exchange.ts'
+
+/** What the backend is spoken to as; `backend.protocol` of expressions. */
+export type Protocol = 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
+const PROTOCOL_KEY = 'protocol'
+
+/** Whoever takes a request over as more than HTTP says so. */
+export function setProtocol(exchange: Exchange, protocol: Protocol): void {
+  exchange.set(PROTOCOL_KEY, protocol)
+}
+
+export function protocolOf(exchange: Exchange): Protocol {
+  return (exchange.get(PROTOCOL_KEY) as Protocol | undefined) ?? 'http'
+}
+
+/** Why the client got what it got: the `reason` of logs and metrics (traffic.md §6). */
+export function reasonOf(exchange: Exchange): Reason {
+  if (exchange.error !== undefined) return exchange.error.row.reason
+  if (exchange.cutBy === 'upstream') return 'UpstreamFailure'
+  if (exchange.cutBy === 'timeout') return 'Timeout'
+  return exchange.isLocalAnswer ? 'DirectResponse' : 'Upstream'
+}
+
+/** Status that went to the client; 0 when it left before there was one. */
+export function statusOf(exchange: Exchange): number {
+  return exchange.response?.status ?? 0
+}

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Registry } from './registry.ts'
+
+/** The usual `process_*` metrics, and how late the event loop runs. All are read at scrape time. Returns what stops the sampling. */
+export function addProcessMetrics(registry: Registry): () => void {
+  const cpu = registry.counter('process_cpu_seconds_total', 'User and system CPU time.').series()
+  const resident = registry.gauge('process_resident_memory_bytes', 'Resident memory.').series()
+  const heap = registry.gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use.').series()
+  const external = registry.gauge('nodejs_external_memory_bytes', 'Buffers outside the JavaScript heap.').series()
+  const openFds = registry.gauge('process_open_fds', 'Open file descriptors.').series()
+  registry.gauge('process_max_fds', 'Limit of open file descriptors.').series().value = readMaxFds()
+  registry.gauge('process_start_time_seconds', 'Start of the process, Unix time.').series().value = performance.timeOrigin / 1000
+  const lag = registry.gauge('nodejs_eventloop_lag_seconds', 'Delay of the event loop since the last scrape.', ['quantile'])
+  const lagOf = { mean: lag.series('mean'), p99: lag.series('0.99'), max: lag.series('1') }
+
+  // A timer that measures how late it fires: its resolution is not lag.
+  const RESOLUTION_MS = 20
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  delay.enable()
+  const toSeconds = (nanoseconds: number): number => (Number.isNaN(nanoseconds) ? 0 : Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1e3))
+
+  registry.onCollect(() => {
+    const { user, system } = process.cpuUsage()
+    cpu.value = (user + system) / 1e6
+    const memory = process.memoryUsage()
+    resident.value = memory.rss
+    heap.value = memory.heapUsed
+    external.value = memory.external
+    openFds.value = countFds()
+    lagOf.mean.value = toSeconds(delay.mean)
+    lagOf.p99.value = toSeconds(delay.percentile(99))
+    lagOf.max.value = delay.count === 0 ? 0 : toSeconds(delay.max)
+    delay.reset()
+  })
+  return () => void delay.disable()
+}
+
+function countFds(): number {
+  try {
+    return readdirSync('/proc/self/fd').length - 1
+  } catch {
+    return 0
+  }
+}
+
+function readMaxFds(): number {
+  try {
+    return Number(/Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 0)
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * A small metrics registry. A family has a fixed list of label names; a series is one set of label values, looked up once and then
+ * kept by its user, so that counting is an addition on a plain field.
+ */
+
+export type ExpositionFormat = 'text' | 'openmetrics'
+
+/** One set of label values. `value` of counters and gauges may be written to directly. */
+export interface Series {
+  value: number
+}
+
+export interface HistogramSeries {
+  sum: number
+  count: number
+  /** Counts per bucket, not cumulative; the last one is +Inf. */
+  readonly buckets: number[]
+  observe(value: number): void
+}
+
+export interface Family<S> {
+  readonly name: string
+  /** The series of these label values, in the order of the label names. Beyond `maxSeries` all go to the series `other`. */
+  series(...values: string[]): S
+  /** Number of series. */
+  readonly size: number
+  /** Forgets series whose label `label` satisfies `isGone`. Users that still hold one count into the void. */
+  drop(label: string, isGone: (value: string) => boolean): void
+}
+
+/** Label sets per family (default). A client cannot choose a label value; what can grow is config times statuses. */
+export const MAX_SERIES = 10_000
+/** Value of every label of the series that takes what is beyond the limit. */
+export const OVERFLOW_LABEL = 'other'
+
+export interface Registry {
+  counter(name: string, help: string, labels?: readonly string[]): Family<Series>
+  gauge(name: string, help: string, labels?: readonly string[]): Family<Series>
+  histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<HistogramSeries>
+  /** Constant labels with the value 1. */
+  info(name: string, help: string, labels: Readonly<Record<string, string>>): void
+  /** Runs before each exposition, to set gauges that are read rather than counted. */
+  onCollect(collect: () => void): void
+  /** The exposition in pieces of some hundred lines, so that a scrape of many series does not hold up traffic. */
+  expose(format: ExpositionFormat): Generator<string, void>
+}
+
+const SERIES_PER_PIECE = 100
+
+type Kind = 'counter' | 'gauge' | 'histogram' | 'info'
+
+class StoredFamily<S> implements Family<S> {
+  readonly name: string
+  readonly kind: Kind
+  readonly help: string
+  readonly #labels: readonly string[]
+  readonly #maxSeries: number
+  readonly #create: () => S
+  /** Label text (`a="b",c="d"`) by label values. */
+  readonly entries = new Map<string, { readonly labels: string; readonly values: readonly string[]; readonly series: S }>()
+
+  constructor(kind: Kind, name: string, help: string, labels: readonly string[], maxSeries: number, create: () => S) {
+    for (const part of [name, ...labels]) if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(part)) throw new Error(`bad metric or label name ${JSON.stringify(part)}`)
+    if ((kind === 'counter' && !name.endsWith('_total')) || (kind === 'info' && !name.endsWith('_info'))) throw new Error(`${kind} ${name} lacks its suffix`)
+    this.kind = kind
+    this.name = name
+    this.help = help
+    this.#labels = labels
+    this.#maxSeries = maxSeries
+    this.#create = create
+  }
+
+  get size(): number {
+    return this.entries.size
+  }
+
+  series(...values: string[]): S {
+    if (values.length !== this.#labels.length) throw new Error(`${this.name} has ${this.#labels.length} labels, got ${values.length} values`)
+    const key = values.join('\0')
+    const known = this.entries.get(key)
+    if (known !== undefined) return known.series
+    if (this.entries.size >= this.#maxSeries && !values.every((value) => value === OVERFLOW_LABEL))
+      return this.series(...this.#labels.map(() => OVERFLOW_LABEL))
+    const labels = this.#labels.map((name, i) => `${name}="${escapeLabel(values[i] ?? '')}"`).join(',')
+    const series = this.#create()
+    this.entries.set(key, { labels, values, series })
+    return series
+  }
+
+  drop(label: string, isGone: (value: string) => boolean): void {
+    const index = this.#labels.indexOf(label)
+    for (const [key, { values }] of this.entries) if (isGone(values[index] ?? '')) this.entries.delete(key)
+  }
+}
+
+export function createRegistry(options: { maxSeries?: number } = {}): Registry {
+  const { maxSeries = MAX_SERIES } = options
+  const families: StoredFamily<unknown>[] = []
+  const collectors: (() => void)[] = []
+  const add = <S>(kind: Kind, name: string, help: string, labels: readonly string[], create: () => S): StoredFamily<S> => {
+    if (families.some((family) => family.name === name)) throw new Error(`metric ${name} exists already`)
+    const family = new StoredFamily(kind, name, help, labels, maxSeries, create)
+    families.push(family)
+    return family
+  }
+  return {
+    counter: (name, help, labels = []) => add('counter', name, help, labels, () => ({ value: 0 })),
+    gauge: (name, help, labels = []) => add('gauge', name, help, labels, () => ({ value: 0 })),
+    histogram: (name, help, bounds, labels = []) => add('histogram', name, help, labels, () => createHistogramSeries(bounds)),
+    info(name, help, labels) {
+      add('info', name, help, Object.keys(labels), () => ({ value: 1 })).series(...Object.values(labels))
+    },
+    onCollect: (collect) => void collectors.push(collect),
+    *expose(format) {
+      for (const collect of collectors) collect()
+      for (const family of families) yield* exposeFamily(family, format)
+      if (format === 'openmetrics') yield '# EOF\n'
+    },
+  }
+}
+
+export function createHistogramSeries(bounds: readonly number[]): HistogramSeries & { readonly bounds: readonly number[] } {
+  const last = bounds.length
+  return {
+    bounds,
+    sum: 0,
+    count: 0,
+    // Plain numbers: exposition reads them rarely, observe writes one.
+    buckets: Array.from({ length: last + 1 }, () => 0),
+    observe(value) {
+      let i = 0
+      while (i < last && value > (bounds[i] as number)) i++
+      this.buckets[i] = (this.buckets[i] as number) + 1
+      this.sum += value
+      this.count++
+    },
+  }
+}
+
+function* exposeFamily(family: StoredFamily<unknown>, format: ExpositionFormat): Generator<string, void> {
+  if (family.size === 0) return
+  const { name, kind } = family
+  // OpenMetrics names the family without the suffix that its samples carry, and knows a type for info.
+  const suffix = kind === 'counter' ? '_total' : kind === 'info' ? '_info' : ''
+  const familyName = format === 'openmetrics' ? name.slice(0, name.length - suffix.length) : name
+  const type = kind === 'info' && format === 'text' ? 'gauge' : kind
+  let piece = `# HELP ${familyName} ${escapeHelp(family.help, format)}\n# TYPE ${familyName} ${type}\n`
+  let pending = 0
+  for (const { labels, series } of family.entries.values()) {
+    piece +=
+      kind === 'histogram'
+        ? histogramLines(name, labels, series as ReturnType<typeof createHistogramSeries>, format)
+        : sampleLine(name, labels, series as Series)
+    if (++pending < SERIES_PER_PIECE) continue
+    yield piece
+    piece = ''
+    pending = 0
+  }
+  if (piece !== '') yield piece
+}
+
+function sampleLine(name: string, labels: string, series: Series): string {
+  return labels === '' ? `${name} ${formatNumber(series.value)}\n` : `${name}{${labels}} ${formatNumber(series.value)}\n`
+}
+
+function histogramLines(name: string, labels: string, series: ReturnType<typeof createHistogramSeries>, format: ExpositionFormat): string {
+  const prefix = labels === '' ? '' : `${labels},`
+  const braces = labels === '' ? '' : `{${labels}}`
+  let lines = ''
+  let count = 0
+  for (const [i, bound] of series.bounds.entries()) {
+    count += series.buckets[i] ?? 0
+    lines += `${name}_bucket{${prefix}le="${formatBound(bound, format)}"} ${count}\n`
+  }
+  return `${lines}${name}_bucket{${prefix}le="+Inf"} ${series.count}\n${name}_sum${braces} ${formatNumber(series.sum)}\n${name}_count${braces} ${series.count}\n`
+}
+
+/** OpenMetrics wants canonical floats as bounds: `1.0`, not `1`. */
+function formatBound(bound: number, format: ExpositionFormat): string {
+  return format === 'openmetrics' && Number.isInteger(bound) ? `${bound}.0` : String(bound)
+}
+
+function formatNumber(value: number): string {
+  if (value === Infinity) return '+Inf'
+  return value === -Infinity ? '-Inf' : String(value)
+}
+
+function escapeLabel(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+function escapeHelp(help: string, format: ExpositionFormat): string {
+  const escaped = help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+  return format === 'openmetrics' ? escaped.replaceAll('"', '\\"') : escaped
+}

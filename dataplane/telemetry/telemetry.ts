@@ -1,0 +1,56 @@
+import { METRIC_PREFIX } from '#api/names.ts'
+import type { Exchange } from '../exchange.ts'
+import { createAccessLog, type TcpSession } from './accesslog.ts'
+import type { Logging } from './log.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { addProcessMetrics } from './process.ts'
+
+/** All that the data plane tells about itself. */
+export interface Telemetry {
+  readonly logging: Logging
+  readonly metrics: Metrics
+  /** The one call per finished exchange (a FinishHandler): counts it and writes its access log line. Never throws. */
+  onFinished(exchange: Exchange): void
+  /** The same for a relayed TCP connection. */
+  onTcpFinished(session: TcpSession): void
+  /** Stops sampling and writes out what is buffered. */
+  close(): Promise<void>
+}
+
+/** `version` is what `build_info` shows. */
+export function createTelemetry(logging: Logging, options: { version: string }): Telemetry {
+  const metrics = createMetrics(options)
+  const { registry } = metrics
+  const stopSampling = addProcessMetrics(registry)
+  const accessLog = createAccessLog(logging)
+  const log = logging.logger('telemetry')
+  const dropped = registry.counter(`${METRIC_PREFIX}log_lines_dropped_total`, 'Log lines dropped because standard output was blocked.').series()
+  registry.onCollect(() => {
+    dropped.value = logging.writer.dropped
+  })
+  return {
+    logging,
+    metrics,
+    onFinished(exchange) {
+      // Telemetry must not take a connection down with it.
+      try {
+        if (exchange.finishedAtMs === 0) exchange.finishedAtMs = performance.now()
+        metrics.recordExchange(exchange)
+        accessLog.logExchange(exchange)
+      } catch (error) {
+        log.error('exchange not recorded', { error })
+      }
+    },
+    onTcpFinished(session) {
+      try {
+        accessLog.logTcpSession(session)
+      } catch (error) {
+        log.error('connection not recorded', { error })
+      }
+    },
+    close() {
+      stopSampling()
+      return logging.writer.flush()
+    },
+  }
+}

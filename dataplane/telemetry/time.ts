@@ -1,0 +1,32 @@
+/** Wall-clock time as telemetry writes it: RFC 3339, microseconds, `Z`. */
+
+let second = Number.NaN
+let secondText = ''
+
+/** `epochMs` may have a fraction. The text of the running second is kept: most lines only add six digits. */
+export function formatTime(epochMs: number): string {
+  const whole = Math.floor(epochMs / 1000)
+  if (whole !== second) {
+    second = whole
+    secondText = new Date(whole * 1000).toISOString().slice(0, 20)
+  }
+  const micros = Math.min(999_999, Math.floor((epochMs - whole * 1000) * 1000))
+  return `${secondText}${String(micros).padStart(6, '0')}Z`
+}
+
+let offsetMs = performance.timeOrigin
+let checkedAtMs = 0
+const MAX_DRIFT_MS = 20
+
+/**
+ * Converts `performance.now()` milliseconds to epoch milliseconds. The monotonic clock does not follow corrections of the wall
+ * clock, so the difference is looked at once a second and taken over when it is more than jitter.
+ */
+export function toEpochMs(monotonicMs: number): number {
+  if (monotonicMs - checkedAtMs > 1000) {
+    checkedAtMs = monotonicMs
+    const actual = Date.now() - performance.now()
+    if (Math.abs(actual - offsetMs) > MAX_DRIFT_MS) offsetMs = actual
+  }
+  return offsetMs + monotonicMs
+}
