@@ -1,3 +1,4 @@
+import type { PathMatch } from '#gen/config/types.ts'
 import type { ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
 
@@ -66,8 +67,12 @@ export class Exchange {
   /** `host:port` of the endpoint that answered. */
   endpoint: string | undefined = undefined
   backend: string | undefined = undefined
+  /** Path condition of the rule that the request matched: prefix rewriting and span names need it. */
+  pathMatch: PathMatch | undefined = undefined
   /** A rewrite fixed the authority: automatic host rewriting leaves it alone. */
   isAuthorityFixed = false
+  /** hostRewrite Auto was asked for: Services too are called by their own name. */
+  isHostRewritten = false
   /** `performance.now()` after which the whole exchange, body included, is late; undefined: never. */
   deadlineAtMs: number | undefined = undefined
   /** The endpoint whose `pending` counts this exchange until it is finished. */
