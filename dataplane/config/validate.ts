@@ -1,0 +1,115 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import schema from '#gen/config/schema.json' with { type: 'json' }
+
+/** One way in which a value does not fit its schema. */
+export interface SchemaProblem {
+  /** Where: property names and indexes from the root of the value. */
+  readonly path: readonly (string | number)[]
+  /** What is wrong, with the offending value where it is short; never a whole secret. */
+  readonly text: string
+}
+
+// useDefaults writes the defaults of the schema into the value: whoever reads a message finds them applied, as the API
+// server does for objects in a cluster. Formats are documentation; bounds and patterns are the contract.
+const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, validateFormats: false, strictTypes: false })
+ajv.addSchema(schema, 'config')
+const compiled = new Map<string, ValidateFunction>()
+
+/**
+ * Checks `value` against a definition of gen/config/schema.json and fills in its defaults. A definition is compiled on
+ * its first use: the policy sections are large, and a process that gets no policies should not pay for them.
+ */
+export function validate(definition: string, value: unknown): readonly SchemaProblem[] {
+  let check = compiled.get(definition)
+  if (check === undefined) {
+    check = ajv.compile({ $ref: `config#/$defs/${definition}` })
+    compiled.set(definition, check)
+  }
+  return check(value) ? [] : toProblems(value, check.errors ?? [], definition === 'Secret')
+}
+
+/** `binds[0].listeners[1].tls.cert`; the root is `.`. */
+export function formatPath(path: readonly (string | number)[]): string {
+  let text = ''
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`
+    else if (/^[\w-]+$/.test(part)) text += text === '' ? part : `.${part}`
+    else text += `[${JSON.stringify(part)}]`
+  }
+  return text === '' ? '.' : text
+}
+
+export const formatProblem = ({ path, text }: SchemaProblem): string => `${formatPath(path)}: ${text}`
+
+function toProblems(value: unknown, errors: readonly ErrorObject[], isSecret: boolean): SchemaProblem[] {
+  // An exclusivity rule is a oneOf, anyOf or not of `required`s with its message as $comment: it speaks for its branches.
+  const rules = errors.filter((error) => commentOf(error) !== undefined)
+  const isBranch = (error: ErrorObject): boolean =>
+    error.keyword === 'required' && rules.some((rule) => rule !== error && rule.instancePath === error.instancePath && error.schemaPath.startsWith(`${rule.schemaPath}/`))
+  const problems = new Map<string, SchemaProblem>()
+  for (const error of errors) {
+    if (isBranch(error)) continue
+    const problem = toProblem(value, error, isSecret ? describeKind : show)
+    problems.set(formatProblem(problem), problem)
+  }
+  return [...problems.values()]
+}
+
+const commentOf = (error: ErrorObject): string | undefined => (error.parentSchema as { $comment?: string } | undefined)?.$comment
+
+function toProblem(value: unknown, error: ErrorObject, show: (value: unknown) => string): SchemaProblem {
+  const path = toPath(value, error.instancePath)
+  const params = error.params as Record<string, unknown>
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return { path: [...path, String(params['additionalProperty'])], text: `unknown field; known here: ${knownFields(error)}` }
+    case 'required':
+      return { path, text: `${String(params['missingProperty'])} is missing` }
+    case 'type':
+      return { path, text: `must be ${describeType(params['type'])}, is ${show(error.data)}` }
+    case 'enum':
+      return { path, text: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}, is ${show(error.data)}` }
+    case 'oneOf':
+    case 'anyOf':
+    case 'not':
+      return { path, text: commentOf(error) ?? `${error.message ?? 'is invalid'}` }
+    default:
+      return { path, text: `${error.message ?? 'is invalid'}, is ${show(error.data)}` }
+  }
+}
+
+function knownFields(error: ErrorObject): string {
+  const names = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
+  return names.length === 0 ? 'none' : names.join(', ')
+}
+
+const describeType = (type: unknown): string => {
+  const name = Array.isArray(type) ? type.join(' or ') : String(type)
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+}
+
+/** A value in an error: scalars, cut at 60 characters; PEM and objects by what they are. */
+function show(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  const text = JSON.stringify(value) ?? 'nothing'
+  if (text.includes('-----BEGIN')) return 'PEM text'
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text
+}
+
+/** For key material: what kind of value it is, not which. */
+const describeKind = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value)
+
+/** JSON Pointer to path; a number where the value holds a list. */
+function toPath(root: unknown, pointer: string): (string | number)[] {
+  let at: unknown = root
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => {
+      const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+      const isIndex = Array.isArray(at)
+      at = typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[name] : undefined
+      return isIndex ? Number(name) : name
+    })
+}

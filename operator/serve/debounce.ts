@@ -1,0 +1,43 @@
+/** Timers, injected so that tests own time. */
+export interface Clock {
+  now(): number
+  /** Runs `callback` after `delayMs`; the result cancels it. */
+  after(delayMs: number, callback: () => void): () => void
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs)
+    return () => clearTimeout(timer)
+  },
+}
+
+export interface DebounceTimes {
+  /** Run once nothing was asked for this long. */
+  readonly quietMs: number
+  /** Run at the latest this long after the first ask. */
+  readonly maxMs: number
+}
+
+/** Makes a function that runs `action` once for a burst of calls. */
+export function debounce(action: () => void, times: DebounceTimes, clock: Clock): { readonly ask: () => void; readonly cancel: () => void } {
+  let firstAskedAt: number | undefined
+  let cancelTimer = (): void => {}
+  const run = (): void => {
+    firstAskedAt = undefined
+    action()
+  }
+  return {
+    ask() {
+      const now = clock.now()
+      firstAskedAt ??= now
+      cancelTimer()
+      cancelTimer = clock.after(Math.max(0, Math.min(times.quietMs, firstAskedAt + times.maxMs - now)), run)
+    },
+    cancel() {
+      cancelTimer()
+      firstAskedAt = undefined
+    },
+  }
+}

@@ -1,0 +1,168 @@
+import { hash } from 'node:crypto'
+import { BlockList, isIP } from 'node:net'
+import { Server, ServerCredentials, status, type ServiceDefinition } from '@grpc/grpc-js'
+import { fromBinary, toBinary } from '@bufbuild/protobuf'
+import { safeName } from '#api/names.ts'
+import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
+import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
+import { debounce, systemClock, type Clock, type DebounceTimes } from './debounce.ts'
+import { createEncoder, type Encode, type ServedMessage } from './encode.ts'
+import type { Nack } from './nack.ts'
+import { Session, type Authenticate, type DeltaCall } from './session.ts'
+import { buildGlobalSnapshot, buildSnapshot, compareSnapshots, type Snapshot } from './snapshot.ts'
+
+/** The part of a translation that is served: `<namespace>/<name>` of the Gateway -> its messages. */
+export interface ServedConfig {
+  readonly gateways: ReadonlyMap<string, readonly ServedMessage[]>
+}
+
+export interface ConfigServerOptions {
+  /** Without it every client is served, which only a loopback address may do. */
+  readonly authenticate?: Authenticate
+  /** Serve other addresses than loopback without authentication. */
+  readonly isOpen?: boolean
+  /** Default: plaintext. */
+  readonly credentials?: ServerCredentials
+  readonly onNack?: (nack: Nack) => void
+  /** Default: 10 ms quiet, 1 s at most. */
+  readonly debounce?: DebounceTimes
+  /** Time for a client to send its first request; default 10 s. */
+  readonly openTimeoutMs?: number
+  readonly clock?: Clock
+  readonly encode?: Encode
+}
+
+export interface ConfigServerStats {
+  readonly streams: number
+  readonly nacks: number
+  /** Number of published versions that changed something. */
+  readonly version: number
+}
+
+export interface ConfigServer {
+  /** Listens on `host:port` (port 0: any) and gives the port. Rejects with the address and the cause. */
+  listen(address: string): Promise<number>
+  /** Serves a translation: the first at once, later ones debounced. Messages are compared by identity, then by content. */
+  publish(config: ServedConfig): void
+  stats(): ConfigServerStats
+  /** Ends every stream and stops listening. */
+  close(): Promise<void>
+}
+
+// Delta only: the state-of-the-world method is not registered, so gRPC answers UNIMPLEMENTED (operator.md §6.1).
+const discoveryService = {
+  deltaAggregatedResources: {
+    path: '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources',
+    requestStream: true,
+    responseStream: true,
+    requestSerialize: (request: DeltaDiscoveryRequest) => Buffer.from(toBinary(DeltaDiscoveryRequestSchema, request)),
+    requestDeserialize: (bytes: Buffer) => fromBinary(DeltaDiscoveryRequestSchema, bytes),
+    responseSerialize: (response: DeltaDiscoveryResponse) => toBuffer(toBinary(DeltaDiscoveryResponseSchema, response)),
+    responseDeserialize: (bytes: Buffer) => fromBinary(DeltaDiscoveryResponseSchema, bytes),
+  },
+} satisfies ServiceDefinition
+
+/** `role` of a Gateway's data planes: its namespace and safe name, which its ServiceAccount has too (operator.md §6.2). */
+export function roleOf(gateway: string): string {
+  const slash = gateway.indexOf('/')
+  return `${gateway.slice(0, slash)}~${safeName(gateway.slice(slash + 1), (text) => hash('sha256', text))}`
+}
+
+/** Makes the config stream's server (operator.md §6): delta ADS, one snapshot for each Gateway. */
+export function createConfigServer(options: ConfigServerOptions = {}): ConfigServer {
+  const clock = options.clock ?? systemClock
+  const encode = options.encode ?? createEncoder()
+  const server = new Server({ 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 })
+  const sessions = new Set<Session>()
+  let snapshots: ReadonlyMap<string, Snapshot> | undefined
+  let globalSnapshot: Snapshot | undefined
+  let latest: ServedConfig | undefined
+  let version = 0
+  let nacks = 0
+  let isClosing = false
+
+  const flush = (): void => {
+    if (latest === undefined) return
+    const before = snapshots
+    const after = new Map<string, Snapshot>()
+    for (const [gateway, messages] of latest.gateways) {
+      const role = roleOf(gateway)
+      after.set(role, buildSnapshot(messages, before?.get(role), encode))
+    }
+    const globalBefore = globalSnapshot
+    snapshots = after
+    globalSnapshot = buildGlobalSnapshot(after.values())
+    const changes = new Map(new Set([...(before?.keys() ?? []), ...after.keys()]).values().map((role) => [role, compareSnapshots(before?.get(role), after.get(role))]))
+    if ([...changes.values()].some((one) => one.size > 0) || before?.size !== after.size) version += 1
+    const globalChanges = compareSnapshots(globalBefore, globalSnapshot)
+    for (const session of sessions) session.notify((session.role === undefined ? globalChanges : changes.get(session.role)) ?? new Map())
+  }
+  const debounced = debounce(flush, options.debounce ?? { quietMs: 10, maxMs: 1000 }, clock)
+
+  const context = {
+    authenticate: options.authenticate,
+    clock,
+    openTimeoutMs: options.openTimeoutMs ?? 10_000,
+    findSnapshot: (role: string | undefined) => (role === undefined ? globalSnapshot : snapshots?.get(role)),
+    version: () => version,
+    onNack(nack: Nack) {
+      nacks += 1
+      options.onNack?.(nack)
+    },
+    onClose: (session: Session) => void sessions.delete(session),
+  }
+  server.addService(discoveryService, {
+    deltaAggregatedResources(call: DeltaCall) {
+      const session = new Session(call, context)
+      sessions.add(session)
+      if (isClosing) session.end(status.UNAVAILABLE, 'the config server is shutting down')
+      else if (snapshots === undefined) session.end(status.UNAVAILABLE, 'the config is not complete yet')
+    },
+  })
+
+  return {
+    async listen(address) {
+      if (options.authenticate === undefined && options.isOpen !== true && !isLoopback(address))
+        throw new Error(`config server: ${address} is not a loopback address; set authenticate, or isOpen to serve everyone`)
+      return new Promise((resolve, reject) => {
+        server.bindAsync(address, options.credentials ?? ServerCredentials.createInsecure(), (error, port) =>
+          error === null ? resolve(port) : reject(new Error(`config server: cannot listen on ${address}: ${error.message}`, { cause: error })),
+        )
+      })
+    },
+    publish(config) {
+      latest = config
+      if (snapshots === undefined) flush()
+      else debounced.ask()
+    },
+    stats: () => ({ streams: sessions.size, nacks, version }),
+    async close() {
+      isClosing = true
+      debounced.cancel()
+      for (const session of [...sessions]) session.end(status.UNAVAILABLE, 'the config server is shutting down')
+      await new Promise<void>((resolve) => {
+        // Streams are ended; what does not read its end is cut.
+        const cancel = clock.after(500, () => {
+          server.forceShutdown()
+          resolve()
+        })
+        server.tryShutdown(() => {
+          cancel()
+          resolve()
+        })
+      })
+    },
+  }
+}
+
+const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+function isLoopback(address: string): boolean {
+  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+  const family = isIP(host)
+  return family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
+}

@@ -1,0 +1,109 @@
+import type { Entry } from './encode.ts'
+import type { Entries } from './snapshot.ts'
+
+/** The parts of a DeltaDiscoveryRequest that change a subscription. */
+export interface SubscriptionRequest {
+  readonly resourceNamesSubscribe: readonly string[]
+  readonly resourceNamesUnsubscribe: readonly string[]
+  readonly initialResourceVersions: Readonly<Record<string, string>>
+}
+
+export interface Difference {
+  readonly resources: readonly Entry[]
+  readonly removed: readonly string[]
+}
+
+/**
+ * What one stream wants and holds of one type (delta xDS). Pure bookkeeping: the stream feeds it requests and changed
+ * names, and takes the difference to send when no response is waiting for its acknowledgement. One response in flight
+ * makes every nonce unambiguous, and a slow client gets the changes of its pause in one piece.
+ */
+export class Subscription {
+  /** Nonce of the response that waits for ack or nack. */
+  inFlight: string | undefined = undefined
+  #isWildcard = false
+  #isAnswered = false
+  readonly #names = new Set<string>()
+  /** Name -> version that the client has, or was sent. */
+  readonly #known = new Map<string, string>()
+  /** Names that may differ from what the client holds. */
+  readonly #dirty = new Set<string>()
+  /** Names that were asked for explicitly and must be answered, if only as removed. */
+  readonly #asked = new Set<string>()
+
+  /** Reads the first request of the type on a stream: it alone may carry the versions that a reconnecting client holds. */
+  static open(request: SubscriptionRequest, entries: Entries | undefined): Subscription {
+    const subscription = new Subscription()
+    for (const [name, version] of Object.entries(request.initialResourceVersions)) subscription.#known.set(name, version)
+    // xDS protocol, "wildcard subscription": an empty first list asks for everything, as the name `*` does.
+    if (request.resourceNamesSubscribe.length === 0) subscription.#subscribeAll(entries)
+    subscription.#change(request, entries)
+    for (const name of subscription.#known.keys()) subscription.#dirty.add(name)
+    return subscription
+  }
+
+  /** Reads a later request. A name that is subscribed again is sent again, whatever the client holds. */
+  change(request: SubscriptionRequest, entries: Entries | undefined): void {
+    for (const name of request.resourceNamesSubscribe) this.#known.delete(name)
+    this.#change(request, entries)
+  }
+
+  /** Notes names that changed in the snapshot. */
+  touch(names: readonly string[]): void {
+    for (const name of names) if (this.#isWanted(name)) this.#dirty.add(name)
+  }
+
+  /**
+   * Takes what the client must be told, and counts it as known. Undefined: nothing to say. The first request is always
+   * answered, if only with nothing, because the client counts on it to know that it has everything; but while the Gateway
+   * is unknown (`entries` undefined) a client that holds nothing waits, so that it does not become ready on an empty config.
+   */
+  take(entries: Entries | undefined): Difference | undefined {
+    if (this.inFlight !== undefined) return undefined
+    if (entries === undefined && !this.#isAnswered && this.#known.size === 0) return undefined
+    const resources: Entry[] = []
+    const removed: string[] = []
+    for (const name of this.#dirty) {
+      const entry = entries?.get(name)
+      if (entry !== undefined && this.#isWanted(name)) {
+        if (this.#known.get(name) === entry.version) continue
+        this.#known.set(name, entry.version)
+        resources.push(entry)
+      } else if (this.#known.delete(name) || this.#asked.has(name)) removed.push(name)
+    }
+    this.#dirty.clear()
+    this.#asked.clear()
+    if (this.#isAnswered && resources.length === 0 && removed.length === 0) return undefined
+    this.#isAnswered = true
+    return { resources, removed }
+  }
+
+  #isWanted(name: string): boolean {
+    return this.#isWildcard || this.#names.has(name)
+  }
+
+  #change(request: SubscriptionRequest, entries: Entries | undefined): void {
+    for (const name of request.resourceNamesSubscribe) {
+      if (name === '*') this.#subscribeAll(entries)
+      else {
+        this.#names.add(name)
+        this.#dirty.add(name)
+        this.#asked.add(name)
+      }
+    }
+    for (const name of request.resourceNamesUnsubscribe) {
+      if (name === '*') this.#isWildcard = false
+      else {
+        this.#names.delete(name)
+        this.#asked.delete(name)
+      }
+    }
+    // What is no longer wanted is forgotten on both sides without a message.
+    if (request.resourceNamesUnsubscribe.length > 0) for (const name of this.#known.keys()) if (!this.#isWanted(name)) this.#known.delete(name)
+  }
+
+  #subscribeAll(entries: Entries | undefined): void {
+    this.#isWildcard = true
+    for (const name of entries?.keys() ?? []) this.#dirty.add(name)
+  }
+}
