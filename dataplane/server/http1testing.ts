@@ -1,0 +1,91 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { Connection, Exchange, RequestHandler } from '../exchange.ts'
+import { Deadlines } from '../http/deadlines.ts'
+import { serveHttp1, type Http1Options, type Http1Server } from './http1.ts'
+
+/** A codec server on a loopback port, for tests: what it finished and refused is kept. */
+export interface TestServer {
+  readonly port: number
+  readonly finished: Exchange[]
+  readonly refused: number[]
+  readonly connections: Set<Http1Server>
+  close(): Promise<void>
+}
+
+export async function startHttp1Server(onRequest: RequestHandler, options: Partial<Http1Options> = {}): Promise<TestServer> {
+  const finished: Exchange[] = []
+  const refused: number[] = []
+  const connections = new Set<Http1Server>()
+  const deadlines = new Deadlines(10)
+  const server = createServer((socket) => {
+    const connection = connectionOf(socket)
+    const served = serveHttp1(socket, {
+      connection,
+      onRequest,
+      onFinish: (exchange) => finished.push(exchange),
+      onRefuse: (error) => refused.push(error.status),
+      onClose: () => connections.delete(served),
+      deadlines,
+      ...options,
+    })
+    connections.add(served)
+  })
+  const port = await listen(server)
+  return {
+    port,
+    finished,
+    refused,
+    connections,
+    close: () => {
+      for (const connection of connections) connection.close(true)
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+export function connectionOf(socket: Socket): Connection {
+  return {
+    id: 1,
+    bind: 'test',
+    localAddress: '127.0.0.1',
+    localPort: socket.localPort ?? 0,
+    remoteAddress: socket.remoteAddress ?? '',
+    remotePort: socket.remotePort ?? 0,
+    tls: undefined,
+    listener: undefined,
+  }
+}
+
+export async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+/** Sends bytes, piece by piece, and gives everything that came back until the server closed or `quietMs` passed without a byte. */
+export function sendRaw(port: number, pieces: readonly (string | Buffer)[], quietMs = 200): Promise<{ text: string; isClosed: boolean }> {
+  return new Promise((resolve) => {
+    let text = ''
+    const socket = connect(port, '127.0.0.1')
+    const done = (isClosed: boolean): void => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve({ text, isClosed })
+    }
+    let timer = setTimeout(() => done(false), quietMs)
+    socket.setNoDelay(true)
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      clearTimeout(timer)
+      timer = setTimeout(() => done(false), quietMs)
+    })
+    socket.on('close', () => done(true))
+    socket.on('error', () => undefined)
+    const sendNext = (index: number): void => {
+      const piece = pieces[index]
+      if (piece === undefined || socket.destroyed) return
+      socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
+      setTimeout(() => sendNext(index + 1), 5)
+    }
+    sendNext(0)
+  })
+}
