@@ -33,6 +33,63 @@ export const APP_PROTOCOL_MCP_SSE = `${GROUP}/mcp-sse`
 export const STATUS_SUMMARY = 'StatusSummary'
 export const MAX_ANCESTORS = 16
 
+/** Condition types that we write, those of Gateway API first. */
+export type ConditionType =
+  | 'Accepted'
+  | 'Programmed'
+  | 'ResolvedRefs'
+  | 'Conflicted'
+  | 'PartiallyInvalid'
+  | 'InsecureFrontendValidationMode'
+  | 'Attached'
+  | 'StatusSummarized'
+
+/** Condition reasons that we write. Gateway API's where it has one; the last group is ours (operator.md §4). */
+export type ConditionReason =
+  // GatewayClass, Gateway
+  | 'Accepted'
+  | 'Programmed'
+  | 'ResolvedRefs'
+  | 'Invalid'
+  | 'InvalidParameters'
+  | 'ListenersNotValid'
+  | 'UnsupportedAddress'
+  | 'AddressNotUsable'
+  | 'InvalidClientCertificateRef'
+  | 'ConfigurationChanged'
+  // Listener, ListenerSet
+  | 'NoConflicts'
+  | 'HostnameConflict'
+  | 'ProtocolConflict'
+  | 'UnsupportedProtocol'
+  | 'PortUnavailable'
+  | 'InvalidRouteKinds'
+  | 'InvalidCertificateRef'
+  | 'InvalidCACertificateRef'
+  | 'InvalidCACertificateKind'
+  | 'NoValidCACertificate'
+  | 'NotAllowed'
+  | 'ParentNotAccepted'
+  // Routes
+  | 'NoMatchingParent'
+  | 'NotAllowedByListeners'
+  | 'NoMatchingListenerHostname'
+  | 'UnsupportedValue'
+  | 'IncompatibleFilters'
+  | 'RefNotPermitted'
+  | 'BackendNotFound'
+  | 'InvalidKind'
+  // Policies
+  | 'Conflicted'
+  | 'Valid'
+  | 'PartiallyValid'
+  | 'Attached'
+  | 'Merged'
+  | 'Overridden'
+  | 'Pending'
+  | 'StatusSummary'
+  | 'TranslationError'
+
 /** Kubernetes names longer than a label are cut: 50 characters, `-`, 12 hex digits of their SHA-256. The hash is injected so that api stays free of I/O. */
 export function safeName(name: string, sha256Hex: (text: string) => string): string {
   if (name.length <= 63) return name

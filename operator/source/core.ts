@@ -1,0 +1,39 @@
+/** What we read of core kinds. */
+
+export interface ServicePort {
+  readonly name?: string
+  readonly port: number
+  readonly protocol?: string
+  readonly appProtocol?: string
+  /** A number, or the name of a container port. */
+  readonly targetPort?: number | string
+}
+
+export interface ServiceSpec {
+  readonly type?: string
+  readonly ports?: readonly ServicePort[]
+  readonly externalName?: string
+  readonly trafficDistribution?: string
+  readonly internalTrafficPolicy?: string
+}
+
+export interface EndpointSliceEndpoint {
+  readonly addresses: readonly string[]
+  readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean }
+  readonly nodeName?: string
+  readonly zone?: string
+}
+
+export interface EndpointSliceFields {
+  readonly addressType: string
+  readonly endpoints?: readonly EndpointSliceEndpoint[] | null
+  readonly ports?: readonly { readonly name?: string; readonly port?: number; readonly protocol?: string }[] | null
+}
+
+export interface KeyData {
+  /** Secret: base64; ConfigMap: text. */
+  readonly data?: Readonly<Record<string, string>>
+}
+
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name'
+export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name'

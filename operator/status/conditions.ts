@@ -1,0 +1,28 @@
+import type { ConditionReason, ConditionType } from '#api/names.ts'
+import type { Condition } from '../translate/types.ts'
+
+/** What is wrong, and how to say so: a user's mistake is a value, never a throw. */
+export interface Fault {
+  readonly reason: ConditionReason
+  readonly message: string
+}
+
+export const fault = (reason: ConditionReason, message: string): Fault => ({ reason, message })
+
+/** The API server's bound on a condition message. */
+const MAX_MESSAGE = 32_768
+
+export function condition(type: ConditionType, status: boolean, reason: ConditionReason, message: string, observedGeneration: number): Condition {
+  return { type, status: status ? 'True' : 'False', reason, message: message.slice(0, MAX_MESSAGE), observedGeneration }
+}
+
+/** True with `reason` when there is no fault, else False with the fault. */
+export function conditionOf(type: ConditionType, failure: Fault | undefined, reason: ConditionReason, message: string, observedGeneration: number): Condition {
+  return failure ? condition(type, false, failure.reason, failure.message, observedGeneration) : condition(type, true, reason, message, observedGeneration)
+}
+
+/** One fault for several: the first one's reason, every distinct message. */
+export function joinFaults(faults: readonly Fault[]): Fault | undefined {
+  const first = faults[0]
+  return first && fault(first.reason, [...new Set(faults.map((each) => each.message))].join('; '))
+}

@@ -1,0 +1,51 @@
+import { GROUP } from '#api/names.ts'
+import type { BackendRef } from '#gen/config/types.ts'
+import type { BackendObjectRef } from '../source/gateway-api.ts'
+import { fault, type Fault } from '../status/conditions.ts'
+import type { Context } from './context.ts'
+import type { Referrer } from './referencegrant.ts'
+
+/** What traffic can be sent to. */
+export interface BackendTarget {
+  readonly kind: 'Service' | 'ProxyBackend'
+  /** `<namespace>/<name>`. */
+  readonly key: string
+  /** Port of the Service. */
+  readonly port?: number
+}
+
+export type ResolvedBackend = { readonly ref: BackendRef; readonly target: BackendTarget } | { readonly fault: Fault }
+
+/** A backendRef of a route (`route`) or of a policy or backend (`policy`), looked up. The grant is checked before existence. */
+export function resolveBackend(context: Context, from: Referrer, ref: BackendObjectRef, by: 'route' | 'policy'): ResolvedBackend {
+  const namespace = ref.namespace ?? from.namespace
+  const key = `${namespace}/${ref.name}`
+  const isService = ref.group === '' && ref.kind === 'Service'
+  if (!isService && !(ref.group === GROUP && ref.kind === 'ProxyBackend')) {
+    return { fault: fault('InvalidKind', `backend ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; use Service or ${GROUP}/ProxyBackend`) }
+  }
+  const { backendGrants } = context.options
+  const needsGrant = backendGrants === 'route-and-policy' || (backendGrants === 'route' && by === 'route')
+  if (needsGrant && !context.grants.permits(from, ref, namespace)) {
+    return {
+      fault: fault(
+        'RefNotPermitted',
+        `backendRef ${key} not accessible to a ${from.kind} in namespace ${from.namespace} (missing ReferenceGrant in namespace ${namespace}?)`,
+      ),
+    }
+  }
+  if (!isService) {
+    return context.snapshot.get('ProxyBackend', namespace, ref.name)
+      ? { ref: { backend: key }, target: { kind: 'ProxyBackend', key } }
+      : { fault: fault('BackendNotFound', `ProxyBackend not found: ${key}`) }
+  }
+  if (ref.name.includes('.'))
+    return { fault: fault('UnsupportedValue', `Service name ${ref.name} has a dot; name the Service in name and its namespace in namespace`) }
+  if (ref.port === undefined) return { fault: fault('UnsupportedValue', `backendRef ${key} has no port; a Service needs one`) }
+  return context.snapshot.get('Service', namespace, ref.name)
+    ? { ref: { service: key, port: ref.port }, target: { kind: 'Service', key, port: ref.port } }
+    : { fault: fault('BackendNotFound', `Service not found: ${key}`) }
+}
+
+/** A reference that does not resolve keeps its share of the traffic, which gets 500. */
+export const invalidBackend: BackendRef = { invalid: 'BACKEND_NOT_FOUND' }

@@ -1,0 +1,37 @@
+import type { Snapshot } from '../source/snapshot.ts'
+import { readGrants, type Grants } from './referencegrant.ts'
+
+/** Settings of the installation that translation depends on. */
+export interface TranslateOptions {
+  /** Default `cluster.local`. */
+  readonly clusterDomain?: string
+  /** Without a cluster: Services may name their endpoints in an annotation (`proxy.dev/endpoints`). In a cluster that would let who may write Services bypass who may write endpoints. */
+  readonly isStandalone?: boolean
+  /** Which cross-namespace backendRefs need a ReferenceGrant (operator.md §4.6). Default `route`. Secrets always do. */
+  readonly backendGrants?: 'none' | 'route' | 'route-and-policy'
+  /** Key sets that have been fetched, by the text that `keySetId` gives. */
+  readonly keySets?: ReadonlyMap<string, string>
+  /** Syntax check of a CEL expression: what is wrong, or undefined. */
+  readonly checkExpression?: (expression: string) => string | undefined
+}
+
+/** What every translator of a kind needs. */
+export interface Context {
+  readonly snapshot: Snapshot
+  readonly grants: Grants
+  readonly options: Required<TranslateOptions>
+}
+
+export function createContext(snapshot: Snapshot, options: TranslateOptions): Context {
+  return {
+    snapshot,
+    grants: readGrants(snapshot),
+    options: {
+      clusterDomain: options.clusterDomain ?? 'cluster.local',
+      isStandalone: options.isStandalone ?? false,
+      backendGrants: options.backendGrants ?? 'route',
+      keySets: options.keySets ?? new Map(),
+      checkExpression: options.checkExpression ?? (() => undefined),
+    },
+  }
+}
