@@ -8,13 +8,14 @@ import { redirectTo } from './policy/requestRedirect/redirect.ts'
 import { sendMirrors } from './upstream/mirror.ts'
 import type { ForwardPlan, PlannedBackend } from './upstream/plan.ts'
 import { recordOutcome, type EndpointState } from './upstream/balancer.ts'
+import { authorityFor } from './upstream/destination.ts'
 import { UpstreamError, type UpstreamCall } from './upstream/types.ts'
 
 /**
  * The end of a rule's chain: sends the request to one of the rule's backends and puts the response head into
  * `exchange.response`. Throws a ProxyError when there is none to give (traffic.md §5 steps 7 and 8, §8.11 retries).
  */
-export async function forward(exchange: Exchange, plan: ForwardPlan, prefix?: string): Promise<void> {
+export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<void> {
   const backend = plan.pick()
   if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
   const { destination } = backend
@@ -25,7 +26,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan, prefix?: st
   if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan.random)
   if (backend.redirect !== undefined) {
     exchange.isLocalAnswer = true
-    exchange.response = redirectTo(exchange.request, backend.redirect, exchange.connection.localPort, prefix)
+    exchange.response = redirectTo(exchange.request, backend.redirect, exchange.pathMatch)
     return
   }
   prepareRequest(exchange, backend)
@@ -38,8 +39,9 @@ export async function forward(exchange: Exchange, plan: ForwardPlan, prefix?: st
 function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   const { request } = exchange
   const { destination } = backend
-  if (backend.requestHeaders.length > 0) applyHeaderModifiers(request.headers, backend.requestHeaders, request)
-  if (destination.autoHost !== undefined && !exchange.isAuthorityFixed) request.authority = destination.autoHost
+  if (backend.requestHeaders.length > 0 && applyHeaderModifiers(request.headers, backend.requestHeaders, request).isAuthoritySet)
+    exchange.isAuthorityFixed = true
+  request.authority = authorityFor(exchange, destination)
   const defaultPort = destination.settings.tls === undefined ? ':80' : ':443'
   if (request.authority.endsWith(defaultPort) && !destination.isDynamic) request.authority = request.authority.slice(0, -defaultPort.length)
 }

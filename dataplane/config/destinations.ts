@@ -1,10 +1,18 @@
-import type { BackendRef, Backend, BackendTlsValidation, Policy, Service } from '#gen/config/types.ts'
+import type { BackendRef, Policy } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
-import type { UpstreamTls } from '../upstream/types.ts'
 import type { ConfigSnapshot } from './store.ts'
+import { upstreamSettings, type Target } from './upstream.ts'
 
-const noEndpoints = { endpoints: [], appProtocol: undefined, settings: defaultSettings, autoHost: undefined, isDynamic: false, error: undefined } as const
+const noEndpoints = {
+  endpoints: [],
+  appProtocol: undefined,
+  settings: defaultSettings,
+  hostname: undefined,
+  isHostRewritten: false,
+  isDynamic: false,
+  error: undefined,
+} as const
 
 /** What identifies a destination over config versions. */
 function keyOf(ref: BackendRef): string {
@@ -75,7 +83,7 @@ export class Destinations {
       ...noEndpoints,
       endpoints: port.endpoints,
       appProtocol: port.appProtocol,
-      settings: this.#settingsOf('Service', service, portNumber, service.hostname),
+      settings: this.#settingsOf('Service', key, { host: service.hostname, port: portNumber, inline: undefined }),
     }
   }
 
@@ -83,39 +91,17 @@ export class Destinations {
     const backend = this.#snapshot?.backends.get(key)
     if (backend === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
     if (backend.dynamicForwardProxy !== undefined)
-      return { ...noEndpoints, isDynamic: true, settings: this.#settingsOf('Backend', backend, undefined, undefined) }
+      return { ...noEndpoints, isDynamic: true, settings: this.#settingsOf('Backend', key, { host: undefined, port: undefined, inline: backend.policies }) }
     if (backend.static === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static
-    return addressConfig(`${host.includes(':') ? `[${host}]` : host}:${port}`, this.#settingsOf('Backend', backend, undefined, host))
+    return addressConfig(
+      `${host.includes(':') ? `[${host}]` : host}:${port}`,
+      this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies }),
+    )
   }
 
-  #settingsOf(kind: 'Service' | 'Backend', target: Service | Backend, port: number | undefined, host: string | undefined): UpstreamSettings {
-    const attached = this.#policies.get(`${kind} ${target.key}`) ?? []
-    for (const { target: selected, backendTls } of attached) {
-      if (backendTls === undefined || (selected.port !== undefined && selected.port !== port)) continue
-      return { ...defaultSettings, ...this.#tlsOf(backendTls, host) }
-    }
-    return defaultSettings
-  }
-
-  #tlsOf(validation: BackendTlsValidation, host: string | undefined): Pick<UpstreamSettings, 'tls' | 'broken'> {
-    const secrets = this.#snapshot?.secrets
-    const ca = validation.caCertificates?.flatMap((key) => secrets?.get(key)?.certificate ?? [])
-    const client = validation.clientCertificate === undefined ? undefined : secrets?.get(validation.clientCertificate)
-    if (ca?.length === 0 && validation.insecureSkipVerify !== 'All') return { tls: undefined, broken: 'no CA certificate of its TLS policy resolves' }
-    if (validation.clientCertificate !== undefined && client === undefined)
-      return { tls: undefined, broken: 'the client certificate of its TLS policy does not resolve' }
-    const servername = validation.sni ?? (host !== undefined && isIP(host) === 0 ? host : undefined)
-    const tls: UpstreamTls = {
-      servername,
-      ca,
-      cert: client?.certificate,
-      key: client?.privateKey,
-      subjectAltNames: validation.subjectAltNames,
-      verify: validation.insecureSkipVerify === 'All' ? 'none' : validation.insecureSkipVerify === 'Hostname' ? 'chain' : 'full',
-      alpn: validation.alpn,
-    }
-    return { tls, broken: undefined }
+  #settingsOf(kind: 'Service' | 'Backend', key: string, target: Target): UpstreamSettings {
+    return upstreamSettings(target, this.#policies.get(`${kind} ${key}`) ?? [], this.#snapshot?.secrets ?? new Map())
   }
 }
 
@@ -132,7 +118,8 @@ function addressConfig(address: string, settings: UpstreamSettings): Destination
     endpoints: [{ address: host, port: Number(address.slice(colon + 1)) }],
     settings,
     // An IP address is not a name that a virtual host could go by: the client's Host stays (traffic.md §8.11).
-    autoHost: isIP(host) === 0 ? host : undefined,
+    hostname: isIP(host) === 0 ? host : undefined,
+    isHostRewritten: true,
   }
 }
 

@@ -28,8 +28,10 @@ export interface DestinationConfig {
   readonly endpoints: readonly Endpoint[]
   readonly appProtocol: ServicePort['appProtocol']
   readonly settings: UpstreamSettings
-  /** Authority under hostRewrite Auto; undefined where the client's Host stays. */
-  readonly autoHost: string | undefined
+  /** Authority under hostRewrite Auto; undefined for IP addresses, where the client's Host stays. */
+  readonly hostname: string | undefined
+  /** What happens to Host where no policy says it: Auto for ProxyBackends, None for Services (traffic.md §8.11). */
+  readonly isHostRewritten: boolean
   /** The endpoint is the request's own authority (dynamicForwardProxy). */
   readonly isDynamic: boolean
   readonly error: ErrorCode | undefined
@@ -65,8 +67,9 @@ export class Destination {
     return this.#config.settings
   }
 
-  get autoHost(): string | undefined {
-    return this.#config.autoHost
+  /** Authority that requests to it get; undefined leaves the client's. `isAuto`: a policy asked for hostRewrite Auto. */
+  authorityFor(isAuto: boolean): string | undefined {
+    return isAuto || this.#config.isHostRewritten ? this.#config.hostname : undefined
   }
 
   get error(): ErrorCode | undefined {
@@ -162,4 +165,9 @@ export class Destination {
       for (const pool of pools.values()) pool.close()
     }
   }
+}
+
+/** Authority of a request to a destination: rewritten unless a filter fixed it (traffic.md §8.11). */
+export function authorityFor({ request, isAuthorityFixed, isHostRewritten }: Exchange, destination: Destination): string {
+  return (isAuthorityFixed ? undefined : destination.authorityFor(isHostRewritten)) ?? request.authority
 }

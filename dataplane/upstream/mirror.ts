@@ -1,5 +1,6 @@
 import type { Exchange } from '../exchange.ts'
 import type { RequestHead } from '../http/message.ts'
+import { authorityFor } from './destination.ts'
 import type { PlannedMirror } from './plan.ts'
 
 /**
@@ -17,7 +18,7 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
   const headers = exchange.request.headers.clone()
   headers.remove('content-length')
   const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
-  if (destination.autoHost !== undefined && !exchange.isAuthorityFixed) request.authority = destination.autoHost
+  request.authority = authorityFor(exchange, destination)
   destination
     .poolFor(endpoint, exchange)
     .call(request, destination.settings)

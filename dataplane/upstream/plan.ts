@@ -22,7 +22,6 @@ export interface ForwardPlan {
   /** A backend by weight; undefined when there is none to choose. */
   readonly pick: () => PlannedBackend | undefined
   readonly mirrors: readonly PlannedMirror[]
-  readonly requestMs: number | undefined
   readonly backendRequestMs: number | undefined
   readonly retry: RetryPlan | undefined
   /** Uniform in [0, 1): decides which requests are mirrored. */
@@ -42,6 +41,6 @@ export function planRetry(retry: RouteRetry | undefined): RetryPlan | undefined 
 }
 
 /** `0` turns a limit off (traffic.md §7). */
-export function planTimeouts(timeouts: RouteTimeouts | undefined): Pick<ForwardPlan, 'requestMs' | 'backendRequestMs'> {
+export function planTimeouts(timeouts: RouteTimeouts | undefined): { requestMs: number | undefined; backendRequestMs: number | undefined } {
   return { requestMs: timeouts?.requestMs || undefined, backendRequestMs: timeouts?.backendRequestMs || undefined }
 }

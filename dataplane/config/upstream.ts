@@ -1,0 +1,92 @@
+import { isIP } from 'node:net'
+import { parseDuration } from '#api/duration.ts'
+import type { BackendFull, BackendTLS, BackendTlsValidation, Policy, ResolvedSecret } from '#gen/config/types.ts'
+import { defaultSettings, type UpstreamSettings } from '../upstream/destination.ts'
+import type { UpstreamTls } from '../upstream/types.ts'
+import type { ConfigSnapshot } from './store.ts'
+
+type Secrets = ConfigSnapshot['secrets']
+type TlsSettings = Pick<UpstreamSettings, 'tls' | 'broken'>
+
+/** What is known of a destination before policies are asked. */
+export interface Target {
+  /** Host name that SNI and certificate checks default to; undefined when there is none. */
+  readonly host: string | undefined
+  readonly port: number | undefined
+  /** `spec.policies` of the backend itself; wins over attached policies, field by field. */
+  readonly inline: BackendFull | undefined
+}
+
+const broken = (reason: string): TlsSettings => ({ tls: undefined, broken: reason })
+
+/**
+ * The connection settings of one destination. `attached` are the policies on it, oldest first: each of tcp, tls and http is
+ * taken whole from the first that sets it. A ProxyPolicy's tls wins over a BackendTLSPolicy, being the more specific resource.
+ */
+export function upstreamSettings(target: Target, attached: readonly Policy[], secrets: Secrets): UpstreamSettings {
+  const relevant = attached.filter(({ target: selected }) => selected.port === undefined || selected.port === target.port)
+  const sections = [...(target.inline === undefined ? [] : [target.inline]), ...relevant.flatMap(({ backend }) => backend ?? [])]
+  const tls = sections.find((section) => section.tls !== undefined)?.tls
+  const validation = relevant.find(({ backendTls }) => backendTls !== undefined)?.backendTls
+  const http = sections.find((section) => section.http !== undefined)?.http
+  const tcp = sections.find((section) => section.tcp !== undefined)?.tcp
+  return {
+    connectMs: durationOf(tcp?.connectTimeout) ?? defaultSettings.connectMs,
+    requestMs: durationOf(http?.requestTimeout),
+    httpVersion: http?.version,
+    ...(tls !== undefined
+      ? fromPolicy(tls, target, secrets)
+      : validation !== undefined
+        ? fromValidation(validation, target, secrets)
+        : { tls: undefined, broken: undefined }),
+  }
+}
+
+const durationOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : parseDuration(text))
+
+const nameOf = (host: string | undefined): string | undefined => (host !== undefined && isIP(host) === 0 ? host : undefined)
+
+function fromValidation(validation: BackendTlsValidation, target: Target, secrets: Secrets): TlsSettings {
+  const ca = validation.caCertificates?.flatMap((key) => secrets.get(key)?.certificate ?? [])
+  const client = validation.clientCertificate === undefined ? undefined : secrets.get(validation.clientCertificate)
+  if (ca?.length === 0 && validation.insecureSkipVerify !== 'All') return broken('no CA certificate of its TLS policy resolves')
+  if (validation.clientCertificate !== undefined && client === undefined) return broken('the client certificate of its TLS policy does not resolve')
+  const tls: UpstreamTls = {
+    servername: validation.sni ?? nameOf(target.host),
+    ca,
+    cert: client?.certificate,
+    key: client?.privateKey,
+    subjectAltNames: validation.subjectAltNames,
+    verify: verifyMode(validation.insecureSkipVerify),
+    alpn: validation.alpn,
+  }
+  return { tls, broken: undefined }
+}
+
+function fromPolicy(policy: BackendTLS, target: Target, secrets: Secrets): TlsSettings {
+  const clientRef = policy.mtlsCertificateRef?.[0]
+  const client = lookup(clientRef, secrets)
+  if (clientRef !== undefined && client?.privateKey === undefined) return broken(clientRef.invalid ?? 'the Secret of mtlsCertificateRef does not resolve')
+  const caRef = policy.caCertificateRefs?.[0]
+  const ca = lookup(caRef, secrets)?.certificate ?? client?.data?.['ca.cert']
+  if (caRef !== undefined && ca === undefined && policy.insecureSkipVerify !== 'All')
+    return broken(caRef.invalid ?? 'the ConfigMap of caCertificateRefs does not resolve')
+  const tls: UpstreamTls = {
+    servername: policy.sni ?? nameOf(target.host),
+    ca: ca === undefined ? undefined : [ca],
+    cert: client?.certificate,
+    key: client?.privateKey,
+    subjectAltNames: policy.verifySubjectAltNames?.map((value) => ({ type: 'Hostname', value })),
+    verify: verifyMode(policy.insecureSkipVerify),
+    alpn: policy.alpnProtocols,
+  }
+  return { tls, broken: undefined }
+}
+
+function lookup(reference: ResolvedSecret | undefined, secrets: Secrets): ReturnType<Secrets['get']> {
+  return reference?.secret === undefined ? undefined : secrets.get(reference.secret)
+}
+
+function verifyMode(skip: BackendTLS['insecureSkipVerify']): UpstreamTls['verify'] {
+  return skip === 'All' ? 'none' : skip === 'Hostname' ? 'chain' : 'full'
+}

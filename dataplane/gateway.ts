@@ -1,0 +1,138 @@
+import type { MessageKind } from '#api/config/definitions.ts'
+import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import { Destinations } from './config/destinations.ts'
+import type { ConfigSnapshot } from './config/store.ts'
+import { respondWithError } from './compose.ts'
+import { ProxyError } from './error.ts'
+import type { Exchange } from './exchange.ts'
+import { RunningListener } from './listener.ts'
+import { checkMisdirected, createListenerTable, selectListener, type ListenerTable } from './route/listeners.ts'
+import type { RuleContext } from './rule.ts'
+import type { PoolFactory } from './upstream/destination.ts'
+
+/** The listeners of one port, by what is spoken to them. */
+export interface RunningBind {
+  readonly bind: Bind
+  /** HTTP listeners, by Host. */
+  readonly http: ListenerTable<RunningListener>
+  /** HTTPS and TLS listeners, by SNI. */
+  readonly tls: ListenerTable<RunningListener>
+  readonly tcp: RunningListener | undefined
+}
+
+export interface GatewayOptions {
+  readonly createPool: PoolFactory
+  readonly random?: () => number
+}
+
+/**
+ * What the config means for traffic: binds, listeners, rules and destinations, kept up to date with the snapshots. The request
+ * path starts in `handle`. Pure in-memory state: sockets are opened by whoever reads `binds`.
+ */
+export class Gateway {
+  readonly destinations: Destinations
+  readonly #context: RuleContext
+  #listeners = new Map<string, RunningListener>()
+  #binds = new Map<string, RunningBind>()
+
+  constructor({ createPool, random = Math.random }: GatewayOptions) {
+    this.destinations = new Destinations(createPool)
+    this.#context = { destinations: this.destinations, random }
+  }
+
+  get binds(): ReadonlyMap<string, RunningBind> {
+    return this.#binds
+  }
+
+  /** Takes a config version. `changed` names the kinds that differ from the version before. */
+  update(snapshot: ConfigSnapshot, changed: ReadonlySet<MessageKind>): void {
+    this.destinations.update(snapshot)
+    if (!['bind', 'listener', 'route', 'tcpRoute'].some((kind) => changed.has(kind as MessageKind))) return
+    const routes = groupByListener<Route>(snapshot.routes.values())
+    const tcpRoutes = groupByListener<TcpRoute>(snapshot.tcpRoutes.values())
+    const listeners = new Map<string, RunningListener>()
+    for (const listener of snapshot.listeners.values()) {
+      const running = this.#listeners.get(listener.key) ?? new RunningListener(listener)
+      running.update(listener, routes.get(listener.key) ?? [], tcpRoutes.get(listener.key) ?? [])
+      running.prepare(this.#context)
+      listeners.set(listener.key, running)
+    }
+    this.#listeners = listeners
+    this.#binds = bindsOf(snapshot, listeners)
+    this.destinations.retain(refsOf(snapshot))
+  }
+
+  /** Answers a request. Never rejects: `exchange.response` is set afterwards. */
+  handle(exchange: Exchange): Promise<void> | void {
+    try {
+      return this.#selectListener(exchange).handle(exchange, this.#context)
+    } catch (error) {
+      respondWithError(exchange, error)
+    }
+  }
+
+  #selectListener(exchange: Exchange): RunningListener {
+    const { connection, request } = exchange
+    if (request.method === 'CONNECT') throw new ProxyError('METHOD_NOT_ALLOWED')
+    if (request.authority === '') throw new ProxyError('NO_AUTHORITY')
+    const bind = this.#binds.get(connection.bind)
+    if (bind === undefined) throw new ProxyError('BIND_NOT_FOUND')
+    if (connection.listener === undefined) {
+      const listener = selectListener(bind.http, request.authority)
+      if (listener === undefined) throw new ProxyError('LISTENER_NOT_FOUND')
+      return listener
+    }
+    const own = this.#listeners.get(connection.listener)
+    if (own === undefined) throw new ProxyError('LISTENER_NOT_FOUND')
+    const misdirected = checkMisdirected(bind.tls, own, request.authority)
+    if (misdirected !== undefined) {
+      exchange.labels = { gateway: `${own.listener.gateway.namespace}/${own.listener.gateway.name}`, listener: own.listener.name }
+      throw new ProxyError(misdirected)
+    }
+    return own
+  }
+
+  /** The L4 route for a connection to a listener; undefined closes it. */
+  findTcpRoute(listenerKey: string, sni: string | undefined): TcpRoute | undefined {
+    return this.#listeners.get(listenerKey)?.findTcpRoute(sni)
+  }
+
+  close(): void {
+    this.destinations.close()
+  }
+}
+
+function groupByListener<T extends { readonly listeners: readonly string[] }>(routes: Iterable<T>): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const route of routes) {
+    for (const key of route.listeners) {
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [route])
+      else group.push(route)
+    }
+  }
+  return groups
+}
+
+function bindsOf(snapshot: ConfigSnapshot, running: ReadonlyMap<string, RunningListener>): Map<string, RunningBind> {
+  const byBind = new Map<string, RunningListener[]>()
+  for (const listener of running.values()) byBind.set(listener.listener.bind, [...(byBind.get(listener.listener.bind) ?? []), listener])
+  const binds = new Map<string, RunningBind>()
+  for (const bind of snapshot.binds.values()) {
+    const listeners = byBind.get(bind.key) ?? []
+    const of = (...protocols: Listener['protocol'][]): RunningListener[] => listeners.filter(({ listener }) => protocols.includes(listener.protocol))
+    binds.set(bind.key, { bind, http: createListenerTable(of('HTTP')), tls: createListenerTable(of('HTTPS', 'TLS')), tcp: of('TCP')[0] })
+  }
+  return binds
+}
+
+function* refsOf({ routes, tcpRoutes }: ConfigSnapshot): Generator<BackendRef> {
+  for (const route of routes.values()) {
+    for (const { ref, mirrors } of route.backends ?? []) {
+      yield ref
+      for (const mirror of mirrors ?? []) yield mirror.backend
+    }
+    for (const mirror of route.filters?.mirrors ?? []) yield mirror.backend
+  }
+  for (const route of tcpRoutes.values()) for (const { ref } of route.backends ?? []) yield ref
+}

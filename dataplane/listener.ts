@@ -1,0 +1,100 @@
+import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { Exchange, RouteLabels } from './exchange.ts'
+import { compileRoutes, type RouteTable } from './route/table.ts'
+import { HostTable, effectiveHostnames } from './route/hostnames.ts'
+import { compareRouteAge } from './route/age.ts'
+import { ProxyError } from './error.ts'
+import { Rule, type RuleContext } from './rule.ts'
+
+/**
+ * A listener with the routes that it accepted, ready for requests. Rules are kept over config versions by the identity of
+ * their messages; a rule's chain is composed when the first request reaches it, so a reload costs what is used.
+ */
+export class RunningListener {
+  readonly key: string
+  #listener: Listener
+  #routes: readonly Route[] = []
+  #table: RouteTable<Rule> | undefined
+  #rules = new Map<Route, Rule>()
+  #tcpRoutes: readonly TcpRoute[] = []
+  #tcpTable = new HostTable<TcpRoute>()
+
+  constructor(listener: Listener) {
+    this.key = listener.key
+    this.#listener = listener
+  }
+
+  get listener(): Listener {
+    return this.#listener
+  }
+
+  get hostname(): string | undefined {
+    return this.#listener.hostname
+  }
+
+  /** Takes a version of the listener's config; does nothing for what is unchanged. */
+  update(listener: Listener, routes: readonly Route[], tcpRoutes: readonly TcpRoute[]): void {
+    const isRelabelled = this.#listener !== listener
+    if (isRelabelled) this.#rules = new Map()
+    if (isRelabelled || !isSame(this.#routes, routes)) {
+      this.#table = undefined
+      this.#rules = new Map(routes.flatMap((route) => keep(this.#rules, route)))
+    }
+    if (isRelabelled || !isSame(this.#tcpRoutes, tcpRoutes)) this.#tcpTable = tableOf(tcpRoutes, listener.hostname)
+    this.#listener = listener
+    this.#routes = routes
+    this.#tcpRoutes = tcpRoutes
+  }
+
+  /** Sorts and indexes now rather than under the first request. */
+  prepare(context: RuleContext): void {
+    this.#table ??= compileRoutes(
+      this.#routes.map((route) => ({ route, value: this.#ruleOf(route, context) })),
+      this.#listener.hostname,
+    )
+  }
+
+  /** Forgets composed chains: policies or backends' kinds changed. */
+  recompose(): void {
+    this.#rules.clear()
+    this.#table = undefined
+  }
+
+  handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
+    this.prepare(context)
+    const matched = this.#table?.match(exchange.request)
+    if (matched === undefined) throw new ProxyError('ROUTE_NOT_FOUND')
+    exchange.pathMatch = matched.match.path
+    return matched.value.handle(exchange)
+  }
+
+  /** The L4 route for a server name; undefined closes the connection. */
+  findTcpRoute(sni: string | undefined): TcpRoute | undefined {
+    return this.#tcpTable.lookup((sni ?? '').toLowerCase())
+  }
+
+  #ruleOf(route: Route, context: RuleContext): Rule {
+    let rule = this.#rules.get(route)
+    if (rule === undefined) this.#rules.set(route, (rule = new Rule(route, labelsOf(this.#listener, route), context)))
+    return rule
+  }
+}
+
+const isSame = <T>(a: readonly T[], b: readonly T[]): boolean => a.length === b.length && a.every((value, index) => value === b[index])
+
+function keep(rules: ReadonlyMap<Route, Rule>, route: Route): [Route, Rule][] {
+  const rule = rules.get(route)
+  return rule === undefined ? [] : [[route, rule]]
+}
+
+function labelsOf({ gateway, name }: Listener, { route }: Route): RouteLabels {
+  return { gateway: `${gateway.namespace}/${gateway.name}`, listener: name, route: `${route.namespace}/${route.name}`, rule: route.rule ?? '' }
+}
+
+/** Several routes on one hostname: the oldest wins, then `namespace/name` (traffic.md §7, Other kinds). */
+function tableOf(routes: readonly TcpRoute[], hostname: string | undefined): HostTable<TcpRoute> {
+  const table = new HostTable<TcpRoute>()
+  for (const route of [...routes].sort(compareRouteAge))
+    for (const effective of effectiveHostnames(route.hostnames, hostname)) if (table.get(effective) === undefined) table.set(effective, route)
+  return table
+}
