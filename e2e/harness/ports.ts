@@ -16,7 +16,10 @@ export async function isPortFree(port: number): Promise<boolean> {
   } catch {
     return false
   } finally {
-    probe.close()
+    if (probe.listening) {
+      probe.close()
+      await once(probe, 'close')
+    }
   }
 }
 

@@ -1,0 +1,170 @@
+# The part of ./localcluster that makes a node of the machine: container runtime, kubelet, DNS, load balancer addresses.
+# Sourced by it; uses its variables and functions.
+
+image() { # name dir [buildah arguments...]
+  local name=$1 dir=$2 tar
+  shift 2
+  tar=$(mktemp -u --suffix=.tar)
+  buildah --storage-driver vfs bud --isolation chroot --layers -q -t "$name" "$@" "$dir" >/dev/null
+  buildah --storage-driver vfs push -q "$name" "docker-archive:$tar:$name"
+  ctrk images import "$tar" >/dev/null
+  rm -f "$tar"
+  log "loaded $name"
+}
+
+# The pause container cannot be pulled: a program that waits for SIGTERM and reaps children.
+pause_image() {
+  ctrk images ls -q | grep -q localhost/pause:1 && return
+  local dir
+  dir=$(mktemp -d)
+  cat > "$dir/pause.c" <<'C'
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void quit(int s) { exit(0); }
+static void reap(int s) { while (waitpid(-1, 0, WNOHANG) > 0); }
+int main() { signal(SIGTERM, quit); signal(SIGINT, quit); signal(SIGCHLD, reap); for (;;) pause(); }
+C
+  gcc -static -Os -o "$dir/pause" "$dir/pause.c" 2>/dev/null
+  printf 'FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n' > "$dir/Dockerfile"
+  image localhost/pause:1 "$dir"
+  rm -rf "$dir"
+}
+
+node_config() {
+  mkdir -p "$RUN/cni"
+  : > "$RUN/resolv.conf"
+  cat > "$RUN/cni/10-pods.conflist" <<CONF
+{"cniVersion": "0.4.0", "name": "pods", "plugins": [
+  {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
+   "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.244.0.0/16"}]], "routes": [{"dst": "0.0.0.0/0"}], "dataDir": "$RUN/ipam"}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+CONF
+  # restrict_oom_score_adj: the machine may lack CAP_SYS_RESOURCE.
+  cat > "$RUN/containerd.toml" <<CONF
+version = 2
+root = "$RUN/containerd"
+state = "$RUN/containerd-state"
+[grpc]
+  address = "$RUN/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "localhost/pause:1"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "$RUN/cni"
+CONF
+  cat > "$RUN/kubelet.yaml" <<CONF
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication: {x509: {clientCAFile: $PKI/ca.crt}, webhook: {enabled: true}, anonymous: {enabled: false}}
+authorization: {mode: Webhook}
+tlsCertFile: $PKI/kubelet.crt
+tlsPrivateKeyFile: $PKI/kubelet.key
+cgroupDriver: cgroupfs
+enforceNodeAllocatable: []
+failSwapOn: false
+failCgroupV1: false
+localStorageCapacityIsolation: false
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix://$RUN/containerd.sock
+evictionHard: {memory.available: "1Mi", nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%"}
+imageGCHighThresholdPercent: 100
+resolvConf: $RUN/resolv.conf
+maxPods: 250
+CONF
+  cat > "$RUN/Corefile" <<CONF
+.:53 {
+  bind $IP
+  errors
+  kubernetes cluster.local in-addr.arpa ip6.arpa {
+    kubeconfig $PKI/admin.conf local
+    pods insecure
+    fallthrough in-addr.arpa ip6.arpa
+    ttl 5
+  }
+  cache 5
+}
+CONF
+}
+
+# CoreDNS runs outside of any pod, so its Service gets its endpoint by hand.
+dns_service() {
+  kc apply -f - >/dev/null <<YAML
+apiVersion: v1
+kind: Service
+metadata: {name: kube-dns, namespace: kube-system}
+spec: {clusterIP: 10.96.0.10, ports: [{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: kube-dns, namespace: kube-system, labels: {kubernetes.io/service-name: kube-dns}}
+addressType: IPv4
+ports: [{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}]
+endpoints: [{addresses: ["$IP"], conditions: {ready: true}}]
+YAML
+}
+
+is_node_ready() { kc get node "$NODE" | grep -qw Ready; }
+
+start_node() {
+  node_config
+  start containerd containerd --config "$RUN/containerd.toml"
+  wait_for 20 test -S "$RUN/containerd.sock"
+  wait_for 20 ctrk version
+  pause_image
+  start kcm "$BIN/kube-controller-manager" --kubeconfig="$PKI/kcm.conf" --service-account-private-key-file="$PKI/sa.key" --root-ca-file="$PKI/ca.crt" \
+    --use-service-account-credentials=true --cluster-cidr=10.244.0.0/16 --cluster-signing-cert-file="$PKI/ca.crt" --cluster-signing-key-file="$PKI/ca.key" \
+    --leader-elect=false --concurrent-deployment-syncs=5
+  start sched "$BIN/kube-scheduler" --kubeconfig="$PKI/sched.conf" --leader-elect=false
+  start kubelet "$BIN/kubelet" --kubeconfig="$PKI/kubelet.conf" --config="$RUN/kubelet.yaml" --hostname-override=$NODE --node-ip=$IP \
+    --root-dir="$RUN/kubelet" --cert-dir="$RUN/kubelet-certs"
+  start proxy "$BIN/kube-proxy" --kubeconfig="$PKI/proxy.conf" --hostname-override=$NODE --cluster-cidr=10.244.0.0/16 --proxy-mode=iptables \
+    --conntrack-max-per-core=0 --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0
+  start coredns "$BIN/coredns" -conf "$RUN/Corefile"
+  dns_service
+  start lb "$HERE/localcluster" lb-loop
+  wait_for 60 is_node_ready
+  wait_for 30 kc -n default get serviceaccount default
+}
+
+stop_node() {
+  local kind id pid
+  stop lb kubelet proxy sched kcm coredns
+  [ -S "$RUN/containerd.sock" ] || return 0
+  for kind in tasks containers; do
+    for id in $(ctrk $kind ls -q 2>/dev/null); do
+      if [ $kind = tasks ]; then ctrk tasks rm -f "$id"; else ctrk containers rm "$id"; fi >/dev/null 2>&1 || true
+    done
+  done
+  pid=$(cat "$RUN/containerd.pid" 2>/dev/null || true)
+  stop containerd
+  for _ in $(seq 30); do [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+}
+
+wipe_node() {
+  ip netns list | awk '/^cni-/{print $1}' | xargs -r -n1 ip netns del 2>/dev/null || true
+  grep -oE " $RUN[^ ]*" /proc/mounts | sort -r | xargs -r umount -l 2>/dev/null || true
+}
+
+# Gives every Service of type LoadBalancer an address: spec.loadBalancerIP, or the next free one of 10.199.1.0/24.
+lb_loop() {
+  local row namespace name ip used next
+  while :; do
+    kc get svc -A --watch -o json 2>/dev/null |
+      jq -c --unbuffered 'select(.spec.type == "LoadBalancer" and ((.status.loadBalancer.ingress // []) | length == 0)) | [.metadata.namespace, .metadata.name, (.spec.loadBalancerIP // "")]' |
+      while read -r row; do
+        namespace=$(jq -r '.[0]' <<<"$row") name=$(jq -r '.[1]' <<<"$row") ip=$(jq -r '.[2]' <<<"$row")
+        if [ -z "$ip" ]; then
+          used=$(kc get svc -A -o json | jq -r '.items[].status.loadBalancer.ingress[]?.ip')
+          next=1
+          while grep -qx "10.199.1.$next" <<<"$used"; do next=$((next + 1)); done
+          ip=10.199.1.$next
+        fi
+        kc -n "$namespace" patch svc "$name" --subresource=status --type=merge -p "{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"$ip\"}]}}}" >/dev/null 2>&1 || true
+      done
+    sleep 1
+  done
+}

@@ -1,0 +1,70 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Example } from '../harness/example.ts'
+import { prepareExample, startExample, type PreparedExample, type RunningExample } from '../harness/example_run.ts'
+import type { Expectations } from '../harness/expectations.ts'
+import { startOperator, type Operator } from '../harness/operator.ts'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+const names = readdirSync(here, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((entry) => entry.name)
+const modules = new Map<string, { example: Example; cases: Expectations }>()
+for (const name of names) {
+  const { default: example } = (await import(join(here, name, 'run.ts'))) as { default: Example }
+  const { default: cases } = (await import(join(here, name, 'expect.ts'))) as { default: Expectations }
+  modules.set(name, { example, cases })
+}
+
+// One operator serves every example's Gateway; each example has a namespace and a data plane of its own.
+let operator: Operator | undefined
+let root: string
+const prepared = new Map<string, PreparedExample>()
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'examples-'))
+  const manifests = join(root, 'manifests')
+  for (const name of names) prepared.set(name, await prepareExample(name, join(here, name), join(name === 'config-file' ? root : manifests, name)))
+  operator = await startOperator({ directory: manifests })
+})
+
+afterAll(async () => {
+  await operator?.stop()
+  await rm(root, { recursive: true, force: true })
+})
+
+test('every example has manifests or a config file, a run.ts, an expect.ts and a README', async () => {
+  for (const name of names) {
+    const files = await readdir(join(here, name))
+    expect(files).toEqual(expect.arrayContaining(['README.md', 'expect.ts', 'run.ts', name === 'config-file' ? 'config.yaml' : 'manifests.yaml']))
+  }
+})
+
+test('the operator finds no fault with the examples but the reference that one of them does without a grant', () => {
+  const complaints = operator?.events.filter((event) => event.event === 'error' || event.event === 'condition') ?? []
+  expect(complaints.filter((event) => event.event !== 'condition' || event.reason !== 'RefNotPermitted')).toEqual([])
+})
+
+describe.each(names)('%s', (name) => {
+  const { example, cases } = modules.get(name) ?? { example: {}, cases: {} }
+  let running: RunningExample
+  beforeAll(async () => {
+    running = await startExample(prepared.get(name) as PreparedExample, operator)
+  })
+  afterAll(async () => {
+    await running?.stop()
+  })
+
+  for (const command of example.commands ?? []) {
+    test(`command: ${command.title}`, async () => {
+      expect(await running.runCommand(command)).toMatch(command.prints)
+    })
+  }
+  for (const [sentence, expectation] of Object.entries(cases)) {
+    test(sentence, () => expectation(running))
+  }
+})

@@ -1,0 +1,17 @@
+import { expect } from '@jest/globals'
+import { makeAuthority, makeCertificate } from '../../harness/certificates.ts'
+import { expectations } from '../../harness/expectations.ts'
+
+export default expectations({
+  'HTTP/2 with a client certificate': async (run) => {
+    const response = await run.send(8443, { protocol: 'http2', host: 'localhost', tls: { ...run.tls('localhost'), ...run.keyPair('client') } })
+    expect(response.json()).toMatchObject({ name: 'app', sni: 'app.internal' })
+  },
+  "another authority's certificate is refused": async (run) => {
+    const stranger = makeCertificate({ name: 'client', hosts: ['client.example.com'], issuer: makeAuthority('example authority') })
+    const tls = { ...run.tls('localhost'), cert: stranger.certificate, key: stranger.privateKey }
+    const before = run.upstream('app').requests.length
+    await expect(run.send(8443, { tls })).rejects.toThrow()
+    expect(run.upstream('app').requests.length).toBe(before)
+  },
+})

@@ -1,0 +1,15 @@
+import type { Example } from '../../harness/example.ts'
+
+export default {
+  upstreams: [
+    { name: 'primary', port: 9001, kind: 'tcp' },
+    { name: 'standby', port: 9002, kind: 'tcp' },
+  ],
+  commands: [
+    {
+      title: 'the upstream says its name, then repeats what it is sent',
+      command: "bash -c 'exec 3<>/dev/tcp/127.0.0.1/8090; echo hello >&3; head -2 <&3'",
+      prints: /primary\nhello/,
+    },
+  ],
+} satisfies Example

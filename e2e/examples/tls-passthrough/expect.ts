@@ -1,0 +1,16 @@
+import { expect } from '@jest/globals'
+import { expectations } from '../../harness/expectations.ts'
+
+export default expectations({
+  'HTTP/2 is negotiated with the upstream itself': async (run) => {
+    const response = await run.send(8443, { protocol: 'http2', host: 'bank.example.com', tls: run.tls('bank.example.com') })
+    expect(response.json()).toMatchObject({ name: 'bank', protocol: 'HTTP/2.0' })
+  },
+  'a name that no route has is refused': async (run) => {
+    await expect(run.send(8443, { tls: run.tls('other.example.com') })).rejects.toThrow()
+    await expect(run.send(8443, { tls: run.tls('shop.example.com') })).rejects.toThrow()
+  },
+  'plain HTTP on the port is refused': async (run) => {
+    await expect(run.send(8443, { host: 'bank.example.com' })).rejects.toThrow()
+  },
+})

@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { dirname, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startDataplane, type Dataplane, type ManagementPorts } from './dataplane.ts'
+import { readExample, startUpstream, writeCertificates, type Example, type Running } from './example.ts'
+import { lastError, startOperator, type GatewaySummary, type Operator, type OperatorEvent } from './operator.ts'
+import { findFreePort, isPortFree } from './ports.ts'
+import type { Program } from './program.ts'
+import { bindsOf, describeCommands, describeEvent, describeGateway, describeManagement, describeUpstream } from './standalone_text.ts'
+
+/** Something the user can put right; its message is all they need. */
+class StartError extends Error {}
+
+const USAGE = 'usage: node e2e/harness/standalone.ts DIRECTORY | --config FILE'
+const log = (text: string) => void process.stdout.write(`${text}\n`)
+
+/** Programs and upstreams that run, in the order in which they are to be stopped. */
+const stops: (() => Promise<void>)[] = []
+let isStopping = false
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({ options: { config: { type: 'string' } }, allowPositionals: true })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stopAll(0))
+  if (values.config !== undefined) return runConfig(resolve(values.config))
+  if (positionals[0] === undefined) throw new StartError(USAGE)
+  return runDirectory(resolve(positionals[0]))
+}
+
+async function runDirectory(directory: string): Promise<void> {
+  await requireDirectory(directory)
+  const example = await prepare(directory)
+  log(`reading ${shorten(directory)}; edits are picked up while this runs`)
+  const operator = await startOperator({ directory }).catch((error: Error) => {
+    throw new StartError(error.message)
+  })
+  stops.unshift(() => operator.stop())
+  watch(operator.program, 'the operator')
+  for (const event of operator.events) reportEvent(event)
+  const badCertificate = operator.events.find((event) => event.event === 'condition' && event.reason === 'InvalidCertificateRef')
+  if (badCertificate !== undefined) throw new StartError('a listener has no usable certificate (see the line above)')
+  if (operator.gateways().length === 0) throw new StartError(`${shorten(directory)} holds no Gateway of GatewayClass "proxy" that can be used`)
+  operator.onEvent(reportEvent)
+
+  const dataplanes = new Map<string, Dataplane>()
+  for (const gateway of operator.gateways()) await addGateway(operator, gateway, dataplanes)
+  announce(example, directory)
+  followGateways(operator, dataplanes)
+}
+
+async function runConfig(file: string): Promise<void> {
+  if (!existsSync(file)) throw new StartError(`no such file: ${shorten(file)}`)
+  if ((await stat(file)).isDirectory()) throw new StartError(`${shorten(file)} is a directory; run it with DIR=${shorten(file)}`)
+  const directory = dirname(file)
+  const example = await prepare(directory)
+  const binds = await bindsOf(file)
+  for (const port of binds) await requireFreePort(port, `a bind of ${shorten(file)}`)
+  log(`reading ${shorten(file)}; edits are picked up while this runs`)
+  const dataplane = await startOurDataplane({ file })
+  for (const port of binds) log(`listening  127.0.0.1:${port}`)
+  log(describeManagement(dataplane.ports))
+  announce(example, directory)
+}
+
+/** Starts what the directory's `run.ts` asks for. */
+async function prepare(directory: string): Promise<Example> {
+  const example = await readExample(directory)
+  await writeCertificates(directory, example.certificates).catch((error: Error) => {
+    throw new StartError(`cannot write certificates into ${shorten(directory)}/generated: ${error.message}`)
+  })
+  for (const spec of example.upstreams ?? []) {
+    await requireFreePort(spec.port, `the upstream ${spec.name}`)
+    const upstream: Running = await startUpstream(spec, directory)
+    // Upstreams go last: requests in flight need them.
+    stops.push(() => upstream.close())
+    log(describeUpstream(spec))
+  }
+  return example
+}
+
+async function addGateway(operator: Operator, gateway: GatewaySummary, dataplanes: Map<string, Dataplane>): Promise<void> {
+  for (const port of new Set(gateway.listeners.map((listener) => listener.port))) {
+    const names = gateway.listeners.filter((listener) => listener.port === port).map((listener) => listener.name)
+    await requireFreePort(port, `listener ${names.join(', ')} of Gateway ${gateway.namespace}/${gateway.name}`)
+  }
+  const dataplane = await startOurDataplane({ address: operator.address, namespace: gateway.namespace, gateway: gateway.name })
+  dataplanes.set(keyOf(gateway), dataplane)
+  log(describeGateway(gateway))
+  log(describeManagement(dataplane.ports))
+}
+
+/** Starts a data plane for a Gateway that is new, and stops that of one that is gone. */
+function followGateways(operator: Operator, dataplanes: Map<string, Dataplane>): void {
+  let previous: Promise<void> = Promise.resolve()
+  operator.onEvent((event) => {
+    if (event.event !== 'config') return
+    previous = previous.then(async () => {
+      const wanted = new Set(event.gateways.map(keyOf))
+      for (const [key, dataplane] of dataplanes) {
+        if (wanted.has(key)) continue
+        dataplanes.delete(key)
+        await dataplane.stop()
+        log(`Gateway ${key} is gone; its data plane has stopped`)
+      }
+      for (const gateway of event.gateways) {
+        if (dataplanes.has(keyOf(gateway))) log(describeGateway(gateway))
+        else await addGateway(operator, gateway, dataplanes).catch((error: Error) => log(`error: ${error.message}`))
+      }
+    })
+  })
+}
+
+async function startOurDataplane(config: Parameters<typeof startDataplane>[0]['config']): Promise<Dataplane> {
+  const dataplane = await startDataplane({ config, ports: await pickManagementPorts() }).catch((error: Error) => {
+    throw new StartError(error.message)
+  })
+  stops.unshift(() => dataplane.stop())
+  watch(dataplane.program, 'the data plane')
+  for (const line of dataplane.program.lines) log(line.text)
+  dataplane.program.onLine((line) => log(line.text))
+  return dataplane
+}
+
+/** The usual ports for the first data plane; free ones for more, or when something else holds one. */
+async function pickManagementPorts(): Promise<ManagementPorts> {
+  const pick = async (usual: number) => ((await isPortFree(usual)) ? usual : findFreePort())
+  return { admin: await pick(15_000), stats: await pick(15_020), readiness: await pick(15_021) }
+}
+
+/** A program that ends by itself takes everything with it, except a data plane that was stopped because its Gateway is gone. */
+function watch(program: Program, what: string): void {
+  void program.exited.then(({ code, signal }) => {
+    if (isStopping || code === 0) return
+    process.stderr.write(`error: ${what} ended (${signal ?? `exit code ${code}`}): ${lastError(program) ?? 'it printed nothing'}\n`)
+    return stopAll(1)
+  })
+}
+
+function reportEvent(event: OperatorEvent): void {
+  const text = describeEvent(event)
+  if (text !== undefined) log(text)
+}
+
+function announce(example: Example, directory: string): void {
+  const commands = describeCommands(example, shorten(directory))
+  if (commands !== '') log(`\ntry:\n${commands}`)
+  log('\nCtrl-C stops everything')
+}
+
+async function requireDirectory(directory: string): Promise<void> {
+  if (!existsSync(directory)) throw new StartError(`no such directory: ${shorten(directory)}`)
+  if (!(await stat(directory)).isDirectory()) throw new StartError(`${shorten(directory)} is a file; run it with CONFIG=${shorten(directory)}`)
+}
+
+async function requireFreePort(port: number, what: string): Promise<void> {
+  if (!(await isPortFree(port))) throw new StartError(`port ${port} of ${what} is in use or not permitted; stop what holds it, or change the port`)
+}
+
+async function stopAll(code: number): Promise<void> {
+  // A second Ctrl-C does not wait; what still runs is ended as the process exits.
+  if (isStopping) process.exit(code)
+  isStopping = true
+  for (const stop of stops) await stop().catch(() => {})
+  process.exit(code)
+}
+
+const keyOf = (gateway: GatewaySummary) => `${gateway.namespace}/${gateway.name}`
+const shorten = (path: string) => relative(process.cwd(), path) || '.'
+
+main().catch((error: unknown) => {
+  process.stderr.write(`error: ${error instanceof StartError ? error.message : String((error as Error).stack ?? error)}\n`)
+  return stopAll(1)
+})
