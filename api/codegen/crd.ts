@@ -13,8 +13,8 @@ const TERSE: ReadonlySet<string> = new Set(['BackendSimple'])
 /**
  * A definition as a structural schema: references inlined, no `additionalProperties: false` (the API server prunes).
  *
- * Defaults inside an object that must not be empty stay out: the API server fills defaults in before it looks at the
- * rules, and would so make `{}` valid. They are documented, and the reader applies them.
+ * Defaults of fields of which one must be set stay out: the API server fills defaults in before it looks at the rules,
+ * and would so make `{}` valid. They are documented, and the reader applies them.
  */
 export function toStructural(definitions: Definitions, schema: Schema): Schema {
   const inline = (child: Schema, isTerse: boolean): Schema => {
@@ -29,14 +29,16 @@ export function toStructural(definitions: Definitions, schema: Schema): Schema {
     return isTerse || description === undefined ? silent : { description, ...silent }
   }
   const structural = (node: Schema, isTerse: boolean): Schema => {
-    const isNeverEmpty = node['x-kubernetes-validations']?.some((rule) => readExclusivity(rule)?.kind === 'atLeastOne') ?? false
+    const exclusive = (node['x-kubernetes-validations'] ?? []).flatMap((rule) => readExclusivity(rule)?.fields ?? [])
     const copy = mapChildren(node, (child) => {
       const { description, ...silent } = inline(child, isTerse)
       return isTerse || description === undefined ? silent : { description, ...silent }
     })
     if (copy.additionalProperties === false) delete copy.additionalProperties
-    if (isNeverEmpty && copy.properties)
-      copy.properties = Object.fromEntries(Object.entries(copy.properties).map(([name, { default: _, ...rest }]) => [name, rest]))
+    for (const field of exclusive) {
+      const { default: _, ...rest } = copy.properties?.[field] ?? {}
+      if (copy.properties?.[field]) copy.properties = { ...copy.properties, [field]: rest }
+    }
     return copy
   }
   return inline(schema, false)

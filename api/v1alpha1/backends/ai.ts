@@ -38,7 +38,6 @@ export const aiBackendDefinitions: Definitions = {
         rule: '!has(self.groups) || self.groups.all(g, g.providers.all(p, self.groups.filter(h, h.providers.exists(q, q.name == p.name)).size() == 1))',
         message: 'provider names must be unique across groups',
         fieldPath: '.groups',
-        reason: 'FieldValueDuplicate',
       },
     ],
   ),

@@ -1,0 +1,106 @@
+import {
+  backend,
+  backendPolicy,
+  BIG,
+  DUPLICATE,
+  FEW,
+  LONG,
+  MANY,
+  one,
+  PATTERN,
+  repeat,
+  REQUIRED,
+  service,
+  SMALL,
+  some,
+  text,
+  UNSUPPORTED,
+  type Row,
+} from './row.ts'
+
+const fixed = { host: 'h', port: 80 }
+const target = (name: string, more: object = { static: fixed }) => ({ name, ...more })
+const mcp = (...targets: object[]) => backend({ mcp: { targets } })
+const section = (more: object) => backendPolicy({ mcp: more })
+const jwks = { jwksPath: '/jwks', backendRef: service }
+const authentication = (more: object) => section({ authentication: { jwks, ...more } })
+const at = 'spec.mcp.targets'
+const authAt = 'spec.backend.mcp.authentication'
+const rules = { policy: { matchExpressions: ['mcp.tool.name == "echo"'] } }
+
+export const mcpRows: Row[] = [
+  ['a static target', mcp(target('a', { static: { ...fixed, path: '/mcp', protocol: 'SSE', policies: { mcp: { authorization: rules }, tls: {} } } }))],
+  [
+    'a selector target',
+    mcp(target('a', { selector: { services: { matchLabels: { a: 'b' } }, namespaces: { matchExpressions: [{ key: 'k', operator: 'Exists' }] } } })),
+  ],
+  ['a selector of all namespaces', mcp(target('a', { selector: { namespaces: {} } }))],
+  ['32 targets', mcp(...repeat(32, (i) => target(`t${i}`)))],
+  ['33 targets', mcp(...repeat(33, (i) => target(`t${i}`))), at, MANY],
+  ['no targets', mcp(), at, FEW],
+  ['mcp without targets', backend({ mcp: {} }), at, REQUIRED],
+  ['one name twice', mcp(target('a'), target('a')), `${at}[1]`, DUPLICATE],
+  ['a target without name', mcp({ static: fixed }), `${at}[0].name`, REQUIRED],
+  ...['a_b', 'a+b', 'A', '-a', 'a.'].map((name): Row => [`a target named ${name}`, mcp(target(name)), `${at}[0].name`, PATTERN]),
+  ['a target named a.b-c', mcp(target('a.b-c'))],
+  ['a target name of 254', mcp(target(text(254))), `${at}[0].name`, LONG],
+  ['a target of neither kind', mcp(target('a', {})), `${at}[0]`, one('selector', 'static')],
+  ['a target of both kinds', mcp(target('a', { static: fixed, selector: { services: {} } })), `${at}[0]`, one('selector', 'static')],
+  ['an empty selector', mcp(target('a', { selector: {} })), `${at}[0].selector`, some('namespaces', 'services')],
+  [
+    'a selector with an unknown operator',
+    mcp(target('a', { selector: { services: { matchExpressions: [{ key: 'k', operator: 'Like' }] } } })),
+    `${at}[0].selector.services.matchExpressions[0].operator`,
+    UNSUPPORTED,
+  ],
+  ['a static target without host', mcp(target('a', { static: { port: 80 } })), `${at}[0].static.host`, REQUIRED],
+  ['a static target without port', mcp(target('a', { static: { host: 'h' } })), `${at}[0].static.port`, REQUIRED],
+  ['a static target with port 0', mcp(target('a', { static: { host: 'h', port: 0 } })), `${at}[0].static.port`, SMALL],
+  ['a static target with port 65536', mcp(target('a', { static: { host: 'h', port: 65536 } })), `${at}[0].static.port`, BIG],
+  ['a static target with a path of 1025', mcp(target('a', { static: { ...fixed, path: text(1025) } })), `${at}[0].static.path`, LONG],
+  ['a static target over WebSocket', mcp(target('a', { static: { ...fixed, protocol: 'WebSocket' } })), `${at}[0].static.protocol`, UNSUPPORTED],
+  ['a static target with empty policies', mcp(target('a', { static: { ...fixed, policies: {} } })), `${at}[0].static.policies`, 'at least one of the fields'],
+  ['a static target with ai policies', mcp(target('a', { static: { ...fixed, policies: { ai: {} } } })), '', 'unknown field'],
+  ['stateless sessions', backend({ mcp: { targets: [target('a')], sessionRouting: 'Stateless' } })],
+  ['an unknown sessionRouting', backend({ mcp: { targets: [target('a')], sessionRouting: 'Sticky' } }), 'spec.mcp.sessionRouting', UNSUPPORTED],
+  ['failureMode FailOpen', backend({ mcp: { targets: [target('a')], failureMode: 'FailOpen' } })],
+  ['an unknown failureMode', backend({ mcp: { targets: [target('a')], failureMode: 'Open' } }), 'spec.mcp.failureMode', UNSUPPORTED],
+  ...['Conditional', 'Always', 'Never'].map((prefixMode): Row => [`prefixMode ${prefixMode}`, backend({ mcp: { targets: [target('a')], prefixMode } })]),
+  ['an unknown prefixMode', backend({ mcp: { targets: [target('a')], prefixMode: 'Sometimes' } }), 'spec.mcp.prefixMode', UNSUPPORTED],
+  ['mcp policies on an mcp backend', backend({ mcp: { targets: [target('a')] }, policies: { mcp: { authorization: rules } } })],
+  [
+    'ai policies on an mcp backend',
+    backend({ mcp: { targets: [target('a')] }, policies: { ai: { modelAliases: {} } } }),
+    'spec.policies.ai',
+    'only be set on a backend of type ai',
+  ],
+
+  ['an empty mcp section', section({}), 'spec.backend.mcp', some('authorization', 'authentication')],
+  ['mcp authorization', section({ authorization: { ...rules, action: 'Deny' } })],
+  ['mcp authorization without policy', section({ authorization: {} }), 'spec.backend.mcp.authorization.policy', REQUIRED],
+  [
+    'mcp authentication with everything',
+    authentication({
+      resourceMetadata: { scopesSupported: ['a'], resource: 'https://x', deep: { er: 1 } },
+      provider: 'IdpKind2',
+      issuer: 'https://idp',
+      audiences: ['a'],
+      mode: 'Permissive',
+    }),
+  ],
+  ['mcp authentication with IdpKind1', authentication({ provider: 'IdpKind1' })],
+  ['mcp authentication without jwks', section({ authentication: {} }), `${authAt}.jwks`, REQUIRED],
+  ['mcp authentication without jwksPath', section({ authentication: { jwks: { backendRef: service } } }), `${authAt}.jwks.jwksPath`, REQUIRED],
+  [
+    'mcp authentication caching for 1m',
+    section({ authentication: { jwks: { ...jwks, cacheDuration: '1m' } } }),
+    `${authAt}.jwks.cacheDuration`,
+    'must be at least 5m',
+  ],
+  ['mcp authentication with inline keys', section({ authentication: { jwks: { inline: '{}' } } }), '', 'unknown field'],
+  ['mcp authentication by an unknown provider', authentication({ provider: 'IdpKind3' }), `${authAt}.provider`, UNSUPPORTED],
+  ['mcp authentication in an unknown mode', authentication({ mode: 'Off' }), `${authAt}.mode`, UNSUPPORTED],
+  ['mcp authentication with no audiences', authentication({ audiences: [] }), `${authAt}.audiences`, FEW],
+  ['mcp authentication with 65 audiences', authentication({ audiences: repeat(65, (i) => `a${i}`) }), `${authAt}.audiences`, MANY],
+  ['mcp authentication with an issuer of 257', authentication({ issuer: text(257) }), `${authAt}.issuer`, LONG],
+]
