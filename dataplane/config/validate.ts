@@ -45,7 +45,8 @@ function toProblems(value: unknown, errors: readonly ErrorObject[], isSecret: bo
   // An exclusivity rule is a oneOf, anyOf or not of `required`s with its message as $comment: it speaks for its branches.
   const rules = errors.filter((error) => commentOf(error) !== undefined)
   const isBranch = (error: ErrorObject): boolean =>
-    error.keyword === 'required' && rules.some((rule) => rule !== error && rule.instancePath === error.instancePath && error.schemaPath.startsWith(`${rule.schemaPath}/`))
+    error.keyword === 'required' &&
+    rules.some((rule) => rule !== error && rule.instancePath === error.instancePath && error.schemaPath.startsWith(`${rule.schemaPath}/`))
   const problems = new Map<string, SchemaProblem>()
   for (const error of errors) {
     if (isBranch(error)) continue

@@ -92,7 +92,9 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
     const globalBefore = globalSnapshot
     snapshots = after
     globalSnapshot = buildGlobalSnapshot(after.values())
-    const changes = new Map(new Set([...(before?.keys() ?? []), ...after.keys()]).values().map((role) => [role, compareSnapshots(before?.get(role), after.get(role))]))
+    const changes = new Map(
+      new Set([...(before?.keys() ?? []), ...after.keys()]).values().map((role) => [role, compareSnapshots(before?.get(role), after.get(role))]),
+    )
     if ([...changes.values()].some((one) => one.size > 0) || before?.size !== after.size) version += 1
     const globalChanges = compareSnapshots(globalBefore, globalSnapshot)
     for (const session of sessions) session.notify((session.role === undefined ? globalChanges : changes.get(session.role)) ?? new Map())
@@ -139,7 +141,7 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
     async close() {
       isClosing = true
       debounced.cancel()
-      for (const session of [...sessions]) session.end(status.UNAVAILABLE, 'the config server is shutting down')
+      for (const session of sessions) session.end(status.UNAVAILABLE, 'the config server is shutting down')
       await new Promise<void>((resolve) => {
         // Streams are ended; what does not read its end is cut.
         const cancel = clock.after(500, () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { status, type Metadata, type ServerDuplexStream } from '@grpc/grpc-js'
+import { Metadata, status, type ServerDuplexStream } from '@grpc/grpc-js'
 import { create } from '@bufbuild/protobuf'
 import { AnySchema } from '@bufbuild/protobuf/wkt'
 import { DeltaDiscoveryResponseSchema, ResourceSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
@@ -101,6 +101,8 @@ export class Session {
     }
     if (this.#isClosed()) return
     this.#state = 'open'
+    // Tells the client that it is accepted, even where the first answer waits for its Gateway to appear.
+    this.#call.sendMetadata(new Metadata())
     this.#handle(first)
     this.#call.resume()
   }
@@ -111,7 +113,8 @@ export class Session {
 
   #handle(request: DeltaDiscoveryRequest): void {
     const { typeUrl } = request
-    if (!TYPE_URLS.includes(typeUrl)) return this.end(status.INVALID_ARGUMENT, `type_url ${JSON.stringify(typeUrl)} is unknown; use one of ${TYPE_URLS.join(', ')}`)
+    if (!TYPE_URLS.includes(typeUrl))
+      return this.end(status.INVALID_ARGUMENT, `type_url ${JSON.stringify(typeUrl)} is unknown; use one of ${TYPE_URLS.join(', ')}`)
     const subscription = this.#subscriptions.get(typeUrl)
     if (subscription === undefined) this.#subscriptions.set(typeUrl, Subscription.open(request, this.#findEntries(typeUrl)))
     else {
@@ -165,5 +168,7 @@ function parseNackMessage(message: string): readonly NackedResource[] {
     return []
   }
   if (!Array.isArray(parsed)) return []
-  return parsed.filter((item): item is NackedResource => typeof item?.key === 'string' && typeof item?.error === 'string').map(({ key, error }) => ({ key, error }))
+  return parsed
+    .filter((item): item is NackedResource => typeof item?.key === 'string' && typeof item?.error === 'string')
+    .map(({ key, error }) => ({ key, error }))
 }
