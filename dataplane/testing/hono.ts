@@ -49,7 +49,8 @@ export function mountPolicies(
       for (const policy of policies)
         app.use(async (c, next) => {
           const answer = await policy(c, next)
-          if (answer === undefined) return
+          // Hono's next() gives the context, so policies that return next() do too.
+          if (!(answer instanceof Response)) return
           c.var.exchange.response = toResponseHead(answer)
           c.var.exchange.isLocalAnswer = true
           return answer

@@ -1,0 +1,74 @@
+import type { Cors } from '#gen/config/types.ts'
+import type { Policy } from '../../context.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { compileOrigins } from './origins.ts'
+
+/**
+ * Cross-origin resource sharing (traffic.md §8.1): answers OPTIONS of allowed origins and preflights of all others itself, and
+ * writes its headers on every other response for an allowed origin, errors included. The requested method and headers are
+ * echoed or listed, not judged: that is the browser's part.
+ */
+export function compileCors(config: Cors): Policy {
+  const isAllowed = compileOrigins(config.allowOrigins ?? [])
+  const credentials = config.allowCredentials === true
+  const methods = listHeader(config.allowMethods, credentials)
+  const allowHeaders = listHeader(config.allowHeaders, credentials)
+  const exposed = config.exposeHeaders?.join(',')
+  const maxAge = String(config.maxAge ?? 5)
+
+  return async (c, next) => {
+    const { exchange } = c.var
+    const { method, headers } = exchange.request
+    const origin = headers.get('origin')
+    if (!origin) return next()
+    const requestedMethod = headers.get('access-control-request-method')
+    if (!isAllowed(origin)) {
+      if (method === 'OPTIONS' && requestedMethod) return c.body(null, 200)
+      return next()
+    }
+    if (method === 'OPTIONS') {
+      return c.body(null, 200, {
+        'access-control-allow-origin': origin,
+        ...optional('access-control-allow-methods', methods(requestedMethod)),
+        ...optional('access-control-allow-headers', allowHeaders(normalizeList(headers.get('access-control-request-headers')))),
+        'access-control-max-age': maxAge,
+        ...optional('access-control-allow-credentials', credentials ? 'true' : undefined),
+        ...optional('access-control-expose-headers', exposed),
+        vary: 'Origin',
+      })
+    }
+    await next()
+    const response = exchange.response?.headers
+    if (response === undefined) return
+    response.set('access-control-allow-origin', origin)
+    // The origin is ours to allow, so the upstream's leave to send credentials does not count for it.
+    if (credentials) response.set('access-control-allow-credentials', 'true')
+    else response.remove('access-control-allow-credentials')
+    if (exposed) response.set('access-control-expose-headers', exposed)
+    addVary(response)
+  }
+}
+
+/** What goes into a list header: the list, or for `*` what was asked for, else `*`, which means nothing with credentials. */
+function listHeader(list: readonly string[] | undefined, credentials: boolean): (requested: string | undefined) => string | undefined {
+  if (!list?.includes('*')) return () => list?.join(',')
+  return (requested) => requested || (credentials ? undefined : '*')
+}
+
+function normalizeList(value: string | undefined): string | undefined {
+  return value
+    ?.split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+    .join(', ')
+}
+
+function optional(name: string, value: string | undefined): Record<string, string> {
+  return value ? { [name]: value } : {}
+}
+
+/** Allow-Origin echoes, so caches must keep answers for different origins apart. */
+function addVary(headers: HeaderList): void {
+  const names = headers.getAll('vary').flatMap((value) => value.split(','))
+  if (!names.some((name) => name.trim() === '*' || name.trim().toLowerCase() === 'origin')) headers.append('vary', 'Origin')
+}

@@ -1,0 +1,116 @@
+import type { RouteFilters, Traffic } from '#gen/config/types.ts'
+import type { Policy } from '../context.ts'
+import { compileCors } from './cors/index.ts'
+import { compileDirectResponse } from './directResponse/index.ts'
+import { compileHeaderModifiers } from './headerModifiers/index.ts'
+import { compileHostRewrite } from './hostRewrite/index.ts'
+import { compileRequestRedirect } from './requestRedirect/index.ts'
+import { unsupportedPolicy } from './unsupported/index.ts'
+import { compileUrlRewrite } from './urlRewrite/index.ts'
+
+/** Where the policies of a chain come from. */
+export interface PolicySources {
+  /** Filters of the route rule; each replaces the same kind of `traffic` (traffic.md §4.2). */
+  readonly filters?: RouteFilters | undefined
+  /** ProxyPolicies of one phase, merged. */
+  readonly traffic?: Traffic | undefined
+}
+
+interface Entry {
+  readonly name: string
+  /** Undefined: not configured. */
+  compile(filters: RouteFilters, traffic: Traffic): Policy | undefined
+}
+
+/**
+ * THE order (traffic.md §5 steps 3 and 6). Request sides run from top to bottom, response sides of the policies that were
+ * reached from bottom to top. A new policy is one line here, and its section's line in `trafficHomes`.
+ */
+const order = [
+  // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
+  { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
+  // Where authentication starts: nothing behind it may run for a request that nobody has checked.
+  { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
+  // After everything that judges the request as the client sent it. On responses before all others, which may override it.
+  {
+    name: 'headerModifiers',
+    compile: (filters, { headerModifiers }) =>
+      compileHeaderModifiers({
+        request: filters.requestHeaders ?? listOf(headerModifiers?.request),
+        response: filters.responseHeaders ?? listOf(headerModifiers?.response),
+      }),
+  },
+  // After the header modifiers, whose Host an explicit Auto overrides; before urlRewrite, whose hostname overrides both.
+  { name: 'hostRewrite', compile: (_, traffic) => optional(traffic.hostRewrite, compileHostRewrite) },
+  { name: 'urlRewrite', compile: (filters) => optional(filters.urlRewrite, compileUrlRewrite) },
+  // Answers come last: they still require everything above. Route filters, redirects among them, precede attached policies.
+  { name: 'requestRedirect', compile: (filters) => optional(filters.redirect, compileRequestRedirect) },
+  { name: 'directResponse', compile: (_, traffic) => optional(traffic.directResponse, compileDirectResponse) },
+] as const satisfies readonly Entry[]
+
+type PolicyName = (typeof order)[number]['name']
+
+/** Who carries out each filter. A new field of the schema does not compile until it has a line here. */
+export const filterHomes = {
+  requestHeaders: 'headerModifiers',
+  responseHeaders: 'headerModifiers',
+  redirect: 'requestRedirect',
+  urlRewrite: 'urlRewrite',
+  cors: 'cors',
+  mirrors: 'forward',
+  invalid: 'rule',
+} as const satisfies { [K in keyof RouteFilters]-?: PolicyName | 'forward' | 'rule' }
+
+/**
+ * Who carries out each traffic section. `denied` and `ignored` are not in this build: who asks for protection gets no
+ * unprotected traffic, everything else is left out with a warning.
+ */
+export const trafficHomes = {
+  phase: 'merge',
+  cors: 'cors',
+  headerModifiers: 'headerModifiers',
+  hostRewrite: 'hostRewrite',
+  directResponse: 'directResponse',
+  jwtAuthentication: 'denied',
+  basicAuthentication: 'denied',
+  apiKeyAuthentication: 'denied',
+  extAuth: 'denied',
+  authorization: 'denied',
+  rateLimit: 'denied',
+  csrf: 'denied',
+  extProc: 'denied',
+  transformation: 'ignored',
+  timeouts: 'ignored',
+  retry: 'ignored',
+} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'forward' | 'denied' | 'ignored' }
+
+/** The policies of a chain, in order; empty for most rules. */
+export function compilePolicies({ filters = {}, traffic = {} }: PolicySources): Policy[] {
+  return order.map((entry: Entry) => entry.compile(filters, traffic)).filter((policy) => policy !== undefined)
+}
+
+/** The policies of a rule without attached ones. */
+export function compileFilters(filters: RouteFilters | undefined): Policy[] {
+  return filters === undefined ? [] : compilePolicies({ filters })
+}
+
+/** Names of the sections that are set and have no effect in this build. */
+export function ignoredSections(traffic: Traffic): string[] {
+  return sectionsOf(traffic).filter((section) => trafficHomes[section] === 'ignored')
+}
+
+function deniedSection(traffic: Traffic): string | undefined {
+  return sectionsOf(traffic).find((section) => trafficHomes[section] === 'denied')
+}
+
+function sectionsOf(traffic: Traffic): (keyof Traffic)[] {
+  return (Object.keys(trafficHomes) as (keyof Traffic)[]).filter((section) => traffic[section] !== undefined)
+}
+
+function optional<T>(section: T | undefined, compile: (section: T) => Policy): Policy | undefined {
+  return section === undefined ? undefined : compile(section)
+}
+
+function listOf<T>(value: T | undefined): readonly T[] | undefined {
+  return value === undefined ? undefined : [value]
+}
