@@ -187,6 +187,8 @@ export function describeError(error: Error): string {
 // oxlint-disable-next-line no-control-regex
 const unsafe = /[\0-\x20"\x7f-\x9f\u2028\u2029]/
 // oxlint-disable-next-line no-control-regex
+const needsEscape = /[\0-\x1f"\\\x7f-\x9f\u2028\u2029\ud800-\udfff]/
+// oxlint-disable-next-line no-control-regex
 const controls = /[\0-\x1f\x7f-\x9f\u2028\u2029]/g
 
 /** The value, in JSON quotes if it could be mistaken for more than one. */
@@ -194,8 +196,9 @@ export function quoteIfNeeded(value: string): string {
   return value === '' || unsafe.test(value) ? quote(value) : value
 }
 
+/** The value as a JSON string. */
 export function quote(value: string): string {
-  return escapeControls(JSON.stringify(value))
+  return needsEscape.test(value) ? escapeControls(JSON.stringify(value)) : `"${value}"`
 }
 
 function escapeControls(text: string): string {

@@ -11,8 +11,8 @@ export function addProcessMetrics(registry: Registry): () => void {
   const openFds = registry.gauge('process_open_fds', 'Open file descriptors.').series()
   registry.gauge('process_max_fds', 'Limit of open file descriptors.').series().value = readMaxFds()
   registry.gauge('process_start_time_seconds', 'Start of the process, Unix time.').series().value = performance.timeOrigin / 1000
-  const lag = registry.gauge('nodejs_eventloop_lag_seconds', 'Delay of the event loop since the last scrape.', ['quantile'])
-  const lagOf = { mean: lag.series('mean'), p99: lag.series('0.99'), max: lag.series('1') }
+  const addLag = (kind: string) => registry.gauge(`nodejs_eventloop_lag_${kind}_seconds`, `Delay of the event loop since the last scrape: ${kind}.`).series()
+  const lag = { mean: addLag('mean'), p99: addLag('p99'), max: addLag('max') }
 
   // A timer that measures how late it fires: its resolution is not lag.
   const RESOLUTION_MS = 20
@@ -28,9 +28,9 @@ export function addProcessMetrics(registry: Registry): () => void {
     heap.value = memory.heapUsed
     external.value = memory.external
     openFds.value = countFds()
-    lagOf.mean.value = toSeconds(delay.mean)
-    lagOf.p99.value = toSeconds(delay.percentile(99))
-    lagOf.max.value = delay.count === 0 ? 0 : toSeconds(delay.max)
+    lag.mean.value = toSeconds(delay.mean)
+    lag.p99.value = toSeconds(delay.percentile(99))
+    lag.max.value = delay.count === 0 ? 0 : toSeconds(delay.max)
     delay.reset()
   })
   return () => void delay.disable()

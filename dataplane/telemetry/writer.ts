@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { isatty } from 'node:tty'
 
 /** Takes whole lines and never waits for the other side. */
@@ -25,13 +26,10 @@ export interface WriterOptions {
 const BLOCKED_RETRY_MS = 20
 const FLUSH_PATIENCE_MS = 1000
 
-/**
- * Batches lines and writes them on libuv's thread pool, one write at a time. Pipes and terminals are opened anew so that they
- * can be non-blocking without changing the descriptor that we share with our parent; a reader that stalls then costs no thread.
- */
+/** Batches lines and writes them one batch at a time, without ever blocking. */
 export function createWriter(fd: number, options: WriterOptions = {}): LineWriter {
   const { flushMs = 100, flushSize = 32 * 1024, maxSize = 4 * 1024 * 1024 } = options
-  const out = reopenNonBlocking(fd)
+  const out = openSink(fd)
   let waiting = ''
   let dropped = 0
   let inFlight: Buffer | undefined
@@ -61,14 +59,14 @@ export function createWriter(fd: number, options: WriterOptions = {}): LineWrite
 
   function send(chunk: Buffer): void {
     inFlight = chunk
-    write(out, chunk, (error, written) => {
-      if (error !== null && error.code === 'EAGAIN') {
+    out.write(chunk, (error, written) => {
+      if (error?.code === 'EAGAIN') {
         setTimeout(send, BLOCKED_RETRY_MS, chunk).unref()
         return
       }
       // Nobody is left to tell when standard output itself is broken (EPIPE): the lines count as dropped.
-      if (error !== null) dropped += countLines(chunk)
-      if (error === null && written < chunk.length) {
+      if (error) dropped += countLines(chunk)
+      else if (written < chunk.length) {
         send(chunk.subarray(written))
         return
       }
@@ -103,7 +101,7 @@ export function createWriter(fd: number, options: WriterOptions = {}): LineWrite
       let rest = Buffer.from(waiting)
       waiting = ''
       try {
-        while (rest.length > 0) rest = rest.subarray(writeSync(out, rest))
+        while (rest.length > 0) rest = rest.subarray(writeSync(out.fd, rest))
       } catch {
         dropped += countLines(rest)
       }
@@ -117,14 +115,33 @@ function countLines(chunk: Buffer): number {
   return lines
 }
 
-function reopenNonBlocking(fd: number): number {
-  if (!isatty(fd) && !fstatSync(fd).isFIFO()) return fd
+/** Where batches go. `write` calls back with the number of bytes taken, or an error. */
+interface Sink {
+  readonly fd: number
+  write(chunk: Buffer, done: (error: NodeJS.ErrnoException | null | undefined, written: number) => void): void
+}
+
+/**
+ * A thread that blocks in a write would keep the process from exiting, so nothing here may block: pipes and terminals are opened anew,
+ * non-blocking without changing the descriptor that others share; sockets (a Node parent's pipes, journald) go through libuv.
+ */
+function openSink(fd: number): Sink {
+  const own = isatty(fd) || fstatSync(fd).isFIFO() ? reopen(fd) : fd
+  if (own !== undefined && !fstatSync(own).isSocket()) return { fd: own, write: (chunk, done) => write(own, chunk, done) }
+  const socket = new Socket({ fd, readable: false, writable: true })
+  socket.unref()
+  // The callback of each write has the error too.
+  socket.on('error', () => undefined)
+  return { fd, write: (chunk, done) => void socket.write(chunk, (error) => done(error, chunk.length)) }
+}
+
+function reopen(fd: number): number | undefined {
   try {
     const own = openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
     process.once('exit', () => closeSync(own))
     return own
   } catch {
-    // Another user's pipe, or no /proc: a stalled reader then occupies one thread of the pool, never the event loop.
-    return fd
+    // Another user's pipe, or no /proc.
+    return undefined
   }
 }
