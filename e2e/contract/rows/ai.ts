@@ -117,6 +117,7 @@ export const aiRows: Row[] = [
     [`65 ${list}`, policies({ [list]: repeat(65, (i) => ({ field: `f${i}`, value: i })) }), `spec.policies.ai.${list}`, MANY],
     [`no ${list}`, policies({ [list]: [] }), `spec.policies.ai.${list}`, FEW],
     [`${list} without value`, policies({ [list]: [{ field: 'f' }] }), `spec.policies.ai.${list}[0].value`, REQUIRED],
+    [`${list} with value null`, policies({ [list]: [{ field: 'f', value: null }] }), `spec.policies.ai.${list}[0].value`, REQUIRED],
     [`${list} without field`, policies({ [list]: [{ value: 1 }] }), `spec.policies.ai.${list}[0].field`, REQUIRED],
   ]),
   ['65 transformations', policies({ transformations: repeat(65, () => ({ field: 'f', expression: '1' })) }), 'spec.policies.ai.transformations', MANY],

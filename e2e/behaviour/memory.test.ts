@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { request, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { modes, startWorld, type World } from './world.ts'
+
+const GIB = 1024 ** 3
+const MIB = 1024 ** 2
+/** What a transfer may add to the resident set, bodies of any size included (issue 3 §4). */
+const ALLOWED_GROWTH = 64 * MIB
+
+describe.each(modes)('memory, from the %s', (mode) => {
+  let world: World
+  beforeAll(async () => {
+    world = await startWorld(mode)
+    // The first requests load code and grow the heap; they are not what is measured.
+    for (let count = 0; count < 3; count++) await download(world, 32 * MIB, Infinity)
+    await upload(world, 32 * MIB, Infinity)
+  })
+  afterAll(() => world?.stop())
+
+  test('1 GiB to a client that reads slowly', async () => {
+    const { growth, result } = await watchMemory(world.dataplane.program.pid, () => download(world, GIB, 300 * MIB))
+    expect(result).toBe(GIB)
+    expect(growth).toBeLessThan(ALLOWED_GROWTH)
+  })
+
+  test('1 GiB to an upstream that reads slowly', async () => {
+    const { growth, result } = await watchMemory(world.dataplane.program.pid, () => upload(world, GIB, 300 * MIB))
+    expect(result).toBe(GIB)
+    expect(growth).toBeLessThan(ALLOWED_GROWTH)
+  })
+
+  test('a client that does not read at all', async () => {
+    const { growth } = await watchMemory(world.dataplane.program.pid, async () => {
+      const response = await open(world, `/?size=${GIB}`)
+      await sleep(1000)
+      response.destroy()
+    })
+    expect(growth).toBeLessThan(ALLOWED_GROWTH)
+  })
+})
+
+async function open(world: World, path: string): Promise<IncomingMessage> {
+  const sent = request({ port: world.ports.HTTP, path, headers: { host: 'plain.test' }, agent: false }).end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.on('error', () => {})
+  return response
+}
+
+/** Reads a body of so many bytes, at most so fast; returns how many arrived. */
+async function download(world: World, bytes: number, bytesPerSecond: number): Promise<number> {
+  const started = Date.now()
+  let received = 0
+  for await (const chunk of await open(world, `/?size=${bytes}`)) {
+    received += (chunk as Buffer).length
+    const aheadMs = (received / bytesPerSecond) * 1000 - (Date.now() - started)
+    if (aheadMs > 10) await sleep(aheadMs)
+  }
+  return received
+}
+
+/** Sends a body of so many bytes to an upstream that reads at most so fast; returns how many it read. */
+async function upload(world: World, bytes: number, bytesPerSecond: number): Promise<number> {
+  const path = Number.isFinite(bytesPerSecond) ? `/?rate=${bytesPerSecond}` : '/'
+  const sent = request({ port: world.ports.HTTP, path, method: 'PUT', headers: { host: 'plain.test', 'content-length': bytes }, agent: false })
+  const chunk = Buffer.alloc(MIB, 'z')
+  const source = Readable.from(
+    (function* () {
+      for (let left = bytes; left > 0; left -= chunk.length) yield chunk
+    })(),
+  )
+  const [[response]] = (await Promise.all([once(sent, 'response'), pipeline(source, sent)])) as [[IncomingMessage], void]
+  return (JSON.parse((await response.toArray()).join('')) as { bodyBytes: number }).bodyBytes
+}
+
+/** How much the resident set grew at most while something ran, in bytes. */
+async function watchMemory<T>(pid: number, run: () => Promise<T>): Promise<{ growth: number; result: T }> {
+  const before = await residentBytes(pid)
+  let highest = before
+  let isDone = false
+  const watching = (async () => {
+    while (!isDone) {
+      highest = Math.max(highest, await residentBytes(pid))
+      await sleep(20)
+    }
+  })()
+  try {
+    return { result: await run(), growth: highest - before }
+  } finally {
+    isDone = true
+    await watching
+  }
+}
+
+async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024
+}
