@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import { mountPolicies } from '../testing/hono.ts'
-import { compileFilters, compilePolicies, ignoredSections, trafficHomes } from './index.ts'
+import { compileFilters, compilePolicies, filterHomes, ignoredSections, trafficHomes } from './index.ts'
 
 const set = (value: string) => ({ set: [{ name: 'x-a', value }] })
 const origin = { origin: 'https://a.com' }
@@ -87,4 +87,20 @@ describe('sections that this build lacks', () => {
 test('rules without filters have no policies', () => {
   expect(compileFilters(undefined)).toEqual([])
   expect(compileFilters({ mirrors: [{ backend: { address: 'a:1' } }] })).toEqual([])
+})
+
+describe('every filter of the schema is carried out where its line says', () => {
+  const samples: Required<RouteFilters> = {
+    requestHeaders: [set('1')],
+    responseHeaders: [set('1')],
+    redirect: { scheme: 'https' },
+    urlRewrite: { hostname: 'b.com' },
+    mirrors: [{ backend: { address: 'a:1' } }],
+    cors,
+    invalid: 'broken',
+  }
+  test.each(Object.entries(filterHomes))('%s by %s', (filter, home) => {
+    const count = home === 'forward' || home === 'rule' ? 0 : 1
+    expect(compileFilters({ [filter]: samples[filter as keyof RouteFilters] })).toHaveLength(count)
+  })
 })

@@ -80,9 +80,9 @@ export const trafficHomes = {
   csrf: 'denied',
   extProc: 'denied',
   transformation: 'ignored',
-  timeouts: 'ignored',
-  retry: 'ignored',
-} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'forward' | 'denied' | 'ignored' }
+  timeouts: 'rule',
+  retry: 'forward',
+} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'rule' | 'forward' | 'denied' | 'ignored' }
 
 /** The policies of a chain, in order; empty for most rules. */
 export function compilePolicies({ filters = {}, traffic = {} }: PolicySources): Policy[] {

@@ -14,8 +14,3 @@ export function normalizePrefix(value: string): string {
   const rooted = value.startsWith('/') ? value : `/${value}`
   return rooted.endsWith('/') ? rooted.slice(0, -1) : rooted
 }
-
-/** Whether a path is below a normalized prefix, segment-wise. Every path, `*` of OPTIONS included, is below ''. */
-export function isBelow(path: string, prefix: string): boolean {
-  return prefix === '' || (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/'))
-}
