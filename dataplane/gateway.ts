@@ -1,6 +1,6 @@
-import type { MessageKind } from '#api/config/definitions.ts'
 import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations } from './config/destinations.ts'
+import { indexPolicies } from './config/merge.ts'
 import type { ConfigSnapshot } from './config/store.ts'
 import { respondWithError } from './compose.ts'
 import { ProxyError } from './error.ts'
@@ -31,35 +31,52 @@ export interface GatewayOptions {
  */
 export class Gateway {
   readonly destinations: Destinations
-  readonly #context: RuleContext
+  #context: RuleContext
+  #snapshot: ConfigSnapshot | undefined
   #listeners = new Map<string, RunningListener>()
   #binds = new Map<string, RunningBind>()
 
   constructor({ createPool, random = Math.random }: GatewayOptions) {
     this.destinations = new Destinations(createPool)
-    this.#context = { destinations: this.destinations, random }
+    this.#context = { destinations: this.destinations, policies: new Map(), random }
   }
 
   get binds(): ReadonlyMap<string, RunningBind> {
     return this.#binds
   }
 
-  /** Takes a config version. `changed` names the kinds that differ from the version before. */
-  update(snapshot: ConfigSnapshot, changed: ReadonlySet<MessageKind>): void {
-    this.destinations.update(snapshot)
-    if (!['bind', 'listener', 'route', 'tcpRoute'].some((kind) => changed.has(kind as MessageKind))) return
+  /** Takes a config version. What did not change keeps its state: connections, rules, tables. */
+  update(snapshot: ConfigSnapshot): void {
+    const before = this.#snapshot
+    this.#snapshot = snapshot
+    const arePoliciesNew = snapshot.policies !== before?.policies
+    if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
+    this.destinations.update(snapshot, this.#context.policies)
+    if (
+      !arePoliciesNew &&
+      snapshot.binds === before?.binds &&
+      snapshot.listeners === before.listeners &&
+      snapshot.routes === before.routes &&
+      snapshot.tcpRoutes === before.tcpRoutes
+    )
+      return
+    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew)
+    this.#binds = bindsOf(snapshot, this.#listeners)
+    this.destinations.retain(refsOf(snapshot))
+  }
+
+  #updateListeners(snapshot: ConfigSnapshot, arePoliciesNew: boolean): Map<string, RunningListener> {
     const routes = groupByListener<Route>(snapshot.routes.values())
     const tcpRoutes = groupByListener<TcpRoute>(snapshot.tcpRoutes.values())
     const listeners = new Map<string, RunningListener>()
     for (const listener of snapshot.listeners.values()) {
       const running = this.#listeners.get(listener.key) ?? new RunningListener(listener)
+      if (arePoliciesNew) running.recompose()
       running.update(listener, routes.get(listener.key) ?? [], tcpRoutes.get(listener.key) ?? [])
       running.prepare(this.#context)
       listeners.set(listener.key, running)
     }
-    this.#listeners = listeners
-    this.#binds = bindsOf(snapshot, listeners)
-    this.destinations.retain(refsOf(snapshot))
+    return listeners
   }
 
   /** Answers a request. Never rejects: `exchange.response` is set afterwards. */

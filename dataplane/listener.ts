@@ -1,9 +1,12 @@
 import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
-import type { Exchange, RouteLabels } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { compileRoutes, type RouteTable } from './route/table.ts'
 import { HostTable, effectiveHostnames } from './route/hostnames.ts'
 import { compareRouteAge } from './route/age.ts'
 import { ProxyError } from './error.ts'
+import { compose, type Chain } from './compose.ts'
+import { effectiveTraffic } from './config/merge.ts'
+import { compilePolicies } from './policy/index.ts'
 import { Rule, type RuleContext } from './rule.ts'
 
 /**
@@ -15,6 +18,7 @@ export class RunningListener {
   #listener: Listener
   #routes: readonly Route[] = []
   #table: RouteTable<Rule> | undefined
+  #preRouting: Chain | undefined
   #rules = new Map<Route, Rule>()
   #tcpRoutes: readonly TcpRoute[] = []
   #tcpTable = new HostTable<TcpRoute>()
@@ -35,7 +39,7 @@ export class RunningListener {
   /** Takes a version of the listener's config; does nothing for what is unchanged. */
   update(listener: Listener, routes: readonly Route[], tcpRoutes: readonly TcpRoute[]): void {
     const isRelabelled = this.#listener !== listener
-    if (isRelabelled) this.#rules = new Map()
+    if (isRelabelled) this.recompose()
     if (isRelabelled || !isSame(this.#routes, routes)) {
       this.#table = undefined
       this.#rules = new Map(routes.flatMap((route) => keep(this.#rules, route)))
@@ -54,13 +58,26 @@ export class RunningListener {
     )
   }
 
-  /** Forgets composed chains: policies or backends' kinds changed. */
+  /** Forgets what was composed: attached policies changed. */
   recompose(): void {
     this.#rules.clear()
     this.#table = undefined
+    this.#preRouting = undefined
   }
 
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
+    this.#preRouting ??= this.#composePreRouting(context)
+    return this.#preRouting(exchange)
+  }
+
+  /** PreRouting policies may change what the route is chosen by, so the choice is the end of their chain (traffic.md §5 step 3). */
+  #composePreRouting(context: RuleContext): Chain {
+    const traffic = effectiveTraffic(context.policies, 'PreRouting', this.#listener)
+    const route = (exchange: Exchange): Promise<void> | void => this.#route(exchange, context)
+    return traffic === undefined ? route : compose(compilePolicies({ traffic }), route)
+  }
+
+  #route(exchange: Exchange, context: RuleContext): Promise<void> | void {
     this.prepare(context)
     const matched = this.#table?.match(exchange.request)
     if (matched === undefined) throw new ProxyError('ROUTE_NOT_FOUND')
@@ -75,7 +92,7 @@ export class RunningListener {
 
   #ruleOf(route: Route, context: RuleContext): Rule {
     let rule = this.#rules.get(route)
-    if (rule === undefined) this.#rules.set(route, (rule = new Rule(route, labelsOf(this.#listener, route), context)))
+    if (rule === undefined) this.#rules.set(route, (rule = new Rule(route, this.#listener, context)))
     return rule
   }
 }
@@ -85,10 +102,6 @@ const isSame = <T>(a: readonly T[], b: readonly T[]): boolean => a.length === b.
 function keep(rules: ReadonlyMap<Route, Rule>, route: Route): [Route, Rule][] {
   const rule = rules.get(route)
   return rule === undefined ? [] : [[route, rule]]
-}
-
-function labelsOf({ gateway, name }: Listener, { route }: Route): RouteLabels {
-  return { gateway: `${gateway.namespace}/${gateway.name}`, listener: name, route: `${route.namespace}/${route.name}`, rule: route.rule ?? '' }
 }
 
 /** Several routes on one hostname: the oldest wins, then `namespace/name` (traffic.md §7, Other kinds). */

@@ -1,16 +1,18 @@
-import type { Route, WeightedBackend } from '#gen/config/types.ts'
+import type { Listener, Route, WeightedBackend } from '#gen/config/types.ts'
 import { compose, type Chain } from './compose.ts'
 import type { Destinations } from './config/destinations.ts'
+import { effectiveTraffic, type PolicyIndex } from './config/merge.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
 import { forward } from './forward.ts'
-import { compileFilters } from './policy/index.ts'
+import { compilePolicies } from './policy/index.ts'
 import { createWeightedPicker } from './route/weights.ts'
 import { planRetry, planTimeouts, type ForwardPlan, type PlannedBackend } from './upstream/plan.ts'
 
 /** What rules are compiled with. */
 export interface RuleContext {
   readonly destinations: Destinations
+  readonly policies: PolicyIndex
   /** Uniform in [0, 1). */
   readonly random: () => number
 }
@@ -18,51 +20,56 @@ export interface RuleContext {
 /** One rule of a route on one listener: its policies and, at their end, its backends, composed on first use. */
 export class Rule {
   readonly #route: Route
-  readonly #labels: RouteLabels
+  readonly #listener: Listener
   readonly #context: RuleContext
-  #chain: Chain | undefined
-  readonly #requestMs: number | undefined
+  readonly #labels: RouteLabels
+  #composed: { readonly chain: Chain; readonly requestMs: number | undefined } | undefined
 
-  constructor(route: Route, labels: RouteLabels, context: RuleContext) {
+  constructor(route: Route, listener: Listener, context: RuleContext) {
     this.#route = route
-    this.#labels = labels
+    this.#listener = listener
     this.#context = context
-    this.#requestMs = planTimeouts(route.timeouts).requestMs
+    this.#labels = labelsOf(listener, route)
   }
 
   handle(exchange: Exchange): Promise<void> | void {
     exchange.labels = this.#labels
-    if (this.#requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + this.#requestMs
-    this.#chain ??= composeRule(this.#route, this.#context)
-    return this.#chain(exchange)
+    const { chain, requestMs } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
+    if (requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + requestMs
+    return chain(exchange)
   }
 }
 
-function composeRule(route: Route, context: RuleContext): Chain {
+function labelsOf({ gateway, name }: Listener, { route }: Route): RouteLabels {
+  return { gateway: `${gateway.namespace}/${gateway.name}`, listener: name, route: `${route.namespace}/${route.name}`, rule: route.rule ?? '' }
+}
+
+function composeRule(route: Route, listener: Listener, context: RuleContext): { chain: Chain; requestMs: number | undefined } {
   const { filters } = route
+  const traffic = effectiveTraffic(context.policies, 'PostRouting', listener, route.route)
+  // What the rule itself says replaces what policies say, kind by kind (traffic.md §4.2).
+  const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
+  const retry = planRetry(route.retry, traffic?.retry)
+  const policies = compilePolicies({ filters, traffic })
   const invalid = filters?.invalid
   if (invalid !== undefined) {
-    return compose([], () => {
+    const refuse = (): void => {
       throw new ProxyError('FILTER_FAILED', { detail: invalid })
-    })
+    }
+    return { chain: compose([], refuse), requestMs: undefined }
   }
-  const plan = planForward(route, context)
-  return compose(compileFilters(filters), (exchange) => forward(exchange, plan))
+  const plan = planForward(route, { backendRequestMs: timeouts.backendRequestMs, retry }, context)
+  return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs }
 }
 
-function planForward(route: Route, { destinations, random }: RuleContext): ForwardPlan {
+function planForward(route: Route, limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry'>, { destinations, random }: RuleContext): ForwardPlan {
   const backends = (route.backends ?? []).map((backend) => planBackend(backend, destinations))
   const pickIndex = createWeightedPicker(
     backends.map(({ weight }) => weight),
     random,
   )
-  return {
-    pick: () => (pickIndex === undefined ? undefined : backends[pickIndex()]),
-    mirrors: planMirrors(route.filters?.mirrors, destinations),
-    backendRequestMs: planTimeouts(route.timeouts).backendRequestMs,
-    retry: planRetry(route.retry),
-    random,
-  }
+  const pick = (): PlannedBackend | undefined => (pickIndex === undefined ? undefined : backends[pickIndex()])
+  return { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, destinations), random }
 }
 
 function planBackend(backend: WeightedBackend, destinations: Destinations): PlannedBackend {

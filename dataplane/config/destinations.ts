@@ -1,6 +1,7 @@
-import type { BackendRef, Policy } from '#gen/config/types.ts'
+import type { BackendRef } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
+import { targetKey, type PolicyIndex } from './merge.ts'
 import type { ConfigSnapshot } from './store.ts'
 import { upstreamSettings, type Target } from './upstream.ts'
 
@@ -30,7 +31,7 @@ export class Destinations {
   readonly #createPool: PoolFactory
   readonly #known = new Map<string, { ref: BackendRef; destination: Destination }>()
   #snapshot: ConfigSnapshot | undefined
-  #policies = new Map<string, Policy[]>()
+  #policies: PolicyIndex = new Map()
 
   constructor(createPool: PoolFactory) {
     this.#createPool = createPool
@@ -46,8 +47,8 @@ export class Destinations {
     return destination
   }
 
-  update(snapshot: ConfigSnapshot): void {
-    if (snapshot.policies !== this.#snapshot?.policies) this.#policies = indexPolicies(snapshot.policies)
+  update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {
+    this.#policies = policies
     this.#snapshot = snapshot
     for (const { ref, destination } of this.#known.values()) destination.update(this.#configOf(ref))
   }
@@ -100,8 +101,12 @@ export class Destinations {
     )
   }
 
+  /** Policies of a Service port come by its number, or for all ports. */
   #settingsOf(kind: 'Service' | 'Backend', key: string, target: Target): UpstreamSettings {
-    return upstreamSettings(target, this.#policies.get(`${kind} ${key}`) ?? [], this.#snapshot?.secrets ?? new Map())
+    const [namespace = '', name = ''] = key.split('/')
+    const whole = this.#policies.get(targetKey(kind, namespace, name)) ?? []
+    const ofPort = target.port === undefined ? [] : (this.#policies.get(targetKey(kind, namespace, name, String(target.port))) ?? [])
+    return upstreamSettings(target, [...ofPort, ...whole], this.#snapshot?.secrets ?? new Map())
   }
 }
 
@@ -121,24 +126,4 @@ function addressConfig(address: string, settings: UpstreamSettings): Destination
     hostname: isIP(host) === 0 ? host : undefined,
     isHostRewritten: true,
   }
-}
-
-function indexPolicies(policies: ConfigSnapshot['policies']): Map<string, Policy[]> {
-  const index = new Map<string, Policy[]>()
-  for (const policy of policies.values()) {
-    const { kind, namespace, name } = policy.target
-    if (kind !== 'Service' && kind !== 'Backend') continue
-    const key = `${kind} ${namespace}/${name}`
-    const list = index.get(key)
-    if (list === undefined) index.set(key, [policy])
-    else list.push(policy)
-  }
-  for (const list of index.values()) list.sort((a, b) => compareAge(a, b))
-  return index
-}
-
-/** Oldest first, then `namespace/name`. */
-export function compareAge(a: Policy, b: Policy): number {
-  const byTime = (a.creationTimestamp ?? '').localeCompare(b.creationTimestamp ?? '')
-  return byTime !== 0 ? byTime : `${a.policy.namespace}/${a.policy.name}`.localeCompare(`${b.policy.namespace}/${b.policy.name}`)
 }

@@ -1,4 +1,5 @@
-import type { HeaderModifier, RequestRedirect, RouteRetry, RouteTimeouts } from '#gen/config/types.ts'
+import { parseDuration } from '#api/duration.ts'
+import type { HeaderModifier, RequestRedirect, Retry, RouteRetry, RouteTimeouts, Timeouts } from '#gen/config/types.ts'
 import type { Destination } from './destination.ts'
 
 /** One backend of a rule, its reference resolved. */
@@ -35,12 +36,19 @@ export interface RetryPlan {
   readonly backoffMs: number
 }
 
-export function planRetry(retry: RouteRetry | undefined): RetryPlan | undefined {
+/** The retries of a rule: its own, else those of the policies on it. */
+export function planRetry(own: RouteRetry | undefined, attached: Retry | undefined): RetryPlan | undefined {
+  const retry = own ?? attached
   const attempts = Math.min(retry?.attempts ?? 1, 254)
-  return retry === undefined || attempts === 0 ? undefined : { codes: new Set(retry.codes), attempts, backoffMs: retry.backoffMs ?? 0 }
+  if (retry === undefined || attempts === 0) return undefined
+  return { codes: new Set(retry.codes), attempts, backoffMs: own?.backoffMs ?? (own === undefined ? parseDuration(attached?.backoff ?? '') : undefined) ?? 0 }
 }
 
-/** `0` turns a limit off (traffic.md §7). */
-export function planTimeouts(timeouts: RouteTimeouts | undefined): { requestMs: number | undefined; backendRequestMs: number | undefined } {
-  return { requestMs: timeouts?.requestMs || undefined, backendRequestMs: timeouts?.backendRequestMs || undefined }
+/** The timeouts of a rule: its own, else those of the policies on it. `0` turns a limit off (traffic.md §7). */
+export function planTimeouts(
+  own: RouteTimeouts | undefined,
+  attached: Timeouts | undefined,
+): { requestMs: number | undefined; backendRequestMs: number | undefined } {
+  const requestMs = own === undefined ? parseDuration(attached?.request ?? '') : own.requestMs
+  return { requestMs: requestMs || undefined, backendRequestMs: own?.backendRequestMs || undefined }
 }

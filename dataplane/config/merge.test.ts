@@ -1,0 +1,92 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { Listener, Policy, PolicyTarget, RouteRef, Traffic } from '#gen/config/types.ts'
+import { effectiveTraffic, indexPolicies } from './merge.ts'
+
+const listener: Listener = { key: 'ns/gw.http', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' }
+const ofSet: Listener = { ...listener, key: 'ns/set.http', listenerSet: { namespace: 'ns', name: 'set' } }
+const route: RouteRef = { kind: 'HTTPRoute', namespace: 'ns', name: 'r', rule: 'first', ruleIndex: 0 }
+
+const targets = {
+  gateway: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+  listener: { kind: 'Gateway', namespace: 'ns', name: 'gw', section: 'http' },
+  set: { kind: 'ListenerSet', namespace: 'ns', name: 'set' },
+  setSection: { kind: 'ListenerSet', namespace: 'ns', name: 'set', section: 'http' },
+  route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r' },
+  rule: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', section: 'first' },
+  otherRule: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', section: 'second' },
+  grpcRoute: { kind: 'GRPCRoute', namespace: 'ns', name: 'r' },
+} as const satisfies Record<string, PolicyTarget>
+
+let count = 0
+function policy(target: keyof typeof targets, traffic: Traffic, name = `p${count++}`, creationTimestamp = '2026-01-01T00:00:00Z'): Policy {
+  return { key: `traffic/ns/${name}:0`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, creationTimestamp, target: targets[target], traffic }
+}
+
+const timeouts = (request: string): Traffic => ({ timeouts: { request } })
+function merge(policies: readonly Policy[], phase: 'PreRouting' | 'PostRouting' = 'PostRouting', on = listener, rule: RouteRef | undefined = route) {
+  return effectiveTraffic(indexPolicies(new Map(policies.map((p) => [p.key, p]))), phase, on, rule)
+}
+
+describe('effectiveTraffic', () => {
+  test.each<[string, (keyof typeof targets)[], keyof typeof targets]>([
+    ['a listener beats its Gateway', ['gateway', 'listener'], 'listener'],
+    ['a route beats a listener', ['route', 'listener'], 'route'],
+    ['a rule beats its route', ['rule', 'route', 'gateway'], 'rule'],
+    ['another rule has no say', ['otherRule', 'gateway'], 'gateway'],
+    ['a policy on GRPCRoute r never hits HTTPRoute r', ['grpcRoute', 'gateway'], 'gateway'],
+  ])('%s', (_, given, winner) => {
+    expect(merge(given.map((target) => policy(target, timeouts(`${given.indexOf(target) + 1}s`))))).toEqual(timeouts(`${given.indexOf(winner) + 1}s`))
+  })
+
+  test('a listener of a ListenerSet is under Gateway < set < section, not under the Gateway listener of its name', () => {
+    const policies = [policy('gateway', timeouts('1s')), policy('set', timeouts('2s')), policy('listener', timeouts('9s'))]
+    expect(merge(policies, 'PostRouting', ofSet)).toEqual(timeouts('2s'))
+    expect(merge([...policies, policy('setSection', timeouts('3s'))], 'PostRouting', ofSet)).toEqual(timeouts('3s'))
+  })
+
+  test('fields merge, and are replaced whole', () => {
+    const weak = { timeouts: { request: '1s' }, retry: { attempts: 3, codes: [503] } }
+    expect(merge([policy('gateway', weak), policy('route', { retry: { attempts: 1 } })])).toEqual({ timeouts: { request: '1s' }, retry: { attempts: 1 } })
+  })
+
+  test('local and global limits, and the two sides of header modifiers, merge separately', () => {
+    const local = [{ requests: 1, unit: 'Seconds' as const }]
+    const global = { backendRef: { address: 'a:1' }, domain: 'd', descriptors: [] }
+    const merged = merge([
+      policy('gateway', { rateLimit: { global }, headerModifiers: { request: { remove: ['a'] } } }),
+      policy('route', { rateLimit: { local }, headerModifiers: { response: { remove: ['b'] } } }),
+    ])
+    expect(merged).toEqual({ rateLimit: { local, global }, headerModifiers: { request: { remove: ['a'] }, response: { remove: ['b'] } } })
+  })
+
+  test('on one target the oldest wins, then the name', () => {
+    expect(merge([policy('route', timeouts('1s'), 'a', '2026-02-01T00:00:00Z'), policy('route', timeouts('2s'), 'b', '2026-01-01T00:00:00Z')])).toEqual(
+      timeouts('2s'),
+    )
+    expect(merge([policy('route', timeouts('2s'), 'b'), policy('route', timeouts('1s'), 'a')])).toEqual(timeouts('1s'))
+  })
+
+  test('phases do not mix', () => {
+    const policies = [policy('gateway', { phase: 'PreRouting', cors: { maxAge: 1 } }), policy('listener', { cors: { maxAge: 2 } })]
+    expect(merge(policies, 'PreRouting', listener, undefined)).toEqual({ cors: { maxAge: 1 } })
+    expect(merge(policies)).toEqual({ cors: { maxAge: 2 } })
+  })
+
+  test('nothing attached is nothing', () => expect(merge([])).toBeUndefined())
+
+  test('the order of arrival does not matter', () => {
+    const one = fc.record({
+      target: fc.constantFrom(...(Object.keys(targets) as (keyof typeof targets)[])),
+      seconds: fc.integer({ min: 1, max: 9 }),
+      month: fc.integer({ min: 1, max: 9 }),
+    })
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 8 }), fc.func(fc.integer()), (drawn, rank) => {
+        const policies = drawn.map(({ target, seconds, month }, i) => policy(target, timeouts(`${seconds}s`), `n${i}`, `2026-0${month}-01T00:00:00Z`))
+        const shuffled = [...policies].sort((a, b) => rank(a.key) - rank(b.key))
+        expect(merge(shuffled)).toEqual(merge(policies))
+      }),
+    )
+  })
+})
