@@ -1,4 +1,4 @@
-import type { PathMatch } from '#gen/config/types.ts'
+import type { HeaderModifier, PathMatch } from '#gen/config/types.ts'
 import type { ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
 
@@ -67,6 +67,8 @@ export class Exchange {
   /** `host:port` of the endpoint that answered. */
   endpoint: string | undefined = undefined
   backend: string | undefined = undefined
+  /** Response filters of the chosen backendRef; they run after those of the rule (traffic.md §5, Response). */
+  backendResponseHeaders: readonly HeaderModifier[] | undefined = undefined
   /** Path condition of the rule that the request matched: prefix rewriting and span names need it. */
   pathMatch: PathMatch | undefined = undefined
   /** A rewrite fixed the authority: automatic host rewriting leaves it alone. */

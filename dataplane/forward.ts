@@ -31,7 +31,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   }
   prepareRequest(exchange, backend)
   const response = await callWithRetries(exchange, backend, plan)
-  if (backend.responseHeaders.length > 0) applyHeaderModifiers(response.headers, backend.responseHeaders)
+  if (backend.responseHeaders.length > 0) exchange.backendResponseHeaders = backend.responseHeaders
   exchange.response = response
   if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
 }

@@ -50,7 +50,8 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
   // What the rule itself says replaces what policies say, kind by kind (traffic.md §4.2).
   const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
   const retry = planRetry(route.retry, traffic?.retry)
-  const policies = compilePolicies({ filters, traffic })
+  const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
+  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders })
   const invalid = filters?.invalid
   if (invalid !== undefined) {
     const refuse = (): void => {

@@ -2,7 +2,7 @@ import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import type { Policy } from '../context.ts'
 import { compileCors } from './cors/index.ts'
 import { compileDirectResponse } from './directResponse/index.ts'
-import { compileHeaderModifiers } from './headerModifiers/index.ts'
+import { compileHeaderModifiers, modifyBackendResponse } from './headerModifiers/index.ts'
 import { compileHostRewrite } from './hostRewrite/index.ts'
 import { compileRequestRedirect } from './requestRedirect/index.ts'
 import { unsupportedPolicy } from './unsupported/index.ts'
@@ -14,12 +14,14 @@ export interface PolicySources {
   readonly filters?: RouteFilters | undefined
   /** ProxyPolicies of one phase, merged. */
   readonly traffic?: Traffic | undefined
+  /** A backendRef of the rule has response filters. */
+  readonly hasBackendResponseHeaders?: boolean
 }
 
 interface Entry {
   readonly name: string
   /** Undefined: not configured. */
-  compile(filters: RouteFilters, traffic: Traffic): Policy | undefined
+  compile(filters: RouteFilters, traffic: Traffic, sources: PolicySources): Policy | undefined
 }
 
 /**
@@ -31,6 +33,11 @@ const order = [
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Where authentication starts: nothing behind it may run for a request that nobody has checked.
   { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
+  // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.
+  {
+    name: 'backendResponseHeaders',
+    compile: (_, __, { hasBackendResponseHeaders }) => (hasBackendResponseHeaders === true ? modifyBackendResponse : undefined),
+  },
   // After everything that judges the request as the client sent it. On responses before all others, which may override it.
   {
     name: 'headerModifiers',
@@ -85,8 +92,9 @@ export const trafficHomes = {
 } as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'rule' | 'forward' | 'denied' | 'ignored' }
 
 /** The policies of a chain, in order; empty for most rules. */
-export function compilePolicies({ filters = {}, traffic = {} }: PolicySources): Policy[] {
-  return order.map((entry: Entry) => entry.compile(filters, traffic)).filter((policy) => policy !== undefined)
+export function compilePolicies(sources: PolicySources): Policy[] {
+  const { filters = {}, traffic = {} } = sources
+  return order.map((entry: Entry) => entry.compile(filters, traffic, sources)).filter((policy) => policy !== undefined)
 }
 
 /** The policies of a rule without attached ones. */

@@ -22,3 +22,10 @@ export function compileHeaderModifiers({ request = [], response = [] }: HeaderMo
     if (head !== undefined) applyHeaderModifiers(head.headers, response)
   }
 }
+
+/** Applies the response filters of the backendRef that was chosen. */
+export const modifyBackendResponse: Policy = async (c, next) => {
+  await next()
+  const { response, backendResponseHeaders } = c.var.exchange
+  if (response !== undefined && backendResponseHeaders !== undefined) applyHeaderModifiers(response.headers, backendResponseHeaders)
+}
