@@ -141,7 +141,8 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     this.deadlineMs = Infinity
     if (this.#phase === 'closing') this.#socket.destroy()
     else if (this.#phase === 'head') {
-      if (this.#pending === undefined) this.#closeInOrder()
+      if (this.#socket.writableNeedDrain) this.#socket.destroy()
+      else if (this.#pending === undefined) this.#closeInOrder()
       else this.#refuse(new MessageError(408, 'request head not received in time'))
     } else if (this.#phase === 'exchange') this.#expireBody()
   }
@@ -175,7 +176,8 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
 
   readonly #onDrain = (): void => {
     this.#lastActivityMs = this.#deadlines.nowMs
-    this.#outgoing?.drained()
+    if (this.#phase === 'head') this.#advance()
+    else this.#outgoing?.drained()
   }
 
   // A client that closes its half is taken to be gone, as other proxies do: nobody could tell it from one that closed both.
@@ -215,9 +217,12 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
   #advance(): void {
     if (this.#isAdvancing) return
     this.#isAdvancing = true
-    while (this.#phase === 'head' && this.#pending !== undefined && this.#readRequest(this.#pending));
+    while (this.#phase === 'head' && this.#pending !== undefined && !this.#socket.writableNeedDrain && this.#readRequest(this.#pending));
     this.#isAdvancing = false
-    if (this.#phase === 'head') this.#resumeReading()
+    if (this.#phase !== 'head') return
+    // A client that sends requests and does not read the answers gets no more of them.
+    if (this.#socket.writableNeedDrain) this.#pauseReading()
+    else this.#resumeReading()
   }
 
   /** Takes one head off the pending bytes and serves it; false when it is not complete or was refused. */
@@ -466,8 +471,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     this.#incoming = undefined
     this.#phase = 'head'
     this.#wait(this.#timeouts.idleMs)
-    if (this.#pending === undefined) this.#resumeReading()
-    else this.#advance()
+    this.#advance()
   }
 
   /** Sends what is left and FIN, and reads on for a while so that the client sees it instead of a reset. */
