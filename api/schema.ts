@@ -25,7 +25,6 @@ export interface Schema {
   enum?: readonly Json[]
   properties?: Readonly<Record<string, Schema>>
   required?: readonly string[]
-  nullable?: true
   additionalProperties?: Schema | boolean
   minProperties?: number
   maxProperties?: number
@@ -113,7 +112,7 @@ export const object = (
 })
 /** An object of any content. */
 export const anyObject = (description: string): Schema => ({ type: 'object', description, 'x-kubernetes-preserve-unknown-fields': true })
-/** Any JSON value, scalars and null included. */
+/** Any JSON value but null, which the API server takes for absence. */
 export const anyJson = (description: string): Schema => ({ description, 'x-kubernetes-preserve-unknown-fields': true })
 /** A list whose items are unique scalars. */
 export const set = (items: Schema, description: string, minItems?: number, maxItems?: number): Schema =>

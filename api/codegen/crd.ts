@@ -17,31 +17,33 @@ const TERSE: ReadonlySet<string> = new Set(['BackendSimple'])
  * and would so make `{}` valid. They are documented, and the reader applies them.
  */
 export function toStructural(definitions: Definitions, schema: Schema): Schema {
-  const inline = (child: Schema, isTerse: boolean): Schema => {
-    if (child.$ref === undefined) return structural(child, isTerse)
-    const name = refName(child.$ref)
-    const target = definitions[name]
-    if (!target) throw new Error(`${child.$ref} does not exist`)
-    const { $ref: _, 'x-kubernetes-validations': own, ...use } = child
-    const rules = [...(target['x-kubernetes-validations'] ?? []), ...(own ?? [])]
-    const whole = { ...target, ...use, ...(rules.length > 0 ? { 'x-kubernetes-validations': rules } : {}) }
-    const { description, ...silent } = structural(whole, isTerse || TERSE.has(name))
-    return isTerse || description === undefined ? silent : { description, ...silent }
+  // `depth`: how far inside a terse definition; descriptions deeper than its own fields are dropped.
+  const inline = (child: Schema, depth: number | undefined): Schema => {
+    const name = child.$ref === undefined ? undefined : refName(child.$ref)
+    const { description, ...silent } = structural(
+      name === undefined ? child : dereference(definitions, child),
+      depth ?? (name !== undefined && TERSE.has(name) ? 0 : undefined),
+    )
+    return description === undefined || (depth !== undefined && depth > 1) ? silent : { description, ...silent }
   }
-  const structural = (node: Schema, isTerse: boolean): Schema => {
-    const exclusive = (node['x-kubernetes-validations'] ?? []).flatMap((rule) => readExclusivity(rule)?.fields ?? [])
-    const copy = mapChildren(node, (child) => {
-      const { description, ...silent } = inline(child, isTerse)
-      return isTerse || description === undefined ? silent : { description, ...silent }
-    })
+  const structural = (node: Schema, depth: number | undefined): Schema => {
+    const copy = mapChildren(node, (child) => inline(child, depth === undefined ? undefined : depth + 1))
     if (copy.additionalProperties === false) delete copy.additionalProperties
-    for (const field of exclusive) {
+    for (const field of (node['x-kubernetes-validations'] ?? []).flatMap((rule) => readExclusivity(rule)?.fields ?? [])) {
       const { default: _, ...rest } = copy.properties?.[field] ?? {}
       if (copy.properties?.[field]) copy.properties = { ...copy.properties, [field]: rest }
     }
     return copy
   }
-  return inline(schema, false)
+  return inline(schema, undefined)
+}
+
+/** The definition that a reference names, with what stands beside the reference added. */
+export function dereference(definitions: Definitions, { $ref, 'x-kubernetes-validations': own = [], ...use }: Schema): Schema {
+  const target = definitions[refName($ref ?? '')]
+  if (!target) throw new Error(`${$ref} does not exist`)
+  const rules = [...(target['x-kubernetes-validations'] ?? []), ...own]
+  return { ...target, ...use, ...(rules.length > 0 ? { 'x-kubernetes-validations': rules } : {}) }
 }
 
 /** The schema of one kind as the API server wants it: `metadata` is its own business, `status` is not required. */

@@ -20,10 +20,9 @@ function toKeywords(rules: readonly ValidationRule[]): JsonSchema[] {
 /** A schema that rejects unknown fields, for Ajv with its default settings. */
 export function toStrict(schema: Schema): JsonSchema {
   const node = mapChildren(schema, (child) => toStrict(child) as Schema)
-  const strict: JsonSchema = Object.fromEntries(
-    Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format' && key !== 'nullable'),
-  )
+  const strict: JsonSchema = Object.fromEntries(Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format'))
   if (schema['x-kubernetes-int-or-string']) strict['anyOf'] = [{ type: 'integer' }, { type: 'string' }]
+  if (schema['x-kubernetes-preserve-unknown-fields'] && schema.type === undefined) strict['not'] = { type: 'null' }
   if (schema.properties && !schema['x-kubernetes-preserve-unknown-fields']) strict['additionalProperties'] = false
   if (schema['x-kubernetes-list-type'] === 'set') strict['uniqueItems'] = true
   const keywords = toKeywords(schema['x-kubernetes-validations'] ?? [])

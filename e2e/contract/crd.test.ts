@@ -1,37 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { parse } from 'yaml'
-import { GROUP, VERSION } from '#api/names.ts'
-import { kinds } from '#api/v1alpha1/kinds.ts'
-import { connect, install, type Answer, type ApiServer } from './apiserver.ts'
+import type { ApiServer } from './apiserver.ts'
+import { connectWithCrds, create } from './create.ts'
 import { aiRows } from './rows/ai.ts'
 import { authenticationRows } from './rows/authentication.ts'
 import { backendRows, parametersRows } from './rows/backend.ts'
 import { defaultRows } from './rows/defaults.ts'
 import { frontendRows } from './rows/frontend.ts'
 import { mcpRows } from './rows/mcp.ts'
-import type { Manifest, Row } from './rows/row.ts'
+import type { Row } from './rows/row.ts'
 import { targetRows } from './rows/targets.ts'
 import { trafficRows } from './rows/traffic.ts'
 
-const CRDS = join(import.meta.dirname, '../../gen/crds')
 let server: ApiServer
 
 beforeAll(async () => {
-  server = await connect()
-  const crds = await Promise.all((await readdir(CRDS)).map(async (name) => parse(await readFile(join(CRDS, name), 'utf8')) as { metadata: { name: string } }))
-  await install(server, crds)
+  server = await connectWithCrds()
 })
 afterAll(() => server.close())
 
-function create(manifest: Manifest): Promise<Answer> {
-  const plural = kinds.find(({ kind }) => kind === manifest.kind)?.plural
-  return server.call('POST', `/apis/${GROUP}/${VERSION}/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`, manifest)
-}
-
 async function check([, manifest, field, gist]: Row): Promise<void> {
-  const { status, causes } = await create(manifest)
+  const { status, causes } = await create(server, manifest)
   if (field === undefined || gist === undefined) {
     expect(causes).toEqual([])
     expect(status).toBe(201)
@@ -65,7 +53,7 @@ describe.each(Object.entries(tables))('%s', (_, rows) => {
 })
 
 test.each(defaultRows)('defaults: %s', async (_, manifest, expected) => {
-  const { causes, object } = await create(manifest)
+  const { causes, object } = await create(server, manifest)
   expect(causes).toEqual([])
   expect(object['spec']).toMatchObject(expected)
 })

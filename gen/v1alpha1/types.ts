@@ -1422,7 +1422,7 @@ export interface FieldDefault {
    */
   field: ShortString
   /**
-   * Value: any JSON.
+   * Value: any JSON but null.
    */
   value: {
     [k: string]: unknown

@@ -29,7 +29,7 @@ export const aiDefinitions: Definitions = {
   ),
   FieldDefault: object(
     'A field of the request body and its value.',
-    { field: ref('ShortString', 'Key of the JSON request body, top level.'), value: anyJson('Value: any JSON.') },
+    { field: ref('ShortString', 'Key of the JSON request body, top level.'), value: anyJson('Value: any JSON but null.') },
     ['field', 'value'],
   ),
   FieldTransformation: object(

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { ApiServer } from './apiserver.ts'
+import { connectWithCrds, create } from './create.ts'
+import { manifests } from './generate.ts'
+import { findFault } from './oracle.ts'
+
+const RUNS = 500
+const IN_FLIGHT = 8
+
+let server: ApiServer
+beforeAll(async () => {
+  server = await connectWithCrds()
+})
+afterAll(() => server.close())
+
+test(`the API server and our schema agree on ${RUNS} random objects`, async () => {
+  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+  const queue = fc.sample(manifests, { numRuns: RUNS, seed })
+  const disagreements: unknown[] = []
+  const verdicts = { accepted: 0, rejected: 0 }
+  const started = performance.now()
+  const work = async (): Promise<void> => {
+    for (let object = queue.pop(); object; object = queue.pop()) {
+      const ours = findFault(object)
+      const { status, causes } = await create(server, object)
+      const isAccepted = status < 400
+      verdicts[isAccepted ? 'accepted' : 'rejected'] += 1
+      if (isAccepted !== (ours === undefined)) disagreements.push({ ours: ours ?? 'accepted', theirs: causes, object })
+    }
+  }
+  await Promise.all(Array.from({ length: IN_FLIGHT }, work))
+  console.info(
+    `seed ${seed}: ${verdicts.accepted} accepted, ${verdicts.rejected} rejected, ${Math.round(performance.now() - started)} ms (SEED=${seed} repeats it)`,
+  )
+  expect(disagreements.slice(0, 3)).toEqual([])
+  // Neither verdict may be the rule: a generator of nothing but rubbish would agree as well.
+  expect(Math.min(verdicts.accepted, verdicts.rejected)).toBeGreaterThan(RUNS / 5)
+})
