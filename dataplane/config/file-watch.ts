@@ -1,0 +1,95 @@
+import { watch, type FSWatcher } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+export interface FileWatch {
+  close(): void
+}
+
+type Texts = ReadonlyMap<string, string | undefined>
+
+/** Editors write in several steps: wait for the last, but not forever in a directory where others write too. */
+const QUIET_MS = 30
+const MAX_QUIET_MS = 500
+
+/**
+ * Calls `reload` when the text of one of the files differs from `texts`; it gives the files to watch from then on.
+ * Directories are watched rather than files, because editors and Kubernetes volumes replace files; where the system
+ * gives no notice (network file systems), the files are compared every `pollMs`.
+ */
+export function watchFiles(texts: Texts, pollMs: number, reload: () => Promise<Texts>): FileWatch {
+  let known = texts
+  let isClosed = false
+  let isBusy = false
+  let isAsked = false
+  let noticedAt: number | undefined
+  let timer: NodeJS.Timeout | undefined
+  const watchers = new Map<string, FSWatcher>()
+
+  const ask = (delayMs: number): void => {
+    if (isClosed) return
+    clearTimeout(timer)
+    timer = setTimeout(() => void look(), delayMs).unref()
+  }
+  const notice = (): void => {
+    noticedAt ??= performance.now()
+    ask(Math.max(0, Math.min(QUIET_MS, noticedAt + MAX_QUIET_MS - performance.now())))
+  }
+  const look = async (): Promise<void> => {
+    noticedAt = undefined
+    if (isBusy) {
+      isAsked = true
+      return
+    }
+    isBusy = true
+    try {
+      if (await hasChanged(known)) {
+        known = await reload()
+        arm()
+      }
+    } finally {
+      isBusy = false
+      ask(isAsked ? QUIET_MS : pollMs)
+      isAsked = false
+    }
+  }
+  const arm = (): void => {
+    if (isClosed) return
+    const directories = new Set([...known.keys()].map((path) => dirname(path)))
+    for (const [directory, watcher] of watchers) {
+      if (directories.has(directory)) continue
+      watcher.close()
+      watchers.delete(directory)
+    }
+    for (const directory of directories) {
+      if (watchers.has(directory)) continue
+      try {
+        const watcher = watch(directory, { persistent: false }, notice)
+        // A directory that went away is watched again once it is back; until then polling finds the files.
+        watcher.on('error', () => {
+          watcher.close()
+          watchers.delete(directory)
+        })
+        watchers.set(directory, watcher)
+      } catch {
+        // Not there yet: polling finds the files.
+      }
+    }
+  }
+  arm()
+  // What changed between the first reading and the first watch.
+  ask(QUIET_MS)
+
+  return {
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      for (const watcher of watchers.values()) watcher.close()
+    },
+  }
+}
+
+async function hasChanged(texts: Texts): Promise<boolean> {
+  for (const [path, text] of texts) if ((await readFile(path, 'utf8').catch(() => undefined)) !== text) return true
+  return false
+}

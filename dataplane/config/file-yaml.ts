@@ -1,0 +1,54 @@
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, type Node } from 'yaml'
+
+/** A YAML document that knows where its values stand. */
+export interface YamlDocument {
+  readonly value: unknown
+  /** Line, from 1, of the value at a path; where the path leads nowhere, of the nearest value above. An unknown field's line is its key's. */
+  lineOf(path: readonly (string | number)[]): number
+}
+
+export interface YamlProblem {
+  readonly line: number
+  readonly text: string
+}
+
+/** Reads one YAML 1.2 (or JSON) document; an empty one is an empty object. */
+export function parseYaml(text: string): YamlDocument | { readonly problems: readonly YamlProblem[] } {
+  const lines = new LineCounter()
+  const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })
+  const documents = 'empty' in parsed ? [] : parsed
+  const [document] = documents
+  if (document === undefined) return { value: {}, lineOf: () => 1 }
+  const problems = documents.flatMap(({ errors }) => errors.map((error) => ({ line: lines.linePos(error.pos[0]).line, text: error.message })))
+  const second = documents[1]
+  if (second !== undefined) problems.push({ line: lines.linePos(second.range[0]).line, text: 'a second document; write one' })
+  if (problems.length > 0) return { problems }
+  let value: unknown
+  try {
+    // A bound on aliases: a file of a few lines must not expand to gigabytes.
+    value = document.toJS({ maxAliasCount: 1000 })
+  } catch (error) {
+    return { problems: [{ line: 1, text: error instanceof Error ? error.message : String(error) }] }
+  }
+  const lineAt = (node: Node): number => lines.linePos(node.range?.[0] ?? 0).line
+  return {
+    value: value ?? {},
+    lineOf(path) {
+      let node: unknown = document.contents
+      let line = isNode(node) ? lineAt(node) : 1
+      for (const part of path) {
+        if (isSeq(node)) node = node.items[Number(part)]
+        else if (isMap(node)) {
+          const pair: unknown = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part))
+          if (!isPair(pair)) return line
+          if (isNode(pair.key)) line = lineAt(pair.key)
+          node = pair.value
+          continue
+        } else return line
+        if (!isNode(node)) return line
+        line = lineAt(node)
+      }
+      return line
+    },
+  }
+}
