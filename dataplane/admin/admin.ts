@@ -1,0 +1,60 @@
+import { Hono } from 'hono'
+import { getHeapStatistics } from 'node:v8'
+import { LogLevelError, type Logging } from '../telemetry/log.ts'
+import { writeDump, type ConfigDump } from './dump.ts'
+import { guardBrowsers } from './guard.ts'
+import type { HostPort } from './listen.ts'
+import { encodePieces } from './stats.ts'
+
+export interface AdminOptions {
+  readonly logging: Logging
+  configDump(): ConfigDump
+  /** Starts a graceful stop. */
+  onQuit(): void
+  listening(): HostPort
+}
+
+const index: readonly [method: string, path: string, what: string][] = [
+  ['GET', '/config_dump', 'the config in force, secrets redacted'],
+  ['POST', '/logging', 'the log level; ?level=debug or ?level=module=debug,… sets it, ?reset brings the first one back'],
+  ['GET', '/memory', 'memory in use, bytes'],
+  ['POST', '/quitquitquit', 'stop gracefully'],
+]
+
+export function createAdminApp({ logging, configDump, onQuit, listening }: AdminOptions): Hono {
+  const log = logging.logger('admin')
+  const app = new Hono()
+  app.use(guardBrowsers(listening))
+  app.use(async (c, next) => {
+    await next()
+    c.header('x-content-type-options', 'nosniff')
+    c.header('cache-control', 'no-store')
+  })
+  app.get('/', (c) => c.text(index.map(([method, path, what]) => `${method.padEnd(5)}${path.padEnd(16)}${what}\n`).join('')))
+  app.get('/config_dump', (c) => c.body(ReadableStream.from(encodePieces(writeDump(configDump()))), 200, { 'content-type': 'application/json; charset=utf-8' }))
+  app.post('/logging', (c) => {
+    const level = c.req.query('level')
+    try {
+      if (level !== undefined) logging.setLevel(level)
+      else if (c.req.query('reset') !== undefined) logging.reset()
+    } catch (error) {
+      if (error instanceof LogLevelError) return c.text(`${error.message}\n`, 400)
+      throw error
+    }
+    return c.text(`current log level is ${logging.level}\n`)
+  })
+  app.get('/memory', (c) => c.json({ ...process.memoryUsage(), heapSizeLimit: getHeapStatistics().heap_size_limit }))
+  app.post('/quitquitquit', (c) => {
+    log.info('stop requested')
+    // After the answer is on its way.
+    setImmediate(onQuit)
+    return c.text('shutdown now\n')
+  })
+  for (const [method, path] of index) app.all(path, (c) => c.text(`method not allowed: use ${method}\n`, 405, { allow: method }))
+  app.notFound((c) => c.text('not found: / lists what there is\n', 404))
+  app.onError((error, c) => {
+    log.error('admin request failed', { path: c.req.path, error })
+    return c.text('internal error\n', 500)
+  })
+  return app
+}

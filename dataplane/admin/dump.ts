@@ -1,0 +1,107 @@
+import { setImmediate } from 'node:timers/promises'
+import { REDACTED, isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
+
+/** What a config dump shows: a ConfigSnapshot and the process's settings. Maps are shown as lists of their values. */
+export type ConfigDump = Readonly<Record<string, unknown>>
+
+/** Order of the sections; others follow. */
+const sections = ['version', 'binds', 'listeners', 'routes', 'tcpRoutes', 'policies', 'backends', 'services', 'secrets', 'config']
+/** The fields of a Secret message that may be seen; what is not listed here is not shown. */
+const publicSecretFields: ReadonlySet<string> = new Set(['key', 'type', 'certificate'])
+/** Fields that hold credentials although their names do not say so: parent -> field. */
+const inlineCredentials: Readonly<Record<string, string>> = { auth: 'key', jwks: 'inline', tls: 'key' }
+/** Shorter values occur by chance. */
+const MIN_SECRET_LENGTH = 6
+
+const ENTRIES_PER_PIECE = 50
+
+/**
+ * The dump as JSON text in pieces, one message a line; gives way to traffic between pieces. No credential is in it: Secret messages show
+ * an explicit list of fields, fields that hold credentials are replaced, and so is every text that contains a value of a Secret message.
+ */
+export async function* writeDump(dump: ConfigDump): AsyncGenerator<string, void> {
+  const known = collectSecrets(dump['secrets'])
+  const names = [...sections.filter((name) => name in dump), ...Object.keys(dump).filter((name) => !sections.includes(name))]
+  let piece = '{'
+  for (const [i, name] of names.entries()) {
+    piece += `${i === 0 ? '\n' : ',\n'}  ${JSON.stringify(name)}: `
+    const entries = entriesOf(dump[name])
+    if (entries === undefined) {
+      piece += JSON.stringify(redact(name, dump[name], '', known)) ?? 'null'
+      continue
+    }
+    piece += '['
+    for (const [index, entry] of entries.entries()) {
+      const shown = name === 'secrets' ? redactSecret(entry) : redact('', entry, '', known)
+      piece += `${index === 0 ? '\n' : ',\n'}    ${JSON.stringify(shown)}`
+      if (index % ENTRIES_PER_PIECE !== ENTRIES_PER_PIECE - 1) continue
+      yield piece
+      piece = ''
+      await setImmediate()
+    }
+    piece += entries.length === 0 ? ']' : '\n  ]'
+  }
+  yield `${piece}\n}\n`
+}
+
+function entriesOf(value: unknown): readonly unknown[] | undefined {
+  if (value instanceof Map) return [...(value as ReadonlyMap<string, unknown>).values()]
+  return Array.isArray(value) ? (value as unknown[]) : undefined
+}
+
+function redactSecret(secret: unknown): unknown {
+  if (typeof secret !== 'object' || secret === null) return REDACTED
+  return Object.fromEntries(
+    Object.entries(secret).map(([name, value]: [string, unknown]) => [
+      name,
+      publicSecretFields.has(name) ? (typeof value === 'string' ? redactText(value) : REDACTED) : REDACTED,
+    ]),
+  )
+}
+
+/** A copy without credentials. `name` is the field that holds `value`, `parent` the one around it. */
+function redact(name: string, value: unknown, parent: string, known: readonly string[]): unknown {
+  if (value === null || typeof value === 'number' || typeof value === 'boolean' || value === undefined) return value
+  // References are names of secrets, not secrets: `{name: …}` under secretRef stays readable, a plain value does not.
+  if (isSensitiveName(name) && !isReference(value)) return REDACTED
+  if (inlineCredentials[parent] === name && typeof value === 'string') return REDACTED
+  if (typeof value === 'string') return known.some((secret) => value.includes(secret)) ? REDACTED : redactText(value)
+  const entries = entriesOf(value)
+  if (entries !== undefined) return entries.map((entry) => redact(name, entry, parent, known))
+  if (typeof value !== 'object') return String(value)
+  const isSensitiveHeader = 'name' in value && typeof value.name === 'string' && sensitiveHeaders.has(value.name.toLowerCase())
+  const copy: Record<string, unknown> = {}
+  for (const [field, inner] of Object.entries(value) as [string, unknown][])
+    copy[field] = isSensitiveHeader && field !== 'name' ? REDACTED : redact(field, inner, name, known)
+  return copy
+}
+
+function isReference(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const keys = Object.keys(value)
+  return keys.length > 0 && keys.every((key) => key === 'secret' || key === 'secrets' || key === 'invalid' || key === 'name' || key === 'namespace')
+}
+
+/** Every text of Secret messages that is not public: the values, and the texts inside those that are JSON. */
+function collectSecrets(secrets: unknown): string[] {
+  const found = new Set<string>()
+  const add = (value: unknown): void => {
+    if (typeof value === 'string') {
+      const text = value.trim()
+      if (text.length >= MIN_SECRET_LENGTH) found.add(text)
+      if (text.startsWith('{') || text.startsWith('[')) addParsed(text)
+    } else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) add(inner)
+  }
+  const addParsed = (text: string): void => {
+    try {
+      add(JSON.parse(text))
+    } catch {
+      // Not JSON after all: the text as a whole counts.
+    }
+  }
+  for (const secret of entriesOf(secrets) ?? []) {
+    if (typeof secret !== 'object' || secret === null) continue
+    for (const [name, value] of Object.entries(secret)) if (!publicSecretFields.has(name)) add(value)
+  }
+  return [...found]
+}

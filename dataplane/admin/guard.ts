@@ -1,0 +1,33 @@
+import type { MiddlewareHandler } from 'hono'
+import { isIP } from 'node:net'
+import type { HostPort } from './listen.ts'
+
+/**
+ * Keeps web pages away from the admin endpoint. A page that had its own name rebound to our address still sends that name as Host, and a
+ * form posted across sites carries Origin or Sec-Fetch-Site: both are refused. Command-line clients send neither.
+ */
+export function guardBrowsers(listening: () => HostPort): MiddlewareHandler {
+  return async (c, next) => {
+    const host = hostOfAuthority(c.req.header('host') ?? '')
+    if (!isOwnHost(host, listening().host)) return c.text(`host ${JSON.stringify(host)} is not served here: use a loopback address\n`, 403)
+    if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
+      const origin = c.req.header('origin')
+      if (origin !== undefined && origin !== `http://${c.req.header('host')}`) return c.text('cross-origin request refused\n', 403)
+      const site = c.req.header('sec-fetch-site')
+      if (site !== undefined && site !== 'same-origin' && site !== 'none') return c.text('cross-site request refused\n', 403)
+    }
+    return next()
+  }
+}
+
+function isOwnHost(host: string, listening: string): boolean {
+  if (host === 'localhost' || host === '::1' || host === listening) return true
+  if (isIP(host) === 4 && host.startsWith('127.')) return true
+  // Whoever opened the endpoint to all addresses reaches it by one of them; a rebound name is never an IP literal.
+  return (listening === '0.0.0.0' || listening === '::') && isIP(host) !== 0
+}
+
+function hostOfAuthority(authority: string): string {
+  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(authority)
+  return (match?.[1] ?? match?.[2] ?? '').toLowerCase()
+}

@@ -1,0 +1,72 @@
+import type { AddressInfo, Server } from 'node:net'
+import { ADMIN_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
+import type { ProcessConfig } from '#gen/config/types.ts'
+
+export interface HostPort {
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+}
+
+/** Where the management endpoints listen. */
+export interface ManagementAddresses {
+  readonly admin: HostPort
+  readonly stats: HostPort
+  readonly readiness: HostPort
+}
+export type Endpoint = keyof ManagementAddresses
+
+const sources: Readonly<Record<Endpoint, { env: string; field: 'adminAddr' | 'statsAddr' | 'readinessAddr'; fallback: string }>> = {
+  admin: { env: 'ADMIN_ADDR', field: 'adminAddr', fallback: `127.0.0.1:${ADMIN_PORT}` },
+  stats: { env: 'STATS_ADDR', field: 'statsAddr', fallback: `0.0.0.0:${STATS_PORT}` },
+  readiness: { env: 'READINESS_ADDR', field: 'readinessAddr', fallback: `0.0.0.0:${READINESS_PORT}` },
+}
+
+/** Signals an address that cannot be used; the message is one line for the user. */
+export class AddressError extends Error {}
+
+/** Environment first, then the config file, then the defaults (traffic.md §12). Throws an AddressError that names the setting. */
+export function resolveAddresses(env: Readonly<Record<string, string | undefined>>, config: ProcessConfig = {}): ManagementAddresses {
+  const resolve = (endpoint: Endpoint): HostPort => {
+    const { env: name, field, fallback } = sources[endpoint]
+    const fromEnv = env[name]
+    if (fromEnv !== undefined && fromEnv !== '') return parseAddress(fromEnv, name)
+    return parseAddress(config[field] ?? fallback, `config.${field}`)
+  }
+  return { admin: resolve('admin'), stats: resolve('stats'), readiness: resolve('readiness') }
+}
+
+/** Parses `host:port`, `[ipv6]:port`, `:port` (all addresses) and `localhost:port`. */
+export function parseAddress(text: string, setting: string): HostPort {
+  const match = /^(?:\[([0-9a-fA-F:.%a-z]+)\]|([^:[\]\s]*)):(\d{1,5})$/.exec(text.trim())
+  const port = Number(match?.[3])
+  if (match === null || port > 65535) throw new AddressError(`${setting}: ${JSON.stringify(text)} is not host:port, such as 127.0.0.1:${ADMIN_PORT}`)
+  const host = match[1] ?? match[2] ?? ''
+  return { host: host === '' ? '0.0.0.0' : host, port }
+}
+
+export function formatAddress({ host, port }: HostPort): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** Listens, or rejects with an AddressError that says which setting to change. Resolves with the port in use. */
+export function listen(server: Server, address: HostPort, endpoint: Endpoint): Promise<HostPort> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException): void => {
+      const why = listenErrors[error.code ?? ''] ?? error.message
+      reject(new AddressError(`cannot listen on ${formatAddress(address)} (${endpoint} endpoint): ${why}; set ${sources[endpoint].env} to another host:port`))
+    }
+    server.once('error', onError)
+    server.listen(address.port, address.host, () => {
+      server.off('error', onError)
+      resolve({ host: address.host, port: (server.address() as AddressInfo).port })
+    })
+  })
+}
+
+const listenErrors: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use',
+  EACCES: 'permission denied',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  ENOTFOUND: 'the host name does not resolve',
+}

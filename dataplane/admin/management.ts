@@ -1,0 +1,87 @@
+import { getRequestListener } from '@hono/node-server'
+import type { Hono } from 'hono'
+import { createServer, type Server as HttpServer } from 'node:http'
+import type { Server } from 'node:net'
+import type { Logging } from '../telemetry/log.ts'
+import type { Registry } from '../telemetry/registry.ts'
+import { createAdminApp } from './admin.ts'
+import type { ConfigDump } from './dump.ts'
+import { formatAddress, listen, type Endpoint, type HostPort, type ManagementAddresses } from './listen.ts'
+import { createProxyHeaderServer } from './proxyheader.ts'
+import { createReadinessApp } from './readiness.ts'
+import { createStatsApp } from './stats.ts'
+
+export interface ManagementOptions {
+  readonly addresses: ManagementAddresses
+  /** What readiness still waits for; empty: ready. */
+  readiness(): readonly string[]
+  /** The config in force: `{ ...store.snapshot(), config }`. Redacted here. */
+  configDump(): ConfigDump
+  readonly metrics: Registry
+  readonly logging: Logging
+  /** Called once per `POST /quitquitquit`. */
+  onQuit(): void
+}
+
+export interface Management {
+  /** Where each endpoint listens, with the ports in use. */
+  readonly addresses: ManagementAddresses
+  close(): Promise<void>
+}
+
+/** Requests that still run when the endpoints close get this long, in milliseconds. */
+const CLOSE_GRACE_MS = 500
+
+/**
+ * Starts the management endpoints (traffic.md §12): admin, stats and readiness, each on its own address. All or none: rejects with an
+ * AddressError when one cannot listen.
+ */
+export async function startManagement(options: ManagementOptions): Promise<Management> {
+  const { logging, addresses } = options
+  const open: (() => Promise<void>)[] = []
+  const start = async (endpoint: Endpoint, app: Hono): Promise<HostPort> => {
+    const http = createHttpServer(app)
+    // Only readiness is asked by load balancers, and only they speak PROXY protocol.
+    const server: Server = endpoint === 'readiness' ? createProxyHeaderServer(http) : http
+    const address = await listen(server, addresses[endpoint], endpoint)
+    open.push(() => closeServer(server, http))
+    return address
+  }
+  const close = async (): Promise<void> => {
+    await Promise.all(open.splice(0).map((closeOne) => closeOne()))
+  }
+  try {
+    let admin: HostPort = addresses.admin
+    admin = await start('admin', createAdminApp({ ...options, listening: () => admin }))
+    const stats = await start('stats', createStatsApp(options.metrics))
+    const readiness = await start(
+      'readiness',
+      createReadinessApp(() => options.readiness()),
+    )
+    logging
+      .logger('admin')
+      .info('management endpoints listen', { admin: formatAddress(admin), stats: formatAddress(stats), readiness: formatAddress(readiness) })
+    return { addresses: { admin, stats, readiness }, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function createHttpServer(app: Hono): HttpServer {
+  const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false })
+  return createServer({ requestTimeout: 10_000, headersTimeout: 5000, keepAliveTimeout: 5000 }, (request, response) => void handle(request, response))
+}
+
+function closeServer(server: Server, http: HttpServer): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => http.closeAllConnections(), CLOSE_GRACE_MS)
+    server.close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+    // Behind a PROXY header server this one is closed for its idle connections and timers.
+    if (server !== http) http.close(() => undefined)
+    else http.closeIdleConnections()
+  })
+}
