@@ -12,7 +12,8 @@ export interface CompiledMatches {
 const knownPatterns = new Map<string, boolean>()
 const MAX_KNOWN_PATTERNS = 10_000
 
-function isPattern(text: string): boolean {
+/** Whether the data plane can compile a pattern. */
+export function isPattern(text: string): boolean {
   let known = knownPatterns.get(text)
   if (known === undefined) {
     try {

@@ -57,12 +57,17 @@ export const readConfigMapAuthority = once((map: ConfigMap): Material =>
   readAuthority(`ca/configmap/${keyOf(map)}`, `ConfigMap ${keyOf(map)}`, 'ca.crt', map.data?.['ca.crt']),
 )
 
-/** Trust anchors of a Secret: entry ca.crt, or ca.cert as part 2 calls it for backend TLS. */
-export const readSecretAuthority = once((secret: Secret): Material => {
-  const entry = secret.data?.['ca.crt'] === undefined && secret.data?.['ca.cert'] !== undefined ? 'ca.cert' : 'ca.crt'
-  const text = secret.data?.[entry]
-  return readAuthority(`ca/secret/${keyOf(secret)}`, `Secret ${keyOf(secret)}`, entry, text === undefined ? undefined : decode(text))
-})
+const readAuthorityEntry = (entry: 'ca.crt' | 'ca.cert'): ((secret: Secret) => Material) =>
+  once((secret) => {
+    const text = secret.data?.[entry]
+    return readAuthority(`ca/secret/${keyOf(secret)}/${entry}`, `Secret ${keyOf(secret)}`, entry, text === undefined ? undefined : decode(text))
+  })
+const authorityReaders = { 'ca.crt': readAuthorityEntry('ca.crt'), 'ca.cert': readAuthorityEntry('ca.cert') }
+
+/** Trust anchors of a Secret: entry ca.crt for clients (Gateway API), ca.cert for backends (part 2). */
+export function readSecretAuthority(secret: Secret, entry: 'ca.crt' | 'ca.cert'): Material {
+  return authorityReaders[entry](secret)
+}
 
 /** All entries of a Secret. */
 export const readOpaque = once((secret: Secret): Material => {

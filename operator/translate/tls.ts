@@ -71,7 +71,7 @@ function resolveAuthority(context: Context, gateway: Gateway, ref: ObjectRef): R
     material = map && readConfigMapAuthority(map)
   } else {
     const secret = snapshot.get('Secret', namespace, ref.name)
-    material = secret && readSecretAuthority(secret)
+    material = secret && readSecretAuthority(secret, 'ca.crt')
   }
   if (!material) return { fault: fault('InvalidCACertificateRef', `${ref.kind} ${namespace}/${ref.name} not found`) }
   return material.message ? { message: material.message } : { fault: fault('InvalidCACertificateRef', material.error ?? '') }

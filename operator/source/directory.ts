@@ -1,0 +1,103 @@
+import { watch, type FSWatcher } from 'node:fs'
+import { createReader, type Load } from './reader.ts'
+
+export type { Load, Problem } from './reader.ts'
+
+/** A directory of manifests that is being watched. */
+export interface DirectorySource {
+  /** The state at the last load. */
+  current(): Load
+  close(): void
+}
+
+export interface WatchOptions {
+  /** Quiet time after a change before the directory is read again. */
+  readonly debounceMs?: number
+  /** Time between looks that do not depend on file events, which some file systems do not send. */
+  readonly pollMs?: number
+  /** Time that a vanished or emptied file is given to come back. */
+  readonly graceMs?: number
+  /** Called when the directory itself cannot be read; the last state stays. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** Reads a directory tree (or a single file) once. Throws when it does not exist. */
+export async function loadDirectory(path: string): Promise<Load> {
+  return createReader(path).load()
+}
+
+/**
+ * Reads a directory tree and calls `onChange` for each later state that differs in objects or problems.
+ * Throws when the directory does not exist.
+ */
+export async function watchDirectory(path: string, onChange: (load: Load) => void, options: WatchOptions = {}): Promise<DirectorySource> {
+  const { debounceMs = 50, pollMs = 2000, graceMs = 250, onError = () => {} } = options
+  const reader = createReader(path)
+  let current = await reader.load()
+  let seen = await reader.fingerprint()
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+  let running = Promise.resolve()
+
+  const refresh = (isSecondLook: boolean): void => {
+    running = running.then(async () => {
+      if (isClosed) return
+      try {
+        const before = await reader.fingerprint()
+        const load = await reader.load({ isSecondLook })
+        seen = before
+        if (isClosed) return
+        if (load.pending.length > 0) schedule(graceMs, true)
+        if (isSame(current, load)) return
+        current = load
+        onChange(load)
+      } catch (error) {
+        onError(error)
+      }
+    })
+  }
+  const schedule = (delayMs: number, isSecondLook: boolean): void => {
+    clearTimeout(timer)
+    timer = setTimeout(refresh, delayMs, isSecondLook)
+  }
+  const watcher = startWatcher(path, () => schedule(debounceMs, false))
+  const poll = setInterval(() => {
+    reader.fingerprint().then(
+      (now) => {
+        if (now !== seen && !isClosed) schedule(debounceMs, false)
+      },
+      (error: unknown) => onError(error),
+    )
+  }, pollMs)
+  poll.unref()
+
+  return {
+    current: () => current,
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      clearInterval(poll)
+      watcher?.close()
+    },
+  }
+}
+
+/** File events only make changes show sooner than the poll would; without them things still work. */
+function startWatcher(path: string, onEvent: () => void): FSWatcher | undefined {
+  try {
+    const watcher = watch(path, { recursive: true }, onEvent)
+    watcher.on('error', () => watcher.close())
+    return watcher
+  } catch {
+    return undefined
+  }
+}
+
+function isSame(a: Load, b: Load): boolean {
+  return (
+    a.objects.length === b.objects.length &&
+    a.objects.every((object, index) => object === b.objects[index]) &&
+    a.problems.length === b.problems.length &&
+    a.problems.every((problem, index) => problem.text === b.problems[index]?.text)
+  )
+}

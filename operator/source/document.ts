@@ -1,0 +1,169 @@
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
+import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
+import { apiVersionOf, kinds, type Kind, type KubeObject } from './objects.ts'
+import { checkRules } from './rules.ts'
+import { schemas } from './schemas/index.ts'
+import { suggest } from './suggest.ts'
+import { validate, type Issue, type Path } from './validate.ts'
+
+/** Something to tell the user about a file. Notes are no mistakes. */
+export interface Finding {
+  readonly severity: 'error' | 'note'
+  /** 1-based, in the chunk. */
+  readonly line: number
+  readonly field: string
+  readonly message: string
+}
+
+/** One object of a chunk; without `object` it is broken, and only known by its `id`. */
+export interface Item {
+  /** `<kind>/<namespace>/<name>`. */
+  readonly id: string
+  readonly line: number
+  readonly object?: KubeObject
+}
+
+/** What one YAML document says. */
+export interface Chunk {
+  readonly items: readonly Item[]
+  readonly findings: readonly Finding[]
+  /** It is not known which objects the chunk was meant to hold. */
+  readonly isUnreadable: boolean
+}
+
+/** Core kinds that manifests hold and we do not read; any other core kind is a slip of the pen. */
+const otherCoreKinds = new Set([
+  'Pod',
+  'ServiceAccount',
+  'ReplicationController',
+  'PersistentVolume',
+  'PersistentVolumeClaim',
+  'Endpoints',
+  'Event',
+  'LimitRange',
+  'Node',
+  'PodTemplate',
+  'ResourceQuota',
+])
+const X_GROUP = 'gateway.networking.x-k8s.io'
+/** Gateway API kinds that exist and that we do not serve. */
+const otherGatewayKinds = new Set(['UDPRoute', 'XBackend', 'XBackendTrafficPolicy', 'XMesh'])
+
+/** Reads one YAML document; never throws. */
+export function readChunk(text: string): Chunk {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false })
+  const [syntax] = document.errors
+  if (syntax) return unreadable(lines.linePos(syntax.pos[0]).line, `YAML: ${syntax.message}`)
+  let value: unknown
+  try {
+    value = document.toJS()
+  } catch (error) {
+    return unreadable(1, `YAML: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (value === null || value === undefined) return { items: [], findings: [], isUnreadable: false }
+  const parts = isList(value) ? value.items.map((item, index) => ({ item, path: ['items', index] as Path })) : [{ item: value, path: [] as Path }]
+  const read = parts.map(({ item, path }) => readObject(item, (inner) => lineAt(document, lines, [...path, ...inner])))
+  return { items: read.flatMap(({ items }) => items), findings: read.flatMap(({ findings }) => findings), isUnreadable: read.some((each) => each.isUnreadable) }
+}
+
+const unreadable = (line: number, message: string, field = ''): Chunk => ({
+  items: [],
+  findings: [{ severity: 'error', line, field, message }],
+  isUnreadable: true,
+})
+
+function isList(value: unknown): value is { items: unknown[] } {
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'List' && 'items' in value && Array.isArray(value.items)
+}
+
+/** Line of the deepest node on the way to `path` that exists; of the key, where there is one. */
+function lineAt(document: Document.Parsed, lines: LineCounter, path: Path): number {
+  let node: unknown = document.contents
+  let offset = document.contents?.range[0] ?? 0
+  for (const step of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && key.value === step)
+      if (!pair) break
+      if (isScalar(pair.key) && pair.key.range) offset = pair.key.range[0]
+      node = pair.value
+    } else if (isSeq(node) && typeof step === 'number') {
+      node = node.items[step]
+      const range = (node as { range?: [number, number, number] } | undefined)?.range
+      if (range) offset = range[0]
+    } else break
+  }
+  return lines.linePos(offset).line
+}
+
+/** `spec.listeners[0].port`. */
+function fieldOf(path: Path): string {
+  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('')
+}
+
+/** The kind that apiVersion and kind name; a string says why there is none. */
+function findKind(apiVersion: string, kind: string): { readonly kind: Kind } | { readonly error: string } | { readonly note: string } {
+  const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/', 2) as [string, string]) : ['', apiVersion]
+  // The experimental channel's name of ListenerSet, before it became v1.
+  if (group === X_GROUP && kind === 'XListenerSet') return { kind: 'ListenerSet' }
+  if (Object.hasOwn(kinds, kind)) {
+    const known = kind as Kind
+    if (kinds[known].group !== group) {
+      const isOurs = group === '' || group === GROUP || group === GATEWAY_GROUP
+      return isOurs ? { error: `${kind} has apiVersion ${apiVersionOf(known)}, not ${apiVersion}` } : { note: `kind ${kind} of ${group} is not read` }
+    }
+    return kinds[known].versions.includes(version) ? { kind: known } : { error: `version ${version} of ${kind} is not known; use ${apiVersionOf(known)}` }
+  }
+  if ((group === '' && otherCoreKinds.has(kind)) || ((group === GATEWAY_GROUP || group === X_GROUP) && otherGatewayKinds.has(kind)))
+    return { note: `kind ${kind} is not read` }
+  if (group !== '' && group !== GROUP && group !== GATEWAY_GROUP && group !== X_GROUP && group !== kinds.EndpointSlice.group)
+    return { note: `kind ${kind} of ${group} is not read` }
+  const near = suggest(kind, Object.keys(kinds))
+  return { error: `kind ${kind} is not known${near === undefined ? '' : `; did you mean ${near}?`}` }
+}
+
+interface RawObject {
+  readonly apiVersion?: unknown
+  readonly kind?: unknown
+  readonly metadata?: { readonly name?: unknown; readonly namespace?: unknown }
+}
+
+function readObject(value: unknown, lineOf: (path: Path) => number): Chunk {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return unreadable(lineOf([]), 'expected an object with apiVersion, kind and metadata')
+  const raw = value as RawObject
+  for (const field of ['apiVersion', 'kind'] as const) {
+    if (typeof raw[field] !== 'string') return unreadable(lineOf([field]), `${field} is required; add it`, field)
+  }
+  const found = findKind(String(raw.apiVersion), String(raw.kind))
+  if ('note' in found)
+    return { items: [], findings: [{ severity: 'note', line: lineOf(['kind']), field: 'kind', message: `${found.note}; ignored` }], isUnreadable: false }
+  if ('error' in found) return unreadable(lineOf(['kind']), found.error, 'kind')
+  const { kind } = found
+  if (typeof raw.metadata?.name !== 'string') return unreadable(lineOf(['metadata']), 'name is required; add it', 'metadata.name')
+
+  const namespace = kinds[kind].isClusterScoped ? '' : typeof raw.metadata.namespace === 'string' ? raw.metadata.namespace : 'default'
+  const item = { id: `${kind}/${namespace}/${raw.metadata.name}`, line: lineOf(['metadata', 'name']) }
+  const checked = validate(schemas[kind], value)
+  const issues: Issue[] = [...checked.issues]
+  // With the schema satisfied, the value has the kind's shape.
+  const object = issues.length === 0 ? complete(kind, namespace, checked.value as KubeObject) : undefined
+  if (object) issues.push(...checkRules(object))
+  const findings = issues.map(({ path, message }): Finding => ({ severity: 'error', line: lineOf(path), field: fieldOf(path), message }))
+  return { items: [issues.length === 0 && object ? { ...item, object } : item], findings, isUnreadable: false }
+}
+
+/** What an API server would add: the newest version, namespace, generation, and data for stringData. */
+function complete(kind: Kind, namespace: string, object: KubeObject): KubeObject {
+  const { namespace: _written, creationTimestamp, ...metadata } = object.metadata
+  const completed = {
+    ...object,
+    kind,
+    apiVersion: apiVersionOf(kind),
+    metadata: { ...metadata, namespace, generation: object.metadata.generation ?? 1, creationTimestamp: creationTimestamp ?? '' },
+  }
+  if (!('stringData' in completed)) return completed as KubeObject
+  const { stringData, ...rest } = completed as typeof completed & { stringData: Record<string, string>; data?: Record<string, string> }
+  const encoded = Object.fromEntries(Object.entries(stringData).map(([entry, text]) => [entry, Buffer.from(text, 'utf8').toString('base64')]))
+  return { ...rest, data: { ...rest.data, ...encoded } } as KubeObject
+}

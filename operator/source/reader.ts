@@ -1,0 +1,227 @@
+import type { Stats } from 'node:fs'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, join, relative, sep } from 'node:path'
+import { CONTROLLER_NAME, GATEWAY_CLASS } from '#api/names.ts'
+import { readChunk, type Chunk } from './document.ts'
+import { apiVersionOf, type GatewayClass, type KubeObject } from './objects.ts'
+import { createSnapshot, type Snapshot } from './snapshot.ts'
+
+/** Something to tell the user about a directory. `text` is `file:line: field: message`. */
+export interface Problem {
+  readonly severity: 'error' | 'note'
+  /** Relative to the directory. */
+  readonly file: string
+  readonly line: number
+  readonly field: string
+  readonly message: string
+  readonly text: string
+}
+
+/** What a directory says. */
+export interface Load {
+  readonly snapshot: Snapshot
+  readonly objects: readonly KubeObject[]
+  /** Sorted by file and line. */
+  readonly problems: readonly Problem[]
+  /** Files that were there before and are gone or empty now: they still count until a second look, since editors replace files in two steps. */
+  readonly pending: readonly string[]
+}
+
+interface FileState {
+  readonly stamp: string
+  /** Document text -> what it says, so that an edit re-reads one document. */
+  readonly chunks: ReadonlyMap<string, Chunk>
+  readonly parts: readonly { readonly line: number; readonly chunk: Chunk }[]
+  /** Last good version of each object that the file holds. */
+  readonly good: ReadonlyMap<string, KubeObject>
+  readonly failure?: string
+}
+
+/** Reads a directory tree again and again; what did not change keeps its identity. */
+export interface DirectoryReader {
+  /** Throws when the directory itself cannot be read. */
+  load(options?: { isSecondLook?: boolean }): Promise<Load>
+  /** Changes when any file does. */
+  fingerprint(): Promise<string>
+}
+
+const EXTENSION = /\.(ya?ml|json)$/i
+const MAX_DEPTH = 16
+
+interface FoundFile {
+  /** As shown to the user. */
+  readonly file: string
+  readonly path: string
+  readonly stamp: string
+  readonly size: number
+}
+
+/** Manifest files below `root` with a stamp that changes when they do; hidden files are left out. Links are followed, as ConfigMap volumes need. */
+async function findFiles(root: string): Promise<FoundFile[]> {
+  const found: FoundFile[] = []
+  const add = (file: string, path: string, info: Stats): void =>
+    void found.push({ file, path, stamp: `${info.mtimeMs} ${info.size} ${info.ino}`, size: info.size })
+  const visit = async (path: string, depth: number): Promise<void> => {
+    const names = await readdir(path).catch((error: unknown) => {
+      if (depth === 0) throw error
+      return []
+    })
+    for (const name of names) {
+      if (name.startsWith('.') || depth > MAX_DEPTH) continue
+      const inner = join(path, name)
+      const info = await stat(inner).catch(() => undefined)
+      if (info?.isDirectory()) await visit(inner, depth + 1)
+      else if (info?.isFile() && EXTENSION.test(name)) add(relative(root, inner).replaceAll(sep, '/'), inner, info)
+    }
+  }
+  const info = await stat(root)
+  if (info.isFile()) add(basename(root), root, info)
+  else await visit(root, 0)
+  return found.toSorted((a, b) => (a.file < b.file ? -1 : 1))
+}
+
+/** Splits at document markers, so that an edit re-reads one document. A `---` at the start of a line can be nothing else. */
+function splitDocuments(text: string): { line: number; text: string }[] {
+  const parts: { line: number; text: string }[] = []
+  let current: string[] = []
+  let start = 1
+  for (const [index, line] of text.split('\n').entries()) {
+    if (/^---(\s|$)/.test(line)) {
+      parts.push({ line: start, text: current.join('\n') })
+      current = [line.replace(/^---/, '   ')]
+      start = index + 1
+    } else current.push(line)
+  }
+  parts.push({ line: start, text: current.join('\n') })
+  return parts.filter((part) => part.text.trim() !== '')
+}
+
+/** Seconds that a file's documents have before the next file's begin. */
+const FILE_SPAN = 100_000
+const EPOCH_MS = Date.UTC(2000, 0, 1)
+
+/** Who comes first in the directory counts as older: file names in order, then position in the file. */
+const timestampOf = (fileIndex: number, position: number): string =>
+  new Date(EPOCH_MS + (fileIndex * FILE_SPAN + Math.min(position, FILE_SPAN - 1)) * 1000).toISOString().replace('.000Z', 'Z')
+
+const impliedClass: GatewayClass = {
+  apiVersion: apiVersionOf('GatewayClass'),
+  kind: 'GatewayClass',
+  metadata: { name: GATEWAY_CLASS, namespace: '', generation: 1, creationTimestamp: new Date(EPOCH_MS).toISOString().replace('.000Z', 'Z') },
+  spec: { controllerName: CONTROLLER_NAME },
+}
+
+export function createReader(root: string): DirectoryReader {
+  let files = new Map<string, FileState>()
+  const dated = new WeakMap<KubeObject, KubeObject>()
+
+  const readOne = async ({ file, path, stamp }: FoundFile): Promise<FileState> => {
+    const previous = files.get(file)
+    const chunks = new Map<string, Chunk>()
+    let text: string
+    try {
+      text = await readFile(path, 'utf8')
+    } catch (error) {
+      return {
+        stamp,
+        chunks,
+        parts: [],
+        good: previous?.good ?? new Map(),
+        failure: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      }
+    }
+    const parts = splitDocuments(text).map((part) => {
+      const chunk = previous?.chunks.get(part.text) ?? chunks.get(part.text) ?? readChunk(part.text)
+      chunks.set(part.text, chunk)
+      return { line: part.line, chunk }
+    })
+    return { stamp, chunks, parts, good: keepGood(parts, previous?.good) }
+  }
+
+  const date = (object: KubeObject, fileIndex: number, position: number): KubeObject => {
+    if (object.metadata.creationTimestamp !== '') return object
+    const creationTimestamp = timestampOf(fileIndex, position)
+    const known = dated.get(object)
+    if (known?.metadata.creationTimestamp === creationTimestamp) return known
+    const result = { ...object, metadata: { ...object.metadata, creationTimestamp } }
+    dated.set(object, result)
+    return result
+  }
+
+  return {
+    async load({ isSecondLook = false } = {}) {
+      const found = await findFiles(root)
+      const next = new Map<string, FileState>()
+      const pending: string[] = []
+      const isGone = new Set(files.keys())
+      for (const each of found) {
+        const { file, stamp } = each
+        const previous = files.get(file)
+        if (previous && each.size === 0 && previous.good.size > 0 && !isSecondLook) continue
+        isGone.delete(file)
+        const state = previous?.stamp === stamp ? previous : await readOne(each)
+        next.set(file, state)
+      }
+      for (const file of isGone) {
+        const previous = files.get(file)
+        if (!previous || previous.good.size === 0 || isSecondLook) continue
+        pending.push(file)
+        next.set(file, previous)
+      }
+      files = new Map([...next].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      return { ...assemble(files, date), pending }
+    },
+    async fingerprint() {
+      return (await findFiles(root)).map(({ file, stamp }) => `${file} ${stamp}`).join('\n')
+    },
+  }
+}
+
+/** Good objects of a file: those that read well now, and the last good version of those that do not. */
+function keepGood(parts: FileState['parts'], previous: ReadonlyMap<string, KubeObject> | undefined): Map<string, KubeObject> {
+  const good = new Map<string, KubeObject>()
+  for (const { chunk } of parts) {
+    for (const { id, object } of chunk.items) {
+      const kept = object ?? previous?.get(id)
+      if (kept && !good.has(id)) good.set(id, kept)
+    }
+  }
+  // What an unreadable document was about is unknown: whatever has gone from the file may be in it.
+  if (parts.some(({ chunk }) => chunk.isUnreadable)) for (const [id, object] of previous ?? []) if (!good.has(id)) good.set(id, object)
+  return good
+}
+
+function assemble(files: ReadonlyMap<string, FileState>, date: (object: KubeObject, fileIndex: number, position: number) => KubeObject): Omit<Load, 'pending'> {
+  const problems: Problem[] = []
+  const objects = new Map<string, KubeObject>()
+  const places = new Map<string, string>()
+  let fileIndex = 0
+  for (const [file, { parts, good, failure }] of files) {
+    const report = (severity: Problem['severity'], line: number, field: string, message: string): void => {
+      problems.push({ severity, file, line, field, message, text: `${file}:${line}: ${field === '' ? '' : `${field}: `}${message}` })
+    }
+    if (failure !== undefined) report('error', 1, '', failure)
+    const lines = new Map<string, number>()
+    for (const { line, chunk } of parts) {
+      for (const finding of chunk.findings) report(finding.severity, line + finding.line - 1, finding.field, finding.message)
+      for (const item of chunk.items) {
+        const at = line + item.line - 1
+        const first = lines.has(item.id) ? `${file}:${lines.get(item.id)}` : places.get(item.id)
+        if (first !== undefined) report('error', at, 'metadata.name', `${item.id.replace('/', ' ')} is already defined at ${first}; that one counts`)
+        else lines.set(item.id, at)
+      }
+    }
+    let position = 0
+    for (const [id, object] of good) {
+      if (!objects.has(id)) {
+        objects.set(id, date(object, fileIndex, position))
+        places.set(id, `${file}:${lines.get(id) ?? 1}`)
+      }
+      position++
+    }
+    fileIndex++
+  }
+  const list = [...objects.values(), ...(objects.has(`GatewayClass//${GATEWAY_CLASS}`) ? [] : [impliedClass])]
+  problems.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1))
+  return { snapshot: createSnapshot(list), objects: list, problems }
+}

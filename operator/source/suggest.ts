@@ -1,0 +1,23 @@
+/** Edit distance, cut off: how many letters to change, add or drop. */
+function distance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      current.push(Math.min(change, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1))
+    }
+    previous = current
+  }
+  return previous[b.length] ?? 0
+}
+
+/** The word of `words` that `text` was probably meant to be. */
+export function suggest(text: string, words: readonly string[]): string | undefined {
+  if (text.length > 64) return undefined
+  const near = words
+    .map((word) => ({ word, far: distance(text.toLowerCase(), word.toLowerCase()) }))
+    .filter(({ word, far }) => far <= Math.max(2, Math.floor(word.length / 4)))
+    .toSorted((a, b) => a.far - b.far)
+  return near[0]?.word
+}

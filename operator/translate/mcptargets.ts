@@ -1,0 +1,50 @@
+import { APP_PROTOCOL_MCP, APP_PROTOCOL_MCP_SSE, GROUP } from '#api/names.ts'
+import type { LabelSelector } from '../source/gateway-api.ts'
+import { keyOf, type Service } from '../source/objects.ts'
+import type { Context } from './context.ts'
+import { matchesSelector, namespaceLabels } from './selectors.ts'
+
+/** One MCP server that a selector found (`ResolvedMcpTargets` of the config). */
+export interface McpTarget {
+  readonly name: string
+  readonly service: string
+  readonly port: number
+  readonly path?: string
+  readonly protocol: 'StreamableHTTP' | 'SSE'
+}
+
+const NAME_ANNOTATION = `${GROUP}/mcp-target-name`
+const PATH_ANNOTATION = `${GROUP}/mcp-path`
+const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const protocols: Readonly<Record<string, McpTarget['protocol']>> = { [APP_PROTOCOL_MCP]: 'StreamableHTTP', [APP_PROTOCOL_MCP_SSE]: 'SSE' }
+
+/** Ports of Services that speak MCP, by selector (mcp.md §2). `selector` is an McpSelector of the API. */
+export function selectMcpTargets(context: Context, namespace: string, selector: unknown): { targets: McpTarget[]; problems: string[] } {
+  const { namespaces, services } = selector as { namespaces?: LabelSelector; services?: LabelSelector }
+  const all: readonly Service[] = namespaces
+    ? context.snapshot.list('Service').filter((service) => matchesSelector(namespaces, namespaceLabels(context.snapshot, service.metadata.namespace)))
+    : context.snapshot.inNamespace('Service', namespace)
+  const problems: string[] = []
+  const targets: McpTarget[] = []
+  const owners = new Map<string, string>()
+  for (const service of all) {
+    if (services && !matchesSelector(services, service.metadata.labels ?? {})) continue
+    for (const port of (service.spec.ports ?? []).toSorted((a, b) => a.port - b.port)) {
+      const protocol = protocols[port.appProtocol ?? '']
+      if (!protocol) continue
+      const named = service.metadata.annotations?.[NAME_ANNOTATION]
+      const name = named ?? `${service.metadata.name}-${port.name ?? port.port}`
+      const owner = `${keyOf(service)}:${port.port}`
+      const rival = owners.get(name)
+      if (named !== undefined && !DNS_SUBDOMAIN.test(named))
+        problems.push(`annotation ${NAME_ANNOTATION} of Service ${keyOf(service)} is not a DNS name: ${named}`)
+      else if (rival !== undefined) problems.push(`Services ${rival} and ${owner} are both MCP target ${name}; set annotation ${NAME_ANNOTATION}`)
+      else {
+        owners.set(name, owner)
+        const path = service.metadata.annotations?.[PATH_ANNOTATION]
+        targets.push({ name, service: keyOf(service), port: port.port, ...(path === undefined ? {} : { path }), protocol })
+      }
+    }
+  }
+  return { targets, problems }
+}

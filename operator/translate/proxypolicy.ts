@@ -1,0 +1,146 @@
+import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } from '#api/names.ts'
+import type { Policy } from '#gen/config/types.ts'
+import type { ProxyPolicy } from '../source/objects.ts'
+import { keyOf } from '../source/objects.ts'
+import { condition } from '../status/conditions.ts'
+import type { Context } from './context.ts'
+import type { GatewayState } from './gateway.ts'
+import { resolveTargets, type Owned, type ResolvedTarget } from './policytargets.ts'
+import { resolveBody, type BodyError, type ResolvedBody } from './references.ts'
+import type { Condition, ObjectStatus } from './types.ts'
+
+export type Section = 'frontend' | 'traffic' | 'backend'
+const definitionOf: Readonly<Record<Section, string>> = { frontend: 'Frontend', traffic: 'Traffic', backend: 'BackendFull' }
+
+/** A ProxyPolicy in the config's form, and where it takes effect. The sets are filled in while Gateways are walked. */
+export interface PolicyState {
+  readonly policy: ProxyPolicy
+  readonly key: string
+  readonly sections: readonly { readonly section: Section; readonly resolved: ResolvedBody }[]
+  readonly errors: readonly string[]
+  readonly targets: readonly ResolvedTarget[]
+  readonly missing: readonly string[]
+  /** Gateways that it takes effect on. */
+  readonly gateways: Set<GatewayState>
+  /** `node` of the targets that some Gateway reaches. */
+  readonly reached: Set<string>
+  /** Fields that an older policy sets on the same target. */
+  readonly overridden: Set<string>
+  /** Some field is in force on some target. */
+  isUsed: boolean
+}
+
+/** Fields without which nothing gets less safe: with a bad expression they are left out. All others stay and fail closed. */
+const droppable = new Set(['transformation', 'accessLog', 'tracing', 'health'])
+
+export function readPolicies(context: Context, owned: Owned): PolicyState[] {
+  return context.snapshot.list('ProxyPolicy').map((policy) => {
+    const { targets, problems } = resolveTargets(context, policy, owned)
+    const errors: string[] = []
+    const sections = (['frontend', 'traffic', 'backend'] as const).flatMap((section) => {
+      const body = policy.spec[section]
+      if (!body) return []
+      const resolved = resolveBody(context, 'ProxyPolicy', policy.metadata.namespace, definitionOf[section], body)
+      errors.push(...resolved.errors.map(({ path, message }) => `${section}.${path.join('.')}: ${message}`))
+      const kept = dropBroken(resolved)
+      return Object.keys(kept.body).some((field) => field !== 'phase') ? [{ section, resolved: kept }] : []
+    })
+    return {
+      policy,
+      key: keyOf(policy),
+      sections,
+      errors,
+      targets,
+      missing: problems,
+      gateways: new Set(),
+      reached: new Set(),
+      overridden: new Set(),
+      isUsed: false,
+    }
+  })
+}
+
+function dropBroken(resolved: ResolvedBody): ResolvedBody {
+  const isBroken = ({ kind, path }: BodyError): boolean => kind === 'expression' && droppable.has(path[0] ?? '')
+  const broken = new Set(resolved.errors.filter(isBroken).map((error) => error.path[0]))
+  return broken.size === 0 ? resolved : { ...resolved, body: Object.fromEntries(Object.entries(resolved.body).filter(([field]) => !broken.has(field))) }
+}
+
+/** Messages of a policy for one target, one for each section. */
+export function policyMessages({ policy, key, sections }: PolicyState, { index, target }: ResolvedTarget): Policy[] {
+  const { namespace, name, creationTimestamp } = policy.metadata
+  return sections.map(({ section, resolved }) => ({
+    key: `${section}/${key}:${index}`,
+    policy: { kind: 'ProxyPolicy' as const, namespace, name },
+    creationTimestamp,
+    target,
+    [section]: resolved.body,
+  }))
+}
+
+const isGatewayEntry = (gateway: GatewayState): object => ({
+  group: GATEWAY_GROUP,
+  kind: 'Gateway',
+  namespace: gateway.gateway.metadata.namespace,
+  name: gateway.gateway.metadata.name,
+})
+
+function baseConditions({ errors, sections, policy, missing, overridden, isUsed }: PolicyState): { accepted: Condition; attached: Condition } {
+  const { generation } = policy.metadata
+  const problems = errors.join('; ')
+  if (sections.length === 0) {
+    return {
+      accepted: condition('Accepted', false, 'Invalid', problems, generation),
+      attached: condition('Attached', false, 'Pending', 'Policy is not attached due to invalid status', generation),
+    }
+  }
+  const accepted =
+    errors.length > 0
+      ? condition('Accepted', true, 'PartiallyValid', problems, generation)
+      : condition('Accepted', true, 'Valid', 'Policy accepted', generation)
+  const losses = [...overridden].toSorted().join('; ')
+  const attached =
+    losses === ''
+      ? condition('Attached', true, 'Attached', missing.length > 0 ? `Attached to some targets; see ${STATUS_SUMMARY}` : 'Attached to all targets', generation)
+      : isUsed
+        ? condition('Attached', true, 'Merged', `An older policy of the same target wins: ${losses}`, generation)
+        : condition('Attached', false, 'Overridden', `Older policies of the same target set every field: ${losses}`, generation)
+  return { accepted, attached }
+}
+
+/** `status.ancestors`: one entry for each Gateway, and one that sums up what is not attached (operator.md §4.8). */
+export function policyStatus(state: PolicyState): ObjectStatus {
+  const { generation, namespace, name } = state.policy.metadata
+  const { accepted, attached } = baseConditions(state)
+  const problems = [
+    ...state.missing,
+    ...state.targets.filter(({ node }) => !state.reached.has(node)).map(({ node }) => `${node.replace('/', ' ')} is not attached to any Gateway`),
+  ].map((problem) => `Policy is not attached: ${problem}`)
+  const summary = problems.length > 0 ? [condition('Attached', false, 'Pending', [...new Set(problems)].join('\n'), generation)] : []
+  const foreign = ((state.policy.status as { ancestors?: { controllerName?: string }[] } | undefined)?.ancestors ?? []).filter(
+    (entry) => entry.controllerName !== CONTROLLER_NAME,
+  ).length
+  const entries = [...state.gateways]
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map((gateway) => ({ ancestorRef: isGatewayEntry(gateway), controllerName: CONTROLLER_NAME, conditions: [accepted, attached] }))
+  return {
+    group: GROUP,
+    kind: 'ProxyPolicy',
+    namespace,
+    name,
+    status: { ancestors: capAncestors(entries, summary, accepted, MAX_ANCESTORS - foreign, generation) },
+  }
+}
+
+/** Keeps the list within the API's bound: what does not fit is counted in the summary. */
+export function capAncestors(entries: readonly object[], problems: readonly Condition[], accepted: Condition, room: number, generation: number): object[] {
+  const ancestorRef = { group: GROUP, name: STATUS_SUMMARY }
+  const isFull = entries.length + (problems.length > 0 ? 1 : 0) > room
+  const kept = isFull ? entries.slice(0, Math.max(room - 1, 0)) : entries
+  const ignored = entries.length - kept.length
+  const conditions = [
+    ...(problems.length > 0 ? [accepted, ...problems] : []),
+    ...(ignored > 0 ? [condition('StatusSummarized', true, 'StatusSummary', `${ignored} AncestorRefs ignored due to max status size`, generation)] : []),
+  ]
+  return conditions.length > 0 && room > 0 ? [...kept, { ancestorRef, controllerName: CONTROLLER_NAME, conditions }] : [...kept]
+}

@@ -1,0 +1,216 @@
+import { GROUP } from '#api/names.ts'
+import { refName, type Schema } from '#api/schema.ts'
+import { definitions } from '#api/v1alpha1/definitions.ts'
+import type { BackendRef, ResolvedKeySet, ResolvedSecret, ResolvedSecrets, Secret as SecretMessage } from '#gen/config/types.ts'
+import type { BackendObjectRef } from '../source/gateway-api.ts'
+import { invalidBackend, resolveBackend, type BackendTarget } from './backendref.ts'
+import type { Context } from './context.ts'
+import { isPattern } from './matches.ts'
+import { selectMcpTargets } from './mcptargets.ts'
+import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from './secret.ts'
+import { matchesLabels } from './selectors.ts'
+
+/** Something wrong in a body. The data plane is told of a bad `reference` and fails closed; an `expression` is bad text; `selection` leaves unclear what was meant. */
+export interface BodyError {
+  readonly path: readonly string[]
+  readonly kind: 'reference' | 'expression' | 'selection'
+  readonly message: string
+}
+
+/** A policy or backend body in the config's form (`api/config/resolved.ts`), with all that it leads to. */
+export interface ResolvedBody {
+  readonly body: object
+  readonly errors: readonly BodyError[]
+  readonly targets: readonly BackendTarget[]
+  readonly secrets: readonly SecretMessage[]
+}
+
+/** Entries that a Secret must have, by definition and field that refer to it. */
+const neededEntries: Readonly<Record<string, readonly string[]>> = {
+  'BackendAuth.secretRef': ['Authorization'],
+  'CloudAAuth.secretRef': ['accessKey', 'secretKey'],
+  'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
+  'BasicAuthentication.secretRef': ['.htaccess'],
+}
+
+const leaves = new Set(['BackendObjectReference', 'SecretReference', 'ConfigMapReference', 'SecretSelector', 'RemoteJWKS', 'McpSelector', 'CELExpression'])
+/** Definitions with a check of their own besides the references in them. */
+const checked = new Set(['JWKS', 'Regex', 'BackendTLS'])
+
+/** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
+const interesting = findInteresting()
+
+function findInteresting(): ReadonlySet<string> {
+  const found = new Set([...leaves, ...checked])
+  const holds = (schema: Schema): boolean =>
+    (schema.$ref !== undefined && found.has(refName(schema.$ref))) ||
+    Object.values(schema.properties ?? {}).some(holds) ||
+    (schema.items !== undefined && holds(schema.items)) ||
+    (typeof schema.additionalProperties === 'object' && holds(schema.additionalProperties))
+  let size = 0
+  while (size !== found.size) {
+    size = found.size
+    for (const [name, schema] of Object.entries(definitions)) if (holds(schema)) found.add(name)
+  }
+  return found
+}
+
+/** Resolves every reference of `body`, which is a `definition` written in an object of `kind` and `namespace`. */
+export function resolveBody(context: Context, kind: 'ProxyPolicy' | 'ProxyBackend', namespace: string, definition: string, body: object): ResolvedBody {
+  const resolver = new Resolver(context, kind, namespace)
+  // The walk keeps the shape: an object stays an object.
+  const resolved = resolver.resolve({ $ref: `#/$defs/${definition}` }, body, [], '') as object
+  return { body: resolved, errors: resolver.errors, targets: resolver.targets, secrets: resolver.secrets }
+}
+
+class Resolver {
+  readonly errors: BodyError[] = []
+  readonly targets: BackendTarget[] = []
+  readonly secrets: SecretMessage[] = []
+  readonly #context: Context
+  readonly #kind: string
+  readonly #namespace: string
+
+  constructor(context: Context, kind: string, namespace: string) {
+    this.#context = context
+    this.#kind = kind
+    this.#namespace = namespace
+  }
+
+  /** @param owner `<definition>.<field>` that holds the value */
+  resolve(schema: Schema, value: unknown, path: readonly string[], owner: string): unknown {
+    if (value === undefined || value === null) return value
+    if (schema.$ref !== undefined) {
+      const name = refName(schema.$ref)
+      if (leaves.has(name)) return this.#replace(name, value, path, owner)
+      const target = definitions[name]
+      if (!target || !interesting.has(name)) return value
+      const resolved = this.#children(target, value, path, name)
+      if (checked.has(name)) this.#check(name, value as Record<string, unknown>, resolved as Record<string, unknown>, path)
+      return resolved
+    }
+    return this.#children(schema, value, path, owner.split('.')[0] ?? '', owner)
+  }
+
+  #children(schema: Schema, value: unknown, path: readonly string[], definition: string, owner = ''): unknown {
+    const { items, properties, additionalProperties } = schema
+    if (Array.isArray(value)) return items ? value.map((item, index) => this.resolve(items, item, [...path, String(index)], owner)) : value
+    if (typeof value !== 'object' || value === null) return value
+    const entries = Object.entries(value).map(([field, child]) => {
+      const inner = properties?.[field] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
+      return [field, inner ? this.resolve(inner, child, [...path, field], `${definition}.${field}`) : child] as const
+    })
+    return Object.fromEntries(entries)
+  }
+
+  #fail(path: readonly string[], message: string, kind: BodyError['kind'] = 'reference'): string {
+    this.errors.push({ path, message, kind })
+    return message
+  }
+
+  /** The schema has been validated where the object came from, so each reference has the shape of its definition. */
+  #replace(name: string, value: unknown, path: readonly string[], owner: string): unknown {
+    switch (name) {
+      case 'BackendObjectReference':
+        return this.#backend(value as Partial<BackendObjectRef>, path)
+      case 'SecretReference':
+        return this.#secret((value as { name: string }).name, path, owner)
+      case 'ConfigMapReference': {
+        const key = (value as { name: string }).name
+        const map = this.#context.snapshot.get('ConfigMap', this.#namespace, key)
+        return this.#material(map && readConfigMapAuthority(map), `ConfigMap ${this.#namespace}/${key} not found`, path)
+      }
+      case 'SecretSelector':
+        return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels)
+      case 'RemoteJWKS':
+        return this.#keySet(value as { jwksPath: string; backendRef: Partial<BackendObjectRef> }, path)
+      case 'McpSelector': {
+        const { targets, problems } = selectMcpTargets(this.#context, this.#namespace, value)
+        for (const problem of problems) this.#fail(path, problem, 'selection')
+        this.targets.push(...targets.map(({ service, port }) => ({ kind: 'Service' as const, key: service, port })))
+        return { targets }
+      }
+      default: {
+        const problem = this.#context.options.checkExpression(String(value))
+        if (problem !== undefined) this.#fail(path, problem, 'expression')
+        return value
+      }
+    }
+  }
+
+  #backend(ref: Partial<BackendObjectRef>, path: readonly string[]): BackendRef {
+    const from = { group: GROUP, kind: this.#kind, namespace: this.#namespace }
+    const resolved = resolveBackend(this.#context, from, { ...ref, group: ref.group ?? '', kind: ref.kind ?? 'Service', name: ref.name ?? '' }, 'policy')
+    if ('fault' in resolved) {
+      this.#fail(path, resolved.fault.message)
+      return invalidBackend
+    }
+    this.targets.push(resolved.target)
+    return resolved.ref
+  }
+
+  #material(material: Material | undefined, missing: string, path: readonly string[]): ResolvedSecret {
+    if (!material?.message) return { invalid: this.#fail(path, material?.error ?? missing) }
+    this.secrets.push(material.message)
+    return { secret: material.message.key }
+  }
+
+  #secret(name: string, path: readonly string[], owner: string): ResolvedSecret {
+    const secret = this.#context.snapshot.get('Secret', this.#namespace, name)
+    const missing = `Secret ${this.#namespace}/${name} not found`
+    if (owner === 'BackendTLS.mtlsCertificateRef') return this.#material(secret && readCertificate(secret), missing, path)
+    const lacking = secret && neededEntries[owner]?.filter((entry) => secret.data?.[entry] === undefined)
+    if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`) }
+    return this.#material(secret && readOpaque(secret), missing, path)
+  }
+
+  #selectSecrets(labels: Record<string, string>): ResolvedSecrets {
+    const secrets = this.#context.snapshot.inNamespace('Secret', this.#namespace).filter((secret) => matchesLabels(labels, secret.metadata.labels ?? {}))
+    const messages = secrets.flatMap((secret) => readOpaque(secret).message ?? [])
+    this.secrets.push(...messages)
+    return { secrets: messages.map((message) => message.key) }
+  }
+
+  #keySet(remote: { jwksPath: string; backendRef: Partial<BackendObjectRef> }, path: readonly string[]): ResolvedKeySet {
+    const ref = this.#backend(remote.backendRef, [...path, 'backendRef'])
+    if (ref.invalid !== undefined) return { invalid: 'the backend of the key set does not resolve' }
+    // The operator fetches it; the data plane never calls the identity provider for keys.
+    this.targets.pop()
+    const inline = this.#context.options.keySets.get(keySetId(ref, remote.jwksPath))
+    return inline === undefined ? { invalid: this.#fail(path, `key set ${remote.jwksPath} has not been fetched yet`) } : { inline }
+  }
+
+  #check(name: string, value: Record<string, unknown>, resolved: Record<string, unknown>, path: readonly string[]): void {
+    if (name === 'JWKS' && typeof value['inline'] === 'string' && !isKeySet(value['inline']))
+      this.#fail([...path, 'inline'], 'inline is not a JSON Web Key Set', 'expression')
+    if (name === 'Regex') {
+      for (const pattern of (value['matches'] ?? []) as string[]) {
+        if (!isPattern(pattern)) this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax`, 'expression')
+      }
+    }
+    if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
+  }
+
+  /** Part 2: a ca.cert in the client certificate's Secret verifies the server, unless caCertificateRefs is given. */
+  #addServerAuthority(value: Record<string, unknown>, resolved: Record<string, unknown>): void {
+    const [ref] = (value['mtlsCertificateRef'] ?? []) as { name: string }[]
+    const own = (value['caCertificateRefs'] ?? []) as unknown[]
+    const secret = ref && this.#context.snapshot.get('Secret', this.#namespace, ref.name)
+    if (!secret || own.length > 0 || secret.data?.['ca.cert'] === undefined) return
+    resolved['caCertificateRefs'] = [this.#material(readSecretAuthority(secret, 'ca.cert'), '', ['mtlsCertificateRef'])]
+  }
+}
+
+function isKeySet(text: string): boolean {
+  try {
+    return Array.isArray((JSON.parse(text) as { keys?: unknown } | null)?.keys)
+  } catch {
+    return false
+  }
+}
+
+/** Names a remote key set in `TranslateOptions.keySets`. */
+export function keySetId(backend: BackendRef, jwksPath: string): string {
+  const host = backend.service === undefined ? `backend/${backend.backend ?? ''}` : `service/${backend.service}:${backend.port ?? ''}`
+  return `${host}${jwksPath.startsWith('/') ? '' : '/'}${jwksPath}`
+}
