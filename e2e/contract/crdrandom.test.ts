@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { ApiServer } from './apiserver.ts'
 import { connectWithCrds, create } from './create.ts'
 import { manifests } from './generate.ts'
-import { findFault } from './oracle.ts'
+import { fillIn, findFault } from './oracle.ts'
 
 const RUNS = 500
 const IN_FLIGHT = 8
@@ -23,9 +23,10 @@ test(`the API server and our schema agree on ${RUNS} random objects`, async () =
   const work = async (): Promise<void> => {
     for (let object = queue.pop(); object; object = queue.pop()) {
       const ours = findFault(object)
-      const { status, causes } = await create(server, object)
+      const { status, causes, object: stored } = await create(server, object)
       const isAccepted = status < 400
       verdicts[isAccepted ? 'accepted' : 'rejected'] += 1
+      if (isAccepted) expect(fillIn(object)).toEqual(stored['spec'])
       if (isAccepted !== (ours === undefined)) disagreements.push({ ours: ours ?? 'accepted', theirs: causes, object })
     }
   }

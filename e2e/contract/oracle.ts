@@ -9,6 +9,7 @@ import type { Manifest } from './rows/row.ts'
 
 type Fields = Record<string, Json>
 
+const filling = new Ajv({ strict: false, useDefaults: true }).addSchema(schema, 'proxy')
 const ajv = new Ajv({ strict: false }).addSchema(schema, 'proxy')
 const validators = new Map<string, ValidateFunction>()
 const roots = new Map(kinds.map((kind) => [kind.kind as string, toOpenApi(definitions, kind)]))
@@ -28,6 +29,13 @@ export function findFault(manifest: Manifest): string | undefined {
   const root = roots.get(manifest.kind)
   if (!root) return `kind ${manifest.kind} is not ours`
   return visit(root, structuredClone(manifest) as unknown as Json, manifest.kind)
+}
+
+/** The spec as a directory of manifests would have it: defaults filled in by Ajv instead of the API server. */
+export function fillIn(manifest: Manifest): unknown {
+  const copy = structuredClone(manifest)
+  filling.validate({ $ref: `proxy#/$defs/${manifest.kind}` }, copy)
+  return copy.spec
 }
 
 /** Fills defaults in, as the API server does before it looks at rules. */

@@ -1,0 +1,118 @@
+import { alternate, start, type Bench, type Case, type StartedProxy } from '../bench.ts'
+import { runH2load, runWrk, type Load } from '../load.ts'
+import { judge, type Judged } from '../measure.ts'
+import { LARGE_PATH } from '../nginx.ts'
+import { readCpuSeconds } from '../proc.ts'
+
+const CONNECTIONS = 32
+
+/** GET with a 92-byte answer over kept HTTP/1.1 connections: what a request costs. */
+export const plain: Case = {
+  name: 'plain',
+  run: (bench) =>
+    compare(
+      bench,
+      10,
+      (proxy) => wrk(bench, proxy, '/route-5/x'),
+      (ours, peer) => [
+        judge({ case: 'plain GET', ours: ours.rate, peer: peer.rate, peerName: 'nginx', unit: 'requests/s' }, { atLeast: 0.5 }),
+        judge({ case: 'plain GET, CPU', ours: ours.cpuMicros, peer: peer.cpuMicros, peerName: 'nginx', unit: 'µs CPU/request' }, { atMost: 2 }),
+      ],
+    ),
+}
+
+/** Answers of 1 MiB: what a byte costs. */
+export const bodies: Case = {
+  name: 'bodies',
+  run: (bench) =>
+    compare(
+      bench,
+      10,
+      (proxy) => wrk(bench, proxy, LARGE_PATH),
+      (ours, peer) => [judge({ case: '1 MiB bodies', ours: ours.mebibytes, peer: peer.mebibytes, peerName: 'nginx', unit: 'MiB/s' }, { atLeast: 0.6 })],
+    ),
+}
+
+/** HTTP/2 from the client, HTTP/1.1 to the upstream. */
+export const http2: Case = {
+  name: 'http2',
+  run: (bench) =>
+    compare(
+      bench,
+      10,
+      (proxy) =>
+        measure(proxy, () =>
+          runH2load({
+            url: `http://127.0.0.1:${proxy.spec.http2Port}/route-5/x`,
+            connections: CONNECTIONS,
+            streams: 32,
+            seconds: bench.seconds,
+            cpu: bench.loadCpu,
+          }),
+        ),
+      (ours, peer) => [judge({ case: 'HTTP/2 GET', ours: ours.rate, peer: peer.rate, peerName: 'nginx', unit: 'requests/s' }, { atLeast: 0.4 })],
+    ),
+}
+
+/** Ours against ours: what 4,990 more routes cost. The route that is asked for is in the middle. */
+export const routes: Case = {
+  name: 'routes',
+  async run(bench) {
+    const few = await start(bench, bench.ours, { routes: 10 })
+    const many = await start(bench, bench.ours, { routes: 5000 })
+    try {
+      const { a, b } = await alternate(
+        bench,
+        () => wrk(bench, few, '/route-5/x'),
+        () => wrk(bench, many, '/route-2500/x'),
+      )
+      const result = { case: '5,000 routes, CPU', ours: b.cpuMicros, peer: a.cpuMicros, peerName: 'ours, 10 routes', unit: 'µs CPU/request' }
+      return [judge(result, { atMost: 1.15 })]
+    } finally {
+      await few.stop()
+      await many.stop()
+    }
+  },
+}
+
+type Throughput = Record<'rate' | 'cpuMicros' | 'mebibytes' | 'failures', number>
+
+async function compare(
+  bench: Bench,
+  routeCount: number,
+  run: (proxy: StartedProxy) => Promise<Throughput>,
+  judgeBoth: (ours: Throughput, peer: Throughput) => Judged[],
+): Promise<Judged[]> {
+  const ours = await start(bench, bench.ours, { routes: routeCount })
+  const peer = await start(bench, 'nginx', { routes: routeCount })
+  try {
+    const { a, b } = await alternate(
+      bench,
+      () => run(ours),
+      () => run(peer),
+    )
+    return judgeBoth(a, b)
+  } finally {
+    await ours.stop()
+    await peer.stop()
+  }
+}
+
+function wrk(bench: Bench, proxy: StartedProxy, path: string): Promise<Throughput> {
+  return measure(proxy, () =>
+    runWrk({ url: `http://127.0.0.1:${proxy.spec.port}${path}`, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu }),
+  )
+}
+
+async function measure(proxy: StartedProxy, run: () => Promise<Load>): Promise<Throughput> {
+  const before = readCpuSeconds(proxy.pid)
+  const load = await run()
+  const cpu = readCpuSeconds(proxy.pid) - before
+  if (load.failures > 0) throw new Error(`${load.failures} of ${load.requests} requests failed: this measures nothing`)
+  return {
+    rate: load.requests / load.seconds,
+    cpuMicros: (cpu * 1e6) / load.requests,
+    mebibytes: load.bytes / load.seconds / 1024 ** 2,
+    failures: load.failures,
+  }
+}

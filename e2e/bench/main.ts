@@ -1,0 +1,126 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { DATAPLANE_MAIN } from '../harness/dataplane.ts'
+import { findFreePort } from '../harness/ports.ts'
+import type { Bench, Case } from './bench.ts'
+import { memory } from './cases/memory.ts'
+import { reload, reloadStream } from './cases/reload.ts'
+import { sse } from './cases/sse.ts'
+import { bodies, http2, plain, routes } from './cases/throughput.ts'
+import { drawChart, format } from './chart.ts'
+import type { Bar, Judged, Result } from './measure.ts'
+import { startUpstream } from './nginx.ts'
+import { bundleDataplane, type ProxyName } from './proxies.ts'
+
+const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, reload, reloadStream, memory]
+const OUT = fileURLToPath(new URL('./out/', import.meta.url))
+const PROXY_CPU = 0
+const LOAD_CPU = 1
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      case: { type: 'string' },
+      seconds: { type: 'string', default: '5' },
+      rounds: { type: 'string', default: '3' },
+      ours: { type: 'string', default: 'ours' },
+    },
+  })
+  const chosen = values.case === undefined ? CASES : CASES.filter((one) => values.case?.split(',').includes(one.name))
+  if (chosen.length === 0) fail(`no case "${values.case}"; there are: ${CASES.map((one) => one.name).join(', ')}`)
+  if (values.ours !== 'ours' && values.ours !== 'nginx') fail(`--ours is "${values.ours}": give ours or nginx`)
+  const seconds = readNumber('--seconds', values.seconds)
+  const rounds = readNumber('--rounds', values.rounds)
+  requireTools()
+  const ours = values.ours as ProxyName
+  if (ours === 'ours' && !existsSync(DATAPLANE_MAIN)) fail('dataplane/main.ts does not exist')
+
+  const directory = await mkdtemp(join(tmpdir(), 'bench-'))
+  // What drives the load must stay off the proxy's CPU.
+  execFileSync('taskset', ['-a', '-p', '-c', String(LOAD_CPU), String(process.pid)], { stdio: 'ignore' })
+  const upstreamPort = await findFreePort()
+  const upstream = await startUpstream(directory, upstreamPort, LOAD_CPU)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
+  try {
+    const bundle = ours === 'ours' ? await bundleDataplane(directory) : ''
+    const bench: Bench = { directory, bundle, upstreamPort, proxyCpu: PROXY_CPU, loadCpu: LOAD_CPU, seconds, rounds, ours, log: (text) => console.log(text) }
+    const results: Judged[] = []
+    const broken: string[] = []
+    for (const one of chosen) {
+      console.log(`${one.name}:`)
+      await one.run(bench).then(
+        (judged) => results.push(...judged),
+        (error: Error) => broken.push(`${one.name}: ${error.message}`),
+      )
+    }
+    const footnote = `proxy on CPU ${PROXY_CPU}, load and upstream on CPU ${LOAD_CPU} of ${cpus()[0]?.model ?? 'unknown'}; ${rounds} rounds of ${seconds} s, medians`
+    printTable(results, footnote)
+    for (const text of broken) console.error(`could not be measured: ${text}`)
+    // Results of part of the cases, or of nginx in our place, are not the record.
+    if (chosen === CASES && ours === 'ours') await write(results, footnote)
+    if (broken.length > 0) process.exitCode = 1
+  } finally {
+    await upstream.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function write(results: readonly Judged[], footnote: string): Promise<void> {
+  await mkdir(OUT, { recursive: true })
+  const rows: Result[] = results.map(({ bar: _bar, passed: _passed, ...result }) => result)
+  await writeFile(join(OUT, 'results.json'), `${JSON.stringify(rows, undefined, 2)}\n`)
+  await writeFile(join(OUT, 'results.svg'), drawChart(results, footnote))
+  console.log(`written: e2e/bench/out/results.json, results.svg`)
+}
+
+function printTable(results: readonly Judged[], footnote: string): void {
+  const rows = results.map((one) => [
+    one.case,
+    format(one.ours),
+    format(one.peer),
+    one.peerName,
+    format(one.ratio),
+    describeBar(one.bar),
+    verdict(one),
+    one.unit,
+  ])
+  const table = [['case', 'ours', 'peer', 'peer is', 'ratio', 'asked', '', 'unit'], ...rows]
+  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)))
+  console.log(`\n${table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')).join('\n')}\n${footnote}`)
+}
+
+function describeBar({ atLeast, atMost }: Bar): string {
+  if (atLeast !== undefined) return `>= ${atLeast}`
+  return atMost === undefined ? '' : `<= ${atMost}`
+}
+
+function verdict({ bar, passed }: Judged): string {
+  if (bar.atLeast === undefined && bar.atMost === undefined) return ''
+  return passed ? 'pass' : 'SHORT'
+}
+
+function requireTools(): void {
+  if (process.platform !== 'linux' || cpus().length < 2) fail('needs Linux and two CPUs: one for the proxy, one for load and upstream')
+  const packages = { wrk: 'wrk', h2load: 'nghttp2-client', nginx: 'nginx', taskset: 'util-linux' }
+  const missing = Object.entries(packages).filter(([tool]) => !(process.env['PATH'] ?? '').split(':').some((folder) => existsSync(join(folder, tool))))
+  if (missing.length === 0) return
+  fail(`missing: ${missing.map(([tool]) => tool).join(', ')}; on Debian: apt-get install -y ${missing.map(([, name]) => name).join(' ')}`)
+}
+
+function readNumber(option: string, text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1 || value > 120) fail(`${option} is "${text}": give a whole number from 1 to 120`)
+  return value
+}
+
+function fail(message: string): never {
+  console.error(`error: ${message}`)
+  process.exit(1)
+}
+
+await main()

@@ -1,0 +1,56 @@
+import { describe, expect, test } from '@jest/globals'
+import { drawChart, marginOf } from './chart.ts'
+import { parseH2load, parseWrk } from './load.ts'
+import { judge, judgeLimit, median, quantile } from './measure.ts'
+import { readCpuSeconds, readResidentBytes } from './proc.ts'
+
+describe('reading load generators', () => {
+  test('wrk: totals, units, and every kind of failure', () => {
+    const text = `Running 1s test @ http://127.0.0.1:1/
+  63018 requests in 1.10s, 14.96MB read
+  Socket errors: connect 1, read 2, write 3, timeout 4
+  Non-2xx or 3xx responses: 5
+Requests/sec:  57289.09`
+    expect(parseWrk(text)).toEqual({ requests: 63_018, seconds: 1.1, bytes: 14.96 * 1024 ** 2, failures: 15 })
+    expect(parseWrk('  10 requests in 500.00ms, 2.00KB read').seconds).toBe(0.5)
+    expect(() => parseWrk('unable to connect')).toThrow('unable to connect')
+  })
+
+  test('h2load: what succeeded and failed', () => {
+    const text = `requests: 4096 total, 4100 started, 4096 done, 4090 succeeded, 6 failed, 0 errored, 0 timeout
+traffic: 1.20MB (1258291) total, 30.00KB (30720) headers (space savings 90.00%), 400.00KB (409600) data`
+    expect(parseH2load(text, 2)).toEqual({ requests: 4090, seconds: 2, bytes: 1_258_291, failures: 6 })
+  })
+})
+
+describe('judging', () => {
+  const result = { case: 'c', peerName: 'p', unit: 'u' }
+  test.each([
+    ['more than half of the peer', judge({ ...result, ours: 51, peer: 100 }, { atLeast: 0.5 }), true, 1.02],
+    ['less than half of the peer', judge({ ...result, ours: 49, peer: 100 }, { atLeast: 0.5 }), false, 0.98],
+    ['twice the cost', judge({ ...result, ours: 20, peer: 10 }, { atMost: 2 }), true, 1],
+    ['three times the cost', judge({ ...result, ours: 30, peer: 10 }, { atMost: 2 }), false, 2 / 3],
+    ['no failure where none is allowed', judgeLimit('c', 0, 0, 'u'), true, 1],
+    ['one failure where none is allowed', judgeLimit('c', 1, 0, 'u'), false, 0],
+    ['something that could not be measured', judgeLimit('c', Number.NaN, 1, 'u'), false, Number.NaN],
+  ])('%s', (_sentence, judged, passed, margin) => {
+    expect(judged.passed).toBe(passed)
+    expect(marginOf(judged)).toBeCloseTo(margin, 5)
+  })
+
+  test('quantiles', () => {
+    expect([median([3, 1, 2]), median([1, 2, 3, 4]), quantile([...Array(100).keys()], 0.99), median([])]).toEqual([2, 2.5, 99, Number.NaN])
+  })
+
+  test('the chart has a bar for each result, short ones in another colour', () => {
+    const results = [judgeLimit('good & well', 1, 2, 'ms'), judgeLimit('bad', 3, 2, 'ms')]
+    const svg = drawChart(results, 'note')
+    expect(svg).toContain('good &amp; well')
+    expect([...svg.matchAll(/fill="(#2f7d5b|#b5472f)"/g)].map((match) => match[1])).toEqual(['#2f7d5b', '#b5472f'])
+  })
+})
+
+test('this process has used CPU and memory', () => {
+  expect(readCpuSeconds(process.pid)).toBeGreaterThan(0)
+  expect(readResidentBytes(process.pid)).toBeGreaterThan(10 * 1024 ** 2)
+})

@@ -1,0 +1,44 @@
+/** What one case says; the shape of out/results.json. */
+export interface Result {
+  readonly case: string
+  readonly ours: number
+  readonly peer: number
+  readonly peerName: string
+  /** ours / peer. */
+  readonly ratio: number
+  readonly unit: string
+}
+
+/** What is asked of a result: a bound on its ratio. */
+export interface Bar {
+  readonly atLeast?: number
+  readonly atMost?: number
+}
+
+export interface Judged extends Result {
+  readonly bar: Bar
+  readonly passed: boolean
+}
+
+export function judge(result: Omit<Result, 'ratio'>, bar: Bar): Judged {
+  // Nothing measured against nothing allowed (failed requests) is a ratio of 0.
+  const ratio = result.peer === 0 ? result.ours : result.ours / result.peer
+  const passed = Number.isFinite(ratio) && ratio >= (bar.atLeast ?? -Infinity) && ratio <= (bar.atMost ?? Infinity)
+  return { ...result, ratio, bar, passed }
+}
+
+/** Against a fixed limit instead of another program. */
+export function judgeLimit(name: string, ours: number, limit: number, unit: string): Judged {
+  return judge({ case: name, ours, peer: limit, peerName: 'limit', unit }, limit === 0 ? { atMost: 0 } : { atMost: 1 })
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  if (sorted.length === 0) return Number.NaN
+  if (share === 0.5 && sorted.length % 2 === 0) return ((sorted[sorted.length / 2 - 1] ?? 0) + (sorted[sorted.length / 2] ?? 0)) / 2
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
+}

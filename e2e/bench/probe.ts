@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+
+/** Asks one connection again and again, and remembers the longest wait for an answer. */
+export interface Probe {
+  /** Value of `x-version` in the last answer. */
+  version(): string | undefined
+  /** `performance.now()` at which that version was first seen. */
+  versionAtMs(): number
+  longestPauseMs(): number
+  resetPause(): void
+  /** Answers that were not 200, and connections that were lost. */
+  failures(): number
+  stop(): void
+}
+
+const SPACING_MS = 1
+
+export async function startProbe(port: number, path: string): Promise<Probe> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  await once(socket, 'connect')
+  const request = `GET ${path} HTTP/1.1\r\nhost: probe\r\n\r\n`
+  const state = { version: undefined as string | undefined, versionAtMs: 0, longestPauseMs: 0, failures: 0, sentAtMs: 0, isStopped: false }
+  let received = ''
+  const ask = () => {
+    if (state.isStopped) return
+    state.sentAtMs = performance.now()
+    socket.write(request)
+  }
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    received += chunk
+    const end = received.indexOf('\r\n\r\n')
+    if (end < 0) return
+    const head = received.slice(0, end)
+    const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
+    if (received.length < end + 4 + length) return
+    received = received.slice(end + 4 + length)
+    const now = performance.now()
+    state.longestPauseMs = Math.max(state.longestPauseMs, now - state.sentAtMs)
+    if (!head.startsWith('HTTP/1.1 200')) state.failures++
+    const version = /^x-version: *(\S+)/im.exec(head)?.[1]
+    if (version !== state.version) {
+      state.version = version
+      state.versionAtMs = now
+    }
+    setTimeout(ask, SPACING_MS)
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    if (!state.isStopped) state.failures++
+  })
+  ask()
+  return {
+    version: () => state.version,
+    versionAtMs: () => state.versionAtMs,
+    longestPauseMs: () => state.longestPauseMs,
+    resetPause: () => void (state.longestPauseMs = 0),
+    failures: () => state.failures,
+    stop() {
+      state.isStopped = true
+      socket.destroy()
+    },
+  }
+}

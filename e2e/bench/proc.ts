@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+// USER_HZ; the kernel's interface to user space has it at 100 on every architecture that Node supports.
+const TICKS_PER_SECOND = 100
+
+/** CPU time, user and system, of a process with its children, in seconds (proc(5), /proc/pid/stat). */
+export function readCpuSeconds(pid: number): number {
+  let ticks = 0
+  for (const member of treeOf(pid)) {
+    const fields = statOf(member)
+    // utime and stime are fields 14 and 15; the list starts at field 3.
+    ticks += Number(fields?.[11] ?? 0) + Number(fields?.[12] ?? 0)
+  }
+  return ticks / TICKS_PER_SECOND
+}
+
+/** Resident set of a process with its children, in bytes. */
+export function readResidentBytes(pid: number): number {
+  let kibibytes = 0
+  for (const member of treeOf(pid)) {
+    try {
+      kibibytes += Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1] ?? 0)
+    } catch {
+      // It has just ended.
+    }
+  }
+  return kibibytes * 1024
+}
+
+function treeOf(pid: number): number[] {
+  const childrenByParent = new Map<number, number[]>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const parent = Number(statOf(Number(name))?.[1] ?? 0)
+    childrenByParent.set(parent, [...(childrenByParent.get(parent) ?? []), Number(name)])
+  }
+  const members = [pid]
+  for (const member of members) members.push(...(childrenByParent.get(member) ?? []))
+  return members
+}
+
+/** Fields of stat from the third (state) on; the second, the name in parentheses, may hold anything. */
+function statOf(pid: number): string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,68 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { DATAPLANE_MAIN, startDataplane } from '../harness/dataplane.ts'
+import { startNginx } from './nginx.ts'
+
+/** What either proxy is asked to do: everything to the upstream, with so many routes `/route-<n>/` beside the catch-all. */
+export interface ProxySpec {
+  readonly port: number
+  /** nginx 1.22 has no HTTP/2 without TLS beside HTTP/1.1; ours serves both on `port` and gets the same number twice. */
+  readonly http2Port: number
+  readonly upstreamPort: number
+  readonly routes: number
+  /** Turns nginx's buffering off; ours never buffers. */
+  readonly isStreaming?: boolean
+}
+
+export interface RunningProxy {
+  /** Root of its process tree. */
+  readonly pid: number
+  stop(): Promise<void>
+}
+
+export type ProxyName = 'ours' | 'nginx'
+
+/** The data plane as images run it: one file. Returns its path. */
+export async function bundleDataplane(directory: string): Promise<string> {
+  const outfile = join(directory, 'dataplane.mjs')
+  await build({
+    entryPoints: [DATAPLANE_MAIN],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    logLevel: 'error',
+    // CommonJS packages in an ESM bundle call require.
+    banner: { js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);" },
+  })
+  return outfile
+}
+
+export function startProxy(name: ProxyName, directory: string, spec: ProxySpec, cpu: number, bundle: string): Promise<RunningProxy> {
+  return name === 'nginx' ? startNginx(directory, spec, cpu) : startOurs(directory, spec, cpu, bundle)
+}
+
+async function startOurs(directory: string, spec: ProxySpec, cpu: number, bundle: string): Promise<RunningProxy> {
+  mkdirSync(directory, { recursive: true })
+  const file = join(directory, `ours-${spec.port}.yaml`)
+  writeFileSync(file, configText(spec))
+  // Metrics are always on; the access log is off on both sides.
+  const dataplane = await startDataplane({ config: { file }, entry: bundle, cpus: String(cpu), log: 'warn', timeoutMs: 60_000 })
+  return { pid: dataplane.program.pid, stop: () => dataplane.stop() }
+}
+
+/** The `-f` file of a spec, as JSON (which YAML includes). `version` is what every route answers in `x-version`. */
+export function configText(spec: ProxySpec, version?: string): string {
+  const filters = version === undefined ? {} : { filters: { responseHeaders: [{ set: [{ name: 'x-version', value: version }] }] } }
+  const backends = [{ host: `127.0.0.1:${spec.upstreamPort}` }]
+  const routes: object[] = Array.from({ length: spec.routes }, (_, index) => ({
+    name: `route-${index}`,
+    matches: [{ path: { type: 'PathPrefix', value: `/route-${index}` } }],
+    ...filters,
+    backends,
+  }))
+  routes.push({ name: 'rest', ...filters, backends })
+  return `${JSON.stringify({ binds: [{ port: spec.port, listeners: [{ name: 'http', routes }] }] }, undefined, 1)}\n`
+}
