@@ -35,6 +35,7 @@ export interface ResponseHead {
 }
 
 export interface UpgradedSocket {
+  /** Paused, without listeners for its data. */
   readonly socket: Duplex
   /** Bytes that arrived after the head. */
   readonly head: Buffer
