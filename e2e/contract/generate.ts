@@ -1,4 +1,5 @@
-import fc, { type Arbitrary } from 'fast-check'
+import * as fc from 'fast-check'
+import type { Arbitrary } from 'fast-check'
 import { dereference } from '#api/codegen/crd.ts'
 import { readExclusivity } from '#api/codegen/exclusivity.ts'
 import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
