@@ -68,7 +68,7 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   if (typeof value === 'string') return known.some((secret) => value.includes(secret)) ? REDACTED : redactText(value)
   const entries = entriesOf(value)
   if (entries !== undefined) return entries.map((entry) => redact(name, entry, parent, known))
-  if (typeof value !== 'object') return String(value)
+  if (typeof value !== 'object') return REDACTED
   const isSensitiveHeader = 'name' in value && typeof value.name === 'string' && sensitiveHeaders.has(value.name.toLowerCase())
   const copy: Record<string, unknown> = {}
   for (const [field, inner] of Object.entries(value) as [string, unknown][])

@@ -78,7 +78,7 @@ describe('readiness', () => {
     ['an unknown version 1 header in the same packet', [`PROXY UNKNOWN\r\n${get}`]],
     ['a version 2 header', [v2, get]],
     ['a version 2 header byte by byte', [...v2].map((byte) => Buffer.from([byte])).concat(Buffer.from(get))],
-    ['a request byte by byte', [...get]],
+    ['a request byte by byte', get.split('')],
   ])('answers after %s', async (_name, pieces) => {
     expect(await send(pieces)).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nready$/)
   })

@@ -50,7 +50,7 @@ export function parseExposition(text: string, format: 'text' | 'openmetrics'): E
     const allowed = suffixes[family.type]?.[format].map((suffix) => family.name + suffix) ?? []
     if (!allowed.includes(sample.name)) throw new Error(`sample ${sample.name} does not belong to ${family.type} ${family.name}`)
     if (family.type === 'counter' && !(sample.value >= 0 && sample.name.endsWith('_total'))) throw new Error(`bad counter: ${line}`)
-    const key = JSON.stringify([sample.name, Object.entries(sample.labels).toSorted()])
+    const key = JSON.stringify([sample.name, Object.entries(sample.labels).toSorted(([a], [b]) => (a < b ? -1 : 1))])
     if (keys.has(key)) throw new Error(`duplicate sample: ${line}`)
     keys.add(key)
     samples.push(sample)
