@@ -31,8 +31,9 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
     reporter.gateways(summarizeGateways(translation))
   }
   const source = await watchDirectory(directory, take, {
-    onError: (error) =>
-      report({ event: 'error', message: `${directory} cannot be read, its last state stays: ${error instanceof Error ? error.message : String(error)}` }),
+    onError: (error) => report({ event: 'error', message: `${describeFailure(directory, error)}; its last state stays` }),
+  }).catch((error: unknown) => {
+    throw new Error(describeFailure(directory, error), { cause: error })
   })
   try {
     const port = await server.listen(listen)
