@@ -103,7 +103,7 @@ export class Gateway {
     if (own === undefined) throw new ProxyError('LISTENER_NOT_FOUND')
     const misdirected = checkMisdirected(bind.tls, own, request.authority)
     if (misdirected !== undefined) {
-      exchange.labels = { gateway: `${own.listener.gateway.namespace}/${own.listener.gateway.name}`, listener: own.listener.name }
+      exchange.labels = own.labels
       throw new ProxyError(misdirected)
     }
     return own

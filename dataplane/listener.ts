@@ -1,5 +1,5 @@
 import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, RouteLabels } from './exchange.ts'
 import { compileRoutes, type RouteTable } from './route/table.ts'
 import { HostTable, effectiveHostnames } from './route/hostnames.ts'
 import { compareRouteAge } from './route/age.ts'
@@ -15,6 +15,8 @@ import { Rule, type RuleContext } from './rule.ts'
  */
 export class RunningListener {
   readonly key: string
+  /** What logs call requests that reached no rule of it. */
+  readonly labels: Partial<RouteLabels>
   #listener: Listener
   #routes: readonly Route[] = []
   #table: RouteTable<Rule> | undefined
@@ -25,6 +27,7 @@ export class RunningListener {
 
   constructor(listener: Listener) {
     this.key = listener.key
+    this.labels = { gateway: `${listener.gateway.namespace}/${listener.gateway.name}`, listener: listener.name }
     this.#listener = listener
   }
 
@@ -79,6 +82,7 @@ export class RunningListener {
 
   #route(exchange: Exchange, context: RuleContext): Promise<void> | void {
     this.prepare(context)
+    exchange.labels = this.labels
     const matched = this.#table?.match(exchange.request)
     if (matched === undefined) throw new ProxyError('ROUTE_NOT_FOUND')
     exchange.pathMatch = matched.match.path

@@ -1,17 +1,8 @@
 import { parseDuration } from '#api/duration.ts'
-import { ADMIN_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
-export interface ListenAddress {
-  readonly host: string
-  readonly port: number
-}
-
-/** Settings of the process: environment over the file's `config` section over defaults (operator.md §2.4). Times in milliseconds. */
+/** Settings of the process but for its addresses (admin/listen.ts): environment over the file's `config` section over defaults (operator.md §2.4). Times in milliseconds. */
 export interface ProcessSettings {
-  readonly adminAddr: ListenAddress
-  readonly statsAddr: ListenAddress
-  readonly readinessAddr: ListenAddress
   readonly xdsAddress: string | undefined
   /** PEM file that the config stream's certificate is verified with; system CAs when absent. */
   readonly xdsRootCa: string | undefined
@@ -36,11 +27,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 export function readSettings(env: Environment, file: ProcessConfig = {}): ProcessSettings {
   const text = (name: string, fallback: string): string => (env[name] === undefined || env[name] === '' ? fallback : env[name])
-  const graceSeconds = readGrace(env, file)
   return {
-    adminAddr: parseAddress('ADMIN_ADDR', text('ADMIN_ADDR', file.adminAddr ?? `127.0.0.1:${ADMIN_PORT}`)),
-    statsAddr: parseAddress('STATS_ADDR', text('STATS_ADDR', file.statsAddr ?? `0.0.0.0:${STATS_PORT}`)),
-    readinessAddr: parseAddress('READINESS_ADDR', text('READINESS_ADDR', file.readinessAddr ?? `0.0.0.0:${READINESS_PORT}`)),
     xdsAddress: text('XDS_ADDRESS', file.xdsAddress ?? '') || undefined,
     xdsRootCa: text('XDS_ROOT_CA', '') || undefined,
     xdsTokenFile: text('XDS_TOKEN_FILE', './var/run/secrets/xds-tokens/xds-token'),
@@ -52,7 +39,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     logLevel: text('PROXY_LOG', file.logging?.level ?? 'info'),
     logFormat: file.logging?.format ?? 'text',
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
-    maxDrainMs: graceSeconds,
+    maxDrainMs: readGrace(env, file),
   }
 }
 
@@ -69,12 +56,4 @@ function readMs(name: string, raw: string): number {
   const ms = parseDuration(raw)
   if (ms === undefined) throw new SettingError(`${name} is "${raw}": give a duration such as 10s or 1m30s`)
   return ms
-}
-
-/** `host:port`, `[v6]:port` or `:port`. */
-export function parseAddress(name: string, raw: string): ListenAddress {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):([0-9]{1,5})$/.exec(raw)
-  const port = Number(match?.[3])
-  if (match === null || port > 65_535) throw new SettingError(`${name} is "${raw}": give host:port, such as 127.0.0.1:15000`)
-  return { host: match[1] ?? (match[2] || '0.0.0.0'), port }
 }
