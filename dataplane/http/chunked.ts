@@ -10,6 +10,10 @@ const maxSizeDigits = 13
 
 const CR = 13
 const LF = 10
+const SEMICOLON = 0x3b
+
+/** `;name`, `;name=token`, `;name="text"`, without white space (RFC 9112 §7.1.1, whose optional white space nobody sends). */
+const extensions = /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)+$/
 
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done'
 
@@ -86,23 +90,20 @@ export class ChunkedDecoder {
     return lineEnd
   }
 
-  /** Index after the CRLF; what stands before it must be nothing, or an extension: `;` and visible text. */
+  /** Index after the CRLF; what stands before it must be nothing, or extensions. */
   #findSizeLineEnd(bytes: Buffer, start: number, digitsEnd: number): number {
-    for (let i = digitsEnd; i < bytes.length; i++) {
-      const byte = bytes[i] ?? 0
-      if (i - start > maxSizeLine) break
-      if (byte === CR) {
-        if (i + 1 === bytes.length) return -1
-        if (bytes[i + 1] !== LF) throw new MessageError(400, 'bare CR in a chunk header')
-        this.#extensionBytes += i - digitsEnd
-        if (this.#extensionBytes > maxExtensionBytes) throw new MessageError(400, 'too many chunk extensions')
-        return i + 2
-      }
-      if (i === digitsEnd && byte !== 0x3b) throw new MessageError(400, 'chunk size is not hexadecimal')
-      if ((byte < 0x20 && byte !== 0x09) || byte === 0x7f) throw new MessageError(400, 'control character in a chunk extension')
+    const first = bytes[digitsEnd]
+    if (first !== CR && first !== SEMICOLON) throw new MessageError(400, 'chunk size is not hexadecimal')
+    const end = first === CR ? digitsEnd : bytes.indexOf(CR, digitsEnd)
+    if ((end === -1 ? bytes.length : end) - start > maxSizeLine) throw new MessageError(400, 'chunk header is too long')
+    if (end === -1 || end + 1 === bytes.length) return -1
+    if (bytes[end + 1] !== LF) throw new MessageError(400, 'bare CR in a chunk header')
+    if (end > digitsEnd) {
+      this.#extensionBytes += end - digitsEnd
+      if (this.#extensionBytes > maxExtensionBytes) throw new MessageError(400, 'too many chunk extensions')
+      if (!extensions.test(bytes.toString('latin1', digitsEnd, end))) throw new MessageError(400, 'invalid chunk extension')
     }
-    if (bytes.length - start > maxSizeLine) throw new MessageError(400, 'chunk header is too long')
-    return -1
+    return end + 2
   }
 
   #takeTrailers(bytes: Buffer, at: number): number {
