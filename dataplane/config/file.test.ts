@@ -205,7 +205,8 @@ describe('a config file with errors is refused by file, line and path', () => {
     ],
     [
       'policies on a shared backend',
-      lines('backends:', '- { name: b, host: "a:1" }') + listener('- routes:', '  - backends:', '    - backend: b', '      policies: { http: { requestTimeout: 1s } }'),
+      lines('backends:', '- { name: b, host: "a:1" }') +
+        listener('- routes:', '  - backends:', '    - backend: b', '      policies: { http: { requestTimeout: 1s } }'),
       ['config.yaml:9: binds[0].listeners[0].routes[0].backends[0].policies: belong to a destination that others may share; write them on the backend b'],
     ],
   ])('%s', async (_, text, problems) => {

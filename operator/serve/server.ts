@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
-import { Server, ServerCredentials, status, type ServiceDefinition } from '@grpc/grpc-js'
+import { logVerbosity, Server, ServerCredentials, setLogVerbosity, status, type ServiceDefinition } from '@grpc/grpc-js'
 import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { safeName } from '#api/names.ts'
 import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
@@ -48,6 +48,9 @@ export interface ConfigServer {
   /** Ends every stream and stops listening. */
   close(): Promise<void>
 }
+
+// What fails is told to the caller; gRPC's own lines on stderr would tell it twice.
+setLogVerbosity(logVerbosity.NONE)
 
 // Delta only: the state-of-the-world method is not registered, so gRPC answers UNIMPLEMENTED (operator.md §6.1).
 const discoveryService = {

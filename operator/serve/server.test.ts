@@ -1,0 +1,306 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { Client, credentials, Metadata, status, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { ADDRESS_TYPE, RESOURCE_TYPE } from '#api/names.ts'
+import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
+import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
+import type { ServedMessage } from './encode.ts'
+import type { Nack } from './nack.ts'
+import { createConfigServer, type ConfigServer, type ConfigServerOptions } from './server.ts'
+
+const SERVICE = '/envoy.service.discovery.v3.AggregatedDiscoveryService'
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+const bind = (key: string, port = 1): ServedMessage => ({ kind: 'bind', key, message: { key, port } })
+const service = (key: string): ServedMessage => ({ kind: 'service', key, message: { key, ports: [] } })
+
+type RequestFields = Partial<
+  Pick<DeltaDiscoveryRequest, 'typeUrl' | 'resourceNamesSubscribe' | 'resourceNamesUnsubscribe' | 'initialResourceVersions' | 'responseNonce'>
+> & {
+  node?: { id?: string; metadata: Record<string, string | number> }
+  errorDetail?: { code: number; message: string }
+}
+
+/** A client without any logic: what it sends is what the test says. */
+class RawClient {
+  readonly responses: DeltaDiscoveryResponse[] = []
+  error: ServiceError | undefined = undefined
+  readonly #call: ClientDuplexStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>
+  #read = 0
+
+  constructor(port: number, method = 'DeltaAggregatedResources') {
+    const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 })
+    this.#call = client.makeBidiStreamRequest(
+      `${SERVICE}/${method}`,
+      (request: DeltaDiscoveryRequest) => Buffer.from(toBinary(DeltaDiscoveryRequestSchema, request)),
+      (bytes: Buffer) => fromBinary(DeltaDiscoveryResponseSchema, bytes),
+      new Metadata(),
+    )
+    this.#call.on('data', (response: DeltaDiscoveryResponse) => this.responses.push(response))
+    this.#call.on('error', (error: ServiceError) => (this.error = error))
+    closers.push(() => {
+      this.#call.cancel()
+      client.close()
+    })
+  }
+
+  send(request: RequestFields): void {
+    this.#call.write(create(DeltaDiscoveryRequestSchema, { typeUrl: RESOURCE_TYPE, ...request }))
+  }
+
+  open(request: RequestFields = {}, role = 'ns~gw'): void {
+    const metadata: Record<string, string> = role === '' ? {} : { role }
+    this.send({ node: { id: 'node', metadata }, ...request })
+  }
+
+  /** Waits for the next response; acknowledges it unless told otherwise. */
+  async next(isAcknowledged = true): Promise<{ updated: string[]; removed: string[]; nonce: string }> {
+    await until(() => this.responses.length > this.#read)
+    const { resources, removedResources, nonce, typeUrl } = this.responses[this.#read++] as DeltaDiscoveryResponse
+    if (isAcknowledged) this.send({ typeUrl, responseNonce: nonce })
+    return { updated: resources.map(({ name }) => name), removed: removedResources, nonce }
+  }
+
+  get unread(): number {
+    return this.responses.length - this.#read
+  }
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5000
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`never became true: ${condition.toString()}`)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+/** Long enough for anything that the server would send. */
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 40))
+
+async function serve(messages: ServedMessage[] | undefined, options: ConfigServerOptions = {}) {
+  const server: ConfigServer = createConfigServer({ debounce: { quietMs: 1, maxMs: 10 }, ...options })
+  closers.push(() => server.close())
+  const port = await server.listen('127.0.0.1:0')
+  const publish = (...next: ServedMessage[]): void => server.publish({ gateways: new Map([['ns/gw', next]]) })
+  if (messages !== undefined) publish(...messages)
+  return { server, port, publish, connect: (method?: string) => new RawClient(port, method) }
+}
+
+describe('the config server', () => {
+  test('answers an empty subscription with everything, and tells version and nonce', async () => {
+    const { connect } = await serve([bind('a'), bind('b'), service('s')])
+    const client = connect()
+    client.open()
+    expect(await client.next()).toMatchObject({ updated: ['bind/a', 'bind/b'], removed: [] })
+    const [response] = client.responses
+    expect(response).toMatchObject({ systemVersionInfo: '1', typeUrl: RESOURCE_TYPE })
+    expect(response?.resources[0]?.resource?.typeUrl).toBe(RESOURCE_TYPE)
+    client.send({ typeUrl: ADDRESS_TYPE })
+    expect(await client.next()).toMatchObject({ updated: ['service/s'] })
+    expect(new Set(client.responses.map(({ nonce }) => nonce)).size).toBe(2)
+  })
+
+  test('answers named subscriptions with those names alone, the absent ones as removed, and follows them', async () => {
+    const { connect, publish } = await serve([bind('a'), bind('b')])
+    const client = connect()
+    client.open({ resourceNamesSubscribe: ['bind/a', 'bind/x'] })
+    expect(await client.next()).toMatchObject({ updated: ['bind/a'], removed: ['bind/x'] })
+    publish(bind('a'), bind('b', 2))
+    await settle()
+    expect(client.unread).toBe(0)
+    publish(bind('a', 2), bind('b', 2), bind('x'))
+    expect(await client.next()).toMatchObject({ updated: ['bind/a', 'bind/x'] })
+    client.send({ resourceNamesSubscribe: ['bind/b'], resourceNamesUnsubscribe: ['bind/a'] })
+    expect(await client.next()).toMatchObject({ updated: ['bind/b'] })
+    publish(bind('a', 3), bind('b', 3), bind('x'))
+    expect(await client.next()).toMatchObject({ updated: ['bind/b'], removed: [] })
+  })
+
+  test('sends a resource again that is subscribed again, and joins and leaves the wildcard by its name', async () => {
+    const { connect, publish } = await serve([bind('a'), bind('b')])
+    const client = connect()
+    client.open({ resourceNamesSubscribe: ['bind/a'] })
+    await client.next()
+    client.send({ resourceNamesSubscribe: ['bind/a'] })
+    expect(await client.next()).toMatchObject({ updated: ['bind/a'] })
+    client.send({ resourceNamesSubscribe: ['*'] })
+    expect(await client.next()).toMatchObject({ updated: ['bind/b'] })
+    client.send({ resourceNamesUnsubscribe: ['*'] })
+    await settle()
+    publish(bind('a', 2), bind('b', 2))
+    expect(await client.next()).toMatchObject({ updated: ['bind/a'] })
+  })
+
+  test('gives a reconnecting client the differences and removals to the versions that it holds', async () => {
+    const { connect } = await serve([bind('same'), bind('changed'), bind('added')])
+    const first = connect()
+    first.open()
+    await first.next()
+    const same = first.responses[0]?.resources.find(({ name }) => name === 'bind/same')?.version ?? ''
+    const second = connect()
+    second.open({ initialResourceVersions: { 'bind/same': same, 'bind/changed': 'old', 'bind/gone': 'old' } })
+    expect(await second.next()).toMatchObject({ updated: ['bind/changed', 'bind/added'], removed: ['bind/gone'] })
+    const third = connect()
+    third.open({ initialResourceVersions: Object.fromEntries(first.responses[0]?.resources.map(({ name, version }) => [name, version]) ?? []) })
+    expect(await third.next()).toMatchObject({ updated: [], removed: [] })
+  })
+
+  test('sends nothing while a response waits for its ack, then all that changed meanwhile at once', async () => {
+    const { connect, publish } = await serve([bind('a')])
+    const client = connect()
+    client.open()
+    const { nonce } = await client.next(false)
+    publish(bind('a', 2))
+    await settle()
+    publish(bind('a', 3), bind('b'))
+    await settle()
+    expect(client.unread).toBe(0)
+    client.send({ responseNonce: 'of another time' })
+    await settle()
+    expect(client.unread).toBe(0)
+    client.send({ responseNonce: nonce })
+    expect(await client.next()).toMatchObject({ updated: ['bind/a', 'bind/b'] })
+    expect(client.responses).toHaveLength(2)
+  })
+
+  test('reports a nack and does not answer it; one with an expired nonce counts for nothing', async () => {
+    const nacks: Nack[] = []
+    const { connect, server } = await serve([bind('a')], { onNack: (nack) => nacks.push(nack) })
+    const client = connect()
+    client.open()
+    const { nonce } = await client.next(false)
+    const message = JSON.stringify([{ key: 'bind/a', error: 'port: no' }, { unrelated: 1 }])
+    client.send({ responseNonce: 'expired', errorDetail: { code: 3, message } })
+    client.send({ responseNonce: nonce, errorDetail: { code: 3, message } })
+    client.send({ responseNonce: nonce, errorDetail: { code: 3, message: 'again' } })
+    await settle()
+    expect(nacks).toEqual([{ role: 'ns~gw', nodeId: 'node', typeUrl: RESOURCE_TYPE, nonce, message, resources: [{ key: 'bind/a', error: 'port: no' }] }])
+    expect([server.stats().nacks, client.unread]).toEqual([1, 0])
+  })
+
+  test('gives a client without a role the services of all, and no Gateway’s resources', async () => {
+    const { connect } = await serve([bind('a'), service('s')])
+    const client = connect()
+    client.open({}, '')
+    expect(await client.next()).toMatchObject({ updated: [] })
+    client.send({ typeUrl: ADDRESS_TYPE })
+    expect(await client.next()).toMatchObject({ updated: ['service/s'] })
+  })
+
+  test('gives a client of another Gateway nothing', async () => {
+    const { connect } = await serve([bind('a'), service('s')])
+    const client = connect()
+    client.open({}, 'ns~other')
+    client.send({ typeUrl: ADDRESS_TYPE })
+    await settle()
+    expect([client.responses, client.error]).toEqual([[], undefined])
+  })
+
+  test('reads no request before the client is authenticated', async () => {
+    let allow = (): void => {}
+    const { connect } = await serve([bind('a')], { authenticate: () => new Promise((resolve) => (allow = () => resolve({ isAllowed: true }))) })
+    const client = connect()
+    client.open()
+    client.send({ typeUrl: ADDRESS_TYPE })
+    await settle()
+    expect(client.responses).toEqual([])
+    allow()
+    expect(await client.next()).toMatchObject({ updated: ['bind/a'] })
+    expect(await client.next()).toMatchObject({ updated: [] })
+  })
+
+  interface Ended {
+    readonly code: status
+    readonly details: string
+    readonly run: (client: RawClient) => void
+    readonly options?: ConfigServerOptions
+    readonly method?: string
+  }
+  const open = (client: RawClient): void => client.open()
+  test.each<[sentence: string, ended: Ended]>([
+    [
+      'the state-of-the-world method',
+      {
+        code: status.UNIMPLEMENTED,
+        details: `The server does not implement the method ${SERVICE}/StreamAggregatedResources`,
+        run: open,
+        method: 'StreamAggregatedResources',
+      },
+    ],
+    [
+      'an unknown type',
+      {
+        code: status.INVALID_ARGUMENT,
+        details: `type_url "x" is unknown; use one of ${RESOURCE_TYPE}, ${ADDRESS_TYPE}`,
+        run: (client) => client.open({ typeUrl: 'x' }),
+      },
+    ],
+    [
+      'a role that is no text',
+      {
+        code: status.INVALID_ARGUMENT,
+        details: 'node metadata: role must be a string `<namespace>~<gateway>`',
+        run: (client) => client.send({ node: { metadata: { role: 1 } } }),
+      },
+    ],
+    [
+      'a client that is not who it says',
+      { code: status.UNAUTHENTICATED, details: 'not you', run: open, options: { authenticate: async () => ({ isAllowed: false, message: 'not you' }) } },
+    ],
+    [
+      'an authentication that fails itself, without its cause',
+      {
+        code: status.UNAUTHENTICATED,
+        details: 'authentication failed',
+        run: open,
+        options: { authenticate: () => Promise.reject(new Error('10.0.0.1 is down')) },
+      },
+    ],
+    [
+      'a client that says nothing',
+      {
+        code: status.DEADLINE_EXCEEDED,
+        details: 'no first request within 20 ms; send node and type_url',
+        run: () => undefined,
+        options: { openTimeoutMs: 20 },
+      },
+    ],
+  ])('ends the stream of %s', async (_, { code, details, run, options, method }) => {
+    const { connect, server } = await serve([bind('a')], options)
+    const client = connect(method)
+    run(client)
+    await until(() => client.error !== undefined)
+    expect(client.error).toMatchObject({ code, details })
+    expect(client.responses).toEqual([])
+    expect(server.stats().streams).toBe(0)
+  })
+
+  test('forgets a stream whose client is gone', async () => {
+    const { connect, server } = await serve([bind('a')])
+    const client = connect()
+    client.open()
+    await client.next()
+    expect(server.stats().streams).toBe(1)
+    closers.pop()?.()
+    await until(() => server.stats().streams === 0)
+  })
+
+  test('listens beyond loopback only with authentication, or when told to serve everyone', async () => {
+    const closed = createConfigServer()
+    for (const address of ['0.0.0.0:0', '[::]:0', '10.0.0.1:0', 'example.org:0'])
+      await expect(closed.listen(address)).rejects.toThrow(`config server: ${address} is not a loopback address; set authenticate, or isOpen to serve everyone`)
+    await closed.close()
+    const open = createConfigServer({ isOpen: true })
+    closers.push(() => open.close())
+    expect(await open.listen('0.0.0.0:0')).toBeGreaterThan(0)
+  })
+
+  test('names the address that it cannot listen on', async () => {
+    const { port } = await serve([])
+    const second = createConfigServer()
+    closers.push(() => second.close())
+    await expect(second.listen(`127.0.0.1:${port}`)).rejects.toThrow(`config server: cannot listen on 127.0.0.1:${port}`)
+  })
+})
