@@ -2,7 +2,7 @@ import { stringify } from 'yaml'
 import { GROUP, VERSION } from '../names.ts'
 import { mapChildren, refName, type Definitions, type Schema } from '../schema.ts'
 import type { Kind } from '../v1alpha1/kinds.ts'
-import { readExclusivity } from './exclusivity.ts'
+import { withoutExclusiveDefaults } from './exclusivity.ts'
 
 /**
  * Definitions whose fields carry no descriptions in the manifests: ten copies of each would push a manifest beyond the
@@ -10,12 +10,7 @@ import { readExclusivity } from './exclusivity.ts'
  */
 const TERSE: ReadonlySet<string> = new Set(['BackendSimple'])
 
-/**
- * A definition as a structural schema: references inlined, no `additionalProperties: false` (the API server prunes).
- *
- * Defaults of fields of which one must be set stay out: the API server fills defaults in before it looks at the rules,
- * and would so make `{}` valid. They are documented, and the reader applies them.
- */
+/** A definition as a structural schema: references inlined, no `additionalProperties: false` (the API server prunes). */
 export function toStructural(definitions: Definitions, schema: Schema): Schema {
   // `depth`: how far inside a terse definition; descriptions deeper than its own fields are dropped.
   const inline = (child: Schema, depth: number | undefined): Schema => {
@@ -27,12 +22,8 @@ export function toStructural(definitions: Definitions, schema: Schema): Schema {
     return description === undefined || (depth !== undefined && depth > 1) ? silent : { description, ...silent }
   }
   const structural = (node: Schema, depth: number | undefined): Schema => {
-    const copy = mapChildren(node, (child) => inline(child, depth === undefined ? undefined : depth + 1))
+    const copy = mapChildren(withoutExclusiveDefaults(node), (child) => inline(child, depth === undefined ? undefined : depth + 1))
     if (copy.additionalProperties === false) delete copy.additionalProperties
-    for (const field of (node['x-kubernetes-validations'] ?? []).flatMap((rule) => readExclusivity(rule)?.fields ?? [])) {
-      const { default: _, ...rest } = copy.properties?.[field] ?? {}
-      if (copy.properties?.[field]) copy.properties = { ...copy.properties, [field]: rest }
-    }
     return copy
   }
   return inline(schema, undefined)

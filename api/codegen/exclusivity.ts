@@ -1,4 +1,4 @@
-import type { ValidationRule } from '../schema.ts'
+import type { Schema, ValidationRule } from '../schema.ts'
 
 /** A rule made by `exactlyOneOf`, `atMostOneOf` or `atLeastOneOf` of api/schema.ts, read back. */
 export interface Exclusivity {
@@ -18,4 +18,18 @@ export function readExclusivity(rule: ValidationRule): Exclusivity | undefined {
   const kind = match ? tails[match[2] ?? ''] : undefined
   if (!match || !kind) return undefined
   return { kind, fields: [...(match[1] ?? '').matchAll(/self\.(\w+)/g)].map(([, field]) => field ?? '') }
+}
+
+/**
+ * An object schema without the defaults of fields of which one must be set: the API server, like Ajv, fills defaults in
+ * before it looks at the rules, and would so make `{}` valid. They are documented, and the reader applies them.
+ */
+export function withoutExclusiveDefaults(schema: Schema): Schema {
+  const fields = (schema['x-kubernetes-validations'] ?? []).flatMap((rule) => readExclusivity(rule)?.fields ?? [])
+  if (!schema.properties || fields.length === 0) return schema
+  const properties = Object.entries(schema.properties).map(([name, property]) => {
+    const { default: _, ...rest } = property
+    return [name, fields.includes(name) ? rest : property]
+  })
+  return { ...schema, properties: Object.fromEntries(properties) }
 }

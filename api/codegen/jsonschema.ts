@@ -1,5 +1,5 @@
 import { mapChildren, reachableFrom, type Definitions, type Schema, type ValidationRule } from '../schema.ts'
-import { readExclusivity } from './exclusivity.ts'
+import { readExclusivity, withoutExclusiveDefaults } from './exclusivity.ts'
 
 /** JSON Schema keywords that the schema language does not have. */
 export type JsonSchema = Record<string, unknown>
@@ -17,9 +17,9 @@ function toKeywords(rules: readonly ValidationRule[]): JsonSchema[] {
   })
 }
 
-/** A schema that rejects unknown fields, for Ajv with its default settings. */
+/** A schema that rejects unknown fields. With Ajv's `useDefaults` it fills in what the API server fills in. */
 export function toStrict(schema: Schema): JsonSchema {
-  const node = mapChildren(schema, (child) => toStrict(child) as Schema)
+  const node = mapChildren(withoutExclusiveDefaults(schema), (child) => toStrict(child))
   const strict: JsonSchema = Object.fromEntries(Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format'))
   if (schema['x-kubernetes-int-or-string']) strict['anyOf'] = [{ type: 'integer' }, { type: 'string' }]
   if (schema['x-kubernetes-preserve-unknown-fields'] && schema.type === undefined) strict['not'] = { type: 'null' }

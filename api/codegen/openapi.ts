@@ -4,7 +4,7 @@ import type { Kind } from '../v1alpha1/kinds.ts'
 
 /** OpenAPI 3.0 knows no siblings of `$ref`, so a described reference becomes an `allOf` of one. */
 function toComponent(schema: Schema): object {
-  if (schema.$ref === undefined) return mapChildren(schema, (child) => toComponent(child) as Schema)
+  if (schema.$ref === undefined) return mapChildren(schema, (child) => toComponent(child))
   const { $ref, ...use } = schema
   const reference = { $ref: `#/components/schemas/${refName($ref)}` }
   return Object.keys(use).length === 0 ? reference : { ...use, allOf: [reference] }

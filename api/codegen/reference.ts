@@ -108,15 +108,3 @@ export function toReferencePages(api: Definitions, kinds: readonly Kind[], confi
     'docs/reference/README.md': `${index}\n`,
   }
 }
-
-/** Names of fields that have no description, as `Definition.path`: the reference page would be silent about them. */
-export function findUndescribed(definitions: Definitions): string[] {
-  const found: string[] = []
-  const visit = (schema: Schema, path: string): void => {
-    if (schema.$ref === undefined && (schema.description ?? '').trim() === '') found.push(path)
-    for (const [name, child] of Object.entries(schema.properties ?? {})) visit(child, `${path}.${name}`)
-    if (schema.items?.properties) visit(schema.items, `${path}[]`)
-  }
-  for (const [name, schema] of Object.entries(definitions)) visit(schema, name)
-  return found
-}

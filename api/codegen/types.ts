@@ -9,7 +9,7 @@ const isScalar = (value: Json): boolean => value === null || typeof value !== 'o
 function toCompilable(schema: Schema): Record<string, unknown> {
   // tsType rather than $ref: a described $ref would become a type of its own (Transform1).
   if (schema.$ref !== undefined) return { tsType: refName(schema.$ref), ...describe(schema) }
-  const node = mapChildren(schema, (child) => toCompilable(child) as Schema)
+  const node = mapChildren(schema, (child) => toCompilable(child))
   if (schema['x-kubernetes-int-or-string']) return { type: ['integer', 'string'], ...describe(schema) }
   const { default: _, 'x-kubernetes-validations': __, ...rest } = node
   const isOpen = schema.type === 'object' && schema.properties === undefined

@@ -59,10 +59,10 @@ export async function connect(kubeconfig: string | undefined = process.env['KUBE
 function toAnswer(status: number, text: string): Answer {
   const object = JSON.parse(text) as Record<string, unknown>
   if (status < 400) return { status, object, causes: [] }
-  const details = object['details'] as { causes?: Partial<Cause>[] } | undefined
-  const causes = (details?.causes ?? []).map(({ field, message }) => ({ field: field ?? '', message: message ?? '' }))
+  const { message = '', details } = object as { message?: string; details?: { causes?: Partial<Cause>[] } }
+  const causes = (details?.causes ?? []).map((cause) => ({ field: cause.field ?? '', message: cause.message ?? '' }))
   // Unknown fields are a 400 without causes: `strict decoding error: unknown field "spec.x"`.
-  return { status, object, causes: causes.length > 0 ? causes : [{ field: '', message: String(object['message'] ?? '') }] }
+  return { status, object, causes: causes.length > 0 ? causes : [{ field: '', message }] }
 }
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'

@@ -9,6 +9,7 @@ import { kinds } from '#api/v1alpha1/kinds.ts'
 import { manifest, type Manifest } from './rows/row.ts'
 
 type Fields = Record<string, Json>
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const plain: Arbitrary<Json> = fc.oneof(fc.string(), fc.integer(), fc.boolean())
 const anyJson: Arbitrary<Json> = fc.oneof(
@@ -117,7 +118,7 @@ function alignTargets(spec: Fields): Fields {
 
 const paths = (value: Json, path: (string | number)[] = []): (string | number)[][] => {
   if (typeof value !== 'object' || value === null) return [path]
-  return [path, ...Object.entries(value).flatMap(([key, inner]) => paths(inner as Json, [...path, Array.isArray(value) ? Number(key) : key]))]
+  return [path, ...Object.entries(value).flatMap(([key, inner]) => paths(inner, [...path, Array.isArray(value) ? Number(key) : key]))]
 }
 
 /** One change that is often, but not always, for the worse. */
@@ -137,11 +138,11 @@ const damages: readonly ((value: Json | undefined) => Json | undefined)[] = [
   (value) => (typeof value === 'number' ? value + 5000 : value),
   (value) => (Array.isArray(value) && value.length > 0 ? [...value, value[0]] : value),
   (value) => (Array.isArray(value) ? [] : value),
-  (value) => (typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value, host: 'h', inline: '{}', key: 'k' } : value),
+  (value) => (isFields(value) ? { ...value, host: 'h', inline: '{}', key: 'k' } : value),
 ]
 
 function damage(spec: Json, at: number, how: number): Json {
-  const copy = structuredClone(spec) as Json
+  const copy = structuredClone(spec)
   const all = paths(copy).slice(1)
   const path = all[at % Math.max(1, all.length)]
   if (!path) return copy

@@ -20,7 +20,7 @@ describe('models', () => {
     ['both of exactly one', { ...spec, targetSelectors: [] }, 'oneOf'],
     ['a value out of bounds', { ...spec, traffic: { directResponse: { status: 1 } } }, '>= 200'],
   ])('validate names %s', (_, wrong, gist) => {
-    const policy = new ProxyPolicy({ metadata: { name: 'p' }, spec: wrong as typeof spec })
+    const policy = new ProxyPolicy({ metadata: { name: 'p' }, spec: wrong })
     expect(() => policy.validate()).toThrow(gist)
   })
 })

@@ -2098,7 +2098,7 @@ export interface RouteFilters {
   mirrors?: RequestMirror[]
   cors?: Cors
   /**
-   * Set when the rule cannot be honoured: every matching request gets 500 with this text in the log.
+   * Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.
    */
   invalid?: string
 }

@@ -12,7 +12,8 @@ function validatorOf<T>(kind: string): ValidateFunction<T> {
   const validate = (data: unknown): data is T => {
     ajv ??= new Ajv({ allErrors: true, strict: false }).addSchema(schema, 'proxy')
     compiled ??= ajv.compile<T>({ $ref: `proxy#/$defs/${kind}` })
-    const isValid = compiled(data)
+    // A copy without prototype: Ajv would take the model's methods for unknown fields.
+    const isValid = compiled(data instanceof Model ? data.toJSON() : data)
     Object.assign(validate, { errors: compiled.errors })
     return isValid
   }
