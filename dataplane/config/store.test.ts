@@ -1,0 +1,136 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { createConfigStore, type ConfigBatch, type ConfigChanges, type ConfigMessage, type ConfigSource } from './store.ts'
+
+const bind = (key: string, port: number): ConfigMessage => ({ kind: 'bind', message: { key, port } })
+const secret = (key: string, certificate: string): ConfigMessage => ({ kind: 'secret', message: { key, type: 'ca', certificate } })
+const upsert = (...upserts: ConfigMessage[]): ConfigBatch => ({ upserts, removals: [] })
+const list = (changes: ConfigChanges): string[] => [...changes].flatMap(([kind, keys]) => [...keys].map((key) => `${kind} ${key}`)).toSorted()
+
+describe('the config store', () => {
+  test('starts empty, and makes one version of one batch', () => {
+    const store = createConfigStore()
+    const empty = store.snapshot()
+    expect([empty.version, empty.binds.size]).toEqual([0, 0])
+    const changes = store.apply('stream', upsert(bind('a', 1), secret('a', 'x')))
+    expect(list(changes)).toEqual(['bind a', 'secret a'])
+    expect(store.snapshot()).toMatchObject({ version: 1 })
+    expect(empty.binds.size).toBe(0)
+  })
+
+  test('keeps maps and messages that did not change as the same objects', () => {
+    const store = createConfigStore()
+    store.apply('stream', upsert(bind('a', 1), bind('b', 1), secret('s', 'x')))
+    const before = store.snapshot()
+    store.apply('stream', upsert(bind('a', 2)))
+    const after = store.snapshot()
+    expect(after.secrets).toBe(before.secrets)
+    expect(after.binds.get('b')).toBe(before.binds.get('b'))
+    expect([before.binds.get('a')?.port, after.binds.get('a')?.port]).toEqual([1, 2])
+  })
+
+  test('makes no version of a batch that changes nothing', () => {
+    const store = createConfigStore()
+    let calls = 0
+    store.subscribe(() => (calls += 1))
+    expect(store.apply('stream', { upserts: [], removals: [{ kind: 'bind', key: 'none' }] }).size).toBe(0)
+    store.replace('file', [bind('a', 1)])
+    store.replace('file', [bind('a', 1)])
+    expect([store.snapshot().version, calls]).toEqual([1, 1])
+  })
+
+  test('lets a resource be removed and added again in one batch', () => {
+    const store = createConfigStore()
+    store.apply('stream', upsert(bind('a', 1)))
+    store.apply('stream', { upserts: [bind('a', 2)], removals: [{ kind: 'bind', key: 'a' }] })
+    expect(store.snapshot().binds.get('a')?.port).toBe(2)
+  })
+
+  test('shows the stream’s message before the file’s of the same key, and the file’s again once that is gone', () => {
+    const store = createConfigStore()
+    const port = (): number | undefined => store.snapshot().binds.get('a')?.port
+    store.apply('stream', upsert(bind('a', 1)))
+    expect(store.replace('file', [bind('a', 2)]).size).toBe(0)
+    expect(port()).toBe(1)
+    expect(list(store.apply('stream', { upserts: [], removals: [{ kind: 'bind', key: 'a' }] }))).toEqual(['bind a'])
+    expect(port()).toBe(2)
+    store.replace('file', [])
+    expect(port()).toBeUndefined()
+  })
+
+  test('tells its subscribers in order, until they leave', () => {
+    const store = createConfigStore()
+    const calls: string[] = []
+    const leave = store.subscribe(({ version }, changes) => calls.push(`first ${version} ${list(changes).join()}`))
+    store.subscribe(({ version }) => calls.push(`second ${version}`))
+    store.apply('stream', upsert(bind('a', 1)))
+    leave()
+    store.apply('stream', upsert(bind('b', 1)))
+    expect(calls).toEqual(['first 1 bind a', 'second 1', 'second 2'])
+  })
+
+  test('is initialised once all that was expected has arrived', () => {
+    const store = createConfigStore()
+    expect(store.isInitialised()).toBe(true)
+    store.expect('resources')
+    store.expect('addresses')
+    store.arrive('resources')
+    expect([store.pending(), store.isInitialised()]).toEqual([['addresses'], false])
+    store.arrive('addresses')
+    store.arrive('addresses')
+    expect([store.pending(), store.isInitialised()]).toEqual([[], true])
+  })
+
+  test('after any batches equals the stream’s messages laid over the file’s, and its changes lead from version to version', () => {
+    const message = fc.record({
+      kind: fc.constantFrom('bind', 'secret'),
+      key: fc.constantFrom('a', 'b', 'c'),
+      value: fc.nat({ max: 2 }),
+      isRemoval: fc.boolean(),
+    })
+    const steps = fc.array(
+      fc.record({
+        source: fc.constantFrom<ConfigSource>('stream', 'file'),
+        isReplace: fc.boolean(),
+        messages: fc.uniqueArray(message, { maxLength: 4, selector: ({ kind, key }) => kind + key }),
+      }),
+      { maxLength: 12 },
+    )
+    const make = ({ kind, key, value }: { kind: string; key: string; value: number }): ConfigMessage =>
+      kind === 'bind' ? bind(key, value) : secret(key, String(value))
+    fc.assert(
+      fc.property(steps, (sequence) => {
+        const store = createConfigStore()
+        const model = { stream: new Map<string, object>(), file: new Map<string, object>() }
+        const seen = new Map<string, object>()
+        store.subscribe((snapshot, changes) => {
+          for (const [kind, keys] of changes)
+            for (const key of keys) {
+              const now = (kind === 'bind' ? snapshot.binds : snapshot.secrets).get(key)
+              if (now === undefined) seen.delete(`${kind} ${key}`)
+              else seen.set(`${kind} ${key}`, now)
+            }
+        })
+        for (const { source, isReplace, messages } of sequence) {
+          const upserts = messages.filter(({ isRemoval }) => !isRemoval).map(make)
+          const removals = messages.filter(({ isRemoval }) => isRemoval).map(({ kind, key }) => ({ kind: kind as 'bind', key }))
+          if (isReplace) {
+            store.replace(source, upserts)
+            model[source].clear()
+          } else {
+            store.apply(source, { upserts, removals })
+            for (const { kind, key } of removals) model[source].delete(`${kind} ${key}`)
+          }
+          for (const { kind, message: value } of upserts) model[source].set(`${kind} ${value.key}`, value)
+        }
+        const expected = Object.fromEntries([...model.file, ...model.stream])
+        const { binds, secrets } = store.snapshot()
+        expect(
+          Object.fromEntries([...[...binds].map(([key, value]) => [`bind ${key}`, value]), ...[...secrets].map(([key, value]) => [`secret ${key}`, value])]),
+        ).toEqual(expected)
+        expect(Object.fromEntries(seen)).toEqual(expected)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
