@@ -96,9 +96,11 @@ export async function startOperator(options: { directory: string; env?: Record<s
   })
 }
 
-/** The last thing a program said on standard error; what a user should read when it has ended. */
+/** The last thing a program said on standard error; what a user should read when it has ended. Of an uncaught exception, its message. */
 export function lastError(program: Program): string | undefined {
-  return program.lines.findLast((line) => line.stream === 'stderr' && line.text.trim() !== '')?.text
+  const said = program.lines.filter((line) => line.stream === 'stderr' && line.text.trim() !== '').map((line) => line.text)
+  if (said.at(-1)?.startsWith('Node.js v') !== true) return said.at(-1)
+  return said.findLast((text) => /^(Uncaught )?\w*Error\b/.test(text)) ?? said.at(-1)
 }
 
 function parseEvent(text: string): OperatorEvent | undefined {
