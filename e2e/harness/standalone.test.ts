@@ -1,0 +1,142 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { once } from 'node:events'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { send } from './client.ts'
+import { findFreePort, isPortFree } from './ports.ts'
+import { startProgram, type Program } from './program.ts'
+import { isTrueWithin, waitUntil } from './wait.ts'
+
+const STANDALONE = fileURLToPath(new URL('standalone.ts', import.meta.url))
+
+describe('make run', () => {
+  let directory: string
+  const programs: Program[] = []
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'standalone-'))
+  })
+  afterEach(async () => {
+    for (const program of programs.splice(0)) await program.stop()
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  const start = (...args: string[]) => {
+    const program = startProgram({ name: 'standalone', args: [STANDALONE, ...args] })
+    programs.push(program)
+    return program
+  }
+  const errorsOf = (program: Program) => program.lines.filter((line) => line.stream === 'stderr' && line.text.startsWith('error:')).map((line) => line.text)
+
+  const writeManifests = async (listenerPort: number, upstreamPort: number, listener = '') => {
+    await writeFile(
+      join(directory, 'all.yaml'),
+      `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: { name: one }
+spec:
+  gatewayClassName: proxy
+  listeners: [{ name: http, port: ${listenerPort}, protocol: HTTP }${listener}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: one }
+spec:
+  parentRefs: [{ name: one }]
+  rules: [{ backendRefs: [{ name: one, port: 80 }] }]
+---
+apiVersion: v1
+kind: Service
+metadata: { name: one, annotations: { proxy.dev/endpoints: "127.0.0.1:${upstreamPort}" } }
+spec: { ports: [{ port: 80 }] }
+`,
+    )
+    await writeFile(
+      join(directory, 'run.ts'),
+      `export default { upstreams: [{ name: 'one', port: ${upstreamPort} }], commands: [{ title: 'ask', command: 'curl {dir}', prints: /x/ }] }\n`,
+    )
+  }
+
+  test.each([
+    ['no directory is given', () => [], /usage/],
+    ['the directory does not exist', () => [join(directory, 'none')], /no such directory: .*none/],
+    ['the directory is a file', () => [STANDALONE], /is a file; run it with CONFIG=/],
+    ['the config file does not exist', () => ['--config', join(directory, 'none.yaml')], /no such file: .*none\.yaml/],
+    ['the config file is a directory', () => ['--config', directory], /is a directory; run it with DIR=/],
+    ['the directory holds no Gateway', () => [directory], /holds no Gateway/],
+  ])('says so in one line and ends with 1 when %s', async (_sentence, args, message) => {
+    const program = start(...args())
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    expect(errorsOf(program)).toEqual([expect.stringMatching(message)])
+  })
+
+  test('names the listener whose port is taken', async () => {
+    const taken = createServer().listen(0)
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    await writeManifests(port, await findFreePort())
+    const program = start(directory)
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    expect(errorsOf(program)).toEqual([expect.stringContaining(`port ${port} of listener http of Gateway default/one is in use`)])
+    taken.close()
+  })
+
+  test('names the certificate that cannot be used', async () => {
+    await writeManifests(
+      await findFreePort(),
+      await findFreePort(),
+      `, { name: https, port: ${await findFreePort()}, protocol: HTTPS, tls: { certificateRefs: [{ name: broken }] } }`,
+    )
+    const data = { 'tls.crt': Buffer.from('no certificate').toString('base64'), 'tls.key': Buffer.from('no key').toString('base64') }
+    await writeFile(
+      join(directory, 'secret.yaml'),
+      JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'broken' }, type: 'kubernetes.io/tls', data }),
+    )
+    const program = start(directory)
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    expect(program.lines.map((line) => line.text).join('\n')).toMatch(/problem .*InvalidCertificateRef.*broken/)
+  })
+
+  test('serves, announces, follows edits, and Ctrl-C leaves nothing behind', async () => {
+    const [port, upstreamPort] = [await findFreePort(), await findFreePort()]
+    await writeManifests(port, upstreamPort)
+    const program = start(directory)
+    await program.waitForLine(/Ctrl-C/)
+    const said = program.lines.map((line) => line.text).join('\n')
+    expect(said).toMatch(new RegExp(`gateway +default/one\n +http +HTTP +port ${port}`))
+    expect(said).toMatch(/# ask\n {2}curl .*standalone-/)
+    expect((await send({ port })).json().name).toBe('one')
+
+    await mkdir(join(directory, 'more'))
+    await writeFile(
+      join(directory, 'more', 'second.yaml'),
+      (await readFile(join(directory, 'all.yaml'), 'utf8')).replaceAll('one', 'two').replace(String(port), String(await findFreePort())),
+    )
+    await program.waitForLine(/gateway +default\/two/)
+    await rm(join(directory, 'more'), { recursive: true })
+    await program.waitForLine(/default\/two is gone/)
+    expect((await send({ port })).status).toBe(200)
+
+    const children = await childrenOf(program.pid)
+    expect(children.length).toBeGreaterThanOrEqual(2)
+    program.signal('SIGINT')
+    expect(await program.exited).toEqual({ code: 0, signal: null })
+    await waitUntil('every program to be gone', async () => (await Promise.all(children.map(isAlive))).every((alive) => !alive), 3000)
+    expect(await isTrueWithin(1000, () => isPortFree(port))).toBe(true)
+  })
+})
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.trim().split(' ').filter(Boolean).map(Number)
+}
+
+async function isAlive(pid: number): Promise<boolean> {
+  try {
+    return !/^State:\s+Z/m.test(await readFile(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
