@@ -49,7 +49,7 @@ class ManualBody implements Body {
 
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const withoutDate = (text: string): string => text.replaceAll(/date: [^\r]*\r\n/g, '')
-const until = async (isTrue: () => boolean): Promise<void> => {
+const expectSoon = async (isTrue: () => boolean): Promise<void> => {
   for (let i = 0; i < 400 && !isTrue(); i++) await sleep(5)
   expect(isTrue()).toBe(true)
 }
@@ -158,7 +158,7 @@ describe('responses', () => {
       exchange.response = answer(body)
     })
     const received = sendRaw(port, [get])
-    await until(() => body.sink !== undefined)
+    await expectSoon(() => body.sink !== undefined)
     body.sink?.onData(Buffer.from('hi'))
     await sleep(20)
     body.sink?.onError(new Error('gone'))
@@ -212,7 +212,7 @@ describe('connections', () => {
     await sleep(200)
     expect(finished.length).toBeLessThan(200)
     client.resume()
-    await until(() => finished.length === 2000)
+    await expectSoon(() => finished.length === 2000)
     client.destroy()
   })
 
@@ -231,7 +231,7 @@ describe('connections', () => {
       onFinish: () => undefined,
     })
     client.write(get.slice(10))
-    await until(() => seen.length === 1)
+    await expectSoon(() => seen.length === 1)
     client.destroy()
     socket.destroy()
   })
@@ -263,7 +263,7 @@ describe('connections', () => {
     })
     const idle = sendRaw(started.port, [get], 1000)
     const busy = sendRaw(started.port, [get.replace('/', '/slow')], 1000)
-    await until(() => started.finished.length === 1 && [...started.connections].some((connection) => !connection.isIdle))
+    await expectSoon(() => started.finished.length === 1 && [...started.connections].some((connection) => !connection.isIdle))
     for (const connection of started.connections) connection.drain()
     expect((await idle).isClosed).toBe(true)
     release()
@@ -281,9 +281,9 @@ describe('connections', () => {
     })
     const client = connect(port, '127.0.0.1')
     client.write(get)
-    await until(() => body.sink !== undefined)
+    await expectSoon(() => body.sink !== undefined)
     client.destroy()
-    await until(() => finished.length === 1)
+    await expectSoon(() => finished.length === 1)
     expect(aborted).toBeInstanceOf(Error)
     expect(body.cancelled).toBeInstanceOf(Error)
     expect(finished[0]?.cutBy).toBe('client')
@@ -301,7 +301,7 @@ describe('connections', () => {
     })
     const client = connect(port, '127.0.0.1')
     client.end(get)
-    await until(() => finished.length === 1)
+    await expectSoon(() => finished.length === 1)
     expect(body.cancelled).toBe(true)
     expect(finished[0]?.cutBy).toBe('client')
   })
@@ -371,7 +371,7 @@ describe('request bodies', () => {
     expect(sink.bytes).toBeLessThan(200_000)
     sink.onData = (chunk) => (sink.bytes += chunk.length)
     body?.resume()
-    await until(() => text.endsWith(String(size)))
+    await expectSoon(() => text.endsWith(String(size)))
     client.destroy()
   })
 
@@ -383,14 +383,14 @@ describe('request bodies', () => {
     const client = connect(port, '127.0.0.1')
     client.pause()
     client.write(get)
-    await until(() => body.sink !== undefined)
+    await expectSoon(() => body.sink !== undefined)
     for (let i = 0; i < 1000 && !body.isPaused; i++) {
       body.sink?.onData(Buffer.alloc(65_536))
       await sleep(0)
     }
     expect(body.isPaused).toBe(true)
     client.resume()
-    await until(() => !body.isPaused)
+    await expectSoon(() => !body.isPaused)
     client.destroy()
   })
 
@@ -420,12 +420,12 @@ describe('tunnels', () => {
     client.on('data', (chunk) => (text += chunk.toString()))
     client.write(`${upgrade}ping`)
     const received = readUntilEnd(far)
-    await until(() => text.endsWith('early '))
+    await expectSoon(() => text.endsWith('early '))
     expect(withoutDate(text)).toBe('HTTP/1.1 101 Switching Protocols\r\na: b\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\nearly ')
     client.end('!')
     expect(await received).toBe('ping!')
     far.end('pong')
-    await until(() => text.endsWith('early pong') && started.finished.length === 1)
+    await expectSoon(() => text.endsWith('early pong') && started.finished.length === 1)
     expect(started.finished[0]).toMatchObject({ requestBytes: 5, responseBytes: 10, cutBy: undefined })
   })
 
@@ -434,11 +434,11 @@ describe('tunnels', () => {
     const client = connect(started.port, '127.0.0.1')
     client.resume().write(upgrade)
     far.resume()
-    await until(() => client.bytesRead > 0)
+    await expectSoon(() => client.bytesRead > 0)
     client.resetAndDestroy()
-    await until(() => far.closed || far.readableEnded)
+    await expectSoon(() => far.closed || far.readableEnded)
     far.destroy()
-    await until(() => started.finished.length === 1)
+    await expectSoon(() => started.finished.length === 1)
   })
 
   test('CONNECT becomes a tunnel where it is allowed', async () => {

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ProxyError, toErrorResponse } from '../error.ts'
-import { Exchange, type Connection, type FinishHandler, type RequestHandler } from '../exchange.ts'
+import { Exchange } from '../exchange.ts'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
 import { parseRequestHead, type ParsedRequest } from '../http/head.ts'
 import { HeaderList } from '../http/headers.ts'
@@ -11,46 +11,8 @@ import { OutgoingBody, type OutgoingOwner } from '../http/outgoing.ts'
 import { encodeResponseHead, type ConnectionOption } from '../http/serialize.ts'
 import { spliceSockets } from '../http/splice.ts'
 import { hasBareLineFeed, MessageError, requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
+import { defaultTimeouts, type Http1Options, type Http1Server, type Http1Timeouts } from './http1options.ts'
 import { errorCodeOf, hasResponseBody, responseFraming } from './http1response.ts'
-
-export interface Http1Options {
-  readonly connection: Connection
-  /** Bytes that were already read from the socket. */
-  readonly initial?: Buffer | undefined
-  readonly onRequest: RequestHandler
-  readonly onFinish: FinishHandler
-  /** A request that was refused before it had a head to show: for counters and logs. */
-  readonly onRefuse?: (error: MessageError) => void
-  /** The connection is closed; called once. */
-  readonly onClose?: () => void
-  readonly limits?: HeadLimits
-  readonly timeouts?: Partial<Http1Timeouts>
-  /** CONNECT reaches `onRequest`; otherwise it is answered with 405. */
-  readonly allowsConnect?: boolean
-  readonly deadlines?: Deadlines
-}
-
-/** Milliseconds; 0 turns a limit off. */
-export interface Http1Timeouts {
-  /** From the first byte of a head, or of the connection, to the head's end: 408. */
-  readonly headMs: number
-  /** Between requests: silent close. */
-  readonly idleMs: number
-  /** While the client owes body bytes, or does not take the response: cut. */
-  readonly bodyMs: number
-}
-
-export const defaultTimeouts: Http1Timeouts = { headMs: 30_000, idleMs: 600_000, bodyMs: 0 }
-
-/** A client's connection, as its bind sees it. */
-export interface Http1Server {
-  /** No request is in flight or partly received. */
-  readonly isIdle: boolean
-  /** Lets the request in flight finish, says `connection: close`, then closes; idle connections close now. */
-  drain(): void
-  /** As `drain`; with `force`, cuts the request in flight. */
-  close(force: boolean): void
-}
 
 /** Unread body bytes that are skipped to keep a connection; beyond them closing it is cheaper. */
 const maxDiscardBytes = 65_536
@@ -58,6 +20,8 @@ const maxDiscardBytes = 65_536
 const maxHeldBytes = 16_384
 /** How long a closed connection is still read, so that the client gets the last response instead of a reset. */
 const lingerMs = 2000
+
+export type { Http1Options, Http1Server, Http1Timeouts }
 
 /** Speaks HTTP/1 on an accepted socket, plaintext or decrypted (RFC 9112). Requests of one connection are served one after the other. */
 export function serveHttp1(socket: Duplex, options: Http1Options): Http1Server {

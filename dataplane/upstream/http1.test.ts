@@ -21,7 +21,7 @@ const failureOf = (promise: Promise<unknown>): Promise<string> =>
     () => 'no failure',
     (error: unknown) => (error instanceof UpstreamError ? error.failure : String(error)),
   )
-const until = async (isTrue: () => boolean): Promise<void> => {
+const expectSoon = async (isTrue: () => boolean): Promise<void> => {
   for (let i = 0; i < 400 && !isTrue(); i++) await sleep(5)
   expect(isTrue()).toBe(true)
 }
@@ -146,7 +146,7 @@ describe('connections', () => {
   ])('%s', async (_, transport, response) => {
     upstream = await startRawUpstream((socket) => socket.write(response), transport)
     await call()
-    await until(() => upstream.pool.size === 0)
+    await expectSoon(() => upstream.pool.size === 0)
     expect(await call()).toBe('200 ok')
     expect(upstream.received.length).toBe(2)
     if (transport.keepAlive === undefined) expect(upstream.received[0]).toContain('connection: close\r\n')
@@ -329,7 +329,7 @@ describe('upgrades', () => {
     upgraded?.socket.resume().write('hi')
     expect(await echo).toBe('echo hi')
     upgraded?.socket.destroy()
-    await until(() => upstream.pool.size === 0)
+    await expectSoon(() => upstream.pool.size === 0)
   })
 
   test('101 to another protocol is refused', async () => {

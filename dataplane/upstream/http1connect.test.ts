@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createHttp1Pool } from './http1.ts'
 import { readResponse, testRequest } from './http1testing.ts'
@@ -32,7 +33,7 @@ beforeAll(async () => {
   server = createServer(
     { key: read('server.key'), cert: read('server.crt'), ca: read('ca.crt'), requestCert: true, rejectUnauthorized: false },
     (request, response) => {
-      const socket = request.socket as import('node:tls').TLSSocket
+      const socket = request.socket as TLSSocket
       response.end(`${String(socket.servername)} ${socket.authorized ? 'known' : 'unknown'}`)
     },
   )

@@ -66,7 +66,7 @@ function readNode(): Promise<Reading | undefined> {
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('error', () => resolve(undefined))
       response.on('close', () => {
-        if (!response.complete) resolve(undefined)
+        if (!response.complete) return resolve(undefined)
         const { statusCode = 0, rawHeaders, rawTrailers } = response
         resolve({ status: statusCode, fields: endToEnd(rawHeaders), body: Buffer.concat(chunks).toString('latin1'), trailers: endToEnd(rawTrailers) })
       })

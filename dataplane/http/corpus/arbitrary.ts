@@ -17,7 +17,7 @@ const optionalSpace = fc.constantFrom('', ' ', '\t', '  \t')
 /** Not names that mean something to a connection. */
 const fieldName = alphabet("abcXYZ019-_!#$%&'*+.^`|~", 1, 12).map((name) => `x${name}`)
 const fieldValue = fc
-  .string({ unit: fc.constantFrom(...'abcXYZ019 \t,;:="\'()<>@[]{}?/\\\xe9\xff'), maxLength: 30 })
+  .string({ unit: fc.constantFrom(...Array.from('abcXYZ019 \t,;:="\'()<>@[]{}?/\\\xe9\xff')), maxLength: 30 })
   .map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ''))
 const field = fc.tuple(fieldName, fieldValue)
 type Field = readonly [string, string]
