@@ -1,0 +1,56 @@
+# Every target installs what it needs on first use (.ci/exec): a Node that is new enough, and the packages of the lockfile.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+X := .ci/exec
+JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=2
+
+.PHONY: help run test lint format generate gen-check golden e2e conformance bench images clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## a gateway with example routes on this machine; DIR=manifests or CONFIG=file.yaml for your own
+	@exec $(X) node e2e/harness/standalone.ts $(if $(CONFIG),--config $(CONFIG),$(or $(DIR),e2e/examples/quickstart))
+
+test: ## unit, property and behaviour tests; T=path for some of them
+	@$(JEST) $(T)
+
+lint: ## format, lint rules, types, dead code
+	@status=0; \
+	$(X) oxfmt --check . || status=1; \
+	$(X) oxlint || status=1; \
+	$(X) tsc -p . || status=1; \
+	$(X) knip --no-progress || status=1; \
+	exit $$status
+
+format: ## write files as lint wants them
+	@$(X) oxfmt .
+
+generate: ## write gen, docs/reference and the CRDs of charts from api
+	@$(X) node api/codegen/main.ts
+
+gen-check: ## fail unless what is generated is fresh and committed
+	@$(X) node api/codegen/main.ts --check
+	@git diff --exit-code --stat -- gen docs/reference charts || { echo 'generated files differ from the commit: commit them' >&2; exit 1; }
+	@untracked=$$(git ls-files --others --exclude-standard -- gen docs/reference charts); \
+	  [ -z "$$untracked" ] || { printf 'generated files are not in git:\n%s\n' "$$untracked" >&2; exit 1; }
+
+golden: ## write the translator's expected outputs anew; review the diff
+	@$(X) env UPDATE_GOLDEN=1 NODE_OPTIONS=--experimental-vm-modules jest operator/translate
+
+e2e: ## tests against a real Kubernetes API server (root and Go; builds it once, some minutes)
+	@e2e/cluster/localcluster --apiserver-only build
+	@$(X) e2e/contract/run --reporters=./.ci/reporter.js
+
+bench: ## measure against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
+	@$(X) node e2e/bench/main.ts $(if $(CASE),--case $(CASE)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+conformance: ## the Gateway API conformance suite (not there yet)
+	@echo 'make conformance comes with the cluster part: controller, provisioning, conformance. Nothing was run.' >&2; exit 1
+
+images: ## container images of operator and data plane (not there yet)
+	@echo 'make images comes with the cluster part: controller, provisioning, conformance. Nothing was built.' >&2; exit 1
+
+clean: ## remove what builds and test runs leave behind
+	rm -rf dist coverage e2e/bench/out/*.tmp
