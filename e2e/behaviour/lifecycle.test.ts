@@ -56,7 +56,7 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
   })
 
   test('an edit that is not valid changes nothing', async () => {
-    await world.edit(/type: Exact, value: "\/only"/, 'type: Exactly, value: "/only"')
+    await world.edit(/type: Exact, value: '\/only'/, "type: Exactly, value: '/only'")
     await sleep(300)
     expect((await world.send('only.test', { path: '/only' })).headers['x-rule']).toBe('only')
     await world.edit(/type: Exactly/, 'type: Exact')

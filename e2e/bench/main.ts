@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   const seconds = readNumber('--seconds', values.seconds)
   const rounds = readNumber('--rounds', values.rounds)
   requireTools()
-  const ours = values.ours as ProxyName
+  const ours: ProxyName = values.ours
   if (ours === 'ours' && !existsSync(DATAPLANE_MAIN)) fail('dataplane/main.ts does not exist')
 
   const directory = await mkdtemp(join(tmpdir(), 'bench-'))

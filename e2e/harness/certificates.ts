@@ -42,7 +42,7 @@ export function makeCertificate(options: CertificateOptions): Certificate {
   return {
     name: options.name,
     certificate: toPem('CERTIFICATE', der),
-    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
     key: privateKey,
   }
 }

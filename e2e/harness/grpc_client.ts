@@ -24,9 +24,8 @@ export function makeGrpcClient(
   options: { credentials?: grpc.ChannelCredentials; service?: string; authority?: string; timeoutMs?: number } = {},
 ): GrpcClient {
   const service = options.service ?? 'echo.Echo'
-  const client = new grpc.Client(address, options.credentials ?? grpc.credentials.createInsecure(), {
-    ...(options.authority === undefined ? {} : { 'grpc.default_authority': options.authority }),
-  })
+  const channel = options.authority === undefined ? {} : { 'grpc.default_authority': options.authority }
+  const client = new grpc.Client(address, options.credentials ?? grpc.credentials.createInsecure(), channel)
   const callOptions = () => ({ deadline: Date.now() + (options.timeoutMs ?? 10_000) })
   return {
     unary(message, metadata = {}) {

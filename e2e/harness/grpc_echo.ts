@@ -14,7 +14,8 @@ export async function answerGrpc(name: string, request: Http2ServerRequest, resp
     for await (const _ of request);
     // Trailers-Only (gRPC over HTTP/2): the head itself ends the stream.
     const head = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': status, 'grpc-message': message, 'x-server': name }
-    return void response.stream.respond(head, { endStream: true })
+    response.stream.respond(head, { endStream: true })
+    return
   }
   response.writeHead(200, { 'content-type': 'application/grpc', 'x-server': name, 'x-path': request.url })
   if (request.url.endsWith('/Repeat')) {
