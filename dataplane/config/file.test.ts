@@ -58,6 +58,7 @@ describe('a config file with errors is refused by file, line and path', () => {
       lines('x: &a [1]', ...'bcdefghi'.split('').map((name, index) => `${name}: &${name} [${`*${'abcdefghi'[index]},`.repeat(9)}]`)),
       ['config.yaml:1: Excessive alias count indicates a resource exhaustion attack'],
     ],
+    ['JSON, whose lines are known too', '{\n"binds": [{"port": 0,\n"listeners": []}]}', ['config.yaml:2: binds[0].port: must be >= 1, is 0']],
     ['a list instead of fields', '- a\n', ['config.yaml:1: .: must be an object, is a list']],
     [
       'an unknown field',
@@ -387,6 +388,17 @@ describe('a followed config file', () => {
     await writeFile(path, file(3))
     await until(() => ports()[0] === 3)
     expect(errors).toHaveLength(1)
+  })
+
+  test('is read in a thread of its own where one is given, with the same outcome', async () => {
+    const path = await write(file(1), 'threaded.yaml')
+    const { store, ports, errors } = await followed(path, { worker: new URL('file-worker.ts', import.meta.url) })
+    await writeFile(path, file(0))
+    await until(() => errors.length > 0)
+    expect(errors).toEqual([`${path}:2: binds[0].port: must be >= 1, is 0`])
+    await writeFile(path, file(2, '{ name: a }'))
+    await until(() => ports()[0] === 2)
+    expect([...store.snapshot().listeners.keys()]).toEqual(['default/config.a'])
   })
 
   test('sees an editor’s replacement by rename, and a volume’s by symbolic link', async () => {

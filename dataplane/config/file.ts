@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import type { ConfigFile, ProcessConfig } from '#gen/config/types.ts'
 import { flattenFile } from './file-flatten.ts'
 import { watchFiles, type FileWatch } from './file-watch.ts'
@@ -84,6 +85,11 @@ export interface FollowConfigFileOptions extends ConfigFileOptions {
   readonly onReload?: (loaded: LoadedConfigFile) => void
   /** An edit cannot be used; the last good version stays. Called once for each bad version. */
   readonly onError?: (error: ConfigFileError) => void
+  /**
+   * `file-worker.ts`, or what it was bundled to: edits are then read in a thread of its own, so that a large file does not
+   * hold up traffic. Absent: in this thread.
+   */
+  readonly worker?: URL
   /** How often files are compared even without a notice from the system; default 5 s. */
   readonly pollMs?: number
 }
@@ -98,13 +104,13 @@ export interface FollowedConfigFile {
  * @throws ConfigFileError when the first version is bad
  */
 export async function followConfigFile(options: FollowConfigFileOptions): Promise<FollowedConfigFile> {
-  const { path, store, onReload, onError } = options
+  const { path, store, onReload, onError, worker } = options
   const first = await loadConfigFile(path, options)
   store.replace('file', first.messages)
   let latest = first.texts
   const watch: FileWatch = watchFiles(first.texts, options.pollMs ?? 5000, async () => {
     try {
-      const loaded = await loadConfigFile(path, options)
+      const loaded = await (worker === undefined ? loadConfigFile(path, options) : loadInWorker(worker, path, options))
       latest = loaded.texts
       store.replace('file', loaded.messages)
       onReload?.(loaded)
@@ -116,6 +122,19 @@ export async function followConfigFile(options: FollowConfigFileOptions): Promis
     return latest
   })
   return { process: first.process, close: watch.close }
+}
+
+/** What the worker thread posts: a loaded file, or what a ConfigFileError holds. */
+export type WorkerAnswer = LoadedConfigFile | { readonly problems: readonly string[]; readonly texts: FileTexts }
+
+async function loadInWorker(url: URL, path: string, { namespace, gateway }: ConfigFileOptions): Promise<LoadedConfigFile> {
+  const answer = await new Promise<WorkerAnswer>((settle, reject) => {
+    const worker = new Worker(url, { workerData: { path, options: { namespace, gateway } } })
+    worker.on('message', settle).on('error', reject)
+    worker.on('exit', () => reject(new Error('the thread that reads the config file ended without an answer')))
+  })
+  if ('problems' in answer) throw new ConfigFileError(answer.problems, answer.texts)
+  return answer
 }
 
 const readErrors: Readonly<Record<string, string>> = {
