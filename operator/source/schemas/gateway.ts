@@ -17,6 +17,7 @@ import {
   objectRef,
   oneOf,
   port,
+  preciseHostname,
   secretRef,
   sectionName,
   shape,
@@ -94,7 +95,7 @@ export const referenceGrant = envelope({
   }),
 })
 
-const altName = shape({ 'type!': oneOf(['Hostname', 'URI']), hostname, uri: text({ minLength: 1, maxLength: 253 }) })
+const altName = shape({ 'type!': oneOf(['Hostname', 'URI']), hostname, uri: text({ minLength: 1, maxLength: 253, pattern: '^[^:/?#]+://[^/?#]*' }) })
 
 export const backendTlsPolicy = envelope({
   'spec!': shape({
@@ -102,7 +103,7 @@ export const backendTlsPolicy = envelope({
     'validation!': shape({
       caCertificateRefs: list(localRef, undefined, 8),
       wellKnownCACertificates: text({ minLength: 1, maxLength: 253 }),
-      'hostname!': hostname,
+      'hostname!': preciseHostname,
       subjectAltNames: list(altName, undefined, 5),
     }),
     options: map(anything),

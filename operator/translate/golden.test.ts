@@ -1,0 +1,94 @@
+import { describe, expect, test } from '@jest/globals'
+import { Ajv } from 'ajv'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse, stringify } from 'yaml'
+import { messageKinds } from '#api/config/definitions.ts'
+import { createReader } from '../source/reader.ts'
+import type { TranslateOptions } from './context.ts'
+import { translate } from './translate.ts'
+import type { Condition, Translation } from './types.ts'
+
+/**
+ * testdata/<case>/in.yaml -> out.yaml. The first line of in.yaml says what the case shows; a line `# options: {...}`
+ * sets TranslateOptions. UPDATE_GOLDEN=1 writes out.yaml anew; read the difference before you commit it.
+ */
+const root = join(import.meta.dirname, 'testdata')
+const isUpdating = process.env['UPDATE_GOLDEN'] === '1'
+if (isUpdating && process.env['CI'] === 'true') throw new Error('goldens are not written in CI')
+
+const configSchema = JSON.parse(readFileSync(join(import.meta.dirname, '../../gen/config/schema.json'), 'utf8')) as object
+const ajv = new Ajv({ strict: false, allErrors: true, formats: { 'date-time': true, int32: true, int64: true } })
+ajv.addSchema(configSchema, 'config')
+
+const isCondition = (value: unknown): value is Condition => typeof value === 'object' && value !== null && 'observedGeneration' in value && 'reason' in value
+
+/** Goldens are read by people: a condition is one line, PEM is a digest. */
+function shorten(value: unknown): unknown {
+  if (typeof value === 'string') return value.includes('-----BEGIN') ? `PEM ${createHash('sha256').update(value.trim()).digest('hex').slice(0, 8)}` : value
+  if (isCondition(value)) return `${value.type}=${value.status} ${value.reason} @${value.observedGeneration}: ${value.message}`
+  if (Array.isArray(value)) return value.map(shorten)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, shorten(child)]))
+}
+
+function show(translation: Translation, problems: readonly string[], isAboutClasses: boolean): string {
+  const gateways = Object.fromEntries(
+    [...translation.gateways].map(([gateway, messages]) => {
+      const byKind = Map.groupBy(messages, (message) => message.kind)
+      return [gateway, Object.fromEntries([...byKind].map(([kind, list]) => [kind, list.map(({ message }) => shorten(message))]))]
+    }),
+  )
+  const statuses = translation.statuses
+    .filter(({ kind }) => kind !== 'GatewayClass' || isAboutClasses)
+    .map(({ kind, namespace, name, status }) => ({ [`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`]: shorten(status) }))
+  return stringify({ ...(problems.length > 0 ? { problems } : {}), gateways, statuses }, { lineWidth: 0, aliasDuplicateObjects: false })
+}
+
+interface CaseOptions extends Omit<TranslateOptions, 'keySets'> {
+  readonly keySets?: Record<string, string>
+}
+
+function readOptions(text: string): TranslateOptions {
+  const [, json = '{}'] = /^# options: (.*)$/m.exec(text) ?? []
+  const { keySets = {}, ...options } = parse(json) as CaseOptions
+  return { isStandalone: true, ...options, keySets: new Map(Object.entries(keySets)) }
+}
+
+describe('translation', () => {
+  const cases = readdirSync(root).toSorted()
+  test('has at least sixty cases', () => expect(cases.length).toBeGreaterThanOrEqual(60))
+
+  test.each(cases)('%s', async (name) => {
+    const input = join(root, name, 'in.yaml')
+    const text = readFileSync(input, 'utf8')
+    const { snapshot, problems } = await createReader(input).load()
+    const options = readOptions(text)
+    const translation = translate(snapshot, options)
+    expect(translate(snapshot, options)).toEqual(translation)
+    const output = join(root, name, 'out.yaml')
+    const actual = show(
+      translation,
+      problems.map((problem) => problem.text),
+      text.includes('kind: GatewayClass'),
+    )
+    if (isUpdating) {
+      for (const file of readdirSync(join(root, name))) if (file !== 'in.yaml') rmSync(join(root, name, file))
+      writeFileSync(output, actual)
+    }
+    expect(actual).toBe(readFileSync(output, 'utf8'))
+  })
+
+  test.each(cases)('messages of %s keep to the config contract', async (name) => {
+    const input = join(root, name, 'in.yaml')
+    const { snapshot } = await createReader(input).load()
+    for (const messages of translate(snapshot, readOptions(readFileSync(input, 'utf8'))).gateways.values()) {
+      for (const { kind, key, message } of messages) {
+        expect((message as { key: string }).key).toBe(key)
+        const validate = ajv.getSchema(`config#/$defs/${messageKinds[kind]}`)
+        expect({ key, errors: validate?.(message) ? [] : validate?.errors }).toEqual({ key, errors: [] })
+      }
+    }
+  })
+})
