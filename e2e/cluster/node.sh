@@ -131,7 +131,7 @@ start_node() {
 }
 
 stop_node() {
-  local kind id pid
+  local kind id
   stop lb kubelet proxy sched kcm coredns
   [ -S "$RUN/containerd.sock" ] || return 0
   for kind in tasks containers; do
@@ -139,9 +139,7 @@ stop_node() {
       if [ $kind = tasks ]; then ctrk tasks rm -f "$id"; else ctrk containers rm "$id"; fi >/dev/null 2>&1 || true
     done
   done
-  pid=$(cat "$RUN/containerd.pid" 2>/dev/null || true)
   stop containerd
-  for _ in $(seq 30); do [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
 }
 
 wipe_node() {
