@@ -8,4 +8,5 @@ const answer: WorkerAnswer = await loadConfigFile(path, options).catch((error: u
   if (error instanceof ConfigFileError) return { problems: error.problems, texts: error.texts }
   throw error
 })
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread's port has no origin
 parentPort?.postMessage(answer)

@@ -134,7 +134,7 @@ export function startConfigStream(options: ConfigStreamOptions): ConfigStream {
             call.resume()
           },
           (error: unknown) => {
-            reject(error)
+            reject(error instanceof Error ? error : new Error(String(error)))
             cancel()
           },
         )

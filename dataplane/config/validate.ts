@@ -50,7 +50,7 @@ function toProblems(value: unknown, errors: readonly ErrorObject[], isSecret: bo
   const problems = new Map<string, SchemaProblem>()
   for (const error of errors) {
     if (isBranch(error)) continue
-    const problem = toProblem(value, error, isSecret ? describeKind : show)
+    const problem = toProblem(value, error, isSecret ? describeKind : describeValue)
     problems.set(formatProblem(problem), problem)
   }
   return [...problems.values()]
@@ -73,7 +73,7 @@ function toProblem(value: unknown, error: ErrorObject, show: (value: unknown) =>
     case 'oneOf':
     case 'anyOf':
     case 'not':
-      return { path, text: commentOf(error) ?? `${error.message ?? 'is invalid'}` }
+      return { path, text: commentOf(error) ?? error.message ?? 'is invalid' }
     default:
       return { path, text: `${error.message ?? 'is invalid'}, is ${show(error.data)}` }
   }
@@ -90,7 +90,7 @@ const describeType = (type: unknown): string => {
 }
 
 /** A value in an error: scalars, cut at 60 characters; PEM and objects by what they are. */
-function show(value: unknown): string {
+function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'an object'
   const text = JSON.stringify(value) ?? 'nothing'

@@ -111,7 +111,9 @@ describe('config stream from operator to data plane', () => {
     server.publish(gateways(route('a'), service('web')))
     await until(() => store.snapshot().routes.size === 1)
     server.publish({ gateways: new Map() })
-    await until(() => store.snapshot().routes.size === 0 && store.snapshot().services.size === 0)
+    await until(() => store.snapshot().routes.size === 0)
+    await until(() => store.snapshot().services.size === 0)
+    expect([server.stats().streams, store.isInitialised()]).toEqual([1, true])
   })
 
   test('reconnects to a restarted server with the versions it holds, gets only differences, and keeps the last good config meanwhile', async () => {
@@ -207,7 +209,8 @@ describe('config stream from operator to data plane', () => {
     const gateway = 'g'.repeat(100)
     server.publish({ gateways: new Map([[`ns/${gateway}`, [route('a')]]]) })
     const { store } = follow(address, { node: { namespace: 'ns', gateway } })
-    await until(() => store.snapshot().routes.size === 1)
+    await until(() => store.isInitialised())
+    expect([...store.snapshot().routes.keys()]).toEqual(['ns/a.00'])
   })
 
   test('authenticates with the token file, read again for every connection', async () => {
@@ -285,7 +288,9 @@ describe('config stream from operator to data plane', () => {
     })
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
-        let { server, address } = await serve()
+        const first = await serve()
+        const { address } = first
+        let { server } = first
         const { store } = follow(address, { random: () => 0 })
         let expected: Record<string, unknown> = {}
         for (const { routes, services, isRestart, pauseMs } of sequence) {

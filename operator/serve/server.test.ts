@@ -218,14 +218,14 @@ describe('the config server', () => {
     readonly options?: ConfigServerOptions
     readonly method?: string
   }
-  const open = (client: RawClient): void => client.open()
+  const openStream = (client: RawClient): void => client.open()
   test.each<[sentence: string, ended: Ended]>([
     [
       'the state-of-the-world method',
       {
         code: status.UNIMPLEMENTED,
         details: `The server does not implement the method ${SERVICE}/StreamAggregatedResources`,
-        run: open,
+        run: openStream,
         method: 'StreamAggregatedResources',
       },
     ],
@@ -247,14 +247,14 @@ describe('the config server', () => {
     ],
     [
       'a client that is not who it says',
-      { code: status.UNAUTHENTICATED, details: 'not you', run: open, options: { authenticate: async () => ({ isAllowed: false, message: 'not you' }) } },
+      { code: status.UNAUTHENTICATED, details: 'not you', run: openStream, options: { authenticate: async () => ({ isAllowed: false, message: 'not you' }) } },
     ],
     [
       'an authentication that fails itself, without its cause',
       {
         code: status.UNAUTHENTICATED,
         details: 'authentication failed',
-        run: open,
+        run: openStream,
         options: { authenticate: () => Promise.reject(new Error('10.0.0.1 is down')) },
       },
     ],
