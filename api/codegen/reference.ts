@@ -7,7 +7,10 @@ const NOTE = '<!-- Written by `make generate`. Do not edit. -->'
 const escape = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 /** Outside code spans, `<name>` would be taken for HTML. */
 const prose = (text: string): string => text.replaceAll(/`[^`]*`|<(?=\w)/g, (part) => (part === '<' ? '&lt;' : part))
-const code = (value: unknown): string => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``
+function code(value: unknown): string {
+  const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value)
+  return text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``
+}
 const link = (name: string): string => `[${name}](#${name.toLowerCase()})`
 
 function typeOf(schema: Schema): string {
@@ -37,14 +40,9 @@ function boundsOf(schema: Schema): string {
     ...(schema.items && !schema.items.$ref ? range(' characters each', schema.items.minLength, schema.items.maxLength) : []),
     ...(schema['x-kubernetes-list-type'] === 'set' ? ['no duplicates'] : []),
     ...(keys ? [`unique by ${keys.join(', ')}`] : []),
-    ...(schema.pattern === undefined ? [] : [`pattern ${code(schema.pattern)}`]),
   ]
-  return bounds.length === 0
-    ? ''
-    : ` *${bounds
-        .join(', ')
-        .replaceAll(/\*/g, '\\*')
-        .replaceAll(/`([^`]*)`/g, (all) => all.replaceAll('\\*', '*'))}*`
+  const words = bounds.length === 0 ? '' : ` *${bounds.join(', ')}*`
+  return schema.pattern === undefined ? words : `${words} Pattern ${code(schema.pattern)}.`
 }
 
 function row(path: string, schema: Schema, isRequired: boolean): string {
