@@ -8,6 +8,7 @@ export const fileDefinitions: Definitions = {
     binds: list(ref('FileBind'), 'Ports to listen on.'),
     backends: list(ref('FileBackend'), 'Backends that routes refer to by name.'),
     services: list(ref('Service'), 'Services that routes refer to by `<namespace>/<name>`.'),
+    secrets: list(ref('Secret'), 'Credentials and certificates that policies refer to by key.'),
     policies: list(ref('Policy'), 'Policies with their targets, as the config stream carries them.'),
   }),
   ProcessConfig: object('Settings of the process. Environment variables win over the file.', {
@@ -25,7 +26,6 @@ export const fileDefinitions: Definitions = {
       'Duration for which new requests are still accepted after SIGTERM. Environment: CONNECTION_MIN_TERMINATION_DEADLINE.',
     ),
     connectionTerminationDeadline: string('Duration after which what is still open at shutdown is cut. Environment: TERMINATION_GRACE_PERIOD_SECONDS.'),
-    workerThreads: integer('Worker processes; default: CPU_LIMIT, or 1.', { minimum: 1 }),
   }),
   FileBind: object(
     'A port.',

@@ -114,7 +114,7 @@ export const routeDefinitions: Definitions = {
     urlRewrite: ref('UrlRewrite'),
     mirrors: list(ref('RequestMirror'), 'RequestMirror filters, in order.'),
     cors: ref('Cors'),
-    invalid: string('Set when the rule cannot be honoured: every matching request gets 500 with this text in the log.'),
+    invalid: string('Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.'),
   }),
   RouteTimeouts: object('Gateway API HTTPRouteTimeouts.', {
     requestMs: ref(

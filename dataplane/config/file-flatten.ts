@@ -55,13 +55,14 @@ class Flattener {
   }
 
   run(): FlatFile {
-    const { config = {}, binds = [], backends = [], services = [], policies = [] } = this.#file
+    const { config = {}, binds = [], backends = [], services = [], secrets = [], policies = [] } = this.#file
     for (const field of ['connectionMinTerminationDeadline', 'connectionTerminationDeadline'] as const) {
       const value = config[field]
       if (value !== undefined && parseDuration(value) === undefined)
         this.#report(['config', field], `must be a duration such as 30s, is ${JSON.stringify(value)}`)
     }
     for (const [index, service] of services.entries()) this.#add({ kind: 'service', message: service }, ['services', index, 'key'])
+    for (const [index, secret] of secrets.entries()) this.#add({ kind: 'secret', message: secret }, ['secrets', index, 'key'])
     for (const [index, policy] of policies.entries()) this.#add({ kind: 'policy', message: policy }, ['policies', index, 'key'])
     for (const [index, { name, host, ...rest }] of backends.entries()) {
       const path = ['backends', index]
