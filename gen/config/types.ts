@@ -2438,6 +2438,10 @@ export interface ConfigFile {
    */
   services?: Service[]
   /**
+   * Credentials and certificates that policies refer to by key.
+   */
+  secrets?: Secret[]
+  /**
    * Policies with their targets, as the config stream carries them.
    */
   policies?: Policy[]
@@ -2491,10 +2495,6 @@ export interface ProcessConfig {
    * Duration after which what is still open at shutdown is cut. Environment: TERMINATION_GRACE_PERIOD_SECONDS.
    */
   connectionTerminationDeadline?: string
-  /**
-   * Worker processes; default: CPU_LIMIT, or 1.
-   */
-  workerThreads?: number
 }
 /**
  * A port.
