@@ -1,4 +1,6 @@
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 
 export interface SpliceResult {
   /** Bytes from the first to the second. */
@@ -36,7 +38,7 @@ export function spliceSockets(
     from.on('end', () => to.end())
     from.on('error', (thrown: Error) => {
       error ??= thrown
-      to.destroy()
+      breakOff(to)
     })
     if (from.closed) {
       to.destroy()
@@ -44,11 +46,17 @@ export function spliceSockets(
     } else
       from.once('close', () => {
         // Closed without its end: the other direction cannot be completed either.
-        if (!from.readableEnded || !from.writableFinished) to.destroy()
+        if (!from.readableEnded || !from.writableFinished) breakOff(to)
         closed()
       })
     from.resume()
   }
   relay(first, second, (bytes) => (forwardBytes += bytes))
   relay(second, first, (bytes) => (backwardBytes += bytes))
+}
+
+/** Closes without the FIN or close_notify that would make a part look like the whole. */
+function breakOff(socket: Duplex): void {
+  if (socket instanceof Socket && !(socket instanceof TLSSocket) && !socket.destroyed) socket.resetAndDestroy()
+  else socket.destroy()
 }

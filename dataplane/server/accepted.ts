@@ -1,0 +1,240 @@
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Connection, FinishHandler, RequestHandler, TlsSession } from '../exchange.ts'
+import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
+import { parseClientHello, type ClientHello } from './clienthello.ts'
+import { serveHttp1 } from './http1.ts'
+import { serveHttp2 } from './http2.ts'
+import { describeTlsSession } from './identity.ts'
+import type { BindHooks, BindProgram, ConnectionMeter, DownstreamProtocol } from './program.ts'
+import type { TlsChoice } from './tls.ts'
+
+/** What an accepted connection needs of its bind. */
+export interface AcceptedOwner {
+  readonly key: string
+  readonly onRequest: RequestHandler
+  readonly onFinish: FinishHandler
+  readonly hooks: BindHooks
+  readonly deadlines: Deadlines | undefined
+  readonly isDraining: boolean
+  /** New connections get it; those in a handshake too. */
+  readonly program: BindProgram
+  forget(accepted: Accepted): void
+}
+
+interface Serving {
+  drain(): void
+  close(force: boolean): void
+}
+
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+const tlsHandshakeByte = 22
+export const defaultHandshakeMs = 15_000
+
+let lastId = 0
+
+/** A connection from `accept` on: finds out what is spoken, and hands it to whoever speaks it. */
+export class Accepted implements Waiter {
+  deadlineMs = Infinity
+  readonly #owner: AcceptedOwner
+  readonly #program: BindProgram
+  readonly #raw: Socket
+  readonly #base: Omit<Connection, 'tls' | 'listener'>
+  readonly #deadlines: Deadlines
+  #peeked: Buffer | undefined
+  #serving: Serving | undefined
+  #meter: ConnectionMeter | undefined
+  #listener: string | undefined
+  #countedReceived = 0
+  #countedSent = 0
+
+  constructor(raw: Socket, owner: AcceptedOwner) {
+    this.#raw = raw
+    this.#owner = owner
+    this.#program = owner.program
+    this.#deadlines = owner.deadlines ?? sharedDeadlines
+    this.#base = {
+      id: ++lastId,
+      bind: owner.key,
+      localAddress: plainAddress(raw.localAddress),
+      localPort: raw.localPort ?? 0,
+      remoteAddress: plainAddress(raw.remoteAddress),
+      remotePort: raw.remotePort ?? 0,
+    }
+  }
+
+  /** Key of the listener that TLS or TCP chose; undefined before that and for plaintext HTTP. */
+  get listener(): string | undefined {
+    return this.#listener
+  }
+
+  begin(): void {
+    const raw = this.#raw
+    raw.on('error', ignoreError)
+    raw.once('close', this.#onClose)
+    const { plaintext, hasTls, settings } = this.#program
+    const { timeMs, intervalMs, retries } = settings?.keepAlive ?? {}
+    if (timeMs !== undefined) raw.setKeepAlive(true, timeMs, intervalMs, retries)
+    if (plaintext === 'tcp' && !hasTls) return this.#relay(raw, 'tcp', this.#program.tcpListener, undefined, undefined)
+    this.#deadlines.add(this)
+    const handshakeMs = settings?.handshakeMs ?? defaultHandshakeMs
+    if (handshakeMs > 0) this.deadlineMs = this.#deadlines.nowMs + handshakeMs
+    raw.on('data', this.#onData)
+    raw.once('end', this.#onEarlyEnd)
+  }
+
+  drain(): void {
+    this.#serving?.drain()
+  }
+
+  close(force: boolean): void {
+    if (force || this.#serving === undefined) {
+      this.#serving?.close(true)
+      this.#raw.destroy()
+    } else this.#serving.close(false)
+  }
+
+  expire(): void {
+    this.deadlineMs = Infinity
+    if (this.#serving === undefined) this.#drop('no protocol or handshake in time')
+    else this.#serving.drain()
+  }
+
+  /** Tells the meter what came since the last time. */
+  report(): void {
+    const { bytesRead, bytesWritten } = this.#raw
+    this.#meter?.addBytes(bytesRead - this.#countedReceived, bytesWritten - this.#countedSent)
+    this.#countedReceived = bytesRead
+    this.#countedSent = bytesWritten
+  }
+
+  readonly #onClose = (): void => {
+    this.#deadlines.remove(this)
+    if (this.#meter !== undefined) {
+      this.report()
+      this.#meter.close()
+    }
+    this.#owner.forget(this)
+  }
+
+  readonly #onEarlyEnd = (): void => this.#drop('closed before a protocol showed')
+
+  readonly #onData = (chunk: Buffer): void => {
+    const bytes = (this.#peeked = this.#peeked === undefined ? chunk : Buffer.concat([this.#peeked, chunk]))
+    if (bytes[0] === tlsHandshakeByte && this.#program.hasTls) return this.#sniffTls(bytes)
+    switch (this.#program.plaintext) {
+      case 'none':
+        return this.#drop('plaintext on a port of TLS listeners')
+      case 'tcp':
+        return this.#relay(this.#raw, 'tcp', this.#program.tcpListener, undefined, this.#takePeeked())
+      case 'http':
+        return this.#sniffHttp(bytes)
+    }
+  }
+
+  #sniffHttp(bytes: Buffer): void {
+    const length = Math.min(bytes.length, preface.length)
+    const isPreface = bytes.compare(preface, 0, length, 0, length) === 0
+    if (isPreface && length < preface.length) return
+    this.#stopPeeking()
+    this.#serveHttp(this.#raw, undefined, isPreface)
+  }
+
+  #sniffTls(bytes: Buffer): void {
+    const hello = parseClientHello(bytes)
+    if (hello === 'incomplete') return
+    if (hello === 'invalid') return this.#drop('not a TLS ClientHello')
+    const choice = this.#program.selectTls(hello.sni)
+    if (choice === undefined) return this.#drop(`no listener for SNI ${hello.sni ?? '(none)'}`)
+    this.#listener = choice.listener
+    if (choice.kind === 'passthrough') return this.#relay(this.#raw, 'tls', choice.listener, hello.sni, this.#takePeeked())
+    if (choice.terminator === undefined) return this.#drop(`listener ${choice.listener}: ${choice.problem ?? 'no certificate'}`)
+    this.#terminate(choice, choice.terminator, hello)
+  }
+
+  #terminate(choice: TlsChoice, terminator: NonNullable<TlsChoice['terminator']>, { sni }: ClientHello): void {
+    this.#stopPeeking()
+    const raw = this.#raw
+    const initial = this.#takePeeked()
+    raw.pause()
+    if (initial !== undefined) raw.unshift(initial)
+    const startedAtMs = performance.now()
+    const protocol: DownstreamProtocol = choice.kind === 'terminate-http' ? 'https' : 'tls'
+    terminator.accept(raw, {
+      onSecure: (socket) => {
+        this.#owner.hooks.onHandshake?.(protocol, choice.listener, (performance.now() - startedAtMs) / 1000)
+        if (choice.kind === 'terminate-tcp') return this.#relay(socket, 'tls', choice.listener, sni, undefined)
+        this.#serveHttp(socket, describeTlsSession(socket, sni), socket.alpnProtocol === 'h2')
+      },
+      onFailure: (error) => this.#drop(`TLS handshake: ${error.message}`),
+    })
+  }
+
+  #serveHttp(socket: Socket | TLSSocket, tls: TlsSession | undefined, isHttp2: boolean): void {
+    const { hooks, onRequest, onFinish, deadlines } = this.#owner
+    const { http1, http2, maxConnectionMs } = this.#program.settings ?? {}
+    const connection: Connection = { ...this.#base, tls, listener: this.#listener }
+    this.#meter = hooks.onConnection?.(tls === undefined ? 'http' : 'https', this.#listener)
+    const initial = this.#takePeeked()
+    this.deadlineMs = maxConnectionMs === undefined ? Infinity : this.#deadlines.nowMs + maxConnectionMs
+    if (maxConnectionMs === undefined) this.#deadlines.remove(this)
+    const options = {
+      connection,
+      onRequest,
+      onFinish,
+      onRefuse: (error: Error) => hooks.onRefuse?.(error, connection),
+      ...(deadlines !== undefined && { deadlines }),
+    }
+    if (isHttp2) {
+      socket.pause()
+      if (initial !== undefined) socket.unshift(initial)
+      this.#serving = serveHttp2(socket, { ...options, ...(http2 !== undefined && { settings: http2 }) })
+    } else this.#serving = serveHttp1(socket, { ...options, initial, ...http1 })
+    if (this.#owner.isDraining) this.#serving.drain()
+  }
+
+  #relay(socket: Socket | TLSSocket, protocol: 'tcp' | 'tls', listener: string | undefined, sni: string | undefined, initial: Buffer | undefined): void {
+    if (listener === undefined) return this.#drop('no TCP listener')
+    this.#stopPeeking()
+    this.#deadlines.remove(this)
+    this.#listener = listener
+    this.#meter = this.#owner.hooks.onConnection?.(protocol, listener)
+    // Relayed connections know no end but their own: only force ends them.
+    this.#serving = { drain: () => undefined, close: (force) => force && socket.destroy() }
+    socket.pause()
+    socket.allowHalfOpen = true
+    socket.setNoDelay(true)
+    // The relay's own listener comes later, when the upstream is connected.
+    if (socket !== this.#raw) socket.on('error', ignoreError)
+    const tls = socket === this.#raw ? undefined : describeTlsSession(socket as TLSSocket, sni)
+    const connection: Connection = { ...this.#base, tls, listener }
+    this.#program.handleTcp({ connection, listener, sni, socket, initial })
+  }
+
+  #takePeeked(): Buffer | undefined {
+    const bytes = this.#peeked
+    this.#peeked = undefined
+    return bytes
+  }
+
+  #stopPeeking(): void {
+    this.#raw.removeListener('data', this.#onData)
+    this.#raw.removeListener('end', this.#onEarlyEnd)
+  }
+
+  #drop(reason: string): void {
+    if (this.#raw.destroyed) return
+    this.#owner.hooks.onDrop?.(reason, this.#base.remoteAddress)
+    this.#raw.destroy()
+  }
+}
+
+function ignoreError(): void {
+  // 'close' follows.
+}
+
+/** IPv4 clients of a dual-stack socket under their own address. */
+function plainAddress(address: string | undefined): string {
+  if (address === undefined) return ''
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}

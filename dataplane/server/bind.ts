@@ -1,0 +1,186 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { FinishHandler, RequestHandler } from '../exchange.ts'
+import type { Deadlines } from '../http/deadlines.ts'
+import { Accepted, type AcceptedOwner } from './accepted.ts'
+import type { BindHooks, BindProgram } from './program.ts'
+
+export interface BindOptions {
+  /** Key of the bind, as connections show it. */
+  readonly key: string
+  /** 0 picks a free port. */
+  readonly port: number
+  /** IP addresses; undefined: all, IPv6 and IPv4. */
+  readonly addresses?: readonly string[] | undefined
+  readonly program: BindProgram
+  readonly onRequest: RequestHandler
+  readonly onFinished: FinishHandler
+  readonly hooks?: BindHooks
+  /** Several processes accept on the same port. */
+  readonly reusePort?: boolean
+  readonly deadlines?: Deadlines
+}
+
+/** One port that the data plane listens on. */
+export interface Bind {
+  readonly key: string
+  /** The port listened on; after `listen`. */
+  readonly port: number
+  /** Open connections. */
+  readonly size: number
+  /** Starts to accept on every address, or on none: rejects with a BindError. */
+  listen(): Promise<void>
+  /** New connections follow this program. */
+  update(program: BindProgram): void
+  /** Asks connections to close after their requests: `connection: close`, GOAWAY. New ones are accepted and asked the same. */
+  drain(): void
+  /** As `drain`, for the connections of some listeners: those whose config changed (traffic.md §7). */
+  drainListeners(isAffected: (listener: string) => boolean): void
+  stopAccepting(): void
+  /** Stops accepting, and closes every connection: in order when `force` is false, else at once. Resolves when all are closed. */
+  close(force: boolean): Promise<void>
+  /** Brings the meters of open connections up to date; for whoever reads them. */
+  report(): void
+}
+
+/** Why a port cannot be listened on: one line with what to do. */
+export class BindError extends Error {
+  readonly code: string
+  constructor(message: string, code: string, cause: unknown) {
+    super(message, { cause })
+    this.name = 'BindError'
+    this.code = code
+  }
+}
+
+export function createBind(options: BindOptions): Bind {
+  return new RunningBind(options)
+}
+
+class RunningBind implements Bind, AcceptedOwner {
+  readonly key: string
+  readonly onRequest: RequestHandler
+  readonly onFinish: FinishHandler
+  readonly hooks: BindHooks
+  readonly deadlines: Deadlines | undefined
+  readonly #options: BindOptions
+  readonly #open = new Set<Accepted>()
+  #servers: Server[] = []
+  #program: BindProgram
+  #isDraining = false
+  #onEmpty: (() => void)[] = []
+
+  constructor(options: BindOptions) {
+    this.key = options.key
+    this.onRequest = options.onRequest
+    this.onFinish = options.onFinished
+    this.hooks = options.hooks ?? {}
+    this.deadlines = options.deadlines
+    this.#options = options
+    this.#program = options.program
+  }
+
+  get port(): number {
+    const address = this.#servers[0]?.address()
+    return typeof address === 'object' && address !== null ? address.port : this.#options.port
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  get program(): BindProgram {
+    return this.#program
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  async listen(): Promise<void> {
+    let { port } = this.#options
+    const { addresses } = this.#options
+    try {
+      for (const address of addresses === undefined || addresses.length === 0 ? [undefined] : addresses) {
+        const server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
+        this.#servers.push(server)
+        await listenOn(server, port, address, this.#options.reusePort === true)
+        // Port 0: one free port for all addresses.
+        port = (server.address() as AddressInfo).port
+        // Out of file descriptors, say: the next connection may fare better.
+        server.on('error', (error) => this.hooks.onDrop?.(`accept failed: ${error.message}`, ''))
+      }
+    } catch (error) {
+      this.stopAccepting()
+      throw error
+    }
+  }
+
+  update(program: BindProgram): void {
+    this.#program = program
+  }
+
+  drain(): void {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    for (const accepted of this.#open) accepted.drain()
+  }
+
+  drainListeners(isAffected: (listener: string) => boolean): void {
+    for (const accepted of this.#open) if (accepted.listener !== undefined && isAffected(accepted.listener)) accepted.drain()
+  }
+
+  stopAccepting(): void {
+    for (const server of this.#servers) if (server.listening) server.close()
+    this.#servers = []
+  }
+
+  close(force: boolean): Promise<void> {
+    this.stopAccepting()
+    this.#isDraining = true
+    for (const accepted of this.#open) accepted.close(force)
+    if (this.#open.size === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#onEmpty.push(resolve))
+  }
+
+  report(): void {
+    for (const accepted of this.#open) accepted.report()
+  }
+
+  forget(accepted: Accepted): void {
+    this.#open.delete(accepted)
+    if (this.#open.size > 0) return
+    for (const resolve of this.#onEmpty.splice(0)) resolve()
+  }
+
+  #accept(socket: Socket): void {
+    const accepted = new Accepted(socket, this)
+    this.#open.add(accepted)
+    accepted.begin()
+  }
+}
+
+function listenOn(server: Server, port: number, host: string | undefined, reusePort: boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException): void => reject(describeListenError(error, port, host))
+    server.once('error', onError)
+    server.listen({ port, ...(host !== undefined && { host }), reusePort, backlog: 1024 }, () => {
+      server.removeListener('error', onError)
+      resolve()
+    })
+  })
+}
+
+function describeListenError(error: NodeJS.ErrnoException, port: number, host: string | undefined): BindError {
+  const at = host === undefined ? '' : ` of ${host}`
+  const code = error.code ?? 'UNKNOWN'
+  switch (code) {
+    case 'EADDRINUSE':
+      return new BindError(`port ${port}${at} is in use: end the program that listens on it, or give the listener another port`, code, error)
+    case 'EACCES':
+      return new BindError(`port ${port}${at} needs a privilege: use a port from 1024 up, or allow this one (CAP_NET_BIND_SERVICE)`, code, error)
+    case 'EADDRNOTAVAIL':
+      return new BindError(`port ${port}${at}: this machine has no such address: correct the listener's address`, code, error)
+    default:
+      return new BindError(`port ${port}${at} cannot be listened on: ${error.message}`, code, error)
+  }
+}

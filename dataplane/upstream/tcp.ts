@@ -1,0 +1,36 @@
+import type { Socket } from 'node:net'
+import { connectFailure, createConnector } from './http1connect.ts'
+import { UpstreamError, type Transport } from './types.ts'
+
+/** Opens a raw connection to an endpoint, TLS included where the transport has it. Rejects with an UpstreamError; `cancel` gives it up. */
+export function connectTcp(transport: Transport, connectMs: number): { readonly socket: Promise<Socket>; cancel(): void } {
+  const alpn = transport.tls?.alpn ?? []
+  let socket: Socket
+  let isReady = false
+  const opened = new Promise<Socket>((resolve, reject) => {
+    const { host, port } = transport
+    socket = createConnector(
+      transport,
+      alpn,
+    )(() => {
+      isReady = true
+      clearTimeout(timer)
+      resolve(socket)
+    })
+    const fail = (error: UpstreamError): void => {
+      clearTimeout(timer)
+      socket.destroy()
+      reject(error)
+    }
+    const timer = setTimeout(() => fail(new UpstreamError('connect-timeout', `${host}:${port}: no connection within ${connectMs} ms`)), connectMs)
+    // Stays: between here and the relay's own listener nothing else would catch a reset.
+    socket.on('error', (error) => {
+      if (!isReady) fail(connectFailure(transport, error))
+    })
+    socket.once('close', () => {
+      if (!isReady) fail(new UpstreamError('connect', `${host}:${port}: closed before it was ready`))
+    })
+    socket.allowHalfOpen = true
+  })
+  return { socket: opened, cancel: () => socket.destroy() }
+}
