@@ -75,8 +75,8 @@ describe('a config file with errors is refused by file, line and path', () => {
     ],
     [
       'several errors at once',
-      lines('config:', '  workerThreads: 0', 'binds:', '- port: 1', '  listeners: []', '  x: 1'),
-      ['config.yaml:2: config.workerThreads: must be >= 1, is 0', 'config.yaml:6: binds[0].x: unknown field; known here: port, addresses, listeners'],
+      lines('config:', '  adminAddr: 0', 'binds:', '- port: 1', '  listeners: []', '  x: 1'),
+      ['config.yaml:2: config.adminAddr: must be a string, is 0', 'config.yaml:6: binds[0].x: unknown field; known here: port, addresses, listeners'],
     ],
     [
       'a duration that is none',
