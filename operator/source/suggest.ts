@@ -17,7 +17,7 @@ export function suggest(text: string, words: readonly string[]): string | undefi
   if (text.length > 64) return undefined
   const near = words
     .map((word) => ({ word, far: distance(text.toLowerCase(), word.toLowerCase()) }))
-    .filter(({ word, far }) => far <= Math.max(2, Math.floor(word.length / 4)))
+    .filter(({ word, far }) => far <= Math.max(1, Math.floor(word.length / 3)))
     .toSorted((a, b) => a.far - b.far)
   return near[0]?.word
 }

@@ -30,7 +30,7 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
     return {
       fault: fault(
         'RefNotPermitted',
-        `backendRef ${key} not accessible to a ${from.kind} in namespace ${from.namespace} (missing ReferenceGrant in namespace ${namespace}?)`,
+        `backendRef ${key} not accessible to kind ${from.kind} of namespace ${from.namespace} (missing ReferenceGrant in namespace ${namespace}?)`,
       ),
     }
   }

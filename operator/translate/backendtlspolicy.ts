@@ -91,7 +91,10 @@ function toAltName(each: { readonly type: string; readonly hostname?: string; re
 function findTarget(context: Context, namespace: string, ref: LocalRef & { readonly sectionName?: string }): PolicyTarget | undefined {
   if (ref.group === '' && ref.kind === 'Service') {
     const service = context.snapshot.get('Service', namespace, ref.name)
-    const port = service?.spec.ports?.find((each) => each.name === ref.sectionName || String(each.port) === ref.sectionName)?.port
+    const port =
+      ref.sectionName === undefined
+        ? undefined
+        : service?.spec.ports?.find((each) => each.name === ref.sectionName || String(each.port) === ref.sectionName)?.port
     if (!service || (ref.sectionName !== undefined && port === undefined)) return undefined
     return { kind: 'Service', namespace, name: ref.name, ...(port === undefined ? {} : { port }) }
   }

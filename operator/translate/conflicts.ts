@@ -16,7 +16,8 @@ function reject(listener: ListenerState, reason: 'HostnameConflict' | 'ProtocolC
   listener.isConflicted = true
 }
 
-const describe = (listener: ListenerState): string => (listener.hostname === undefined ? 'any hostname' : `hostname ${listener.hostname}`)
+const describe = ({ port, hostname, protocol }: ListenerState): string =>
+  protocol === 'TCP' ? `port ${port}` : `port ${port} with ${hostname === undefined ? 'any hostname' : `hostname ${hostname}`}`
 
 /**
  * Finds listeners that are not distinct. Among a Gateway's own none wins (Gateway API: "MUST NOT pick one conflicting
@@ -37,7 +38,7 @@ export function findConflicts(own: readonly ListenerState[], sets: readonly List
       if (families.size > 1) reject(listener, 'ProtocolConflict', `port ${port} is also used with another protocol: ${rivals.join(', ')}`)
       else if ((byHostname.get(listener.hostname ?? '')?.length ?? 0) > 1) {
         const same = (byHostname.get(listener.hostname ?? '') ?? []).filter((each) => each !== listener).map((each) => each.spec.name)
-        reject(listener, 'HostnameConflict', `port ${port} and ${describe(listener)} are also those of listener ${same.join(', ')}`)
+        reject(listener, 'HostnameConflict', `${describe(listener)} is also taken by listener ${same.join(', ')}`)
       }
     }
     const family = [...families][0]
@@ -49,8 +50,7 @@ export function findConflicts(own: readonly ListenerState[], sets: readonly List
     const claim = claims.get(listener.port)
     if (!claim) claims.set(listener.port, { family, hostnames: new Set([listener.hostname ?? '']) })
     else if (claim.family !== family) reject(listener, 'ProtocolConflict', `port ${listener.port} is already used with another protocol`)
-    else if (claim.hostnames.has(listener.hostname ?? ''))
-      reject(listener, 'HostnameConflict', `port ${listener.port} and ${describe(listener)} are already taken`)
+    else if (claim.hostnames.has(listener.hostname ?? '')) reject(listener, 'HostnameConflict', `${describe(listener)} is already taken`)
     else claim.hostnames.add(listener.hostname ?? '')
   }
 }

@@ -32,7 +32,7 @@ export function compileFilters(context: Context, from: Referrer, filters: readon
   const refuse = (message: string): CompiledFilters => ({ filters: {}, fault: fault('IncompatibleFilters', message) })
   for (const filter of filters) {
     if (!supportedFilters[place].has(filter.type))
-      return refuse(`filter ${filter.type} is not supported on a ${place}; use ${[...supportedFilters[place]].join(', ')}`)
+      return refuse(`filter ${filter.type} is not supported (${place}); supported: ${[...supportedFilters[place]].join(', ')}`)
     if (filter.requestHeaderModifier) (result.requestHeaders ??= []).push(headerModifier(filter.requestHeaderModifier))
     else if (filter.responseHeaderModifier) (result.responseHeaders ??= []).push(headerModifier(filter.responseHeaderModifier))
     else if (filter.requestMirror) {

@@ -3,7 +3,8 @@ import { Ajv } from 'ajv'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse, stringify } from 'yaml'
+import { Document, isCollection, parse, visit } from 'yaml'
+import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import { messageKinds } from '#api/config/definitions.ts'
 import { createReader } from '../source/reader.ts'
 import type { TranslateOptions } from './context.ts'
@@ -24,26 +25,44 @@ ajv.addSchema(configSchema, 'config')
 
 const isCondition = (value: unknown): value is Condition => typeof value === 'object' && value !== null && 'observedGeneration' in value && 'reason' in value
 
-/** Goldens are read by people: a condition is one line, PEM is a digest. */
+/** Goldens are read by people: a condition is one line, PEM is a digest, our own group and controller go without saying. */
 function shorten(value: unknown): unknown {
   if (typeof value === 'string') return value.includes('-----BEGIN') ? `PEM ${createHash('sha256').update(value.trim()).digest('hex').slice(0, 8)}` : value
   if (isCondition(value)) return `${value.type}=${value.status} ${value.reason} @${value.observedGeneration}: ${value.message}`
   if (Array.isArray(value)) return value.map(shorten)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, shorten(child)]))
+  const kept = Object.entries(value).filter(
+    ([key, child]) => !(key === 'group' && child === GATEWAY_GROUP) && !(key === 'controllerName' && child === CONTROLLER_NAME),
+  )
+  return Object.fromEntries(kept.map(([key, child]) => [key, shorten(child)]))
 }
 
-function show(translation: Translation, problems: readonly string[], isAboutClasses: boolean): string {
+/** What fits into a line is written as one. */
+function format(value: object): string {
+  const document = new Document(value, { aliasDuplicateObjects: false })
+  visit(document, {
+    Collection: (_, node) => {
+      node.flow = JSON.stringify(node).length < 150
+    },
+    Pair: (_, pair) => {
+      if (isCollection(pair.value) && pair.value.items.length === 0) pair.value.flow = true
+    },
+  })
+  return document.toString({ lineWidth: 0 })
+}
+
+function show(translation: Translation, problems: readonly string[], input: string): string {
   const gateways = Object.fromEntries(
     [...translation.gateways].map(([gateway, messages]) => {
       const byKind = Map.groupBy(messages, (message) => message.kind)
       return [gateway, Object.fromEntries([...byKind].map(([kind, list]) => [kind, list.map(({ message }) => shorten(message))]))]
     }),
   )
+  const isWritten = (name: string): boolean => new RegExp(`kind: GatewayClass\nmetadata: \\{name: ${name}\\b`).test(input)
   const statuses = translation.statuses
-    .filter(({ kind }) => kind !== 'GatewayClass' || isAboutClasses)
-    .map(({ kind, namespace, name, status }) => ({ [`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`]: shorten(status) }))
-  return stringify({ ...(problems.length > 0 ? { problems } : {}), gateways, statuses }, { lineWidth: 0, aliasDuplicateObjects: false })
+    .filter(({ kind, name }) => kind !== 'GatewayClass' || isWritten(name))
+    .map(({ kind, namespace, name, status }) => [`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`, shorten(status)])
+  return format({ ...(problems.length > 0 ? { problems } : {}), gateways, statuses: Object.fromEntries(statuses) as object })
 }
 
 interface CaseOptions extends Omit<TranslateOptions, 'keySets'> {
@@ -71,7 +90,7 @@ describe('translation', () => {
     const actual = show(
       translation,
       problems.map((problem) => problem.text),
-      text.includes('kind: GatewayClass'),
+      text,
     )
     if (isUpdating) {
       for (const file of readdirSync(join(root, name))) if (file !== 'in.yaml') rmSync(join(root, name, file))

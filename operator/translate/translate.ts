@@ -144,6 +144,8 @@ function addRoute(route: AnyRoute, compiled: CompiledRoute, listeners: readonly 
     if (kind === 'route') into.messages.add('route', { ...message, listeners: keys })
     else into.messages.add('tcpRoute', { ...message, listeners: keys })
   }
+  // A route that is not accepted only fails closed: it leads nowhere.
+  if (compiled.rejected) return
   into.nodes.push(nodeOf(route))
   into.targets.push(...compiled.targets)
 }

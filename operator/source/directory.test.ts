@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadDirectory, watchDirectory, type DirectorySource, type Load } from './directory.ts'
+import { createReader } from './reader.ts'
+
+const secret = (name: string, value = 'v', extra = ''): string =>
+  `apiVersion: v1\nkind: Secret\nmetadata: {name: ${name}}\nstringData: {key: ${value}}\n${extra}`
+const valueOf = (load: Load, name: string): string | undefined => {
+  const data = load.snapshot.get('Secret', 'default', name)?.data?.['key']
+  return data === undefined ? undefined : Buffer.from(data, 'base64').toString()
+}
+
+let root = ''
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'proxy-source-'))
+})
+afterEach(() => rm(root, { recursive: true }))
+const write = (file: string, text: string): Promise<void> => writeFile(join(root, file), text)
+
+describe('reading a directory', () => {
+  test('reads a tree of YAML and JSON files and leaves out all else', async () => {
+    await mkdir(join(root, 'sub/deeper'), { recursive: true })
+    await write('a.yaml', `${secret('one')}---\n${secret('two')}`)
+    await write('sub/b.yml', secret('three'))
+    await write('sub/deeper/c.json', JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'four' } }))
+    await write('notes.txt', 'kind: Nonsense')
+    await write('.hidden.yaml', secret('hidden'))
+    const { snapshot, problems } = await loadDirectory(root)
+    expect(snapshot.list('Secret').map(({ metadata }) => metadata.name)).toEqual(['four', 'one', 'three', 'two'])
+    expect(problems).toEqual([])
+  })
+
+  test('follows links, as mounted ConfigMaps have them', async () => {
+    await mkdir(join(root, '..data'))
+    await write('..data/a.yaml', secret('linked'))
+    await symlink(join(root, '..data/a.yaml'), join(root, 'a.yaml'))
+    expect(valueOf(await loadDirectory(root), 'linked')).toBe('v')
+  })
+
+  test('takes a single file', async () => {
+    await write('only.yaml', secret('one', 'v', 'oops: 1\n'))
+    const { problems } = await loadDirectory(join(root, 'only.yaml'))
+    expect(problems.map(({ text }) => text)).toEqual([expect.stringMatching(/^only\.yaml:5: oops: unknown field; known here: /)])
+  })
+
+  test('throws when there is no such directory', async () => {
+    await expect(loadDirectory(join(root, 'nope'))).rejects.toThrow(/ENOENT/)
+  })
+
+  test('implies the GatewayClass, unless there is one of that name', async () => {
+    expect((await loadDirectory(root)).snapshot.get('GatewayClass', '', 'proxy')?.spec.controllerName).toBe('proxy.dev/proxy')
+    await write(
+      'class.yaml',
+      'apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: proxy}\nspec: {controllerName: example.com/other}',
+    )
+    expect((await loadDirectory(root)).snapshot.get('GatewayClass', '', 'proxy')?.spec.controllerName).toBe('example.com/other')
+  })
+
+  test('objects that come first count as older; a written creationTimestamp stays', async () => {
+    await write('b.yaml', secret('third'))
+    await write(
+      'a.yaml',
+      `${secret('first')}---\n${secret('second')}---\n${secret('dated').replace('{name: dated}', '{name: dated, creationTimestamp: "2024-01-01T00:00:00Z"}')}`,
+    )
+    const { snapshot } = await loadDirectory(root)
+    const times = ['first', 'second', 'third', 'dated'].map((name) => snapshot.get('Secret', 'default', name)?.metadata.creationTimestamp ?? '')
+    expect(times[3]).toBe('2024-01-01T00:00:00Z')
+    expect(times.slice(0, 3).toSorted()).toEqual(times.slice(0, 3))
+    expect(new Set(times).size).toBe(4)
+    expect((await loadDirectory(root)).snapshot.get('Secret', 'default', 'third')?.metadata.creationTimestamp).toBe(times[2])
+  })
+
+  test('of two objects with one name the first counts, and the second is reported', async () => {
+    await write('a.yaml', secret('one', 'first'))
+    await write('b.yaml', `# comment\n${secret('one', 'second')}`)
+    const load = await loadDirectory(root)
+    expect(valueOf(load, 'one')).toBe('first')
+    expect(load.problems.map(({ text }) => text)).toEqual(['b.yaml:4: metadata.name: Secret default/one is already defined at a.yaml:3; that one counts'])
+  })
+
+  test('a line is counted from the start of the file, whatever the document', async () => {
+    await write('a.yaml', `# header\n---\n${secret('one')}---\n${secret('two', 'v', 'oops: 1\n')}`)
+    expect((await loadDirectory(root)).problems.map(({ line, field }) => [line, field])).toEqual([[12, 'oops']])
+  })
+})
+
+describe('what breaks keeps its last good version', () => {
+  test.each<[string, (good: string) => string, Record<string, string | undefined>]>([
+    ['one object gets an unknown field', () => `${secret('one', 'new', 'oops: 1\n')}---\n${secret('two', 'new')}`, { one: 'old', two: 'new' }],
+    ['one document no longer parses', () => `${secret('one', 'new')}---\nkind: [\n`, { one: 'new', two: 'old' }],
+    ['one document loses its kind', () => `${secret('one', 'new')}---\n${secret('two', 'new').replace('kind: Secret\n', '')}`, { one: 'new', two: 'old' }],
+    ['the whole file turns to garbage', () => '}{', { one: 'old', two: 'old' }],
+    ['one object is taken out properly', () => secret('one', 'new'), { one: 'new', two: undefined }],
+  ])('%s', async (_, breakIt, expected) => {
+    const good = `${secret('one', 'old')}---\n${secret('two', 'old')}`
+    const reader = createReader(root)
+    await write('a.yaml', good)
+    expect((await reader.load()).problems).toEqual([])
+    await write('a.yaml', `${breakIt(good)}\n# ${Math.random()}\n`)
+    const load = await reader.load()
+    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, valueOf(load, name)]))).toEqual(expected)
+    expect(load.problems.length > 0).toBe(expected['two'] !== undefined)
+
+    await write('a.yaml', `${good.replaceAll('old', 'fixed')}\n`)
+    const fixed = await reader.load()
+    expect([valueOf(fixed, 'one'), valueOf(fixed, 'two'), fixed.problems]).toEqual(['fixed', 'fixed', []])
+  })
+
+  test('an object that never was good is not there, and the others are', async () => {
+    await write('a.yaml', `${secret('bad', 'v', 'oops: 1\n')}---\n${secret('good')}`)
+    const load = await loadDirectory(root)
+    expect([valueOf(load, 'bad'), valueOf(load, 'good')]).toEqual([undefined, 'v'])
+  })
+
+  test('what did not change keeps its identity', async () => {
+    const reader = createReader(root)
+    await write('a.yaml', `${secret('one', 'old')}---\n${secret('two')}`)
+    const before = await reader.load()
+    await write('a.yaml', `${secret('one', 'new')}---\n${secret('two')}`)
+    const after = await reader.load()
+    expect(after.snapshot.get('Secret', 'default', 'two')).toBe(before.snapshot.get('Secret', 'default', 'two'))
+    expect(after.snapshot.get('Secret', 'default', 'one')).not.toBe(before.snapshot.get('Secret', 'default', 'one'))
+  })
+})
+
+describe('watching', () => {
+  let source: DirectorySource | undefined
+  let loads: Load[] = []
+  let wake: (() => void) | undefined
+  const errors: unknown[] = []
+  afterEach(() => source?.close())
+
+  const start = async (): Promise<DirectorySource> => {
+    loads = []
+    source = await watchDirectory(
+      root,
+      (load) => {
+        loads.push(load)
+        wake?.()
+      },
+      { debounceMs: 10, pollMs: 100, graceMs: 60, onError: (error) => errors.push(error) },
+    )
+    return source
+  }
+  /** Waits until a load satisfies `isWanted`. */
+  const until = async (isWanted: (load: Load) => boolean): Promise<Load> => {
+    for (;;) {
+      const found = loads.findLast(isWanted)
+      if (found) return found
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+
+  test('an edit, a new file in a new folder, and a removal are seen', async () => {
+    await write('a.yaml', secret('one', 'old'))
+    const { current } = await start()
+    expect(valueOf(current(), 'one')).toBe('old')
+    await write('a.yaml', secret('one', 'new'))
+    await until((load) => valueOf(load, 'one') === 'new')
+    await mkdir(join(root, 'sub'))
+    await write('sub/b.yaml', secret('two'))
+    await until((load) => valueOf(load, 'two') === 'v')
+    await unlink(join(root, 'a.yaml'))
+    await until((load) => valueOf(load, 'one') === undefined)
+    expect(valueOf(current(), 'two')).toBe('v')
+  })
+
+  test('an editor that replaces the file by renaming never makes the object go away', async () => {
+    await write('a.yaml', secret('one', 'old'))
+    await start()
+    await rename(join(root, 'a.yaml'), join(root, 'a.yaml~'))
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    await write('a.yaml.tmp', secret('one', 'new'))
+    await rename(join(root, 'a.yaml.tmp'), join(root, 'a.yaml'))
+    await until((load) => valueOf(load, 'one') === 'new')
+    expect(loads.every((load) => valueOf(load, 'one') !== undefined)).toBe(true)
+  })
+
+  test('a file that is emptied before it is written never makes the object go away', async () => {
+    await write('a.yaml', secret('one', 'old'))
+    await start()
+    await write('a.yaml', '')
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    await write('a.yaml', secret('one', 'new'))
+    await until((load) => valueOf(load, 'one') === 'new')
+    expect(loads.every((load) => valueOf(load, 'one') !== undefined)).toBe(true)
+  })
+
+  test('a mistake is reported, and its repair too', async () => {
+    await write('a.yaml', secret('one', 'old'))
+    await start()
+    await write('a.yaml', secret('one', 'new', 'oops: 1\n'))
+    const broken = await until((load) => load.problems.length === 1)
+    expect([valueOf(broken, 'one'), broken.problems[0]?.file, broken.problems[0]?.line]).toEqual(['old', 'a.yaml', 5])
+    await write('a.yaml', secret('one', 'new'))
+    await until((load) => load.problems.length === 0 && valueOf(load, 'one') === 'new')
+  })
+
+  test('when the directory goes away the last state stays and the error is told', async () => {
+    await write('a.yaml', secret('one'))
+    const { current } = await start()
+    await rename(root, `${root}-moved`)
+    while (errors.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(valueOf(current(), 'one')).toBe('v')
+    await rename(`${root}-moved`, root)
+  })
+})

@@ -1,0 +1,186 @@
+import { describe, expect, test } from '@jest/globals'
+import { readChunk } from './document.ts'
+
+const route = (spec: string): string => `apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata:\n  name: r\nspec:\n${spec}`
+const gateway = (listener: string): string =>
+  `apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata:\n  name: g\nspec:\n  gatewayClassName: proxy\n  listeners:\n    - ${listener}`
+
+/** Sentence -> manifest, and `line: field: message` of what is reported. */
+const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
+  'YAML that does not parse': ['a: [1', /^1: : YAML: /],
+  'a tab as indentation': ['apiVersion: v1\nkind: Secret\nmetadata:\n\tname: a', /^4: : YAML: /],
+  'a document that is not an object': ['- 1', '1: : expected an object with apiVersion, kind and metadata'],
+  'no kind': ['apiVersion: v1\nmetadata: {name: a}', '1: kind: kind is required; add it'],
+  'no name': ['apiVersion: v1\nkind: Secret\nmetadata:\n  labels: {}', '3: metadata.name: name is required; add it'],
+  'a kind in the wrong case': [
+    'apiVersion: gateway.networking.k8s.io/v1\nkind: HttpRoute\nmetadata: {name: a}',
+    '2: kind: kind HttpRoute is not known; did you mean HTTPRoute?',
+  ],
+  'a kind that does not exist in the core group': ['apiVersion: v1\nkind: Gizmo\nmetadata: {name: a}', '2: kind: kind Gizmo is not known'],
+  'a kind of ours that does not exist': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicies\nmetadata: {name: a}',
+    /^2: kind: kind ProxyPolicies is not known; did you mean ProxyPolicy/,
+  ],
+  'a known kind with the wrong group': [
+    'apiVersion: v1\nkind: Gateway\nmetadata: {name: a}',
+    '2: kind: Gateway has apiVersion gateway.networking.k8s.io/v1, not v1',
+  ],
+  'a version that does not exist': [
+    'apiVersion: gateway.networking.k8s.io/v7\nkind: Gateway\nmetadata: {name: a}',
+    '2: kind: version v7 of Gateway is not known; use gateway.networking.k8s.io/v1',
+  ],
+  'an unknown field': [
+    gateway('{name: a, port: 1, protocol: HTTP, hostnames: a.example.com}'),
+    '8: spec.listeners[0].hostnames: unknown field; did you mean hostname?',
+  ],
+  'an unknown field without a like one': [
+    'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\nspec:\n  colour: red',
+    '6: spec.colour: unknown field; known here: finalizers',
+  ],
+  'an unknown field without a value': [route('  hostname:\n  rules: []'), /^6: spec\.hostname: unknown field; did you mean hostnames\?$/],
+  'a string where a number belongs': [gateway('{name: a, port: "80", protocol: HTTP}'), '8: spec.listeners[0].port: expected an integer, got "80"'],
+  'a number where a string belongs': [route('  hostnames: [80]'), '6: spec.hostnames[0]: expected a string, got 80; put it in quotes'],
+  'an object where a list belongs': [route('  parentRefs: {name: g}'), /^6: spec\.parentRefs: expected a list, got {"name":"g"}; start each item with "- "$/],
+  'a number out of range': [gateway('{name: a, port: 70000, protocol: HTTP}'), '8: spec.listeners[0].port: 70000 is out of range; allowed: 1 to 65535'],
+  'a required field that is missing': [gateway('{port: 80, protocol: HTTP}'), '8: spec.listeners[0]: name is required; add it'],
+  'a value that is not in the list': [
+    route('  rules:\n    - matches:\n        - path:\n            type: Prefix\n            value: /a'),
+    '9: spec.rules[0].matches[0].path.type: "Prefix" is not one of Exact, PathPrefix, RegularExpression',
+  ],
+  'a near miss of a value': [
+    route('  rules:\n    - matches: [{method: get}]'),
+    '7: spec.rules[0].matches[0].method: "get" is not one of GET, HEAD, POST, PUT, DELETE, CONNECT, OPTIONS, TRACE, PATCH; did you mean GET?',
+  ],
+  'a duration without unit': [
+    route('  rules:\n    - timeouts:\n        request: "10"'),
+    '8: spec.rules[0].timeouts.request: "10" is not valid; write a duration such as 500ms, 10s or 1m30s',
+  ],
+  'too many items': [
+    route(`  hostnames: [${Array.from({ length: 17 }, (_, i) => `h${i}.example.com`).join(', ')}]`),
+    '6: spec.hostnames: takes at most 16 items, has 17',
+  ],
+  'a path without leading slash': [
+    route('  rules:\n    - matches:\n        - path: {value: a}'),
+    '8: spec.rules[0].matches[0].path.value: a must start with /',
+  ],
+  'a path with two slashes': [
+    route('  rules:\n    - matches:\n        - path: {value: /a//b}'),
+    '8: spec.rules[0].matches[0].path.value: /a//b must not contain //',
+  ],
+  'a filter without its settings': [
+    route('  rules:\n    - filters:\n        - type: URLRewrite'),
+    '8: spec.rules[0].filters[0]: urlRewrite is required for type URLRewrite',
+  ],
+  'settings of another filter type': [
+    route('  rules:\n    - filters:\n        - type: CORS\n          cors: {}\n          urlRewrite: {}'),
+    '10: spec.rules[0].filters[0].urlRewrite: belongs to filters of type URLRewrite, this one is of type CORS',
+  ],
+  'a path modifier of the wrong type': [
+    route('  rules:\n    - filters:\n        - type: URLRewrite\n          urlRewrite: {path: {type: ReplaceFullPath, replacePrefixMatch: /a}}'),
+    '9: spec.rules[0].filters[0].urlRewrite.path: replaceFullPath is required for type ReplaceFullPath',
+  ],
+  'one listener name twice': [
+    gateway('{name: a, port: 80, protocol: HTTP}\n    - {name: a, port: 81, protocol: HTTP}'),
+    '9: spec.listeners[1]: name ["a"] is already used by an earlier item; items must differ',
+  ],
+  'one parentRef twice': [
+    route('  parentRefs:\n    - name: g\n    - name: g'),
+    '8: spec.parentRefs[1]: is the same as an earlier entry; set sectionName or port',
+  ],
+  'one rule name twice': [route('  rules:\n    - name: a\n    - name: a'), '8: spec.rules[1].name: name a is already used by an earlier rule'],
+  'tls on an HTTP listener': [
+    gateway('{name: a, port: 80, protocol: HTTP, tls: {}}'),
+    '8: spec.listeners[0].tls: tls must not be set for protocol HTTP; use HTTPS or TLS',
+  ],
+  'Passthrough on an HTTPS listener': [
+    gateway('{name: a, port: 80, protocol: HTTPS, tls: {mode: Passthrough}}'),
+    '8: spec.listeners[0].tls.mode: mode must be Terminate for protocol HTTPS; use protocol TLS',
+  ],
+  'a hostname on a TCP listener': [
+    gateway('{name: a, port: 80, protocol: TCP, hostname: a.b}'),
+    '8: spec.listeners[0].hostname: hostname must not be set for protocol TCP',
+  ],
+  'a Secret entry that is not base64': [
+    'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata:\n  key: "p@ss"',
+    '5: data.key: is not base64; write plain text under stringData',
+  ],
+  'a policy without a section': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: "", kind: Service, name: a}]',
+    '4: spec: at least one of the fields in [traffic frontend backend] must be set',
+  ],
+  'a policy with both kinds of targets': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: "", kind: Service, name: a}]\n  targetSelectors: [{group: "", kind: Service, matchLabels: {}}]\n  backend: {http: {}}',
+    '4: spec: exactly one of the fields in [targetRefs targetSelectors] must be set',
+  ],
+  'an unknown field deep in a policy': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: "", kind: Service, name: a}]\n  backend:\n    http:\n      requestTimout: 1s',
+    '8: spec.backend.http.requestTimout: unknown field; did you mean requestTimeout?',
+  ],
+  'a backend of two types': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: a}\nspec: {static: {host: a, port: 1}, dynamicForwardProxy: {}}',
+    '4: spec: exactly one of the fields in [ai static dynamicForwardProxy mcp cloudBackend] must be set',
+  ],
+}
+
+describe('a manifest with a mistake is reported at its line', () => {
+  test.each(Object.entries(mistakes))('%s', (_, [manifest, finding]) => {
+    const { items, findings } = readChunk(manifest)
+    const texts = findings.map(({ line, field, message }) => `${line}: ${field}: ${message}`)
+    expect(texts).toEqual(expect.arrayContaining([typeof finding === 'string' ? finding : expect.stringMatching(finding)]))
+    expect(findings.every(({ severity }) => severity === 'error')).toBe(true)
+    expect(items.every((item) => item.object === undefined)).toBe(true)
+  })
+})
+
+describe('a manifest that is none of our business', () => {
+  test.each([
+    ['apps/v1', 'Deployment'],
+    ['v1', 'ServiceAccount'],
+    ['gateway.networking.k8s.io/v1alpha2', 'UDPRoute'],
+    ['example.com/v1', 'Gateway'],
+  ])('%s %s is noted and ignored', (apiVersion, kind) => {
+    const { items, findings } = readChunk(`apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: a}`)
+    expect(items).toEqual([])
+    expect(findings.map(({ severity }) => severity)).toEqual(['note'])
+  })
+
+  test('a document of comments is nothing', () => expect(readChunk('# nothing here\n')).toEqual({ items: [], findings: [], isUnreadable: false }))
+})
+
+describe('a good manifest is completed as an API server would', () => {
+  const objectOf = (manifest: string): unknown => readChunk(manifest).items[0]?.object
+
+  test('namespace, generation, version and defaults are filled in', () => {
+    expect(
+      objectOf(
+        'apiVersion: gateway.networking.k8s.io/v1beta1\nkind: HTTPRoute\nmetadata: {name: r}\nspec:\n  parentRefs: [{name: g}]\n  rules: [{backendRefs: [{name: s, port: 80}]}]',
+      ),
+    ).toEqual({
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'HTTPRoute',
+      metadata: { name: 'r', namespace: 'default', generation: 1, creationTimestamp: '' },
+      spec: {
+        parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'g' }],
+        rules: [{ matches: [{ path: { type: 'PathPrefix', value: '/' } }], backendRefs: [{ group: '', kind: 'Service', name: 's', port: 80, weight: 1 }] }],
+      },
+    })
+  })
+
+  test('stringData becomes data and wins over it', () => {
+    expect(objectOf('apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: YQ==, b: Yg==}\nstringData: {b: new}')).toMatchObject({
+      data: { a: 'YQ==', b: 'bmV3' },
+    })
+  })
+
+  test('items of a List are read one by one, and reported at their line', () => {
+    const { items, findings } = readChunk(
+      'apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Namespace\n    metadata: {name: a}\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: b}\n    date: {}',
+    )
+    expect(items.map(({ id }) => id)).toEqual(['Namespace//a', 'Secret/default/b'])
+    expect(findings).toEqual([{ severity: 'error', line: 10, field: 'date', message: 'unknown field; did you mean data?' }])
+  })
+
+  test('YAML merge keys and anchors work', () => {
+    expect(objectOf('apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\ndata:\n  <<: {x: "1"}\n  y: "2"')).toMatchObject({ data: { x: '1', y: '2' } })
+  })
+})

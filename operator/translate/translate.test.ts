@@ -1,0 +1,127 @@
+import { describe, expect, test } from '@jest/globals'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { readChunk } from '../source/document.ts'
+import type { HTTPRoute, KubeObject } from '../source/objects.ts'
+import { createReader } from '../source/reader.ts'
+import { createSnapshot } from '../source/snapshot.ts'
+import type { TranslateOptions } from './context.ts'
+import { intersects } from './hostname.ts'
+import { compileHttpMatches } from './matches.ts'
+import { parseAddress } from './service.ts'
+import { translate } from './translate.ts'
+import type { Condition, Translation } from './types.ts'
+
+const objectsOf = (manifests: string): KubeObject[] => manifests.split('\n---\n').flatMap((text) => readChunk(text).items.flatMap(({ object }) => object ?? []))
+const base = `apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: proxy}
+spec: {controllerName: proxy.dev/proxy}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw}
+spec: {gatewayClassName: proxy, listeners: [{name: http, port: 80, protocol: HTTP}]}`
+const policy = (body: string): string => `apiVersion: proxy.dev/v1alpha1
+kind: ProxyPolicy
+metadata: {name: p}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  ${body}`
+
+const messageOf = (translation: Translation, kind: string, key: string): unknown =>
+  translation.gateways.get('default/gw')?.find((message) => message.kind === kind && message.key === key)?.message
+const ancestorsOf = (translation: Translation): string[][] => {
+  const status = translation.statuses.find(({ kind }) => kind === 'ProxyPolicy')?.status as { ancestors: { conditions: Condition[] }[] }
+  return status.ancestors.map(({ conditions }) => conditions.map(({ type, status: holds, reason }) => `${type}=${holds} ${reason}`))
+}
+
+describe('expressions that do not parse (operator.md §10 case 56)', () => {
+  const options: TranslateOptions = { checkExpression: (text) => (text.includes('(((') ? `no end in ${text}` : undefined) }
+  test.each<[sentence: string, body: string, traffic: object | undefined, conditions: string[]]>([
+    [
+      'one bad field of two is left out, the other is in force',
+      `traffic: {transformation: {request: {body: '((('}}, timeouts: {request: 1s}}`,
+      { timeouts: { request: '1s' }, phase: 'PostRouting' },
+      ['Accepted=True PartiallyValid', 'Attached=True Attached'],
+    ],
+    [
+      'only a bad field: nothing is attached',
+      `traffic: {transformation: {request: {body: '((('}}}`,
+      undefined,
+      ['Accepted=False Invalid', 'Attached=False Pending'],
+    ],
+    [
+      'a security field stays and fails closed',
+      `traffic: {authorization: {policy: {matchExpressions: ['(((', 'true']}}}`,
+      { authorization: { policy: { matchExpressions: ['(((', 'true'] }, action: 'Allow' }, phase: 'PostRouting' },
+      ['Accepted=True PartiallyValid', 'Attached=True Attached'],
+    ],
+  ])('%s', (_, body, traffic, conditions) => {
+    const translation = translate(createSnapshot(objectsOf(`${base}\n---\n${policy(body)}`)), options)
+    const message = messageOf(translation, 'policy', 'traffic/default/p:0') as { traffic: object } | undefined
+    expect(message?.traffic).toEqual(traffic)
+    expect(ancestorsOf(translation)).toEqual([conditions])
+  })
+})
+
+describe('values of a newer API than ours', () => {
+  test('a rule whose only match has an unknown type is dropped, it does not match everything', () => {
+    const [route] = objectsOf(
+      'apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r}\nspec: {parentRefs: [{name: gw}], rules: [{}]}',
+    ) as [HTTPRoute]
+    const newer: HTTPRoute = { ...route, spec: { ...route.spec, rules: [{ matches: [{ path: { type: 'Glob', value: '/*' } }] }] } }
+    const translation = translate(createSnapshot([...objectsOf(base), newer]))
+    expect(messageOf(translation, 'route', 'default/r.00')).toBeUndefined()
+    const status = translation.statuses.find(({ kind }) => kind === 'HTTPRoute')?.status
+    expect(status).toMatchObject({ parents: [{ conditions: [{ type: 'Accepted', status: 'False', reason: 'UnsupportedValue' }, {}] }] })
+  })
+
+  test('an unknown match type is a problem with a fix', () => {
+    expect(compileHttpMatches([{ path: { type: 'Glob', value: '/*' } }]).problems).toEqual([
+      'path match type Glob is not supported; use Exact, PathPrefix, RegularExpression',
+    ])
+  })
+})
+
+describe('the order of objects does not matter', () => {
+  const root = join(import.meta.dirname, 'testdata')
+  test.each(readdirSync(root))('%s', async (name) => {
+    const { objects } = await createReader(join(root, name, 'in.yaml')).load()
+    expect(translate(createSnapshot(objects.toReversed()))).toEqual(translate(createSnapshot(objects)))
+  })
+})
+
+describe('hostname intersection', () => {
+  test.each<[string | undefined, string | undefined, boolean]>([
+    [undefined, 'a.example.com', true],
+    ['a.example.com', 'a.example.com', true],
+    ['a.example.com', 'b.example.com', false],
+    ['*.example.com', 'a.example.com', true],
+    ['*.example.com', 'x.a.example.com', true],
+    ['*.example.com', 'example.com', false],
+    ['*.example.com', 'aexample.com', false],
+    ['*.example.com', '*.a.example.com', true],
+    ['*.a.example.com', '*.example.com', true],
+    ['*.a.example.com', '*.b.example.com', false],
+    ['*.com', '*.example.com', true],
+  ])('%s and %s: %s', (a, b, expected) => {
+    expect(intersects(a, b)).toBe(expected)
+    expect(intersects(b, a)).toBe(expected)
+  })
+})
+
+describe('addresses of the endpoints annotation', () => {
+  test.each<[string, object | undefined]>([
+    ['10.0.0.1', { address: '10.0.0.1', port: 80 }],
+    ['10.0.0.1:3000', { address: '10.0.0.1', port: 3000 }],
+    ['localhost:3000', { address: 'localhost', port: 3000 }],
+    ['::1', { address: '::1', port: 80 }],
+    ['[::1]:3000', { address: '::1', port: 3000 }],
+    ['[::1]', { address: '::1', port: 80 }],
+    ['10.0.0.1:0', undefined],
+    ['10.0.0.1:70000', undefined],
+    ['http://a', undefined],
+    ['', undefined],
+  ])('%s', (text, expected) => expect(parseAddress(text, 80)).toEqual(expected))
+})
