@@ -24,7 +24,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   const host = listen.slice(0, listen.lastIndexOf(':'))
   const reporter = createReporter(report)
   const take = (load: Load): void => {
-    const translation = translate(load.snapshot)
+    const translation = translate(load.snapshot, { isStandalone: true })
     server.publish(translation)
     reporter.problems(load.problems)
     reporter.conditions(findTroubles(translation.statuses))

@@ -81,8 +81,9 @@ function toRegExp(pattern: string): RegExp {
 
 function checkScalar(schema: Schema, value: string | number | boolean): string | undefined {
   if (schema.enum && !schema.enum.includes(value)) {
-    const near = typeof value === 'string' ? suggest(value, schema.enum.map(String)) : undefined
-    return `${show(value)} is not one of ${schema.enum.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`
+    const choices = schema.enum.map((choice) => (typeof choice === 'string' ? choice : show(choice)))
+    const near = typeof value === 'string' ? suggest(value, choices) : undefined
+    return `${show(value)} is not one of ${choices.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`
   }
   if (typeof value === 'string') {
     const { minLength = 0, maxLength = Infinity, pattern } = schema

@@ -162,7 +162,8 @@ export function backendTlsMessage({ policy, key, validation }: BackendTlsState, 
 
 export function backendTlsStatus({ policy, rejected, unresolved, gateways }: BackendTlsState): ObjectStatus | undefined {
   const { generation, namespace, name } = policy.metadata
-  const previous = (policy.status as { ancestors?: { controllerName?: string }[] } | undefined)?.ancestors ?? []
+  const status: { ancestors?: readonly { controllerName?: string }[] } | undefined = policy.status
+  const previous = status?.ancestors ?? []
   if (gateways.size === 0 && !previous.some((entry) => entry.controllerName === CONTROLLER_NAME)) return undefined
   const entries = [...gateways]
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))

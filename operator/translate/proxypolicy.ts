@@ -117,9 +117,8 @@ export function policyStatus(state: PolicyState): ObjectStatus {
     ...state.targets.filter(({ node }) => !state.reached.has(node)).map(({ node }) => `${node.replace('/', ' ')} is not attached to any Gateway`),
   ].map((problem) => `Policy is not attached: ${problem}`)
   const summary = problems.length > 0 ? [condition('Attached', false, 'Pending', [...new Set(problems)].join('\n'), generation)] : []
-  const foreign = ((state.policy.status as { ancestors?: { controllerName?: string }[] } | undefined)?.ancestors ?? []).filter(
-    (entry) => entry.controllerName !== CONTROLLER_NAME,
-  ).length
+  const previous: { ancestors?: readonly { controllerName?: string }[] } | undefined = state.policy.status
+  const foreign = previous?.ancestors?.filter((entry) => entry.controllerName !== CONTROLLER_NAME).length ?? 0
   const entries = [...state.gateways]
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .map((gateway) => ({ ancestorRef: isGatewayEntry(gateway), controllerName: CONTROLLER_NAME, conditions: [accepted, attached] }))

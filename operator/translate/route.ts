@@ -142,6 +142,6 @@ export function routeStatus(route: AnyRoute, attachments: readonly Attachment[],
 
 /** Entries of ours that an earlier spec left behind must be taken back, even when no parent of ours is named any more. */
 function hasOwnEntries(route: AnyRoute): boolean {
-  const status = route.status as { parents?: readonly { controllerName?: string }[] } | undefined
+  const status: { parents?: readonly { controllerName?: string }[] } | undefined = route.status
   return status?.parents?.some((parent) => parent.controllerName === CONTROLLER_NAME) ?? false
 }
