@@ -12,6 +12,8 @@ export function isHopField(name: string): boolean {
 export interface Http2BodyOwner {
   /** The body has a sink now. */
   startBody?(): void
+  /** The body is complete; called before the sink learns of it. */
+  endBody?(): void
   /** Nobody wants the rest. */
   cancelBody(error: Error | undefined): void
 }
@@ -84,6 +86,7 @@ export class Http2Incoming implements Body {
     this.isOver = true
     const sink = this.#sink
     this.#sink = undefined
+    this.#owner.endBody?.()
     sink?.onEnd(this.#trailers)
   }
 }

@@ -9,6 +9,8 @@ import type { Transport, UpstreamCall, UpstreamPool } from './types.ts'
 export interface Http1PoolOptions {
   readonly limits?: HeadLimits
   readonly deadlines?: Deadlines
+  /** Replaces the pool's own way to connect. */
+  readonly connector?: Connector
 }
 
 /**
@@ -46,7 +48,9 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
     this.transport = transport
     this.limits = options.limits ?? responseHeadLimits
     this.#deadlines = options.deadlines ?? sharedDeadlines
-    this.#connect = createConnector(transport, ['http/1.1'])
+    // The version is decided: a policy's other ALPN protocols have no say (traffic.md §13).
+    const tls = transport.tls && { ...transport.tls, alpn: undefined }
+    this.#connect = options.connector ?? createConnector({ ...transport, tls }, ['http/1.1'])
   }
 
   get size(): number {
