@@ -1,4 +1,4 @@
-import { ProxyError } from './error.ts'
+import { isGrpcRequest, ProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
 import { ObservedBody } from './http/observe.ts'
 import { ReplayableBody } from './http/replay.ts'
@@ -33,6 +33,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   const response = await callWithRetries(exchange, backend, plan)
   if (backend.responseHeaders.length > 0) exchange.backendResponseHeaders = backend.responseHeaders
   exchange.response = response
+  if (isGrpcRequest(exchange.request)) watchGrpcStatus(exchange, response)
   if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
 }
 
@@ -174,6 +175,13 @@ function checkUpgrade({ request }: Exchange, response: ResponseHead): void {
   if (request.upgrade !== undefined && response.upgraded !== undefined && answered.toLowerCase() === request.upgrade.toLowerCase()) return
   response.upgraded?.socket.destroy()
   throw new ProxyError('UPGRADE_FAILED', { detail: 'the upstream switched to another protocol than the client asked for' })
+}
+
+/** grpc-status is in the head of a response without messages, else in the trailers. */
+function watchGrpcStatus(exchange: Exchange, response: ResponseHead): void {
+  exchange.grpcStatus = response.headers.get('grpc-status')
+  if (response.body === undefined || exchange.grpcStatus !== undefined) return
+  response.body = new ObservedBody(response.body, { onTrailers: (trailers) => (exchange.grpcStatus = trailers?.get('grpc-status')) })
 }
 
 /** Breaks the response off when the request timeout, which covers the body too, is reached. */

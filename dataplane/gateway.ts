@@ -4,9 +4,10 @@ import { indexPolicies } from './config/merge.ts'
 import type { ConfigSnapshot } from './config/store.ts'
 import { respondWithError } from './compose.ts'
 import { ProxyError } from './error.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, RouteLabels } from './exchange.ts'
 import { RunningListener } from './listener.ts'
 import { checkMisdirected, createListenerTable, selectListener, type ListenerTable } from './route/listeners.ts'
+import type { TcpRule } from './relay.ts'
 import type { RuleContext } from './rule.ts'
 import type { PoolFactory } from './upstream/destination.ts'
 
@@ -109,9 +110,20 @@ export class Gateway {
     return own
   }
 
-  /** The L4 route for a connection to a listener; undefined closes it. */
-  findTcpRoute(listenerKey: string, sni: string | undefined): TcpRoute | undefined {
-    return this.#listeners.get(listenerKey)?.findTcpRoute(sni)
+  /** The L4 rule for a connection to a listener; without one it is closed. `labels` are the listener's. */
+  findTcpRule(listenerKey: string, sni: string | undefined): { rule: TcpRule | undefined; labels: Partial<RouteLabels> | undefined } {
+    const listener = this.#listeners.get(listenerKey)
+    return { rule: listener?.findTcpRule(sni, this.#context), labels: listener?.labels }
+  }
+
+  /** What logs and metrics call a listener. */
+  labelsOf(listenerKey: string | undefined): Partial<RouteLabels> | undefined {
+    return listenerKey === undefined ? undefined : this.#listeners.get(listenerKey)?.labels
+  }
+
+  /** Patterns of routes that never match, since the last call: for the log. */
+  takeErrors(): readonly string[] {
+    return [...this.#listeners.values()].flatMap((listener) => listener.takeErrors())
   }
 
   close(): void {

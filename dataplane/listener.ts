@@ -7,6 +7,7 @@ import { ProxyError } from './error.ts'
 import { compose, type Chain } from './compose.ts'
 import { effectiveTraffic } from './config/merge.ts'
 import { compilePolicies } from './policy/index.ts'
+import { compileTcpRule, type TcpRule } from './relay.ts'
 import { Rule, type RuleContext } from './rule.ts'
 
 /**
@@ -24,6 +25,8 @@ export class RunningListener {
   #rules = new Map<Route, Rule>()
   #tcpRoutes: readonly TcpRoute[] = []
   #tcpTable = new HostTable<TcpRoute>()
+  readonly #tcpRules = new WeakMap<TcpRoute, TcpRule>()
+  #toldErrors: readonly string[] = []
 
   constructor(listener: Listener) {
     this.key = listener.key
@@ -89,9 +92,21 @@ export class RunningListener {
     return matched.value.handle(exchange)
   }
 
-  /** The L4 route for a server name; undefined closes the connection. */
-  findTcpRoute(sni: string | undefined): TcpRoute | undefined {
-    return this.#tcpTable.lookup((sni ?? '').toLowerCase())
+  /** The L4 rule for a server name; undefined closes the connection. */
+  findTcpRule(sni: string | undefined, { destinations, random }: RuleContext): TcpRule | undefined {
+    const route = this.#tcpTable.lookup((sni ?? '').toLowerCase())
+    if (route === undefined) return undefined
+    let rule = this.#tcpRules.get(route)
+    if (rule === undefined) this.#tcpRules.set(route, (rule = compileTcpRule(route, this.labels, destinations, random)))
+    return rule
+  }
+
+  /** Patterns that do not compile, once per table. */
+  takeErrors(): readonly string[] {
+    const errors = this.#table?.errors ?? []
+    if (errors === this.#toldErrors) return []
+    this.#toldErrors = errors
+    return errors
   }
 
   #ruleOf(route: Route, context: RuleContext): Rule {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { parseDuration } from '#api/duration.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
@@ -6,7 +7,8 @@ export interface ProcessSettings {
   readonly xdsAddress: string | undefined
   /** PEM file that the config stream's certificate is verified with; system CAs when absent. */
   readonly xdsRootCa: string | undefined
-  readonly xdsTokenFile: string
+  /** Undefined where there is no such file: standalone. */
+  readonly xdsTokenFile: string | undefined
   readonly namespace: string
   readonly gateway: string
   readonly podName: string
@@ -30,7 +32,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
   return {
     xdsAddress: text('XDS_ADDRESS', file.xdsAddress ?? '') || undefined,
     xdsRootCa: text('XDS_ROOT_CA', '') || undefined,
-    xdsTokenFile: text('XDS_TOKEN_FILE', './var/run/secrets/xds-tokens/xds-token'),
+    xdsTokenFile: existing(text('XDS_TOKEN_FILE', '/var/run/secrets/xds-tokens/xds-token')),
     namespace: text('NAMESPACE', file.namespace ?? 'default'),
     gateway: text('GATEWAY', file.gateway ?? 'proxy'),
     podName: text('POD_NAME', 'proxy'),
@@ -42,6 +44,8 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     maxDrainMs: readGrace(env, file),
   }
 }
+
+const existing = (path: string): string | undefined => (existsSync(path) ? path : undefined)
 
 /** The pod's grace period is cut a little short, so that we end before we are killed (operator.md §2.4). */
 function readGrace(env: Environment, file: ProcessConfig): number {

@@ -1,0 +1,39 @@
+import { parseArgs } from 'node:util'
+import packageJson from '../package.json' with { type: 'json' }
+import { runDataplane } from './dataplane.ts'
+import { ConfigFileError } from './config/file.ts'
+
+const USAGE = `usage: dataplane [-f FILE]
+
+  -f, --file FILE  configuration file (YAML); with XDS_ADDRESS set, its listeners are added to those of the stream
+  --version        print the version
+
+Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG (docs/guide/config-file.md)
+`
+
+async function main(): Promise<void> {
+  const { file, version, help } = parseArgs({
+    options: { file: { type: 'string', short: 'f' }, version: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+  }).values
+  if (version === true || help === true) {
+    process.stdout.write(help === true ? USAGE : `${packageJson.version}\n`)
+    return
+  }
+  const dataplane = await runDataplane({ env: process.env, file, version: packageJson.version })
+  const stop = (signal: string): void => {
+    dataplane.drain(signal).then(
+      () => process.exit(0),
+      () => process.exit(1),
+    )
+  }
+  process.once('SIGTERM', stop)
+  process.once('SIGINT', stop)
+}
+
+try {
+  await main()
+} catch (error) {
+  const lines = error instanceof ConfigFileError ? error.problems : [error instanceof Error ? error.message : String(error)]
+  for (const line of lines) process.stderr.write(`dataplane: ${line}\n`)
+  process.exit(1)
+}

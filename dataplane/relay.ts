@@ -1,0 +1,78 @@
+import type { TcpRoute } from '#gen/config/types.ts'
+import { ProxyError } from './error.ts'
+import type { RouteLabels } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
+import { spliceSockets } from './http/splice.ts'
+import { createWeightedPicker } from './route/weights.ts'
+import type { TcpConnection } from './server/program.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
+import type { Destination } from './upstream/destination.ts'
+import { connectTcp } from './upstream/tcp.ts'
+import { UpstreamError } from './upstream/types.ts'
+
+/** An L4 route, ready for connections. */
+export interface TcpRule {
+  readonly labels: RouteLabels
+  /** A destination by weight; undefined when there is none to choose. */
+  readonly pick: () => Destination | undefined
+}
+
+export function compileTcpRule(route: TcpRoute, labels: Partial<RouteLabels>, destinations: Gateway['destinations'], random: () => number): TcpRule {
+  const backends = (route.backends ?? []).map(({ ref, weight = 1 }) => ({ destination: destinations.get(ref), weight }))
+  const pickIndex = createWeightedPicker(
+    backends.map(({ weight }) => weight),
+    random,
+  )
+  return {
+    labels: { gateway: '', listener: '', ...labels, route: `${route.route.namespace}/${route.route.name}`, rule: route.route.rule ?? '' },
+    pick: () => (pickIndex === undefined ? undefined : backends[pickIndex()]?.destination),
+  }
+}
+
+/** Joins a connection to a backend of its listener's L4 route, or closes it: TCP has no other way to say no. */
+export function relayTcp(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
+  const startedAtMs = performance.now()
+  const { rule, labels } = gateway.findTcpRule(tcp.listener, tcp.sni)
+  let endpoint: string | undefined
+  const finish = (error: ProxyError | undefined): void =>
+    telemetry.onTcpFinished({ connection: tcp.connection, labels: rule?.labels ?? labels, endpoint, error, startedAtMs, finishedAtMs: performance.now() })
+  const refuse = (error: ProxyError): void => {
+    tcp.socket.destroy()
+    finish(error)
+  }
+  if (rule === undefined) return refuse(new ProxyError('ROUTE_NOT_FOUND'))
+  const destination = rule.pick()
+  if (destination === undefined) return refuse(new ProxyError('NO_VALID_BACKENDS'))
+  if (destination.error !== undefined) return refuse(new ProxyError(destination.error))
+  if (destination.settings.broken !== undefined) return refuse(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
+  const target = destination.pickForConnection(tcp.sni)
+  if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS'))
+  endpoint = target.label
+  target.pending++
+  const upstream = connectTcp(destination.transportTo(target), destination.settings.connectMs)
+  const giveUp = (): void => upstream.cancel()
+  tcp.socket.once('close', giveUp)
+  upstream.socket.then(
+    (socket) => {
+      tcp.socket.removeListener('close', giveUp)
+      if (tcp.initial !== undefined) socket.write(tcp.initial)
+      spliceSockets(tcp.socket, socket, {
+        onDone: ({ error }) => {
+          target.pending--
+          finish(error === undefined ? undefined : new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error }))
+        },
+      })
+    },
+    (error: unknown) => {
+      target.pending--
+      refuse(toFailure(error))
+    },
+  )
+}
+
+function toFailure(error: unknown): ProxyError {
+  const failure = error instanceof UpstreamError ? error.failure : undefined
+  const detail = error instanceof Error ? error.message : String(error)
+  if (failure === 'connect-timeout') return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
+  return failure === 'dns' ? new ProxyError('DNS_FAILED', { cause: error }) : new ProxyError('UPSTREAM_FAILED', { detail, cause: error })
+}

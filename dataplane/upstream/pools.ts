@@ -1,0 +1,17 @@
+import type { HttpChoice } from './destination.ts'
+import { createHttp1Pool } from './http1.ts'
+import { createHttp2Pool } from './http2.ts'
+import { createNegotiatedPool } from './negotiated.ts'
+import type { Transport, UpstreamPool } from './types.ts'
+
+/** Makes the pool for an endpoint and a way to speak to it. */
+export function createPool(kind: HttpChoice, transport: Transport): UpstreamPool {
+  switch (kind) {
+    case 'http1':
+      return createHttp1Pool(transport)
+    case 'http2':
+      return createHttp2Pool(transport)
+    case 'negotiate':
+      return createNegotiatedPool(transport)
+  }
+}
