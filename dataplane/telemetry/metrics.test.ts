@@ -63,6 +63,7 @@ describe('request metrics', () => {
         makeExchange('GET', (exchange) => {
           exchange.responseBytes = 100
           exchange.upstreamStartedAtMs = 1000.2
+          exchange.responseHeadAtMs = 1002.2
         }),
       )
     const samples = read(metrics)
@@ -75,6 +76,8 @@ describe('request metrics', () => {
     expect(samples.value('proxy_request_duration_seconds_bucket', { ...requestLabels, le: '0.005' })).toBe(3)
     expect(samples.value('proxy_request_processing_seconds_bucket', { le: '0.00025' })).toBe(3)
     expect(samples.value('proxy_request_processing_seconds_bucket', { le: '0.0001' })).toBe(0)
+    expect(samples.value('proxy_upstream_call_duration_seconds_bucket', { kind: 'Primary', subtype: 'Http', le: '0.005' })).toBe(3)
+    expect(samples.value('proxy_upstream_call_duration_seconds_bucket', { kind: 'Primary', subtype: 'Http', le: '0.001' })).toBe(0)
     expect(samples.value('proxy_retries_total')).toBeUndefined()
   })
 
@@ -152,7 +155,7 @@ describe('request metrics', () => {
     series.sentBytes.value += 20
     series.handshake.observe(0.003)
     metrics.upstreamConnect('tls').observe(0.002)
-    metrics.upstreamCall('Primary', 'Http').observe(0.2)
+    metrics.upstreamCall('Policy', 'ExtAuthz').observe(0.2)
     const samples = read(metrics)
     const want = { bind: '443/default/web', gateway: 'default/web', listener: 'https', protocol: 'https' }
     expect(samples.value('proxy_downstream_connections_total', want)).toBe(1)
@@ -161,7 +164,7 @@ describe('request metrics', () => {
     expect(samples.value('proxy_downstream_sent_bytes_total', want)).toBe(20)
     expect(samples.value('proxy_tls_handshake_duration_seconds_bucket', { ...want, le: '0.005' })).toBe(1)
     expect(samples.value('proxy_upstream_connect_duration_seconds_count', { transport: 'tls' })).toBe(1)
-    expect(samples.value('proxy_upstream_call_duration_seconds_sum', { kind: 'Primary', subtype: 'Http' })).toBeCloseTo(0.2)
+    expect(samples.value('proxy_upstream_call_duration_seconds_sum', { kind: 'Policy', subtype: 'ExtAuthz' })).toBeCloseTo(0.2)
   })
 })
 

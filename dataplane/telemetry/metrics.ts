@@ -35,6 +35,8 @@ interface RequestSeries {
   readonly duration: HistogramSeries
   readonly bytes: Series
   readonly processing: HistogramSeries
+  /** The upstream call of the request. */
+  readonly call: HistogramSeries
   /** Made by the first retry; most routes never have one. */
   retries: Series | undefined
 }
@@ -47,7 +49,7 @@ export interface Metrics {
   downstream(bind: string, gateway: string, listener: string, protocol: DownstreamProtocol): DownstreamSeries
   /** Seconds until a new upstream connection is usable. */
   upstreamConnect(transport: 'plaintext' | 'tls'): HistogramSeries
-  /** Seconds from the start of an outbound call to its response head. */
+  /** Seconds from the start of an outbound call to its response head. Requests without retries count themselves as Primary. */
   upstreamCall(kind: CallKind, subtype: CallSubtype): HistogramSeries
   /** Forgets the request series of routes that are gone; for config changes. `route` is the label value, `<namespace>/<name>`. */
   retainRoutes(isAlive: (route: string) => boolean): void
@@ -103,6 +105,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       duration: durations.series(...values),
       bytes: responseBytes.series(...values),
       processing: processing.series(exchange.backend ?? UNKNOWN, ...routeValues(exchange)),
+      call: calls.series('Primary', primarySubtype[protocolOf(exchange)]),
       retries: undefined,
     }
   }
@@ -125,7 +128,10 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       if (exchange.retryAttempt > 0) {
         series.retries ??= retries.series(...requestValues(exchange, methods[methodIndex] ?? 'other'))
         series.retries.value += exchange.retryAttempt
-      } else if (exchange.upstreamStartedAtMs > 0) series.processing.observe((exchange.upstreamStartedAtMs - exchange.startedAtMs) / 1000)
+      } else if (exchange.upstreamStartedAtMs > 0) {
+        series.processing.observe((exchange.upstreamStartedAtMs - exchange.startedAtMs) / 1000)
+        if (exchange.responseHeadAtMs > 0) series.call.observe((exchange.responseHeadAtMs - exchange.upstreamStartedAtMs) / 1000)
+      }
     },
     downstream(bindKey, gateway, listener, protocol) {
       const values = [bindKey || UNKNOWN, gateway || UNKNOWN, listener || UNKNOWN, protocol]
@@ -165,6 +171,8 @@ function indexOfMethod(method: string): number {
       return Math.max(0, (methods as readonly string[]).indexOf(method))
   }
 }
+
+const primarySubtype: Readonly<Record<Protocol, CallSubtype>> = { http: 'Http', tcp: 'Http', a2a: 'Http', mcp: 'Mcp', llm: 'Llm' }
 
 // Small numbers, so that an outcome packs into one integer key.
 const protocolIndex: Readonly<Record<Protocol, number>> = { http: 0, tcp: 1, a2a: 2, mcp: 3, llm: 4 }
