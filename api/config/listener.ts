@@ -15,7 +15,7 @@ export const listenerDefinitions: Definitions = {
   Listener: object(
     'One listener of a Gateway or ListenerSet.',
     {
-      key: key('<namespace>/<gateway or listener set>.<section>'),
+      key: key('<namespace>/<gateway>.<section>, or listenerset/<namespace>/<listener set>/<section>'),
       bind: string('Key of the bind it listens on.'),
       gateway: ref('GatewayRef'),
       listenerSet: ref('GatewayRef', 'Set when the listener comes from a ListenerSet.'),
@@ -55,7 +55,7 @@ export const listenerDefinitions: Definitions = {
   Secret: object(
     'Key material. Never logged; `/config_dump` shows `<redacted>`.',
     {
-      key: key('<namespace>/<name>'),
+      key: key('<type>/<namespace>/<name>; ca/configmap/<namespace>/<name> and ca/secret/<namespace>/<name>/<entry> for trust anchors'),
       type: { type: 'string', enum: ['tls', 'ca', 'opaque'], description: 'tls: certificate and privateKey. ca: certificate. opaque: data.' },
       certificate: string('PEM chain, leaf first; for ca, the trust anchors.'),
       privateKey: string('PEM private key.'),

@@ -1747,7 +1747,7 @@ export interface GatewayRef {
  */
 export interface Listener {
   /**
-   * Unique among its kind. Shape: `<namespace>/<gateway or listener set>.<section>`.
+   * Unique among its kind. Shape: `<namespace>/<gateway>.<section>, or listenerset/<namespace>/<listener set>/<section>`.
    */
   key: string
   /**
@@ -1818,7 +1818,7 @@ export interface ClientValidation {
  */
 export interface Secret {
   /**
-   * Unique among its kind. Shape: `<namespace>/<name>`.
+   * Unique among its kind. Shape: `<type>/<namespace>/<name>; ca/configmap/<namespace>/<name> and ca/secret/<namespace>/<name>/<entry> for trust anchors`.
    */
   key: string
   /**

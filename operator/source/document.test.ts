@@ -116,6 +116,66 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: "", kind: Service, name: a}]\n  backend:\n    http:\n      requestTimout: 1s',
     '8: spec.backend.http.requestTimout: unknown field; did you mean requestTimeout?',
   ],
+  ...Object.fromEntries(
+    (
+      [
+        [
+          'a policy on a TCPRoute',
+          '{group: gateway.networking.k8s.io, kind: TCPRoute, name: a}',
+          'backend: {http: {}}',
+          'gateway.networking.k8s.io/TCPRoute cannot be a target; use Service,',
+        ],
+        [
+          'a frontend policy on a route',
+          '{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}',
+          'frontend: {accessLog: {}}',
+          'frontend can only target a Gateway',
+        ],
+        [
+          'a frontend policy on a listener',
+          '{group: gateway.networking.k8s.io, kind: Gateway, name: a, sectionName: b}',
+          'frontend: {accessLog: {}}',
+          'frontend may only target a Gateway, not a listener',
+        ],
+        [
+          'a traffic policy on a Service',
+          '{group: "", kind: Service, name: a}',
+          'traffic: {csrf: {}}',
+          'traffic can only target Gateway, ListenerSet, HTTPRoute, GRPCRoute, InferencePool',
+        ],
+        [
+          'a PreRouting policy on a route',
+          '{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}',
+          'traffic: {phase: PreRouting, cors: {}}',
+          'phase PreRouting can only target',
+        ],
+        [
+          'a port of a Service by name',
+          '{group: "", kind: Service, name: a, sectionName: http}',
+          'backend: {http: {}}',
+          'sectionName of a Service must be a port number from 1 to 65535, not http',
+        ],
+        [
+          'an MCP policy on a part of a backend',
+          '{group: proxy.dev, kind: ProxyBackend, name: a, sectionName: b}',
+          'backend: {mcp: {authorization: {policy: {matchExpressions: ["true"]}}}}',
+          'backend.mcp may not',
+        ],
+        [
+          'targets of two kinds',
+          '{group: "", kind: Service, name: a}, {group: proxy.dev, kind: ProxyBackend, name: b}',
+          'backend: {http: {}}',
+          'is a ProxyBackend, the first target a Service',
+        ],
+      ] as const
+    ).map(([sentence, targets, body, message]) => [
+      sentence,
+      [
+        `apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [${targets}]\n  ${body}`,
+        new RegExp(`^5: spec\\.targetRefs\\[[01]\\]: ${message.replaceAll('.', '\\.')}`),
+      ] as [string, RegExp],
+    ]),
+  ),
   'a backend of two types': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: a}\nspec: {static: {host: a, port: 1}, dynamicForwardProxy: {}}',
     '4: spec: exactly one of the fields in [ai static dynamicForwardProxy mcp cloudBackend] must be set',
