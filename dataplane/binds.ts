@@ -20,8 +20,14 @@ interface OpenBind {
   readonly place: string
   opening: Promise<void>
   failure: Error | undefined
-  tls: ReadonlyMap<string, TlsChoice>
+  tls: ReadonlyMap<string, ChosenTls>
   isClosed: boolean
+}
+
+interface ChosenTls {
+  readonly choice: TlsChoice
+  /** Who may connect, and how, as one text: connections made under other terms are drained. A new certificate is not another term. */
+  readonly terms: string
 }
 
 /** Opens, updates and closes ports as the gateway's binds say. */
@@ -90,7 +96,7 @@ export class Binds {
     clearTimeout(timer)
   }
 
-  #openBind(key: string, place: string, running: RunningBind, choices: ReadonlyMap<string, TlsChoice>): OpenBind {
+  #openBind(key: string, place: string, running: RunningBind, choices: ReadonlyMap<string, ChosenTls>): OpenBind {
     const bind = createBind({
       key,
       port: running.bind.port,
@@ -121,10 +127,10 @@ export class Binds {
     }
   }
 
-  #change(open: OpenBind, running: RunningBind, choices: ReadonlyMap<string, TlsChoice>): void {
+  #change(open: OpenBind, running: RunningBind, choices: ReadonlyMap<string, ChosenTls>): void {
     open.bind.update(this.#programOf(running, choices))
-    // Connections of a listener whose TLS changed would go on under the old terms (traffic.md §7).
-    open.bind.drainListeners((listener) => open.tls.has(listener) && open.tls.get(listener)?.terminator !== choices.get(listener)?.terminator)
+    // Existing connections of a listener that changed would go on under its old terms (traffic.md §7).
+    open.bind.drainListeners((listener) => open.tls.has(listener) && open.tls.get(listener)?.terms !== choices.get(listener)?.terms)
     open.tls = choices
   }
 
@@ -133,25 +139,25 @@ export class Binds {
     void open.bind.close(false)
   }
 
-  #programOf({ http, tls, tcp }: RunningBind, choices: ReadonlyMap<string, TlsChoice>): BindProgram {
+  #programOf({ http, tls, tcp }: RunningBind, choices: ReadonlyMap<string, ChosenTls>): BindProgram {
     return {
       plaintext: tcp !== undefined ? 'tcp' : http.values().next().done === true ? 'none' : 'http',
       hasTls: choices.size > 0,
       tcpListener: tcp?.key,
-      selectTls: (sni) => choices.get(selectListener(tls, sni ?? '')?.key ?? ''),
+      selectTls: (sni) => choices.get(selectListener(tls, sni ?? '')?.key ?? '')?.choice,
       handleTcp: (connection) => relayTcp(connection, this.#gateway, this.#telemetry),
     }
   }
 
   /** TLS of each listener of a bind that has some; logs what cannot be used, once per change. */
-  #choose({ tls }: RunningBind, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, TlsChoice> {
-    const choices = new Map<string, TlsChoice>()
+  #choose({ tls }: RunningBind, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, ChosenTls> {
+    const choices = new Map<string, ChosenTls>()
     for (const running of tls.values()) {
       const listener = toTlsListener(running, secrets)
       used.push(listener)
       const choice = this.#choices.get(listener)
-      choices.set(running.key, choice)
-      const before = this.#open.get(running.listener.bind)?.tls.get(running.key)?.problem
+      choices.set(running.key, { choice, terms: JSON.stringify([listener.kind, listener.clientValidation]) })
+      const before = this.#open.get(running.listener.bind)?.tls.get(running.key)?.choice.problem
       if (choice.problem !== undefined && choice.problem !== before)
         this.#telemetry.logging.logger('bind').error('TLS handshakes fail', { listener: running.key, cause: choice.problem })
     }
