@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { Ajv } from 'ajv'
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Document, isCollection, parse, visit } from 'yaml'
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
@@ -18,6 +18,7 @@ import type { Condition, Translation } from './types.ts'
 const root = join(import.meta.dirname, 'testdata')
 const isUpdating = process.env['UPDATE_GOLDEN'] === '1'
 if (isUpdating && process.env['CI'] === 'true') throw new Error('goldens are not written in CI')
+if (isUpdating) for (const name of readdirSync(root)) if (!existsSync(join(root, name, 'in.yaml'))) rmSync(join(root, name), { recursive: true })
 
 const configSchema = JSON.parse(readFileSync(join(import.meta.dirname, '../../gen/config/schema.json'), 'utf8')) as object
 const ajv = new Ajv({ strict: false, allErrors: true, formats: { 'date-time': true, int32: true, int64: true } })

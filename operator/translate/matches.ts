@@ -1,4 +1,4 @@
-import { RE2JS } from 're2js'
+import { compileRegex, isRegexError } from '#api/regex/index.ts'
 import type { RouteMatch, ValueMatch as ValueMatchMessage } from '#gen/config/types.ts'
 import type { GRPCRouteMatch, HTTPRouteMatch, ValueMatch } from '../source/gateway-api.ts'
 
@@ -8,31 +8,28 @@ export interface CompiledMatches {
   readonly problems: readonly string[]
 }
 
-/** Compiling a pattern is dear and the same few recur. */
-const knownPatterns = new Map<string, boolean>()
+/** Compiling a pattern is dear and the same few recur: pattern -> what is wrong with it. */
+const knownPatterns = new Map<string, string | undefined>()
 const MAX_KNOWN_PATTERNS = 10_000
 
-/** Whether the data plane can compile a pattern. */
-export function isPattern(text: string): boolean {
-  let known = knownPatterns.get(text)
-  if (known === undefined) {
-    try {
-      RE2JS.compile(text)
-      known = true
-    } catch {
-      known = false
-    }
+/** Why the data plane cannot compile a pattern, or undefined. */
+export function checkPattern(text: string): string | undefined {
+  if (!knownPatterns.has(text)) {
+    const result = compileRegex(text)
     if (knownPatterns.size >= MAX_KNOWN_PATTERNS) knownPatterns.clear()
-    knownPatterns.set(text, known)
+    knownPatterns.set(text, isRegexError(result) ? result.error : undefined)
   }
-  return known
+  return knownPatterns.get(text)
 }
 
 type Problems = string[]
 
 function checkType(what: string, type: string, value: string, types: readonly string[], problems: Problems): void {
   if (!types.includes(type)) problems.push(`${what} match type ${type} is not supported; use ${types.join(', ')}`)
-  else if (type === 'RegularExpression' && !isPattern(value)) problems.push(`${what} pattern ${value} is not a regular expression of RE2 syntax`)
+  else if (type === 'RegularExpression') {
+    const error = checkPattern(value)
+    if (error !== undefined) problems.push(`${what} pattern ${value} is not a regular expression of RE2 syntax: ${error}`)
+  }
 }
 
 /** Of several conditions on one name the first counts (Gateway API). */

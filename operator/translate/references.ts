@@ -5,7 +5,7 @@ import type { BackendRef, ResolvedKeySet, ResolvedSecret, ResolvedSecrets, Secre
 import type { BackendObjectRef } from '../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from './backendref.ts'
 import type { Context } from './context.ts'
-import { isPattern } from './matches.ts'
+import { checkPattern } from './matches.ts'
 import { selectMcpTargets } from './mcptargets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from './secret.ts'
 import { matchesLabels } from './selectors.ts'
@@ -185,7 +185,8 @@ class Resolver {
       this.#fail([...path, 'inline'], 'inline is not a JSON Web Key Set', 'expression')
     if (name === 'Regex') {
       for (const pattern of (value['matches'] ?? []) as string[]) {
-        if (!isPattern(pattern)) this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax`, 'expression')
+        const error = checkPattern(pattern)
+        if (error !== undefined) this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax: ${error}`, 'expression')
       }
     }
     if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
