@@ -1,7 +1,7 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { createReader, type Load } from './reader.ts'
 
-export type { Load, Problem } from './reader.ts'
+export type { Load } from './reader.ts'
 
 /** A directory of manifests that is being watched. */
 export interface DirectorySource {
