@@ -4,7 +4,7 @@ import type { ConfigSnapshot } from './config/store.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, RunningBind } from './gateway.ts'
 import type { RunningListener } from './listener.ts'
-import { relayTcp } from './relay.ts'
+import { relayToBackend } from './relay.ts'
 import { selectListener } from './route/listeners.ts'
 import { createBind, type Bind } from './server/bind.ts'
 import type { BindHooks, BindProgram, DownstreamProtocol } from './server/program.ts'
@@ -145,7 +145,7 @@ export class Binds {
       hasTls: choices.size > 0,
       tcpListener: tcp?.key,
       selectTls: (sni) => choices.get(selectListener(tls, sni ?? '')?.key ?? '')?.choice,
-      handleTcp: (connection) => relayTcp(connection, this.#gateway, this.#telemetry),
+      handleTcp: (connection) => relayToBackend(connection, this.#gateway, this.#telemetry),
     }
   }
 

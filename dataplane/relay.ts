@@ -2,12 +2,11 @@ import type { TcpRoute } from '#gen/config/types.ts'
 import { ProxyError } from './error.ts'
 import type { RouteLabels } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { spliceSockets } from './http/splice.ts'
 import { createWeightedPicker } from './route/weights.ts'
 import type { TcpConnection } from './server/program.ts'
+import { relayTcp } from './server/relay.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import type { Destination } from './upstream/destination.ts'
-import { connectTcp } from './upstream/tcp.ts'
 import { UpstreamError } from './upstream/types.ts'
 
 /** An L4 route, ready for connections. */
@@ -30,7 +29,7 @@ export function compileTcpRule(route: TcpRoute, labels: Partial<RouteLabels>, de
 }
 
 /** Joins a connection to a backend of its listener's L4 route, or closes it: TCP has no other way to say no. */
-export function relayTcp(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
+export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
   const startedAtMs = performance.now()
   const { rule, labels } = gateway.findTcpRule(tcp.listener, tcp.sni)
   let endpoint: string | undefined
@@ -49,30 +48,14 @@ export function relayTcp(tcp: TcpConnection, gateway: Gateway, telemetry: Teleme
   if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS'))
   endpoint = target.label
   target.pending++
-  const upstream = connectTcp(destination.transportTo(target), destination.settings.connectMs)
-  const giveUp = (): void => upstream.cancel()
-  tcp.socket.once('close', giveUp)
-  upstream.socket.then(
-    (socket) => {
-      tcp.socket.removeListener('close', giveUp)
-      if (tcp.initial !== undefined) socket.write(tcp.initial)
-      spliceSockets(tcp.socket, socket, {
-        onDone: ({ error }) => {
-          target.pending--
-          finish(error === undefined ? undefined : new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error }))
-        },
-      })
-    },
-    (error: unknown) => {
-      target.pending--
-      refuse(toFailure(error))
-    },
-  )
+  void relayTcp(tcp, destination.transportTo(target), { connectMs: destination.settings.connectMs }).then(({ error }) => {
+    target.pending--
+    finish(error === undefined ? undefined : toFailure(error))
+  })
 }
 
-function toFailure(error: unknown): ProxyError {
+function toFailure(error: Error): ProxyError {
   const failure = error instanceof UpstreamError ? error.failure : undefined
-  const detail = error instanceof Error ? error.message : String(error)
   if (failure === 'connect-timeout') return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
-  return failure === 'dns' ? new ProxyError('DNS_FAILED', { cause: error }) : new ProxyError('UPSTREAM_FAILED', { detail, cause: error })
+  return failure === 'dns' ? new ProxyError('DNS_FAILED', { cause: error }) : new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error })
 }
