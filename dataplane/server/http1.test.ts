@@ -284,8 +284,8 @@ describe('connections', () => {
     await expectSoon(() => body.sink !== undefined)
     client.destroy()
     await expectSoon(() => finished.length === 1)
-    expect(aborted).toBeInstanceOf(Error)
-    expect(body.cancelled).toBeInstanceOf(Error)
+    expect(aborted).toHaveProperty('message')
+    expect(body.cancelled).toHaveProperty('message')
     expect(finished[0]?.cutBy).toBe('client')
   })
 

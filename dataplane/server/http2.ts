@@ -68,6 +68,7 @@ export function serveHttp2(socket: Duplex, options: Http2Options): Http2Server {
 export interface Http2StreamOwner {
   readonly options: Http2Options
   readonly scheme: 'http' | 'https'
+  readonly settings: Http2Settings
   streamClosed(stream: Http2ServerStream): void
 }
 
@@ -76,7 +77,7 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
   readonly options: Http2Options
   readonly scheme: 'http' | 'https'
   readonly #session: ServerHttp2Session
-  readonly #settings: Http2Settings
+  readonly settings: Http2Settings
   readonly #deadlines: Deadlines
   readonly #streams = new Set<Http2ServerStream>()
   #idleAtMs = Infinity
@@ -89,7 +90,7 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
     this.options = options
     this.scheme = options.connection.tls === undefined ? 'http' : 'https'
     this.#deadlines = options.deadlines ?? sharedDeadlines
-    const settings = (this.#settings = { ...defaultHttp2Settings, ...options.settings })
+    const settings = (this.settings = { ...defaultHttp2Settings, ...options.settings })
     const session = (this.#session = performServerHandshake(socket, {
       settings: {
         initialWindowSize: settings.streamWindow,
@@ -166,12 +167,12 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
   }
 
   #becomeIdle(): void {
-    this.#idleAtMs = this.#settings.idleMs > 0 ? this.#deadlines.nowMs + this.#settings.idleMs : Infinity
+    this.#idleAtMs = this.settings.idleMs > 0 ? this.#deadlines.nowMs + this.settings.idleMs : Infinity
   }
 
   #keepAlive(now: number): void {
     if (this.#isPinging) return this.#session.destroy()
-    const { keepAliveMs, keepAliveTimeoutMs } = this.#settings
+    const { keepAliveMs, keepAliveTimeoutMs } = this.settings
     this.#isPinging = true
     this.#pingAtMs = now + keepAliveTimeoutMs
     this.#session.ping(() => {

@@ -11,9 +11,10 @@ export interface Http2Request {
 /**
  * A request head from a header block (RFC 9113 §8.3), whose general form nghttp2 has checked: lower-case names, pseudo-headers
  * first and once, no connection-specific fields. What is checked here is what a later HTTP/1.1 hop could read differently.
- * `scheme` is the connection's. Throws MessageError.
+ * `scheme` is the connection's. `maxHeaderList` is checked here too, because nghttp2 knows it only once the client has acknowledged it.
+ * Throws MessageError.
  */
-export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'https'): Http2Request {
+export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'https', maxHeaderList: number): Http2Request {
   const fields: string[] = []
   let method = ''
   let target = ''
@@ -22,9 +23,11 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
   let cookie = -1
   let contentLength: number | undefined
   let expectsContinue = false
+  let size = 0
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''
     const value = raw[i + 1] ?? ''
+    size += name.length + value.length + 32
     switch (name) {
       case ':method':
         method = value
@@ -70,6 +73,7 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
         fields.push(name, value)
     }
   }
+  if (size > maxHeaderList) throw new MessageError(431, `request header section exceeds ${maxHeaderList} bytes`)
   if (!isToken(method)) throw new MessageError(400, 'invalid method')
   const isConnect = method === 'CONNECT'
   if (!isConnect && target !== '*' && !isOriginForm(target)) throw new MessageError(400, 'invalid :path')

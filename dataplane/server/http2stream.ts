@@ -34,7 +34,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
     let parsed
     try {
-      parsed = parseHttp2Request(raw, this.#owner.scheme)
+      parsed = parseHttp2Request(raw, this.#owner.scheme, this.#owner.settings.maxHeaderList)
     } catch (error) {
       return this.#refuse(error instanceof MessageError ? error : new MessageError(400, 'invalid request'))
     }

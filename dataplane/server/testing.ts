@@ -1,0 +1,142 @@
+import { execFile } from 'node:child_process'
+import { connect as connectHttp2, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2'
+import { connect as connectNet, type Socket } from 'node:net'
+import type { Exchange, RequestHandler } from '../exchange.ts'
+import { toErrorResponse, ProxyError } from '../error.ts'
+import { BufferBody, readBody } from '../http/body.ts'
+import { Deadlines } from '../http/deadlines.ts'
+import { HeaderList } from '../http/headers.ts'
+import { UpstreamError, type UpstreamPool } from '../upstream/types.ts'
+import { createBind, type Bind, type BindOptions } from './bind.ts'
+import type { BindProgram } from './program.ts'
+
+export interface TestBind {
+  readonly bind: Bind
+  readonly port: number
+  readonly finished: Exchange[]
+  /** Reasons of dropped connections. */
+  readonly dropped: string[]
+  /** Refused requests. */
+  readonly refused: string[]
+  close(): Promise<void>
+}
+
+export const httpProgram: BindProgram = {
+  plaintext: 'http',
+  hasTls: false,
+  selectTls: () => undefined,
+  handleTcp: ({ socket }) => void socket.destroy(),
+}
+
+export async function startBind(onRequest: RequestHandler, program: Partial<BindProgram> = {}, options: Partial<BindOptions> = {}): Promise<TestBind> {
+  const finished: Exchange[] = []
+  const dropped: string[] = []
+  const refused: string[] = []
+  const bind = createBind({
+    key: 'test',
+    port: 0,
+    addresses: ['127.0.0.1'],
+    program: { ...httpProgram, ...program },
+    onRequest,
+    onFinished: (exchange) => finished.push(exchange),
+    deadlines: new Deadlines(10),
+    hooks: { onDrop: (reason) => dropped.push(reason), onRefuse: (error) => refused.push(error.message) },
+    ...options,
+  })
+  await bind.listen()
+  return { bind, port: bind.port, finished, dropped, refused, close: () => bind.close(true) }
+}
+
+/** Answers with what the gateway made of the request, as JSON. */
+export const describeRequest: RequestHandler = async (exchange) => {
+  const { request, connection } = exchange
+  const { method, target, scheme, authority, version, headers, acceptsTrailers } = request
+  const { bytes, trailers } = await readBody(request.body, 1 << 20)
+  const text = JSON.stringify({
+    ...{ method, target, scheme, authority, version, acceptsTrailers, listener: connection.listener, tls: connection.tls },
+    headers: Object.fromEntries(headers),
+    body: bytes.toString('latin1'),
+    trailers: trailers && Object.fromEntries(trailers),
+  })
+  respondWith(exchange, text)
+}
+
+export function respondWith(exchange: Exchange, text: string, trailers?: HeaderList): void {
+  const headers = new HeaderList(['content-type', 'text/plain', ...(trailers === undefined ? ['content-length', String(Buffer.byteLength(text))] : [])])
+  exchange.response = { status: 200, headers, body: new BufferBody(text, trailers), upgraded: undefined }
+}
+
+/** Passes requests on, as the gateway's forwarding does without its policies. */
+export function forwardTo(pool: UpstreamPool): RequestHandler {
+  return async (exchange) => {
+    const call = pool.call(exchange.request, { connectMs: 5000 })
+    exchange.onAbort((reason) => call.cancel(reason))
+    try {
+      exchange.response = await call.response
+    } catch (error) {
+      exchange.error = new ProxyError('UPSTREAM_FAILED', { detail: error instanceof UpstreamError ? error.failure : String(error) })
+      exchange.response = toErrorResponse(exchange.error, exchange.request)
+    }
+  }
+}
+
+export interface Http2Answer {
+  readonly status: number
+  readonly headers: Record<string, unknown>
+  readonly body: string
+  readonly trailers: Record<string, unknown> | undefined
+  readonly error: string | undefined
+}
+
+/** One request on a client session of Node's. */
+export function request2(session: ClientHttp2Session, headers: OutgoingHttpHeaders, body?: string | Buffer): Promise<Http2Answer> {
+  return new Promise((resolve) => {
+    const stream = session.request({ ':path': '/', ':authority': 'test', ...headers }, { endStream: body === undefined })
+    let response: Record<string, unknown> = {}
+    let trailers: Record<string, unknown> | undefined
+    let error: string | undefined
+    const chunks: Buffer[] = []
+    stream.on('response', (fields) => (response = fields))
+    stream.on('trailers', (fields) => (trailers = fields))
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    stream.on('error', (thrown) => (error = thrown.message))
+    stream.on('close', () => resolve({ status: Number(response[':status'] ?? 0), headers: response, body: Buffer.concat(chunks).toString(), trailers, error }))
+    if (body !== undefined) stream.end(body)
+  })
+}
+
+export function openHttp2(port: number): ClientHttp2Session {
+  const session = connectHttp2(`http://127.0.0.1:${port}`)
+  session.on('error', () => undefined)
+  return session
+}
+
+/** Runs a program; its output, or its output with the exit code in front. */
+export function run(command: string, args: readonly string[], input = ''): Promise<string> {
+  return new Promise((resolve) => {
+    const child = execFile(command, args, { timeout: 10_000 }, (error, stdout, stderr) =>
+      resolve(error === null ? stdout : `exit ${String(error.code)}: ${stdout}${stderr}`),
+    )
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(input)
+  })
+}
+
+/** Sends bytes and reads until the connection closes; `reset` at the end when it was reset. */
+export function talk(port: number, bytes: Buffer | string, onOpen?: (socket: Socket) => void): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ''
+    const socket = connectNet(port, '127.0.0.1', () => {
+      socket.write(bytes)
+      onOpen?.(socket)
+    })
+    socket.on('data', (chunk) => (text += chunk.toString('latin1')))
+    socket.on('error', (error: NodeJS.ErrnoException) => (text += error.code === 'ECONNRESET' ? 'reset' : error.message))
+    socket.on('close', () => resolve(text))
+  })
+}
+
+export async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 500 && !condition(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
+  if (!condition()) throw new Error(`still not: ${String(condition)}`)
+}
