@@ -32,8 +32,7 @@ export function compileTcpRule(route: TcpRoute, labels: Partial<RouteLabels>, de
 export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
   const startedAtMs = performance.now()
   const { rule, labels } = gateway.findTcpRule(tcp.listener, tcp.sni)
-  let endpoint: string | undefined
-  const finish = (error: ProxyError | undefined): void =>
+  const finish = (error: ProxyError | undefined, endpoint?: string): void =>
     telemetry.onTcpFinished({ connection: tcp.connection, labels: rule?.labels ?? labels, endpoint, error, startedAtMs, finishedAtMs: performance.now() })
   const refuse = (error: ProxyError): void => {
     tcp.socket.destroy()
@@ -46,11 +45,10 @@ export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: 
   if (destination.settings.broken !== undefined) return refuse(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
   const target = destination.pickForConnection(tcp.sni)
   if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS'))
-  endpoint = target.label
   target.pending++
   void relayTcp(tcp, destination.transportTo(target), { connectMs: destination.settings.connectMs }).then(({ error }) => {
     target.pending--
-    finish(error === undefined ? undefined : toFailure(error))
+    finish(error === undefined ? undefined : toFailure(error), target.label)
   })
 }
 
