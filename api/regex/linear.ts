@@ -29,6 +29,31 @@ export function toLinearSource(pattern: string): string | undefined {
   return `^(?:${branches.map((items) => items.map(toSource).join('')).join('|')})$`
 }
 
+/**
+ * The same for a search, which a backtracking engine starts anew at every character: every branch must be anchored at the
+ * start of the text, or of a small fixed length.
+ */
+export function toLinearPrefixSource(pattern: string): string | undefined {
+  const parser = new Parser(pattern)
+  const branches = parser.parse()
+  if (branches === undefined || !branches.every(isLinear)) return undefined
+  const sources = branches.map((items, i) => {
+    const { isAtStart = false, isAtEnd = false } = parser.anchors[i] ?? {}
+    return isAtStart || isShort(items) ? `${isAtStart ? '^' : ''}${items.map(toSource).join('')}${isAtEnd ? '$' : ''}` : undefined
+  })
+  return sources.includes(undefined) ? undefined : `(?:${sources.join('|')})`
+}
+
+/** Whether a branch matches texts of one length, at most MAX_TAIL, only. */
+function isShort(items: readonly Item[]): boolean {
+  let length = 0
+  for (const item of items) {
+    if (item.kind === 'repeated' && item.min !== item.max) return false
+    length += item.kind === 'choice' ? Math.max(...item.strings.map((string) => string.length)) : item.max
+  }
+  return length <= MAX_TAIL
+}
+
 /** Most characters that may follow the one ambiguous repetition of a branch. */
 const MAX_TAIL = 128
 
@@ -84,6 +109,8 @@ const beyond = new Error('beyond the linear subset')
 class Parser {
   readonly #text: string
   #at = 0
+  /** Of each branch. */
+  readonly anchors: { isAtStart: boolean; isAtEnd: boolean }[] = []
 
   constructor(text: string) {
     this.#text = text
@@ -112,11 +139,14 @@ class Parser {
 
   #parseBranch(isTop: boolean): Item[] {
     const items: Item[] = []
-    // Anchors at the ends of a branch say what is the case anyway.
-    if (isTop) this.#accept('^')
+    // Anchors at the ends of a branch say what is the case anyway, unless one searches.
+    const anchor = { isAtStart: isTop && this.#accept('^'), isAtEnd: false }
+    if (isTop) this.anchors.push(anchor)
     while (this.#next !== '' && this.#next !== '|' && this.#next !== ')') {
-      if (isTop && this.#next === '$' && [undefined, '|'].includes(this.#text[this.#at + 1])) this.#at++
-      else if (this.#accept('(')) items.push(...this.#parseGroup())
+      if (isTop && this.#next === '$' && [undefined, '|'].includes(this.#text[this.#at + 1])) {
+        this.#at++
+        anchor.isAtEnd = true
+      } else if (this.#accept('(')) items.push(...this.#parseGroup())
       else items.push(this.#parseRepeated(this.#parseSet()))
     }
     return items

@@ -1,0 +1,142 @@
+import type { Uint } from './values.ts'
+
+/** An expression as written: macros are calls here, the compiler expands them. `at` is the offset that messages point at. */
+export type Node =
+  | LiteralNode
+  | IdentNode
+  | SelectNode
+  | IndexNode
+  | CallNode
+  | LogicNode
+  | ConditionalNode
+  | UnaryNode
+  | BinaryNode
+  | ListNode
+  | MapNode
+  | StructNode
+
+interface Positioned {
+  readonly at: number
+  /** Levels of nodes at and below this one. */
+  readonly depth: number
+}
+
+export interface LiteralNode extends Positioned {
+  readonly kind: 'literal'
+  /** Integers are bigint, doubles number. */
+  readonly value: null | boolean | string | bigint | number | Uint | Uint8Array
+}
+
+export interface IdentNode extends Positioned {
+  readonly kind: 'ident'
+  readonly name: string
+  /** Written `.name`: variables of macros do not hide it. */
+  readonly isAbsolute: boolean
+}
+
+export interface SelectNode extends Positioned {
+  readonly kind: 'select'
+  readonly operand: Node
+  readonly field: string
+  /** Written `a.?b`. */
+  readonly isOptional: boolean
+}
+
+export interface IndexNode extends Positioned {
+  readonly kind: 'index'
+  readonly operand: Node
+  readonly index: Node
+  /** Written `a[?k]`. */
+  readonly isOptional: boolean
+}
+
+export interface CallNode extends Positioned {
+  readonly kind: 'call'
+  readonly name: string
+  readonly target: Node | undefined
+  readonly args: readonly Node[]
+}
+
+/** `a && b && c` is one node, so that long rules do not nest. */
+export interface LogicNode extends Positioned {
+  readonly kind: 'and' | 'or'
+  readonly operands: readonly Node[]
+}
+
+export interface ConditionalNode extends Positioned {
+  readonly kind: 'conditional'
+  readonly condition: Node
+  readonly consequence: Node
+  readonly otherwise: Node
+}
+
+export interface UnaryNode extends Positioned {
+  readonly kind: 'unary'
+  readonly operator: '!' | '-'
+  readonly operand: Node
+}
+
+export type BinaryOperator = '+' | '-' | '*' | '/' | '%' | '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in'
+
+export interface BinaryNode extends Positioned {
+  readonly kind: 'binary'
+  readonly operator: BinaryOperator
+  readonly left: Node
+  readonly right: Node
+}
+
+export interface ListNode extends Positioned {
+  readonly kind: 'list'
+  readonly elements: readonly { readonly value: Node; readonly isOptional: boolean }[]
+}
+
+export interface MapNode extends Positioned {
+  readonly kind: 'map'
+  readonly entries: readonly { readonly key: Node; readonly value: Node; readonly isOptional: boolean }[]
+}
+
+/** `Name{…}`: parsed for a good message only, there are no message types here. */
+export interface StructNode extends Positioned {
+  readonly kind: 'struct'
+  readonly name: string
+}
+
+/** Names of a chain of identifier and plain selections, such as `request.headers`; undefined for anything else. */
+export function chainOf(node: Node): string[] | undefined {
+  const names: string[] = []
+  let at = node
+  while (at.kind === 'select' && !at.isOptional) {
+    names.push(at.field)
+    at = at.operand
+  }
+  if (at.kind !== 'ident') return undefined
+  names.push(at.name)
+  return names.reverse()
+}
+
+export function childrenOf(node: Node): readonly Node[] {
+  switch (node.kind) {
+    case 'literal':
+    case 'ident':
+    case 'struct':
+      return []
+    case 'select':
+    case 'unary':
+      return [node.operand]
+    case 'index':
+      return [node.operand, node.index]
+    case 'call':
+      return node.target ? [node.target, ...node.args] : node.args
+    case 'and':
+    case 'or':
+      return node.operands
+    case 'conditional':
+      return [node.condition, node.consequence, node.otherwise]
+    case 'binary':
+      return [node.left, node.right]
+    case 'list':
+      return node.elements.map(({ value }) => value)
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value])
+  }
+}

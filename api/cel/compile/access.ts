@@ -1,0 +1,220 @@
+import type { IdentNode, IndexNode, Node, SelectNode } from '../ast.ts'
+import { chainOf } from '../ast.ts'
+import { CelError, noSuchKey, outOfRange } from '../error.ts'
+import { getField, getKey, isMap, toKey } from '../map.ts'
+import { Double, Optional, Uint, none, types } from '../values.ts'
+import type { Stored, Value } from '../values.ts'
+import { findVariable, fromLiteral, fromStored } from './code.ts'
+import type { Code, Compilation, Frame, Scope } from './code.ts'
+
+const typeNames: ReadonlyMap<string, Value> = new Map(
+  [types.bool, types.bytes, types.double, types.int, types.list, types.map, types.null_type, types.optional_type, types.string, types.type, types.uint]
+    .concat([types.timestamp, types.duration, types.ip, types.cidr])
+    .map((type) => [type.name, type]),
+)
+
+export function compileIdent(compilation: Compilation, node: IdentNode, scope: Scope | undefined): Code {
+  const variable = node.isAbsolute ? undefined : findVariable(node.name, scope)
+  if (variable) {
+    const { slot } = variable
+    return fromStored((frame) => frame.slots[slot])
+  }
+  return compileRoot(compilation, node, [node.name])
+}
+
+/** A variable of the host, or the name of a type. */
+function compileRoot(compilation: Compilation, node: Node, chain: readonly string[]): Code {
+  const name = chain.join('.')
+  const { variables, elsewhere } = compilation.environment
+  if (!variables?.has(name)) {
+    const type = typeNames.get(name)
+    if (type) return fromLiteral(type)
+    if (variables) {
+      const since = elsewhere?.get(name)
+      const message = since === undefined ? `unknown variable "${name}"${suggest(name, variables)}` : `"${name}" is not known here, only ${since}`
+      return fromLiteral(compilation.report(node, 'undeclared', message))
+    }
+  }
+  compilation.noteRead(chain)
+  const undeclared = compilation.error(node, 'undeclared', `"${name}" is not set`)
+  return fromStored((frame) => {
+    const value = getField(frame.root, name)
+    return value === undefined ? undeclared : value
+  })
+}
+
+/** A variable that differs by case or one or two letters. */
+function suggest(name: string, variables: ReadonlySet<string>): string {
+  for (const known of variables) {
+    if (known.toLowerCase() === name.toLowerCase() || (name.length > 3 && isNear(name, known))) return `; did you mean "${known}"?`
+  }
+  return ''
+}
+
+/** Whether one insertion, deletion, replacement or swap of neighbours turns `a` into `b`. */
+function isNear(a: string, b: string): boolean {
+  let start = 0
+  while (start < a.length && a[start] === b[start]) start++
+  const [x, y] = [a.slice(start), b.slice(start)]
+  return x.slice(1) === y || y.slice(1) === x || x.slice(1) === y.slice(1) || (x[0] === y[1] && x[1] === y[0] && x.slice(2) === y.slice(2))
+}
+
+export function compileSelect(compilation: Compilation, node: SelectNode, scope: Scope | undefined): Code {
+  const chain = chainOf(node)
+  if (chain) {
+    const code = compileDotted(compilation, node, chain, scope)
+    if (code) return code
+  }
+  const operand = compilation.compile(node.operand, scope).stored
+  const { field } = node
+  if (node.isOptional) return compileOptional(compilation, node, operand, field)
+  const failures = failuresOf(compilation, node, field)
+  return fromStored((frame) => {
+    const container = operand(frame)
+    const value = getField(container, field)
+    return value === undefined ? selectSlowly(container, field, failures) : value
+  })
+}
+
+/** Names with dots: of types, or declared by the environment. Also notes the member that is read. */
+function compileDotted(compilation: Compilation, node: SelectNode, chain: readonly string[], scope: Scope | undefined): Code | undefined {
+  const [first = ''] = chain
+  if (!rootOf(node).isAbsolute && findVariable(first, scope)) return undefined
+  const name = chain.join('.')
+  const { variables } = compilation.environment
+  if (variables?.has(name) || (typeNames.has(name) && !variables?.has(first))) return compileRoot(compilation, node, chain)
+  if (isHostChain(compilation, node, chain, scope)) compilation.noteRead(chain)
+  return undefined
+}
+
+/** Whether a chain starts at a variable of the host. */
+function isHostChain(compilation: Compilation, node: SelectNode, [first = '']: readonly string[], scope: Scope | undefined): boolean {
+  if (!rootOf(node).isAbsolute && findVariable(first, scope)) return false
+  return compilation.environment.variables?.has(first) ?? true
+}
+
+function rootOf(node: SelectNode): IdentNode {
+  let at: Node = node
+  while (at.kind === 'select') at = at.operand
+  return at as IdentNode
+}
+
+interface Failures {
+  readonly missing: CelError
+  readonly noMap: CelError
+}
+
+/** Names the member when the expression spells it out; a computed key is data. */
+function failuresOf(compilation: Compilation, node: Node, key: Value): Failures {
+  const what = typeof key === 'string' || typeof key === 'bigint' ? ` ${JSON.stringify(String(key))}` : ''
+  return {
+    missing: compilation.error(node, 'no_such_key', `no such key${what}`),
+    noMap: compilation.error(node, 'no_such_key', `no such key${what}: the value has no members`),
+  }
+}
+
+/** What a selection gives when there is no plain member. */
+function selectSlowly(container: Stored, field: string, failures: Failures): Stored {
+  if (container instanceof CelError) return container
+  if (container instanceof Optional) return mapOptional(container, (inner) => (isMap(inner) ? getField(inner, field) : failures.noMap))
+  return isMap(container) ? failures.missing : failures.noMap
+}
+
+/** Members of an optional are optional. */
+function mapOptional({ value }: Optional, read: (inner: Stored) => Stored): Stored {
+  if (value === undefined) return none
+  const member = read(value)
+  if (member === undefined) return none
+  return member instanceof CelError ? member : new Optional(member)
+}
+
+export function compileIndex(compilation: Compilation, node: IndexNode, scope: Scope | undefined): Code {
+  const operand = compilation.compile(node.operand, scope).stored
+  const index = compilation.compile(node.index, scope)
+  const key = index.literal?.value
+  if (node.isOptional) return compileOptional(compilation, node, operand, key, index.evaluate)
+  const failures = failuresOf(compilation, node, key)
+  const bounds = compilation.error(node, 'invalid_argument', outOfRange.message)
+  const noIndex = compilation.error(node, 'no_such_overload', 'the value cannot be indexed like this')
+  if (typeof key === 'string') {
+    return fromStored((frame) => {
+      const container = operand(frame)
+      const value = getField(container, key)
+      if (value !== undefined) return value
+      return Array.isArray(container) ? noIndex : selectSlowly(container, key, failures)
+    })
+  }
+  return fromStored((frame) => {
+    const container = operand(frame)
+    if (container instanceof CelError) return container
+    const at = index.evaluate(frame)
+    if (at instanceof CelError) return at
+    if (container instanceof Optional) {
+      return mapOptional(container, (inner) => {
+        const value = readIndex(inner, at)
+        if (value === outOfRange || value === noSuchKey) return undefined
+        return value === undefined ? noIndex : value
+      })
+    }
+    const value = readIndex(container, at)
+    if (value === outOfRange) return bounds
+    if (value === noSuchKey) return failures.missing
+    return value === undefined ? noIndex : value
+  })
+}
+
+/** A member, `outOfRange`, `noSuchKey`, or undefined when the index does not go with the value. */
+function readIndex(container: Stored, at: Value): Stored {
+  if (Array.isArray(container)) {
+    const index = toListIndex(at)
+    if (index === undefined) return undefined
+    return index >= 0 && index < container.length ? ((container[index] as Stored) ?? null) : outOfRange
+  }
+  if (!isMap(container)) return undefined
+  const key = toKey(at)
+  if (key === undefined) return typeof at === 'number' ? noSuchKey : undefined
+  const value = getKey(container, key)
+  return value === undefined ? noSuchKey : value
+}
+
+function toListIndex(at: Value): number | undefined {
+  if (typeof at === 'bigint') return Number(at)
+  if (at instanceof Uint) return Number(at.value)
+  const double = at instanceof Double ? at.value : at
+  return typeof double === 'number' && Number.isInteger(double) ? double : undefined
+}
+
+/** `a.?b` and `a[?k]`: an optional, whatever `a` is, unless `a` has no members. */
+function compileOptional(compilation: Compilation, node: Node, operand: (frame: Frame) => Stored, key: Value, index?: (frame: Frame) => Value): Code {
+  const noIndex = compilation.error(node, 'no_such_overload', 'the value has no such members')
+  const read = (container: Stored, at: Value): Stored => {
+    const value = readIndex(container, at)
+    if (value === outOfRange || value === noSuchKey) return undefined
+    return value === undefined ? noIndex : value
+  }
+  return fromStored((frame) => {
+    const container = operand(frame)
+    if (container instanceof CelError) return container
+    const at = index ? index(frame) : key
+    if (at instanceof CelError) return at
+    return mapOptional(container instanceof Optional ? container : new Optional(container), (inner) => read(inner, at))
+  })
+}
+
+/** `has(a.b)`: whether the member is there; its operand must evaluate. */
+export function compileHas(compilation: Compilation, node: Node, scope: Scope | undefined): Code {
+  if (node.kind !== 'select') return fromLiteral(compilation.report(node, 'invalid', 'has() takes a member such as a.b'))
+  const chain = chainOf(node)
+  if (chain && isHostChain(compilation, node, chain, scope)) compilation.noteRead(chain)
+  const operand = compilation.compile(node.operand, scope).stored
+  const { field } = node
+  const noMap = compilation.error(node, 'no_such_overload', 'the value has no members')
+  return fromStored((frame) => {
+    const container = operand(frame)
+    if (container instanceof CelError) return container
+    const inner = container instanceof Optional ? container.value : container
+    if (inner === undefined) return false
+    if (getField(inner, field) !== undefined) return true
+    return isMap(inner) || inner === null ? false : noMap
+  })
+}

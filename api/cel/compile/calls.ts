@@ -1,0 +1,123 @@
+import type { CallNode } from '../ast.ts'
+import { chainOf } from '../ast.ts'
+import { CelError } from '../error.ts'
+import { findArities, findFunction, findMethod, isNamespace } from '../functions/index.ts'
+import { HostMap, HostText, load, store } from '../values.ts'
+import type { Stored, Value } from '../values.ts'
+import { findVariable, fromLiteral, fromLive, fromStored } from './code.ts'
+import type { Code, Compilation, Evaluate, Scope } from './code.ts'
+import { locator } from './operators.ts'
+
+type AnyFunction = (...args: Value[]) => Value
+
+/** Methods that only values of the host have, with their numbers of arguments. */
+const hostMethods: ReadonlyMap<string, number> = new Map([
+  ['redacted', 0],
+  ['raw', 0],
+  ['cookie', 1],
+  ['query', 1],
+  ['addQuery', 2],
+  ['setQuery', 2],
+  ['join', 0],
+  ['split', 0],
+])
+
+export function compileCall(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code {
+  const { name, target, args } = node
+  const qualified = target && qualify(target, name, scope)
+  if (qualified !== undefined || target === undefined) {
+    const full = qualified ?? name
+    const found = findFunction(full, args.length)
+    if (found)
+      return compileFunction(
+        compilation,
+        node,
+        found as AnyFunction,
+        args.map((arg) => compilation.compile(arg, scope).evaluate),
+      )
+    return fromLiteral(reportUnknown(compilation, node, full, false, scope))
+  }
+  const method = findMethod(name, args.length) as AnyFunction | undefined
+  const isHost = hostMethods.get(name) === args.length
+  if (method === undefined && !isHost) return fromLiteral(reportUnknown(compilation, node, name, true, scope))
+  const receiver = compilation.compile(target, scope)
+  const evaluators = args.map((arg) => compilation.compile(arg, scope).evaluate)
+  if (!isHost && method) return compileFunction(compilation, node, method, [receiver.evaluate, ...evaluators])
+  return compileHostMethod(compilation, node, receiver.stored, evaluators, method)
+}
+
+/** `base64.encode` and the like: the target is the name of a namespace that no variable hides. */
+function qualify(target: NonNullable<CallNode['target']>, name: string, scope: Scope | undefined): string | undefined {
+  const chain = chainOf(target)
+  if (!chain || findVariable(chain[0] ?? '', scope)) return undefined
+  const namespace = chain.join('.')
+  return isNamespace(namespace) ? `${namespace}.${name}` : undefined
+}
+
+/** The operands are compiled too, so that all problems come out at once. */
+function reportUnknown(compilation: Compilation, node: CallNode, name: string, isMethod: boolean, scope: Scope | undefined): CelError {
+  const arities = findArities(name, isMethod)
+  const other = findArities(name, !isMethod).length > 0
+  let message = `unknown ${isMethod ? 'method' : 'function'} "${name}"`
+  if (arities.length > 0) message = `${name}() takes ${arities.join(' or ')} arguments, not ${node.args.length}`
+  else if (other) message += isMethod ? `; it is a function: ${name}(…)` : `; it is a method: x.${name}(…)`
+  const error = compilation.report(node, 'no_such_overload', message)
+  for (const part of [...(node.target && isMethod ? [node.target] : []), ...node.args]) compilation.compile(part, scope)
+  return error
+}
+
+/** One closure for each number of arguments: no list of arguments is made. */
+function compileFunction(compilation: Compilation, node: CallNode, call: AnyFunction, args: readonly Evaluate[]): Code {
+  const noOverload = compilation.error(node, 'no_such_overload', `${node.name}() does not take these types`)
+  const locate = locator(compilation, node)
+  const finish = (result: Value): Value => (result === undefined ? noOverload : result instanceof CelError ? locate(result) : result)
+  const [first, second] = args
+  if (args.length === 1 && first) {
+    return fromLive((frame) => {
+      const a = first(frame)
+      return a instanceof CelError ? a : finish(call(a))
+    })
+  }
+  if (args.length === 2 && first && second) {
+    return fromLive((frame) => {
+      const a = first(frame)
+      if (a instanceof CelError) return a
+      const b = second(frame)
+      return b instanceof CelError ? b : finish(call(a, b))
+    })
+  }
+  return fromLive((frame) => {
+    const values: Value[] = []
+    for (const arg of args) {
+      const value = arg(frame)
+      if (value instanceof CelError) return value
+      values.push(value)
+    }
+    return finish(call(...values))
+  })
+}
+
+/** A method of header views or URIs; where other values have it too, that one for them. */
+function compileHostMethod(
+  compilation: Compilation,
+  node: CallNode,
+  receiver: (frame: Parameters<Evaluate>[0]) => Stored,
+  args: readonly Evaluate[],
+  method: AnyFunction | undefined,
+): Code {
+  const noOverload = compilation.error(node, 'no_such_overload', `${node.name}() does not take these types`)
+  const locate = locator(compilation, node)
+  return fromStored((frame) => {
+    const value = receiver(frame)
+    if (value instanceof CelError) return value
+    const values: Value[] = []
+    for (const arg of args) {
+      const argument = arg(frame)
+      if (argument instanceof CelError) return argument
+      values.push(argument)
+    }
+    const own = value instanceof HostMap || value instanceof HostText ? value.call?.(node.name, values) : undefined
+    const result = own ?? store(method?.(load(value), ...values))
+    return result === undefined ? noOverload : result instanceof CelError ? locate(result) : result
+  })
+}

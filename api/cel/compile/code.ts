@@ -1,0 +1,86 @@
+import { CelError } from '../error.ts'
+import type { CelErrorCode } from '../error.ts'
+import type { Environment } from '../environment.ts'
+import type { Node } from '../ast.ts'
+import { load, store } from '../values.ts'
+import type { Stored, Value } from '../values.ts'
+
+/** One evaluation under way. */
+export interface Frame {
+  /** Holds the variables of the host as its members. */
+  readonly root: object
+  /** Variables of macros. */
+  readonly slots: Stored[]
+}
+
+export type Evaluate = (frame: Frame) => Value
+
+/** A compiled node. Both closures give the CelError when evaluation fails. */
+export interface Code {
+  readonly evaluate: Evaluate
+  /** The result as a stored value, which is cheaper for what comes from the host, and all that comparisons need. */
+  readonly stored: (frame: Frame) => Stored
+  readonly literal?: { readonly value: Value }
+}
+
+export function fromStored(stored: (frame: Frame) => Stored): Code {
+  return { stored, evaluate: (frame) => load(stored(frame)) }
+}
+
+export function fromLive(evaluate: Evaluate): Code {
+  return { evaluate, stored: (frame) => store(evaluate(frame)) }
+}
+
+export function fromLiteral(value: Value): Code {
+  const stored = store(value)
+  return { literal: { value }, evaluate: () => value, stored: () => stored }
+}
+
+/** Variables of macros that are visible at a node, innermost first. */
+export interface Scope {
+  readonly name: string
+  readonly slot: number
+  readonly outer: Scope | undefined
+}
+
+/** Compiles a node where the variables of `scope` are visible. */
+export type Compile = (node: Node, scope: Scope | undefined) => Code
+
+/** What the compilation of one expression collects. */
+export class Compilation {
+  readonly environment: Environment
+  readonly problems: { offset: number; message: string }[] = []
+  readonly reads = new Set<string>()
+  slots = 0
+  /** Set by the compiler: the files of the room compile each other's nodes through it. */
+  readonly compile: Compile
+
+  constructor(environment: Environment, dispatch: (compilation: Compilation, node: Node, scope: Scope | undefined) => Code) {
+    this.environment = environment
+    this.compile = (node, scope) => dispatch(this, node, scope)
+  }
+
+  /** Notes a problem; the node evaluates to the error that is returned. */
+  report(node: Node, code: CelErrorCode, message: string): CelError {
+    this.problems.push({ offset: node.at, message })
+    return this.error(node, code, message)
+  }
+
+  error(node: Node, code: CelErrorCode, message: string): CelError {
+    return new CelError(code, message, node.at)
+  }
+
+  bind(name: string, outer: Scope | undefined): Scope {
+    return { name, slot: this.slots++, outer }
+  }
+
+  /** Members that an expression reads, with what encloses them: `request`, `request.body`. */
+  noteRead(chain: readonly string[]): void {
+    for (let i = 1; i <= chain.length; i++) this.reads.add(chain.slice(0, i).join('.'))
+  }
+}
+
+export function findVariable(name: string, scope: Scope | undefined): Scope | undefined {
+  for (let at = scope; at; at = at.outer) if (at.name === name) return at
+  return undefined
+}

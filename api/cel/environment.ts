@@ -1,0 +1,59 @@
+/** Which variables an expression may name, and what to say about those of other places. */
+export interface Environment {
+  /** Names may have dots (the longest one that fits wins). Undefined: whatever the context has. */
+  readonly variables?: ReadonlySet<string>
+  /** Variables that exist, but not here, with the reason for the message. */
+  readonly elsewhere?: ReadonlyMap<string, string>
+  /** Whether `flatten` means something: fields of logs and traces. */
+  readonly hasFlatten?: boolean
+}
+
+/**
+ * Where an expression is used, hence when it is evaluated. `network`: a connection, before any request. `request`: policies before the
+ * backend is chosen. `backend`: policies of a chosen backend. `llm`: transformations of LLM requests. `log`: access logs, traces,
+ * metrics. `resource`: attributes of the process.
+ */
+export type Phase = 'network' | 'request' | 'backend' | 'llm' | 'response' | 'log' | 'resource'
+
+const HTTP: readonly Phase[] = ['request', 'backend', 'llm', 'response', 'log']
+const AFTER_CHOICE: readonly Phase[] = ['backend', 'llm', 'response', 'log']
+
+/** traffic.md §9: each variable with the phases that have it, and when that is, in words. */
+const variables: Readonly<Record<string, readonly [phases: readonly Phase[], since: string]>> = {
+  request: [HTTP, 'in HTTP requests'],
+  response: [['response', 'log'], 'once there is a response'],
+  source: [['network', ...HTTP], 'on connections'],
+  destination: [HTTP, 'in HTTP requests'],
+  jwt: [HTTP, 'in HTTP requests'],
+  apiKey: [HTTP, 'in HTTP requests'],
+  basicAuth: [HTTP, 'in HTTP requests'],
+  extauthz: [HTTP, 'in HTTP requests'],
+  extproc: [HTTP, 'in HTTP requests'],
+  metadata: [HTTP, 'in HTTP requests'],
+  mcpGuardrails: [HTTP, 'in HTTP requests'],
+  backend: [AFTER_CHOICE, 'once the backend is chosen'],
+  llm: [AFTER_CHOICE, 'once the backend is chosen'],
+  llmRequest: [['llm'], 'in transformations of LLM requests'],
+  mcp: [HTTP, 'in HTTP requests'],
+  proxy: [HTTP, 'in HTTP requests'],
+  env: [[...HTTP, 'resource'], 'in HTTP requests and resource attributes'],
+}
+
+function buildEnvironment(phase: Phase): Environment {
+  const names = Object.entries(variables)
+  return {
+    variables: new Set(names.filter(([, [phases]]) => phases.includes(phase)).map(([name]) => name)),
+    elsewhere: new Map(names.filter(([, [phases]]) => !phases.includes(phase)).map(([name, [, since]]) => [name, since])),
+    hasFlatten: phase === 'log',
+  }
+}
+
+export const environments: { readonly [P in Phase]: Environment } = {
+  network: buildEnvironment('network'),
+  request: buildEnvironment('request'),
+  backend: buildEnvironment('backend'),
+  llm: buildEnvironment('llm'),
+  response: buildEnvironment('response'),
+  log: buildEnvironment('log'),
+  resource: buildEnvironment('resource'),
+}

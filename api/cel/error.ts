@@ -1,0 +1,44 @@
+/** Why an evaluation failed. `no_such_key` and `undeclared` are what `default()` forgives. */
+export type CelErrorCode =
+  | 'no_such_key'
+  | 'undeclared'
+  | 'no_such_overload'
+  | 'invalid_argument'
+  | 'overflow'
+  | 'divide_by_zero'
+  | 'budget_exceeded'
+  | 'failed'
+  | 'invalid'
+  | 'internal'
+
+/**
+ * A failed evaluation, as a value. Made when expressions are compiled, never per evaluation, so its text can name parts of
+ * the expression and can never hold data of a request.
+ */
+export class CelError {
+  readonly code: CelErrorCode
+  readonly message: string
+  /** Offset into the expression, where known. */
+  readonly offset: number | undefined
+
+  constructor(code: CelErrorCode, message: string, offset?: number) {
+    this.code = code
+    this.message = message
+    this.offset = offset
+  }
+
+  toString(): string {
+    return this.message
+  }
+}
+
+/** What functions return; the call that they failed in adds its position. */
+export const overflow = new CelError('overflow', 'the result is out of range')
+export const divideByZero = new CelError('divide_by_zero', 'division by zero')
+export const badArgument = new CelError('invalid_argument', 'invalid argument')
+export const outOfRange = new CelError('invalid_argument', 'index out of range')
+export const noSuchKey = new CelError('no_such_key', 'no such key')
+export const badKey = new CelError('no_such_overload', 'maps have keys of type string, bool, int or uint')
+export const duplicateKey = new CelError('invalid_argument', 'the map repeats a key')
+export const budgetExceeded = new CelError('budget_exceeded', 'the expression needs too many steps')
+export const internalError = new CelError('internal', 'evaluation failed')

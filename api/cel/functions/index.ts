@@ -1,0 +1,35 @@
+import { collectionFunctions, collectionMethods } from './collections.ts'
+import { encoderFunctions, encoderMethods } from './encoders.ts'
+import { mathFunctions } from './math.ts'
+import { netFunctions, netMethods } from './net.ts'
+import { standardFunctions, standardMethods } from './standard.ts'
+import { stringFunctions, stringMethods } from './strings.ts'
+import type { CelFunction, FunctionTable } from './table.ts'
+import { timeMethods } from './time.ts'
+
+/** Called `f(x)` or `a.f(x)`, where the name is `f` or `a.f`. */
+const functions = toMap(standardFunctions, stringFunctions, mathFunctions, encoderFunctions, collectionFunctions, netFunctions)
+/** Called `x.f()`. */
+const methods = toMap(standardMethods, stringMethods, timeMethods, collectionMethods, encoderMethods, netMethods)
+
+function toMap(...tables: readonly FunctionTable[]): ReadonlyMap<string, CelFunction> {
+  return new Map(tables.flatMap((table) => Object.entries(table)))
+}
+
+export function findFunction(name: string, arity: number): CelFunction | undefined {
+  return functions.get(`${name}/${arity}`) ?? functions.get(`${name}/*`)
+}
+
+export function findMethod(name: string, arity: number): CelFunction | undefined {
+  return methods.get(`${name}/${arity}`)
+}
+
+/** How many arguments a function may have, for messages; empty when there is none of that name. */
+export function findArities(name: string, isMethod: boolean): string[] {
+  const prefix = `${name}/`
+  return [...(isMethod ? methods : functions).keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
+}
+
+export function isNamespace(name: string): boolean {
+  return [...functions.keys()].some((key) => key.startsWith(`${name}.`))
+}
