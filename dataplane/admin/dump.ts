@@ -65,7 +65,7 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   // References are names of secrets, not secrets: `{name: …}` under secretRef stays readable, a plain value does not.
   if (isSensitiveName(name) && !isReference(value)) return REDACTED
   if (inlineCredentials[parent] === name && typeof value === 'string') return REDACTED
-  if (typeof value === 'string') return known.some((secret) => value.includes(secret)) ? REDACTED : redactText(value)
+  if (typeof value === 'string') return holdsSecret(value, known) ? REDACTED : redactText(value)
   const entries = entriesOf(value)
   if (entries !== undefined) return entries.map((entry) => redact(name, entry, parent, known))
   if (typeof value !== 'object') return REDACTED
@@ -74,6 +74,15 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   for (const [field, inner] of Object.entries(value) as [string, unknown][])
     copy[field] = isSensitiveHeader && field !== 'name' ? REDACTED : redact(field, inner, name, known)
   return copy
+}
+
+/** `known` is sorted by length: most texts of a config are shorter than most secrets. */
+function holdsSecret(text: string, known: readonly string[]): boolean {
+  for (const secret of known) {
+    if (secret.length > text.length) return false
+    if (text.includes(secret)) return true
+  }
+  return false
 }
 
 function isReference(value: unknown): boolean {
@@ -103,5 +112,5 @@ function collectSecrets(secrets: unknown): string[] {
     if (typeof secret !== 'object' || secret === null) continue
     for (const [name, value] of Object.entries(secret)) if (!publicSecretFields.has(name)) add(value)
   }
-  return [...found]
+  return [...found].sort((a, b) => a.length - b.length)
 }
