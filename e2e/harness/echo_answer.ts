@@ -73,7 +73,8 @@ export async function answer(
   const body = bodyOf(query, received)
   if (typeof body === 'string') {
     response.setHeader('content-type', 'application/json')
-    if (!query.has('trailers')) response.setHeader('content-length', Buffer.byteLength(body))
+    // RFC 9110 §8.6: never with 204.
+    if (!query.has('trailers') && response.statusCode !== 204) response.setHeader('content-length', Buffer.byteLength(body))
   } else if (query.has('size')) response.setHeader('content-length', number('size'))
   else response.setHeader('content-type', query.has('events') ? 'text/event-stream' : 'text/plain')
   if (response.statusCode === 204 || response.statusCode === 304 || request.method === 'HEAD') return void response.end()

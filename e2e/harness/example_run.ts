@@ -48,7 +48,7 @@ export async function prepareExample(name: string, source: string, directory: st
 
 /** The running example: its upstreams and data plane, on the config of a shared operator or its own file. */
 export interface RunningExample extends ExampleRun {
-  /** Runs one of the example's commands; returns its output. */
+  /** Runs one of the example's commands; returns its output, with the ports as the manifests write them. */
   runCommand(command: CommandSpec): Promise<string>
   stop(): Promise<void>
 }
@@ -83,7 +83,8 @@ export async function startExample(prepared: PreparedExample, operator: Operator
     conditions: () => (operator?.events ?? []).filter((event): event is ConditionEvent => event.event === 'condition' && namespaces.has(event.namespace)),
     async runCommand({ command }) {
       const text = replacePorts(command, new Map([...ports, [ADMIN_PORT, dataplane.ports.admin]])).replaceAll('{dir}', directory)
-      return (await run('bash', ['-c', text], { timeout: 15_000 })).stdout
+      const { stdout } = await run('bash', ['-c', text], { timeout: 15_000 })
+      return replacePorts(stdout, new Map([...ports].map(([written, used]) => [used, written])))
     },
     async stop() {
       await dataplane.stop()
