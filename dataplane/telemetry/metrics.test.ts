@@ -168,6 +168,15 @@ describe('request metrics', () => {
   })
 })
 
+test('a plaintext connection knows its Gateway by the bind, and no handshakes', () => {
+  const metrics = createMetrics({ version: 'x' })
+  metrics.downstream('80/default/web', '', '', 'http').connections.value++
+  const samples = read(metrics)
+  const want = { bind: '80/default/web', gateway: 'default/web', listener: 'unknown', protocol: 'http' }
+  expect(samples.value('proxy_downstream_connections_total', want)).toBe(1)
+  expect(samples.all('proxy_tls_handshake_duration_seconds_count')).toEqual([])
+})
+
 describe('exposition', () => {
   function fill() {
     const registry = createRegistry()

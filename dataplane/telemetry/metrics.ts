@@ -2,7 +2,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { Reason } from '#api/errors.ts'
 import type { Exchange, RouteLabels } from '../exchange.ts'
 import { protocolOf, reasonOf, statusOf, type Protocol } from './outcome.ts'
-import { createRegistry, type HistogramSeries, type Registry, type Series } from './registry.ts'
+import { createHistogramSeries, createRegistry, type HistogramSeries, type Registry, type Series } from './registry.ts'
 
 const REQUEST_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80] as const
 const PROCESSING_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25] as const
@@ -134,13 +134,14 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       }
     },
     downstream(bindKey, gateway, listener, protocol) {
-      const values = [bindKey || UNKNOWN, gateway || UNKNOWN, listener || UNKNOWN, protocol]
+      // A bind belongs to one Gateway, whose name ends its key: `<port>/<namespace>/<gateway>`.
+      const values = [bindKey || UNKNOWN, gateway || bindKey.slice(bindKey.indexOf('/') + 1) || UNKNOWN, listener || UNKNOWN, protocol]
       return {
         connections: connections.series(...values),
         open: open.series(...values),
         receivedBytes: received.series(...values),
         sentBytes: sent.series(...values),
-        handshake: handshakes.series(...values),
+        handshake: protocol === 'https' || protocol === 'tls' ? handshakes.series(...values) : createHistogramSeries(HANDSHAKE_SECONDS),
       }
     },
     upstreamConnect: (transport) => connects.series(transport),
