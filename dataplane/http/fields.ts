@@ -1,5 +1,6 @@
 import { HeaderList } from './headers.ts'
-import { hasBadHeadByte, isToken, listElements, MessageError, parseContentLength, type HeadLimits } from './syntax.ts'
+import { readName, sectionStart, type FieldRole, type KnownName } from './names.ts'
+import { isToken, listElements, MessageError, parseContentLength, type HeadLimits } from './syntax.ts'
 
 /**
  * A field section: the end-to-end fields, and apart from them those that belong to this hop (traffic.md §5.1) or to framing.
@@ -18,42 +19,13 @@ export interface FieldSection {
   keepAlive: string | undefined
 }
 
-type Keep = 'keep' | 'drop' | Exclude<keyof FieldSection, 'headers'>
+/** Starts of the sections that peers repeat, each with a memory of its own. */
+export const requestStart: KnownName = sectionStart()
+export const responseStart: KnownName = sectionStart()
+const trailerStart: KnownName = sectionStart()
 
-interface KnownName {
-  readonly name: string
-  readonly keep: Keep
-}
-
-const special: Readonly<Record<string, Keep>> = {
-  host: 'host',
-  connection: 'connection',
-  'content-length': 'contentLength',
-  'transfer-encoding': 'transferEncoding',
-  te: 'te',
-  upgrade: 'upgrade',
-  expect: 'expect',
-  'keep-alive': 'keepAlive',
-  'proxy-connection': 'drop',
-  'proxy-authenticate': 'drop',
-  trailer: 'drop',
-}
-
-/** Names as received, validated once; bounded, because clients choose them. */
-const knownNames = new Map<string, KnownName>()
-const maxKnownNames = 2000
-
-function learnName(raw: string): KnownName {
-  if (!isToken(raw)) throw new MessageError(400, raw === '' ? 'empty header name' : 'invalid character in a header name')
-  const name = raw.toLowerCase()
-  const known: KnownName = { name, keep: Object.hasOwn(special, name) ? (special[name] ?? 'keep') : 'keep' }
-  if (knownNames.size < maxKnownNames) knownNames.set(raw, known)
-  return known
-}
-
-/** Parses the field lines of `text` from `from`; every line, the last too, ends with CRLF. Throws MessageError. */
-export function parseFields(text: string, from: number, limits: HeadLimits): FieldSection {
-  if (hasBadHeadByte(text)) throw new MessageError(400, 'control character, bare CR or bare LF in the head')
+/** Parses the field lines of `text` from `from` to `to`; every line, the last too, ends with CRLF. Throws MessageError. */
+export function parseFields(text: string, from: number, to: number, limits: HeadLimits, start: KnownName): FieldSection {
   const raw: string[] = []
   const section: FieldSection = {
     headers: new HeaderList(raw),
@@ -66,23 +38,20 @@ export function parseFields(text: string, from: number, limits: HeadLimits): Fie
     expect: undefined,
     keepAlive: undefined,
   }
+  let known = start
   let count = 0
-  for (let at = from; at < text.length;) {
-    const end = text.indexOf('\r\n', at)
-    const colon = text.indexOf(':', at)
-    // A line that starts with white space is obs-fold; it has no valid name, so learnName refuses it.
-    if (colon === -1 || colon > end) throw new MessageError(400, 'header line without a colon')
+  for (let at = from; at < to;) {
     if (++count > limits.maxHeaders) throw new MessageError(431, `more than ${limits.maxHeaders} header lines`)
-    const rawName = text.slice(at, colon)
-    const { name, keep } = knownNames.get(rawName) ?? learnName(rawName)
-    let start = colon + 1
+    known = readName(text, at, known)
+    at += known.prefix.length
+    while (isSpace(text.charCodeAt(at))) at++
+    const end = findLineEnd(text, at)
     let stop = end
-    while (start < stop && isSpace(text.charCodeAt(start))) start++
-    while (stop > start && isSpace(text.charCodeAt(stop - 1))) stop--
-    const value = text.slice(start, stop)
+    while (stop > at && isSpace(text.charCodeAt(stop - 1))) stop--
+    const value = text.slice(at, stop)
     at = end + 2
-    if (keep === 'keep') raw.push(name, value)
-    else if (keep !== 'drop') setSpecial(section, keep, name, value)
+    if (known.role === 'keep') raw.push(known.name, value)
+    else if (known.role !== 'drop') setSpecial(section, known.role, known.name, value)
   }
   return section
 }
@@ -91,20 +60,40 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x09
 }
 
-function setSpecial(section: FieldSection, keep: Exclude<Keep, 'keep' | 'drop'>, name: string, value: string): void {
-  const before = section[keep]
-  if (before === undefined) section[keep] = value
+/** Where the CRLF of this line is. Refuses a control character before it: a bare CR or LF is where two parsers part. */
+export function findLineEnd(text: string, from: number): number {
+  let at = from
+  let code = text.charCodeAt(at)
+  while (code >= 0x20 ? code !== 0x7f : code === 0x09) code = text.charCodeAt(++at)
+  if (code !== 0x0d || text.charCodeAt(at + 1) !== 0x0a) throw new MessageError(400, 'control character, bare CR or bare LF in the head')
+  return at
+}
+
+function setSpecial(section: FieldSection, role: Exclude<FieldRole, 'keep' | 'drop'>, name: string, value: string): void {
+  const before = section[role]
+  if (before === undefined) section[role] = value
   // RFC 9112 §6.3 allows to collapse equal duplicates of content-length; refusing them is simpler to reason about.
-  else if (keep === 'host' || keep === 'contentLength') throw new MessageError(400, `duplicate ${name}`)
-  else section[keep] = `${before}, ${value}`
-  if (keep === 'contentLength') section.headers.append(name, value)
+  else if (role === 'host' || role === 'contentLength') throw new MessageError(400, `duplicate ${name}`)
+  else section[role] = `${before}, ${value}`
+  if (role === 'contentLength') section.headers.append(name, value)
+}
+
+export interface ConnectionOptions {
+  isClose: boolean
+  isKeepAlive: boolean
+  isUpgrade: boolean
 }
 
 /** What `Connection` says; the fields it names are removed from the section (RFC 9110 §7.6.1). */
-export function applyConnection(section: FieldSection): { isClose: boolean; isKeepAlive: boolean; isUpgrade: boolean } {
-  const options = { isClose: false, isKeepAlive: false, isUpgrade: false }
-  if (section.connection === undefined) return options
-  for (const option of listElements(section.connection)) {
+export function applyConnection(section: FieldSection): ConnectionOptions {
+  const options: ConnectionOptions = { isClose: false, isKeepAlive: false, isUpgrade: false }
+  const { connection } = section
+  if (connection === undefined) return options
+  if (connection === 'keep-alive') {
+    options.isKeepAlive = true
+    return options
+  }
+  for (const option of listElements(connection)) {
     if (option === 'close') options.isClose = true
     else if (option === 'keep-alive') options.isKeepAlive = true
     else if (option === 'upgrade') options.isUpgrade = true
@@ -144,7 +133,7 @@ const forbiddenTrailers = new Set(
 
 /** Trailer fields, forbidden and hop-by-hop ones dropped; undefined when nothing is left. */
 export function parseTrailers(text: string, limits: HeadLimits): HeaderList | undefined {
-  const { headers } = parseFields(text, 0, limits)
+  const { headers } = parseFields(text, 0, text.length, limits, trailerStart)
   const kept = new HeaderList()
   for (const [name, value] of headers) if (!forbiddenTrailers.has(name)) kept.append(name, value)
   return kept.raw.length === 0 ? undefined : kept

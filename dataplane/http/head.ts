@@ -1,4 +1,4 @@
-import { applyConnection, framingOf, parseFields, type Framing } from './fields.ts'
+import { applyConnection, findLineEnd, framingOf, parseFields, requestStart, responseStart, type Framing } from './fields.ts'
 import type { HeaderList } from './headers.ts'
 import type { RequestHead } from './message.ts'
 import { isAuthority, isOriginForm, isToken, listElements, MessageError, type HeadLimits } from './syntax.ts'
@@ -24,16 +24,16 @@ export interface ParsedResponse {
 }
 
 /**
- * Parses a request head: text up to and with the CRLF of its last line, without the empty line.
- * `scheme` is the connection's. Throws MessageError with the status to answer.
+ * Parses a request head, `text` up to `end`, where its empty line begins. `scheme` is the connection's.
+ * Throws MessageError with the status to answer.
  */
-export function parseRequestHead(text: string, scheme: 'http' | 'https', limits: HeadLimits): ParsedRequest {
-  const lineEnd = text.indexOf('\r\n')
+export function parseRequestHead(text: string, end: number, scheme: 'http' | 'https', limits: HeadLimits): ParsedRequest {
   const methodEnd = text.indexOf(' ')
   const targetEnd = text.indexOf(' ', methodEnd + 1)
-  if (methodEnd <= 0 || targetEnd === -1 || targetEnd > lineEnd) throw new MessageError(400, 'request line is not "method target version"')
+  const lineEnd = findLineEnd(text, targetEnd + 1)
+  if (methodEnd <= 0 || targetEnd === -1) throw new MessageError(400, 'request line is not "method target version"')
   const method = text.slice(0, methodEnd)
-  if (!isToken(method)) throw new MessageError(400, 'invalid method')
+  if (method !== 'GET' && method !== 'POST' && !isToken(method)) throw new MessageError(400, 'invalid method')
   const version = text.slice(targetEnd + 1, lineEnd)
   if (version !== 'HTTP/1.1' && version !== 'HTTP/1.0') {
     if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) throw new MessageError(505, 'only HTTP/1.0 and HTTP/1.1 are spoken here')
@@ -42,7 +42,7 @@ export function parseRequestHead(text: string, scheme: 'http' | 'https', limits:
   if (targetEnd - methodEnd - 1 > limits.maxTargetBytes) throw new MessageError(414, `request target exceeds ${limits.maxTargetBytes} bytes`)
   const rawTarget = text.slice(methodEnd + 1, targetEnd)
 
-  const section = parseFields(text, lineEnd + 2, limits)
+  const section = parseFields(text, lineEnd + 2, end, limits, requestStart)
   const isHttp10 = version === 'HTTP/1.0'
   const connection = applyConnection(section)
   const framing = framingOf(section, isHttp10) ?? 0
@@ -102,19 +102,16 @@ function relayedUpgrade(upgrade: string): string | undefined {
   return listElements(upgrade).some((protocol) => protocol === 'h2c' || protocol.startsWith('h2c/')) || upgrade === '' ? undefined : upgrade
 }
 
-const statusLine = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: [^\r]*)?$/
-
 /**
- * Parses a response head, text as in `parseRequestHead`. `method` is the request's: HEAD and CONNECT decide about the body (RFC 9112 §6.3).
+ * Parses a response head, `text` and `end` as in `parseRequestHead`. `method` is the request's: HEAD and CONNECT decide about the body (RFC 9112 §6.3).
  * The reason phrase may be missing. Throws MessageError; its status means nothing here.
  */
-export function parseResponseHead(text: string, method: string, limits: HeadLimits): ParsedResponse {
-  const lineEnd = text.indexOf('\r\n')
-  const match = statusLine.exec(text.slice(0, lineEnd))
-  if (match === null) throw new MessageError(400, 'invalid status line')
-  const isHttp10 = match[1] === '0'
-  const status = Number(match[2])
-  const section = parseFields(text, lineEnd + 2, limits)
+export function parseResponseHead(text: string, end: number, method: string, limits: HeadLimits): ParsedResponse {
+  const isHttp10 = text.startsWith('HTTP/1.0 ')
+  const status = statusOf(text)
+  // After the status: a space and the reason phrase, or nothing.
+  if ((!isHttp10 && !text.startsWith('HTTP/1.1 ')) || status === undefined) throw new MessageError(400, 'invalid status line')
+  const section = parseFields(text, findLineEnd(text, 12) + 2, end, limits, responseStart)
   const connection = applyConnection(section)
   const stated = framingOf(section, isHttp10)
   let isPersistent = isHttp10 ? connection.isKeepAlive && !connection.isClose : !connection.isClose
@@ -127,6 +124,18 @@ export function parseResponseHead(text: string, method: string, limits: HeadLimi
   } else if (method === 'HEAD' || status === 304 || (method === 'CONNECT' && status < 300)) framing = 0
   if (framing === 'until-close') isPersistent = false
   return { status, headers: section.headers, framing, isPersistent, keepAliveSeconds: keepAliveTimeout(section.keepAlive), upgrade: section.upgrade }
+}
+
+/** Status from 100 to 599 at its place in a status line, which ends there or goes on with a space. */
+function statusOf(text: string): number | undefined {
+  const status = digit(text, 9) * 100 + digit(text, 10) * 10 + digit(text, 11)
+  const next = text.charCodeAt(12)
+  return status >= 100 && status <= 599 && (next === 0x20 || next === 0x0d) ? status : undefined
+}
+
+function digit(text: string, at: number): number {
+  const code = text.charCodeAt(at)
+  return code >= 0x30 && code <= 0x39 ? code - 0x30 : NaN
 }
 
 function keepAliveTimeout(keepAlive: string | undefined): number | undefined {

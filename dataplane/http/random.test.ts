@@ -50,7 +50,7 @@ test('response bodies mean the same wherever they are cut', () => {
   fc.assert(
     fc.property(scenario, ({ response, places }) => {
       const end = response.bytes.indexOf('\r\n\r\n') + 4
-      const head = parseResponseHead(response.bytes.slice(0, end - 2), 'GET', responseHeadLimits)
+      const head = parseResponseHead(response.bytes, end - 2, 'GET', responseHeadLimits)
       expect(head.status).toBe(response.status)
       head.headers.remove('content-length')
       expect([...head.headers]).toEqual(response.fields)

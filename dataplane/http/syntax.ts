@@ -33,15 +33,6 @@ export function isToken(text: string): boolean {
   return token.test(text)
 }
 
-// Controls and bare CR or LF make two readers disagree about where a line ends.
-// oxlint-disable-next-line no-control-regex
-const badHeadByte = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/
-
-/** Whether a head (Latin-1 text, lines ended by CRLF) holds a control byte, a bare CR or a bare LF. */
-export function hasBadHeadByte(head: string): boolean {
-  return badHeadByte.test(head)
-}
-
 /** Whether a line feed without carriage return stands at or after `from`; such a head would never end. */
 export function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   for (let at = bytes.indexOf(10, from); at !== -1; at = bytes.indexOf(10, at + 1)) if (at === 0 || bytes[at - 1] !== 13) return true
@@ -67,10 +58,16 @@ export function isOriginForm(target: string): boolean {
 // Registered names have no percent escapes and no sub-delims in practice; refusing them leaves one reading of every host.
 const authority = /^(?:[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?$/
 
+let lastAuthority = 'a'
+
 /** Host with optional port; no userinfo. */
 export function isAuthority(text: string): boolean {
+  if (text === lastAuthority) return true
   const match = authority.exec(text)
-  return match !== null && (match[1] === undefined || Number(match[1]) <= 65_535)
+  const isValid = match !== null && (match[1] === undefined || Number(match[1]) <= 65_535)
+  // Often asked twice in a row, for the message that comes and for the one that goes.
+  if (isValid) lastAuthority = text
+  return isValid
 }
 
 const digits = /^[0-9]{1,15}$/
@@ -88,4 +85,18 @@ export function listElements(value: string): string[] {
     if (trimmed !== '') elements.push(trimmed)
   }
   return elements
+}
+
+/** Longest read that is turned into text as a whole to look for the end of a head. */
+const maxSearchedText = 8192
+
+/** A head at the start of `bytes`, which holds none before `from`; undefined when its end is not there. `end` is where its empty line begins. */
+export function findHead(bytes: Buffer, start: number, from: number): { readonly text: string; readonly end: number } | undefined {
+  if (bytes.length - start <= maxSearchedText) {
+    const text = bytes.toString('latin1', start)
+    const end = text.indexOf('\r\n\r\n', from)
+    return end === -1 ? undefined : { text, end: end + 2 }
+  }
+  const end = bytes.indexOf('\r\n\r\n', start + from, 'latin1')
+  return end === -1 ? undefined : { text: bytes.toString('latin1', start, end + 4), end: end + 2 - start }
 }

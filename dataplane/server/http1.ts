@@ -10,7 +10,7 @@ import type { ResponseHead, UpgradedSocket } from '../http/message.ts'
 import { OutgoingBody, type OutgoingOwner } from '../http/outgoing.ts'
 import { encodeResponseHead, type ConnectionOption } from '../http/serialize.ts'
 import { spliceSockets } from '../http/splice.ts'
-import { hasBareLineFeed, MessageError, requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
+import { findHead, hasBareLineFeed, MessageError, requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
 import { defaultTimeouts, type Http1Options, type Http1Server, type Http1Timeouts } from './http1options.ts'
 import { errorCodeOf, hasResponseBody, responseFraming } from './http1response.ts'
 
@@ -193,15 +193,15 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
   #readRequest(bytes: Buffer): boolean {
     // One empty line before a request is forgiven (RFC 9112 §2.2).
     const start = bytes[0] === 13 && bytes[1] === 10 ? 2 : 0
-    const end = bytes.indexOf('\r\n\r\n', Math.max(start, this.#scanned - 3), 'latin1')
+    const head = findHead(bytes, start, Math.max(0, this.#scanned - start - 3))
     const { maxHeadBytes, maxTargetBytes } = this.#limits
-    if ((end === -1 ? bytes.length : end + 4) - start > maxHeadBytes) {
+    if ((head === undefined ? bytes.length - start : head.end + 2) > maxHeadBytes) {
       const lineEnd = bytes.indexOf('\r\n', start, 'latin1')
       const isLongTarget = lineEnd === -1 || lineEnd > maxTargetBytes
       this.#refuse(isLongTarget ? new MessageError(414, 'request target is too long') : new MessageError(431, `request head exceeds ${maxHeadBytes} bytes`))
       return false
     }
-    if (end === -1) {
+    if (head === undefined) {
       if (hasBareLineFeed(bytes, this.#scanned)) this.#refuse(new MessageError(400, 'bare LF in the head'))
       else if (this.#scanned === 0) this.#wait(this.#timeouts.headMs)
       this.#scanned = bytes.length
@@ -210,12 +210,13 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     this.#scanned = 0
     let request: ParsedRequest
     try {
-      request = parseRequestHead(bytes.toString('latin1', start, end + 2), this.#scheme, this.#limits)
+      request = parseRequestHead(head.text, head.end, this.#scheme, this.#limits)
     } catch (error) {
       this.#refuse(error instanceof MessageError ? error : new MessageError(400, 'invalid request'))
       return false
     }
-    this.#pending = end + 4 < bytes.length ? bytes.subarray(end + 4) : undefined
+    const next = start + head.end + 2
+    this.#pending = next < bytes.length ? bytes.subarray(next) : undefined
     this.#serve(request)
     return true
   }

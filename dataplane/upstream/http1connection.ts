@@ -3,7 +3,7 @@ import { parseResponseHead, type ParsedResponse } from '../http/head.ts'
 import { IncomingBody, type BodyOwner } from '../http/incoming.ts'
 import { OutgoingBody, type OutgoingOwner } from '../http/outgoing.ts'
 import { encodeRequestHead, requestFraming } from '../http/serialize.ts'
-import { hasBareLineFeed, MessageError } from '../http/syntax.ts'
+import { findHead, hasBareLineFeed, MessageError } from '../http/syntax.ts'
 import type { ConnectionPool } from './http1.ts'
 import type { Http1Call } from './http1call.ts'
 import { connectFailure, type Connector } from './http1connect.ts'
@@ -163,11 +163,11 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
 
   #readHead(call: Http1Call, bytes: Buffer): void {
     this.#pending = undefined
-    const end = bytes.indexOf('\r\n\r\n', Math.max(0, this.#scanned - 3), 'latin1')
-    if ((end === -1 ? bytes.length : end + 4) > this.#pool.limits.maxHeadBytes) {
+    const found = findHead(bytes, 0, Math.max(0, this.#scanned - 3))
+    if ((found === undefined ? bytes.length : found.end + 2) > this.#pool.limits.maxHeadBytes) {
       return this.#close(this.#errorOf('protocol', `response head exceeds ${this.#pool.limits.maxHeadBytes} bytes`))
     }
-    if (end === -1) {
+    if (found === undefined) {
       const isHttp = 'HTTP/1.'.startsWith(bytes.toString('latin1', 0, 7))
       if (!isHttp || hasBareLineFeed(bytes, this.#scanned)) return this.#close(this.#errorOf('protocol', 'no HTTP/1 response head'))
       this.#pending = bytes
@@ -175,9 +175,10 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
       return
     }
     this.#scanned = 0
-    const rest = end + 4 < bytes.length ? bytes.subarray(end + 4) : undefined
+    const next = found.end + 2
+    const rest = next < bytes.length ? bytes.subarray(next) : undefined
     try {
-      const head = parseResponseHead(bytes.toString('latin1', 0, end + 2), call.request.method, this.#pool.limits)
+      const head = parseResponseHead(found.text, found.end, call.request.method, this.#pool.limits)
       this.#takeHead(call, head, rest)
     } catch (error) {
       if (!(error instanceof MessageError)) throw error

@@ -139,6 +139,7 @@ const heads: DownstreamCase[] = [
     'tabs in the request line': 'GET\t/\tHTTP/1.1\r\nHost: a\r\n\r\n',
     'two spaces in the request line': 'GET  / HTTP/1.1\r\nHost: a\r\n\r\n',
     'space in the target': target('/a b'),
+    'request line broken within the target': 'GET /\r\nA:b HTTP/1.1\r\nHost: a\r\n\r\n',
     'space after the version': request('GET / HTTP/1.1 ', 'Host: a'),
     'no version': request('GET /', 'Host: a'),
     'only a method': request('GET', 'Host: a'),
