@@ -39,7 +39,11 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const log = logging.logger('main')
   const telemetry = createTelemetry(logging, { version })
   const store = createConfigStore()
-  const gateway = new Gateway({ createPool })
+  const connects = { plaintext: telemetry.metrics.upstreamConnect('plaintext'), tls: telemetry.metrics.upstreamConnect('tls') }
+  const gateway = new Gateway({
+    createPool: (kind, transport) =>
+      createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
+  })
   const binds = new Binds({ gateway, telemetry })
 
   let drain: (cause: string) => Promise<void> = () => Promise.resolve()

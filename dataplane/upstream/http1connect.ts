@@ -7,6 +7,19 @@ export type Connector = (onReady: () => void) => Socket
 
 /** How to connect to an endpoint. TLS offers `alpn` and takes nothing else, and resumes sessions. */
 export function createConnector(transport: Transport, alpn: readonly string[]): Connector {
+  const connect = connectorTo(transport, alpn)
+  const { onConnected } = transport
+  if (onConnected === undefined) return connect
+  return (onReady) => {
+    const startedAtMs = performance.now()
+    return connect(() => {
+      onConnected((performance.now() - startedAtMs) / 1000)
+      onReady()
+    })
+  }
+}
+
+function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
   const { host, port, tls } = transport
   if (tls === undefined) {
     return (onReady) => connectTcp({ host, port, noDelay: true }, onReady)

@@ -49,6 +49,8 @@ export interface Transport {
   /** Undefined: plaintext. */
   readonly tls: UpstreamTls | undefined
   readonly keepAlive: { readonly idleMs: number } | undefined
+  /** Told how many seconds each new connection took to become usable, its TLS handshake included. */
+  readonly onConnected?: (seconds: number) => void
 }
 
 export interface UpstreamTls {
