@@ -5,6 +5,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { bundleDataplane } from '../harness/bundle.ts'
 import { DATAPLANE_MAIN } from '../harness/dataplane.ts'
 import { findFreePort } from '../harness/ports.ts'
 import type { Bench, Case } from './bench.ts'
@@ -15,7 +16,7 @@ import { bodies, http2, plain, routes } from './cases/throughput.ts'
 import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
 import { startUpstream } from './nginx.ts'
-import { bundleDataplane, type ProxyName } from './proxies.ts'
+import type { ProxyName } from './proxies.ts'
 
 const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, reload, reloadStream, memory]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
@@ -47,7 +48,7 @@ async function main(): Promise<void> {
   const upstream = await startUpstream(directory, upstreamPort, LOAD_CPU)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
   try {
-    const bundle = ours === 'ours' ? await bundleDataplane(directory) : ''
+    const bundle = ours === 'ours' ? await bundleDataplane(join(directory, 'bundle')) : ''
     const bench: Bench = { directory, bundle, upstreamPort, proxyCpu: PROXY_CPU, loadCpu: LOAD_CPU, seconds, rounds, ours, log: (text) => console.log(text) }
     const results: Judged[] = []
     const broken: string[] = []

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
-import { DATAPLANE_MAIN, startDataplane } from '../harness/dataplane.ts'
+import { startDataplane } from '../harness/dataplane.ts'
 import { startNginx } from './nginx.ts'
 
 /** What either proxy is asked to do: everything to the upstream, with so many routes `/route-<n>/` beside the catch-all. */
@@ -23,23 +22,6 @@ export interface RunningProxy {
 
 export type ProxyName = 'ours' | 'nginx'
 
-/** The data plane as images run it: one file. Returns its path. */
-export async function bundleDataplane(directory: string): Promise<string> {
-  const outfile = join(directory, 'dataplane.mjs')
-  await build({
-    entryPoints: [DATAPLANE_MAIN],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node22',
-    logLevel: 'error',
-    // CommonJS packages in an ESM bundle call require.
-    banner: { js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);" },
-  })
-  return outfile
-}
-
 export function startProxy(name: ProxyName, directory: string, spec: ProxySpec, cpu: number, bundle: string): Promise<RunningProxy> {
   return name === 'nginx' ? startNginx(directory, spec, cpu) : startOurs(directory, spec, cpu, bundle)
 }
@@ -56,7 +38,8 @@ async function startOurs(directory: string, spec: ProxySpec, cpu: number, bundle
 /** The `-f` file of a spec, as JSON (which YAML includes). `version` is what every route answers in `x-version`. */
 export function configText(spec: ProxySpec, version?: string): string {
   const filters = version === undefined ? {} : { filters: { responseHeaders: [{ set: [{ name: 'x-version', value: version }] }] } }
-  const backends = [{ host: `127.0.0.1:${spec.upstreamPort}` }]
+  // The upstream speaks HTTP/1.1 only; without this, HTTP/2 from the client would be HTTP/2 to the upstream.
+  const backends = [{ host: `127.0.0.1:${spec.upstreamPort}`, policies: { http: { version: 'HTTP1' } } }]
   const routes: object[] = Array.from({ length: spec.routes }, (_, index) => ({
     name: `route-${index}`,
     matches: [{ path: { type: 'PathPrefix', value: `/route-${index}` } }],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { bundleDataplane } from '../harness/bundle.ts'
 import type { Example } from '../harness/example.ts'
 import { prepareExample, startExample, type PreparedExample, type RunningExample } from '../harness/example_run.ts'
 import type { Expectations } from '../harness/expectations.ts'
@@ -23,10 +24,12 @@ for (const name of names) {
 // One operator serves every example's Gateway; each example has a namespace and a data plane of its own.
 let operator: Operator | undefined
 let root: string
+let bundle: string
 const prepared = new Map<string, PreparedExample>()
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'examples-'))
+  bundle = await bundleDataplane(join(root, 'bundle'))
   const manifests = join(root, 'manifests')
   for (const name of names) prepared.set(name, await prepareExample(name, join(here, name), join(name === 'config-file' ? root : manifests, name)))
   operator = await startOperator({ directory: manifests })
@@ -53,7 +56,7 @@ describe.each(names)('%s', (name) => {
   const { example, cases } = modules.get(name) ?? { example: {}, cases: {} }
   let running: RunningExample
   beforeAll(async () => {
-    running = await startExample(prepared.get(name) as PreparedExample, operator)
+    running = await startExample(prepared.get(name) as PreparedExample, operator, bundle)
   })
   afterAll(async () => {
     await running?.stop()

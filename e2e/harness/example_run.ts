@@ -53,7 +53,8 @@ export interface RunningExample extends ExampleRun {
   stop(): Promise<void>
 }
 
-export async function startExample(prepared: PreparedExample, operator: Operator | undefined): Promise<RunningExample> {
+/** `entry`: a bundled data plane, which starts faster than the sources. */
+export async function startExample(prepared: PreparedExample, operator: Operator | undefined, entry: string): Promise<RunningExample> {
   const { name, directory, example, ports } = prepared
   const port = (written: number) => ports.get(written) ?? written
   const upstreams = new Map<string, Running>()
@@ -61,7 +62,7 @@ export async function startExample(prepared: PreparedExample, operator: Operator
   const closeUpstreams = () => Promise.all([...upstreams.values()].map((upstream) => upstream.close()))
   let dataplane: Dataplane
   try {
-    dataplane = await startDataplane({ config: configOf(prepared, operator) })
+    dataplane = await startDataplane({ config: configOf(prepared, operator), entry })
   } catch (error) {
     await closeUpstreams()
     throw error
