@@ -16,6 +16,8 @@ export interface Bench {
   readonly rounds: number
   /** `nginx` puts nginx in our place: a check of the harness itself, whose ratios have to be about 1. */
   readonly ours: ProxyName
+  /** Where to leave CPU profiles of ours; absent: none are made, as they slow it down. */
+  readonly profiles: string | undefined
   log(text: string): void
 }
 
@@ -34,7 +36,7 @@ export async function start(bench: Bench, name: ProxyName, options: { routes: nu
   const http2Port = name === 'nginx' ? await findFreePort() : port
   const spec: ProxySpec = { port, http2Port, upstreamPort: bench.upstreamPort, ...options }
   mkdirSync(bench.directory, { recursive: true })
-  const proxy = await startProxy(name, join(bench.directory, name), spec, bench.proxyCpu, bench.bundle)
+  const proxy = await startProxy(name, join(bench.directory, name), spec, bench)
   return { ...proxy, spec }
 }
 

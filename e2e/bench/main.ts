@@ -16,6 +16,7 @@ import { bodies, http2, plain, routes } from './cases/throughput.ts'
 import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
 import { startUpstream } from './nginx.ts'
+import { summarizeProfiles } from './profile.ts'
 import type { ProxyName } from './proxies.ts'
 
 const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, reload, reloadStream, memory]
@@ -30,6 +31,7 @@ async function main(): Promise<void> {
       seconds: { type: 'string', default: '5' },
       rounds: { type: 'string', default: '3' },
       ours: { type: 'string', default: 'ours' },
+      profile: { type: 'boolean', default: false },
     },
   })
   const chosen = values.case === undefined ? CASES : CASES.filter((one) => values.case?.split(',').includes(one.name))
@@ -49,7 +51,9 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
   try {
     const bundle = ours === 'ours' ? await bundleDataplane(join(directory, 'bundle')) : ''
-    const bench: Bench = { directory, bundle, upstreamPort, proxyCpu: PROXY_CPU, loadCpu: LOAD_CPU, seconds, rounds, ours, log: (text) => console.log(text) }
+    const profiles = values.profile ? join(directory, 'profiles') : undefined
+    const log = (text: string) => console.log(text)
+    const bench: Bench = { directory, bundle, upstreamPort, proxyCpu: PROXY_CPU, loadCpu: LOAD_CPU, seconds, rounds, ours, profiles, log }
     const results: Judged[] = []
     const broken: string[] = []
     for (const one of chosen) {
@@ -61,9 +65,10 @@ async function main(): Promise<void> {
     }
     const footnote = `proxy on CPU ${PROXY_CPU}, load and upstream on CPU ${LOAD_CPU} of ${cpus()[0]?.model ?? 'unknown'}; ${rounds} rounds of ${seconds} s, medians`
     printTable(results, footnote)
+    if (profiles !== undefined) console.log(await summarizeProfiles(profiles))
     for (const text of broken) console.error(`could not be measured: ${text}`)
     // Results of part of the cases, or of nginx in our place, are not the record.
-    if (chosen === CASES && ours === 'ours') await write(results, footnote)
+    if (chosen === CASES && ours === 'ours' && profiles === undefined) await write(results, footnote)
     if (broken.length > 0) process.exitCode = 1
   } finally {
     await upstream.stop()

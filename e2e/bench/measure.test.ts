@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { drawChart, marginOf } from './chart.ts'
 import { parseH2load, parseWrk } from './load.ts'
 import { judge, judgeLimit, median, quantile } from './measure.ts'
+import { rankFunctions } from './profile.ts'
 import { readCpuSeconds, readResidentBytes } from './proc.ts'
 
 describe('reading load generators', () => {
@@ -56,4 +57,13 @@ describe('judging', () => {
 test('this process has used CPU and memory', () => {
   expect(readCpuSeconds(process.pid)).toBeGreaterThan(0)
   expect(readResidentBytes(process.pid)).toBeGreaterThan(10 * 1024 ** 2)
+})
+
+test('a profile is ranked by own time, without idle', () => {
+  const node = (id: number, functionName: string, url = '') => ({ id, callFrame: { functionName, url, lineNumber: 9 } })
+  const nodes = [node(1, '(idle)'), node(2, 'parse', 'file:///x/main.js'), node(3, ''), node(4, 'parse', 'file:///x/main.js')]
+  expect(rankFunctions({ nodes, samples: [1, 2, 3, 4], timeDeltas: [1000, 30, 40, 30] })).toEqual([
+    { name: 'parse main.js:10', share: 0.6 },
+    { name: '(anonymous)', share: 0.4 },
+  ])
 })

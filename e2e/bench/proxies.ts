@@ -22,16 +22,30 @@ export interface RunningProxy {
 
 export type ProxyName = 'ours' | 'nginx'
 
-export function startProxy(name: ProxyName, directory: string, spec: ProxySpec, cpu: number, bundle: string): Promise<RunningProxy> {
-  return name === 'nginx' ? startNginx(directory, spec, cpu) : startOurs(directory, spec, cpu, bundle)
+/** How a proxy is run. */
+interface Run {
+  readonly proxyCpu: number
+  readonly bundle: string
+  readonly profiles: string | undefined
 }
 
-async function startOurs(directory: string, spec: ProxySpec, cpu: number, bundle: string): Promise<RunningProxy> {
+export function startProxy(name: ProxyName, directory: string, spec: ProxySpec, run: Run): Promise<RunningProxy> {
+  return name === 'nginx' ? startNginx(directory, spec, run.proxyCpu) : startOurs(directory, spec, run)
+}
+
+async function startOurs(directory: string, spec: ProxySpec, { bundle, proxyCpu, profiles }: Run): Promise<RunningProxy> {
   mkdirSync(directory, { recursive: true })
   const file = join(directory, `ours-${spec.port}.yaml`)
   writeFileSync(file, configText(spec))
   // Metrics are always on; the access log is off on both sides.
-  const dataplane = await startDataplane({ config: { file }, entry: bundle, cpus: String(cpu), log: 'warn', timeoutMs: 60_000 })
+  const dataplane = await startDataplane({
+    config: { file },
+    entry: bundle,
+    cpus: String(proxyCpu),
+    log: 'warn',
+    timeoutMs: 60_000,
+    nodeArgs: profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`],
+  })
   return { pid: dataplane.program.pid, stop: () => dataplane.stop() }
 }
 

@@ -18,6 +18,8 @@ export interface DataplaneOptions {
   readonly env?: Readonly<Record<string, string>>
   /** A bundle to run instead of the sources. */
   readonly entry?: string
+  /** Options of Node itself. */
+  readonly nodeArgs?: readonly string[]
   /** CPUs to pin it to, as taskset writes them. */
   readonly cpus?: string
   readonly timeoutMs?: number
@@ -43,7 +45,7 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
   const [admin = 0, stats = 0, readiness = 0] = options.ports === undefined ? await findFreePorts(3) : []
   const ports = options.ports ?? { admin, stats, readiness }
   const { config } = options
-  const args = [options.entry ?? DATAPLANE_MAIN, ...('file' in config ? ['-f', config.file] : [])]
+  const args = [...(options.nodeArgs ?? []), options.entry ?? DATAPLANE_MAIN, ...('file' in config ? ['-f', config.file] : [])]
   const program = startProgram({
     name: 'dataplane',
     ...(options.cpus === undefined ? { args } : { command: 'taskset', args: ['-c', options.cpus, process.execPath, ...args] }),
