@@ -169,6 +169,20 @@ describe('responses', () => {
   })
 })
 
+test('an HTTP/1.0 client sees that a body broke off', async () => {
+  const body = new ManualBody()
+  const { port } = await start((exchange) => {
+    exchange.response = answer(body)
+  })
+  const client = connect(port, '127.0.0.1')
+  const failed = new Promise<NodeJS.ErrnoException>((resolve) => client.on('error', resolve))
+  client.resume().write(get.replace('1.1', '1.0'))
+  await expectSoon(() => body.sink !== undefined)
+  body.sink?.onData(Buffer.from('hi'))
+  body.sink?.onError(new Error('gone'))
+  expect((await failed).code).toBe('ECONNRESET')
+})
+
 /** A body that gives its chunks, and trailers, at once. */
 function flowing(...parts: (string | HeaderList)[]): Body {
   const body = new ManualBody()

@@ -288,6 +288,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     this.#requestError = error
     this.#isPersistent = false
     this.#pending = undefined
+    if (this.#outgoing !== undefined && this.#exchange !== undefined) this.#exchange.cutBy ??= 'client'
     this.#incoming?.fail(error)
     this.#exchange?.abort(error)
     if (this.#isResponseDone) this.#closeInOrder()
@@ -405,8 +406,8 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     if (exchange === undefined) return
     exchange.cutBy ??= 'upstream'
     exchange.error ??= new ProxyError('UPSTREAM_FAILED', { cause: error })
-    // The client must not take the part for the whole. A body that ends with the connection is broken off by a reset only.
-    if (this.#socket instanceof Socket && exchange.request.version === 'HTTP/1.0') this.#socket.resetAndDestroy()
+    // The client must not take the part for the whole. A body that ends with the connection is broken off by a reset, or by TLS without its goodbye.
+    if (this.#socket instanceof Socket && !('encrypted' in this.#socket) && exchange.request.version === 'HTTP/1.0') this.#socket.resetAndDestroy()
     else this.#socket.destroy()
     this.#lose(error)
   }

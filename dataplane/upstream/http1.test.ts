@@ -310,6 +310,14 @@ describe('bodies in flight', () => {
   })
 })
 
+test('giving up a short body whose rest does not come closes the connection', async () => {
+  upstream = await startRawUpstream((socket) => socket.write(ok.replace(': 2', ': 9')))
+  const { body } = await upstream.pool.call(testRequest(), { connectMs }).response
+  body?.cancel()
+  expect(upstream.pool.size).toBe(1)
+  await expectSoon(() => upstream.pool.size === 0)
+})
+
 describe('upgrades', () => {
   const switching = (protocol: string): string => `HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: ${protocol}\r\nA: b\r\n\r\nearly`
 

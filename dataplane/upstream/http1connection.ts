@@ -13,6 +13,7 @@ import { UpstreamError } from './types.ts'
 const maxInterimResponses = 32
 /** Rest of an unwanted response that is read away to keep the connection. */
 const maxDiscardBytes = 65_536
+const maxDiscardMs = 1000
 
 /** One connection to an upstream; carries one call at a time. */
 export class Http1Connection implements BodyOwner, OutgoingOwner {
@@ -22,7 +23,8 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
   readonly #pool: ConnectionPool
   readonly #socket: Socket
   #isConnected = false
-  #connectTimer: NodeJS.Timeout | undefined
+  /** Until it is connected, and while an unwanted response is read away. */
+  #timer: NodeJS.Timeout | undefined
   #calls = 0
 
   // The call in flight.
@@ -48,7 +50,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
     this.#socket.on('end', this.#onEnd)
     this.#socket.on('error', this.#onError)
     this.#socket.on('close', this.#onClose)
-    this.#connectTimer = setTimeout(() => this.#close(this.#errorOf('connect-timeout', `no connection within ${connectMs} ms`)), connectMs)
+    this.#timer = setTimeout(() => this.#close(this.#errorOf('connect-timeout', `no connection within ${connectMs} ms`)), connectMs)
   }
 
   /** Sends a call's request, once connected. */
@@ -78,7 +80,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
   }
 
   #connected(): void {
-    clearTimeout(this.#connectTimer)
+    this.#stopTimer()
     this.#isConnected = true
     if (this.#call !== undefined) this.#write(this.#call)
   }
@@ -252,13 +254,16 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
 
   cancelBody(error: Error | undefined): void {
     const incoming = this.#incoming
-    if (incoming?.length !== undefined && incoming.remaining <= maxDiscardBytes && this.#isRequestSent) this.resumeBody()
-    else this.#close(this.#errorOf('cancelled', 'response was cancelled', error))
+    if (incoming?.length !== undefined && incoming.remaining <= maxDiscardBytes && this.#isRequestSent) {
+      this.#timer = setTimeout(() => this.#close(this.#errorOf('cancelled', 'rest of the response is late')), maxDiscardMs)
+      this.resumeBody()
+    } else this.#close(this.#errorOf('cancelled', 'response was cancelled', error))
   }
 
   /** The response is complete: the connection goes back to its pool if both sides left it in a known state. */
   #endResponse(rest: Buffer | undefined): void {
     const head = this.#head
+    this.#stopTimer()
     const isReusable = head?.isPersistent === true && rest === undefined && this.#isRequestSent && this.#ended === undefined
     this.#call = undefined
     this.#incoming = undefined
@@ -269,11 +274,17 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
     this.#pool.release(this, head.keepAliveSeconds)
   }
 
+  #stopTimer(): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
   /** Closes the connection, whatever it is doing; the call and its bodies learn `error`. */
   #close(error: UpstreamError): void {
     if (this.isClosed) return
     this.isClosed = true
-    clearTimeout(this.#connectTimer)
+    this.#stopTimer()
     const call = this.#call
     const incoming = this.#incoming
     const outgoing = this.#outgoing
