@@ -1,0 +1,40 @@
+import { GROUP } from '#api/names.ts'
+import type { ProxyParametersSpec } from '#gen/v1alpha1/types.ts'
+import { failParameters, type DeployFailure, type DeployGateway, type DeployGatewayClass, type LevelParameters } from './types.ts'
+
+/** Finds ProxyParameters by namespace and name. */
+type FindParameters = (namespace: string, name: string) => { readonly spec: ProxyParametersSpec } | undefined
+
+const isOurs = (ref: { readonly group: string; readonly kind: string }): boolean => ref.group === GROUP && ref.kind === 'ProxyParameters'
+
+/** Follows parametersRef of the GatewayClass and of the Gateway; neither needs a ReferenceGrant (operator.md §3.1). */
+export function resolveParameters(
+  gateway: DeployGateway,
+  gatewayClass: DeployGatewayClass,
+  find: FindParameters,
+): { readonly ok: true; readonly parameters: LevelParameters } | DeployFailure {
+  const className = gatewayClass.metadata.name
+  const { namespace } = gateway.metadata
+  const gatewayKey = `${namespace}/${gateway.metadata.name}`
+  let parameters: LevelParameters = {}
+
+  const ref = gatewayClass.spec.parametersRef
+  if (ref) {
+    if (!isOurs(ref)) return failParameters(`GatewayClass ${className} references parameters of a type other than ProxyParameters: ${ref.name}`)
+    if (!ref.namespace) return failParameters(`parametersRef of GatewayClass ${className} has no namespace; name that of ProxyParameters ${ref.name}`)
+    const found = find(ref.namespace, ref.name)
+    if (!found) return failParameters(`for GatewayClass ${className}, ProxyParameters ${ref.namespace}/${ref.name} not found`)
+    parameters = { class: found.spec }
+  }
+
+  const own = gateway.spec.infrastructure?.parametersRef
+  if (own) {
+    if (!isOurs(own)) {
+      return failParameters(`infrastructure.parametersRef on Gateway ${gatewayKey} references unsupported type: group=${own.group} kind=${own.kind}`)
+    }
+    const found = find(namespace, own.name)
+    if (!found) return failParameters(`ProxyParameters ${namespace}/${own.name} not found for Gateway ${gatewayKey}`)
+    parameters = { ...parameters, gateway: found.spec }
+  }
+  return { ok: true, parameters }
+}
