@@ -9,12 +9,15 @@ import type { RequestHead, ResponseHead } from './http/message.ts'
 export class ProxyError extends Error {
   readonly code: ErrorCode
   readonly detail: string | undefined
+  /** Header fields of the answer, such as a challenge. */
+  readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: ErrorCode, options: { detail?: string; cause?: unknown } = {}) {
+  constructor(code: ErrorCode, options: { detail?: string; cause?: unknown; headers?: Readonly<Record<string, string>> } = {}) {
     super(options.detail === undefined ? errorTable[code].text : `${errorTable[code].text}: ${options.detail}`, { cause: options.cause })
     this.name = 'ProxyError'
     this.code = code
     this.detail = options.detail
+    this.headers = options.headers ?? {}
   }
 
   get row(): ErrorRow {
@@ -58,8 +61,15 @@ export function toErrorResponse(error: ProxyError, request: RequestHead): Respon
       'content-length',
       '0',
     ])
+    addHeaders(headers, error)
     return { status: 200, headers, body: undefined, upgraded: undefined }
   }
   const body = new BufferBody(message)
-  return { status, headers: new HeaderList(['content-type', 'text/plain', 'content-length', String(body.length)]), body, upgraded: undefined }
+  const headers = new HeaderList(['content-type', 'text/plain', 'content-length', String(body.length)])
+  addHeaders(headers, error)
+  return { status, headers, body, upgraded: undefined }
+}
+
+function addHeaders(list: HeaderList, { headers }: ProxyError): void {
+  for (const name in headers) list.append(name, headers[name] ?? '')
 }

@@ -8,6 +8,7 @@ import type { Exchange, RouteLabels } from './exchange.ts'
 import { RunningListener } from './listener.ts'
 import { checkMisdirected, createListenerTable, selectListener, type ListenerTable } from './route/listeners.ts'
 import type { TcpRule } from './relay.ts'
+import { createPolicyState } from './policy/state.ts'
 import type { RuleContext } from './rule.ts'
 import type { PoolFactory } from './upstream/destination.ts'
 
@@ -24,6 +25,8 @@ export interface RunningBind {
 export interface GatewayOptions {
   readonly createPool: PoolFactory
   readonly random?: () => number
+  /** Clocks for policies; default the machine's. */
+  readonly clocks?: Parameters<typeof createPolicyState>[0]
 }
 
 /**
@@ -37,9 +40,9 @@ export class Gateway {
   #listeners = new Map<string, RunningListener>()
   #binds = new Map<string, RunningBind>()
 
-  constructor({ createPool, random = Math.random }: GatewayOptions) {
+  constructor({ createPool, random = Math.random, clocks }: GatewayOptions) {
     this.destinations = new Destinations(createPool)
-    this.#context = { destinations: this.destinations, policies: new Map(), random }
+    this.#context = { destinations: this.destinations, policies: new Map(), state: createPolicyState(clocks), random }
   }
 
   get binds(): ReadonlyMap<string, RunningBind> {
@@ -51,28 +54,31 @@ export class Gateway {
     const before = this.#snapshot
     this.#snapshot = snapshot
     const arePoliciesNew = snapshot.policies !== before?.policies
+    const areSecretsNew = snapshot.secrets !== before?.secrets
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
+    if (areSecretsNew) this.#context = { ...this.#context, state: { ...this.#context.state, secrets: snapshot.secrets } }
     this.destinations.update(snapshot, this.#context.policies)
     if (
       !arePoliciesNew &&
+      !areSecretsNew &&
       snapshot.binds === before?.binds &&
       snapshot.listeners === before.listeners &&
       snapshot.routes === before.routes &&
       snapshot.tcpRoutes === before.tcpRoutes
     )
       return
-    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew)
+    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew)
     this.#binds = bindsOf(snapshot, this.#listeners)
     this.destinations.retain(refsOf(snapshot))
   }
 
-  #updateListeners(snapshot: ConfigSnapshot, arePoliciesNew: boolean): Map<string, RunningListener> {
+  #updateListeners(snapshot: ConfigSnapshot, isRecomposed: boolean): Map<string, RunningListener> {
     const routes = groupByListener<Route>(snapshot.routes.values())
     const tcpRoutes = groupByListener<TcpRoute>(snapshot.tcpRoutes.values())
     const listeners = new Map<string, RunningListener>()
     for (const listener of snapshot.listeners.values()) {
       const running = this.#listeners.get(listener.key) ?? new RunningListener(listener)
-      if (arePoliciesNew) running.recompose()
+      if (isRecomposed) running.recompose()
       running.update(listener, routes.get(listener.key) ?? [], tcpRoutes.get(listener.key) ?? [])
       running.prepare(this.#context)
       listeners.set(listener.key, running)

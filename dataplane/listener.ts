@@ -64,7 +64,7 @@ export class RunningListener {
     )
   }
 
-  /** Forgets what was composed: attached policies changed. */
+  /** Forgets what was composed: attached policies or their secrets changed. */
   recompose(): void {
     this.#rules.clear()
     this.#table = undefined
@@ -80,7 +80,7 @@ export class RunningListener {
   #composePreRouting(context: RuleContext): Chain {
     const traffic = effectiveTraffic(context.policies, 'PreRouting', this.#listener)
     const route = (exchange: Exchange): Promise<void> | void => this.#route(exchange, context)
-    return traffic === undefined ? route : compose(compilePolicies({ traffic }), route)
+    return traffic === undefined ? route : compose(compilePolicies({ traffic, state: context.state }), route)
   }
 
   #route(exchange: Exchange, context: RuleContext): Promise<void> | void {

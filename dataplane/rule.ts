@@ -6,6 +6,7 @@ import { ProxyError } from './error.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
 import { forward } from './forward.ts'
 import { compilePolicies } from './policy/index.ts'
+import type { PolicyState } from './policy/state.ts'
 import { createWeightedPicker } from './route/weights.ts'
 import { planRetry, planTimeouts, type ForwardPlan, type PlannedBackend } from './upstream/plan.ts'
 
@@ -13,6 +14,7 @@ import { planRetry, planTimeouts, type ForwardPlan, type PlannedBackend } from '
 export interface RuleContext {
   readonly destinations: Destinations
   readonly policies: PolicyIndex
+  readonly state: PolicyState
   /** Uniform in [0, 1). */
   readonly random: () => number
 }
@@ -51,7 +53,7 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
   const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
   const retry = planRetry(route.retry, traffic?.retry)
   const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
-  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders })
+  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, state: context.state })
   const invalid = filters?.invalid
   if (invalid !== undefined) {
     const refuse = (): void => {

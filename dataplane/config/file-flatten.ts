@@ -224,7 +224,8 @@ class Flattener {
     if (other === undefined) this.#keys.set(id, path)
     else if (message.kind !== 'bind')
       this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${formatPath(other)}; give one another name`)
-    this.#messages.push(message)
+    // YAML aliases put one object into several messages; what is kept for a message goes by the identity of its parts.
+    this.#messages.push(structuredClone(message))
   }
 
   #keyOf(name: string): string {

@@ -66,15 +66,15 @@ describe('sections that this build lacks', () => {
   })
 
   test('a preflight passes before them', async () => {
-    expect((await send({ cors }, section('jwtAuthentication'), { method: 'OPTIONS', headers: origin })).status).toBe(200)
+    expect((await send({ cors }, section('extAuth'), { method: 'OPTIONS', headers: origin })).status).toBe(200)
   })
 
   test('a direct response does not', async () => {
-    expect((await send({}, { ...section('jwtAuthentication'), directResponse: { status: 200 } })).status).toBe(500)
+    expect((await send({}, { ...section('extAuth'), directResponse: { status: 200 } })).status).toBe(500)
   })
 
   test('those that protect nothing are named and left out', async () => {
-    expect(ignoredSections({ ...section('transformation'), ...section('jwtAuthentication'), cors })).toEqual(['transformation'])
+    expect(ignoredSections({ ...section('transformation'), ...section('extAuth'), cors })).toEqual(['transformation'])
     expect((await send({}, section('transformation'))).text).toBe('upstream')
   })
 

@@ -1,10 +1,12 @@
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import type { Policy } from '../context.ts'
 import { compileCors } from './cors/index.ts'
+import { compileCsrf } from './csrf/index.ts'
 import { compileDirectResponse } from './directResponse/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './headerModifiers/index.ts'
 import { compileHostRewrite } from './hostRewrite/index.ts'
 import { compileRequestRedirect } from './requestRedirect/index.ts'
+import { createPolicyState, type PolicyState } from './state.ts'
 import { unsupportedPolicy } from './unsupported/index.ts'
 import { compileUrlRewrite } from './urlRewrite/index.ts'
 
@@ -14,14 +16,18 @@ export interface PolicySources {
   readonly filters?: RouteFilters | undefined
   /** ProxyPolicies of one phase, merged. */
   readonly traffic?: Traffic | undefined
+  /** Secrets, clocks and what outlives a config version. Default: no secrets, nothing kept. */
+  readonly state?: PolicyState
   /** A backendRef of the rule has response filters. */
   readonly hasBackendResponseHeaders?: boolean
 }
 
+type CompileSources = PolicySources & Required<Pick<PolicySources, 'state'>>
+
 interface Entry {
   readonly name: string
   /** Undefined: not configured. */
-  compile(filters: RouteFilters, traffic: Traffic, sources: PolicySources): Policy | undefined
+  compile(filters: RouteFilters, traffic: Traffic, sources: CompileSources): Policy | undefined
 }
 
 /**
@@ -33,6 +39,8 @@ const order = [
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Where authentication starts: nothing behind it may run for a request that nobody has checked.
   { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
+  // After whatever may rewrite the request, because it is the last to judge it.
+  { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
   // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.
   {
     name: 'backendResponseHeaders',
@@ -84,7 +92,7 @@ export const trafficHomes = {
   extAuth: 'denied',
   authorization: 'denied',
   rateLimit: 'denied',
-  csrf: 'denied',
+  csrf: 'csrf',
   extProc: 'denied',
   transformation: 'ignored',
   timeouts: 'rule',
@@ -93,8 +101,8 @@ export const trafficHomes = {
 
 /** The policies of a chain, in order; empty for most rules. */
 export function compilePolicies(sources: PolicySources): Policy[] {
-  const { filters = {}, traffic = {} } = sources
-  return order.map((entry: Entry) => entry.compile(filters, traffic, sources)).filter((policy) => policy !== undefined)
+  const { filters = {}, traffic = {}, state = createPolicyState() } = sources
+  return order.map((entry: Entry) => entry.compile(filters, traffic, { ...sources, state })).filter((policy) => policy !== undefined)
 }
 
 /** The policies of a rule without attached ones. */

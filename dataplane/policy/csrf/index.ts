@@ -1,0 +1,41 @@
+import type { CSRF } from '#gen/config/types.ts'
+import type { Policy } from '../../context.ts'
+import { ProxyError } from '../../error.ts'
+import type { Exchange } from '../../exchange.ts'
+
+/** Methods that change nothing (RFC 9110 §9.2.1), so that forging them gains nothing. */
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Refuses requests that a browser sends on behalf of another site (traffic.md §8.2). Modern browsers say so in Sec-Fetch-Site,
+ * which scripts cannot set; older ones are judged by Origin. What sends neither is no browser and carries no one's cookies.
+ */
+export function compileCsrf({ additionalOrigins = [] }: CSRF): Policy {
+  const allowed = new Set(additionalOrigins)
+  return async (c, next) => {
+    const { exchange } = c.var
+    if (!safeMethods.has(exchange.request.method) && !isAllowed(exchange, allowed)) throw new ProxyError('CSRF')
+    return next()
+  }
+}
+
+function isAllowed(exchange: Exchange, allowed: ReadonlySet<string>): boolean {
+  const { headers } = exchange.request
+  const sites = headers.getAll('sec-fetch-site')
+  const origins = headers.getAll('origin')
+  // No browser sends one of them twice; which of the two the upstream would believe is anyone's guess.
+  if (sites.length > 1 || origins.length > 1) return false
+  const [site] = sites
+  const [origin] = origins
+  if (site === 'same-origin' || site === 'none') return true
+  if (origin !== undefined && allowed.has(origin)) return true
+  if (site !== undefined) return false
+  return origin === undefined || origin === 'null' || origin === originOf(exchange)
+}
+
+/** The origin that the client addressed, as browsers write it: lower case, without a default port. */
+function originOf({ connection, receivedAuthority }: Exchange): string {
+  const [scheme, defaultPort] = connection.tls === undefined ? ['http', ':80'] : ['https', ':443']
+  const authority = receivedAuthority.toLowerCase()
+  return `${scheme}://${authority.endsWith(defaultPort) ? authority.slice(0, -defaultPort.length) : authority}`
+}

@@ -1,0 +1,41 @@
+import type { ConfigSnapshot } from '../config/store.ts'
+
+/** What compiled policies have besides their section of the config. */
+export interface PolicyState {
+  readonly secrets: ConfigSnapshot['secrets']
+  readonly kept: KeptState
+  /** Milliseconds of a clock that never goes back. */
+  readonly monotonicMs: () => number
+  /** Milliseconds since 1970: for what tokens say. */
+  readonly epochMs: () => number
+}
+
+export function createPolicyState(clocks: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs'>> = {}): PolicyState {
+  return { secrets: new Map(), kept: new KeptState(), monotonicMs: () => performance.now(), epochMs: () => Date.now(), ...clocks }
+}
+
+interface Entry {
+  readonly inputs: readonly unknown[]
+  readonly value: unknown
+}
+
+/**
+ * What outlives a config version and is shared by all rules under one target: rate-limit budgets, key tables, caches of verified
+ * credentials. Its key is a section of a Policy message, which has one target and stays the same object as long as it is
+ * unchanged; a new version of the policy is a new object and starts anew.
+ */
+export class KeptState {
+  readonly #bySection = new WeakMap<object, Entry>()
+
+  /** What `create` made for the section, made anew when one of `inputs` (such as the Secrets it was made from) is another. */
+  get<T>(section: object, inputs: readonly unknown[], create: () => T): T {
+    const known = this.#bySection.get(section)
+    // One section is always asked for with the same `create`.
+    if (known !== undefined && isSame(known.inputs, inputs)) return known.value as T
+    const value = create()
+    this.#bySection.set(section, { inputs, value })
+    return value
+  }
+}
+
+const isSame = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((value, index) => value === b[index])
