@@ -6,7 +6,7 @@ import type { ResponseHead } from './http/message.ts'
 import { applyHeaderModifiers } from './policy/headerModifiers/apply.ts'
 import { redirectTo } from './policy/requestRedirect/redirect.ts'
 import { sendMirrors } from './upstream/mirror.ts'
-import type { ForwardPlan, PlannedBackend } from './upstream/plan.ts'
+import type { ForwardPlan, PlannedBackend, RetryPlan } from './upstream/plan.ts'
 import { recordOutcome, type EndpointState } from './upstream/balancer.ts'
 import { authorityFor } from './upstream/destination.ts'
 import { UpstreamError, type UpstreamCall } from './upstream/types.ts'
@@ -30,7 +30,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     return
   }
   prepareRequest(exchange, backend)
-  const response = await callWithRetries(exchange, backend, plan)
+  const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan) : callWithRetries(exchange, backend, plan, plan.retry))
   if (backend.responseHeaders.length > 0) exchange.backendResponseHeaders = backend.responseHeaders
   exchange.response = response
   if (isGrpcRequest(exchange.request)) watchGrpcStatus(exchange, response)
@@ -47,13 +47,25 @@ function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   if (request.authority.endsWith(defaultPort) && !destination.isDynamic) request.authority = request.authority.slice(0, -defaultPort.length)
 }
 
-async function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan): Promise<ResponseHead> {
+/** The call under way, for whoever must stop it. */
+interface Active {
+  call: UpstreamCall | undefined
+}
+
+function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan): Promise<ResponseHead> {
+  const endpoint = backend.destination.pick(exchange)
+  if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+  const active: Active = { call: undefined }
+  exchange.onAbort((reason) => active.call?.cancel(reason))
+  return callOnce(exchange, backend, endpoint, plan, active)
+}
+
+async function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan): Promise<ResponseHead> {
   const { request } = exchange
-  const { retry } = plan
-  const replayable = retry !== undefined && request.body !== undefined ? new ReplayableBody(request.body) : undefined
-  let call: UpstreamCall | undefined
+  const replayable = request.body === undefined ? undefined : new ReplayableBody(request.body)
+  const active: Active = { call: undefined }
   exchange.onAbort((reason) => {
-    call?.cancel(reason)
+    active.call?.cancel(reason)
     replayable?.cancel(reason)
   })
   let failed: EndpointState | undefined
@@ -63,15 +75,12 @@ async function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan
     if (replayable !== undefined) request.body = replayable.nextAttempt()
     const endpoint = backend.destination.pick(exchange, failed)
     if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
-    const isLast = retry === undefined || attempt >= retry.attempts
-    const result = await callOnce(exchange, backend, endpoint, plan, (started) => (call = started))
-    const isGivenUp = isLast || exchange.abortReason !== undefined || replayable?.isReplayable === false || !isRetryable(result, plan)
+    const result = await callOnce(exchange, backend, endpoint, plan, active).catch((error: unknown) => toProxyFailure(error))
+    const isGivenUp = attempt >= retry.attempts || exchange.abortReason !== undefined || replayable?.isReplayable === false || !isRetryable(result, retry)
     if (isGivenUp || !(await waitBeforeRetry(exchange, retry.backoffMs))) {
-      if (result instanceof ProxyError) {
-        replayable?.cancel(result)
-        throw result
-      }
-      return result
+      if (!(result instanceof ProxyError)) return result
+      replayable?.cancel(result)
+      throw result
     }
     failed = endpoint
     release(exchange)
@@ -84,8 +93,8 @@ function release(exchange: Exchange): void {
   exchange.pendingOn = undefined
 }
 
-function isRetryable(result: ResponseHead | ProxyError, plan: ForwardPlan): boolean {
-  if (!(result instanceof ProxyError)) return plan.retry?.codes.has(result.status) ?? false
+function isRetryable(result: ResponseHead | ProxyError, { codes }: RetryPlan): boolean {
+  if (!(result instanceof ProxyError)) return codes.has(result.status)
   if (result.code === 'UPSTREAM_TIMEOUT' || result.code === 'DNS_FAILED') return true
   return result.code === 'UPSTREAM_FAILED' && result.cause instanceof UpstreamError && result.cause.failure !== 'protocol'
 }
@@ -97,30 +106,24 @@ async function waitBeforeRetry(exchange: Exchange, backoffMs: number): Promise<b
   return exchange.abortReason === undefined
 }
 
+/** One attempt on one endpoint. Rejects with a ProxyError. */
 async function callOnce(
   exchange: Exchange,
-  backend: PlannedBackend,
+  { destination }: PlannedBackend,
   endpoint: EndpointState,
   plan: ForwardPlan,
-  onCall: (call: UpstreamCall) => void,
-): Promise<ResponseHead | ProxyError> {
-  const { destination } = backend
+  active: Active,
+): Promise<ResponseHead> {
   const startedAtMs = performance.now()
   exchange.endpoint = endpoint.label
   if (exchange.upstreamStartedAtMs === 0) exchange.upstreamStartedAtMs = startedAtMs
   const limit = attemptLimit(exchange, plan, destination.settings.requestMs, startedAtMs)
-  if (limit !== undefined && limit.ms <= 0) return new ProxyError(limit.code)
+  if (limit !== undefined && limit.ms <= 0) throw new ProxyError(limit.code)
   endpoint.pending++
   exchange.pendingOn = endpoint
   const call = destination.poolFor(endpoint, exchange).call(exchange.request, destination.settings)
-  onCall(call)
-  let isLate = false
-  const timer =
-    limit &&
-    setTimeout(() => {
-      isLate = true
-      call.cancel(new UpstreamError('cancelled', 'timed out'))
-    }, limit.ms)
+  active.call = call
+  const watch = limit && startWatch(call, limit)
   try {
     const response = await call.response
     const now = performance.now()
@@ -129,21 +132,33 @@ async function callOnce(
     checkUpgrade(exchange, response)
     return response
   } catch (error) {
-    const failure = isLate && limit ? new ProxyError(limit.code, { cause: error }) : toProxyFailure(error)
-    if (!(error instanceof UpstreamError && error.failure === 'cancelled' && !isLate)) recordOutcome(endpoint, false, 0)
-    return failure
+    const isCancelled = error instanceof UpstreamError && error.failure === 'cancelled' && watch?.isLate !== true
+    if (!isCancelled) recordOutcome(endpoint, false, 0)
+    throw watch?.isLate === true ? new ProxyError(watch.code, { cause: error }) : toProxyFailure(error)
   } finally {
-    clearTimeout(timer)
+    if (watch !== undefined) clearTimeout(watch.timer)
   }
 }
 
+interface Limit {
+  readonly ms: number
+  readonly code: 'REQUEST_TIMEOUT' | 'UPSTREAM_TIMEOUT'
+}
+
+function startWatch(call: UpstreamCall, { ms, code }: Limit): { isLate: boolean; readonly code: Limit['code']; readonly timer: NodeJS.Timeout } {
+  const watch = {
+    isLate: false,
+    code,
+    timer: setTimeout(() => {
+      watch.isLate = true
+      call.cancel(new UpstreamError('cancelled', 'timed out'))
+    }, ms),
+  }
+  return watch
+}
+
 /** The nearest limit of this attempt, and what it is called when it is hit. */
-function attemptLimit(
-  exchange: Exchange,
-  plan: ForwardPlan,
-  backendMs: number | undefined,
-  now: number,
-): { ms: number; code: 'REQUEST_TIMEOUT' | 'UPSTREAM_TIMEOUT' } | undefined {
+function attemptLimit(exchange: Exchange, plan: ForwardPlan, backendMs: number | undefined, now: number): Limit | undefined {
   const whole = exchange.deadlineAtMs === undefined ? Infinity : exchange.deadlineAtMs - now
   const attempt = Math.min(plan.backendRequestMs ?? Infinity, backendMs ?? Infinity)
   if (whole === Infinity && attempt === Infinity) return undefined
