@@ -7,7 +7,7 @@ import { ProxyError } from './error.ts'
 import { compose, type Chain } from './compose.ts'
 import { effectiveTraffic } from './config/merge.ts'
 import { compilePolicies } from './policy/index.ts'
-import { compileTcpRule, type TcpRule } from './relay.ts'
+import { compileTcpRule, type TcpRule } from './tcprule.ts'
 import { Rule, type RuleContext } from './rule.ts'
 
 /**

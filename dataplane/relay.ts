@@ -1,32 +1,9 @@
-import type { TcpRoute } from '#gen/config/types.ts'
 import { ProxyError } from './error.ts'
-import type { RouteLabels } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
-import { createWeightedPicker } from './route/weights.ts'
 import type { TcpConnection } from './server/program.ts'
 import { relayTcp } from './server/relay.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
-import type { Destination } from './upstream/destination.ts'
 import { UpstreamError } from './upstream/types.ts'
-
-/** An L4 route, ready for connections. */
-export interface TcpRule {
-  readonly labels: RouteLabels
-  /** A destination by weight; undefined when there is none to choose. */
-  readonly pick: () => Destination | undefined
-}
-
-export function compileTcpRule(route: TcpRoute, labels: Partial<RouteLabels>, destinations: Gateway['destinations'], random: () => number): TcpRule {
-  const backends = (route.backends ?? []).map(({ ref, weight = 1 }) => ({ destination: destinations.get(ref), weight }))
-  const pickIndex = createWeightedPicker(
-    backends.map(({ weight }) => weight),
-    random,
-  )
-  return {
-    labels: { gateway: '', listener: '', ...labels, route: `${route.route.namespace}/${route.route.name}`, rule: route.route.rule ?? '' },
-    pick: () => (pickIndex === undefined ? undefined : backends[pickIndex()]?.destination),
-  }
-}
 
 /** Joins a connection to a backend of its listener's L4 route, or closes it: TCP has no other way to say no. */
 export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
