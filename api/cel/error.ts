@@ -1,3 +1,5 @@
+import { Special } from './special.ts'
+
 /** Why an evaluation failed. `no_such_key` and `undeclared` are what `default()` forgives. */
 export type CelErrorCode =
   | 'no_such_key'
@@ -15,19 +17,20 @@ export type CelErrorCode =
  * A failed evaluation, as a value. Made when expressions are compiled, never per evaluation, so its text can name parts of
  * the expression and can never hold data of a request.
  */
-export class CelError {
+export class CelError extends Special {
   readonly code: CelErrorCode
   readonly message: string
   /** Offset into the expression, where known. */
   readonly offset: number | undefined
 
   constructor(code: CelErrorCode, message: string, offset?: number) {
+    super()
     this.code = code
     this.message = message
     this.offset = offset
   }
 
-  toString(): string {
+  override toString(): string {
     return this.message
   }
 }

@@ -2,11 +2,9 @@ import { badArgument, noSuchKey } from './error.ts'
 import { HostMap, REDACTED } from './values.ts'
 import type { Stored, Value } from './values.ts'
 
-/** What a header list of the host must offer; names are lower case. */
-export interface HeaderSource extends Iterable<readonly [name: string, value: string]> {
-  /** First value. */
-  get(name: string): string | undefined
-  getAll(name: string): readonly string[]
+/** A header list of the host: name, value, name, value, in the order received, names in lower case. */
+export interface HeaderSource {
+  readonly raw: readonly string[]
 }
 
 /** How values are shown: `plain` is a string, or a list when the header comes several times. */
@@ -28,15 +26,20 @@ export class HeaderView extends HostMap {
   }
 
   get(key: string): Stored {
-    const name = key.toLowerCase()
-    const first = this.#source.get(name)
-    if (first === undefined) return undefined
+    const found = findHeader(this.#source.raw, key, 0)
+    // Most rules write names in lower case.
+    if (found < 0) return hasUpperCase(key) ? this.#read(key.toLowerCase()) : undefined
+    return this.#read(key, found)
+  }
+
+  #read(name: string, first = findHeader(this.#source.raw, name, 0)): Stored {
+    if (first < 0) return undefined
+    if (this.#style === 'plain' && !this.#isRedacted && findHeader(this.#source.raw, name, first + 2) < 0) return this.#source.raw[first + 1]
     const isHidden = this.#isRedacted && SECRETS.has(name)
-    if (this.#style === 'plain' && isHidden) return REDACTED
-    const values = isHidden ? [REDACTED] : this.#source.getAll(name)
+    const values = isHidden ? [REDACTED] : this.#getAll(name)
     switch (this.#style) {
       case 'plain':
-        return values.length === 1 ? first : values
+        return values.length === 1 ? values[0] : values
       case 'join':
         return values.join(', ')
       case 'raw':
@@ -48,8 +51,16 @@ export class HeaderView extends HostMap {
 
   keys(): Iterable<string> {
     const names = new Set<string>()
-    for (const [name] of this.#source) names.add(name)
+    const { raw } = this.#source
+    for (let i = 0; i < raw.length; i += 2) names.add(raw[i] ?? '')
     return names
+  }
+
+  #getAll(name: string): string[] {
+    const { raw } = this.#source
+    const values: string[] = []
+    for (let at = findHeader(raw, name, 0); at >= 0; at = findHeader(raw, name, at + 2)) values.push(raw[at + 1] ?? '')
+    return values
   }
 
   override call(name: string, args: readonly Value[]): Stored {
@@ -69,7 +80,7 @@ export class HeaderView extends HostMap {
 
   /** The first cookie of that name; names are case-sensitive (RFC 6265 §4.1.1). */
   #findCookie(name: string): Value {
-    for (const line of this.#source.getAll('cookie')) {
+    for (const line of this.#getAll('cookie')) {
       for (const pair of line.split(';')) {
         const equals = pair.indexOf('=')
         if (equals < 0 || pair.slice(0, equals).trim() !== name) continue
@@ -79,4 +90,19 @@ export class HeaderView extends HostMap {
     }
     return noSuchKey
   }
+}
+
+/** Where the next field of that name is, -1 when there is none. */
+function findHeader(raw: readonly string[], name: string, from: number): number {
+  for (let i = from; i < raw.length; i += 2) if (raw[i] === name) return i
+  return -1
+}
+
+/** Asked at every lookup; `toLowerCase` costs several times as much, also when there is nothing to do. */
+function hasUpperCase(name: string): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const code = name.charCodeAt(i)
+    if ((code >= 65 && code <= 90) || code > 127) return true
+  }
+  return false
 }

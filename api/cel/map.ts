@@ -1,5 +1,6 @@
 import { chargeLength } from './budget.ts'
 import { CelError, badKey, duplicateKey } from './error.ts'
+import { Special } from './special.ts'
 import { Double, HostMap, HostText, Uint, store } from './values.ts'
 import type { Stored, Value } from './values.ts'
 
@@ -7,7 +8,7 @@ import type { Stored, Value } from './values.ts'
 export type Key = string | boolean | bigint
 
 /** A map made by an expression. */
-export class CelMap {
+export class CelMap extends Special {
   readonly entries = new Map<Key, Stored>()
   /** Keys that were written as uint. */
   #uints: Set<Key> | undefined
@@ -46,15 +47,19 @@ export function toKey(value: Value): Key | undefined {
   return value instanceof HostText ? value.text : undefined
 }
 
+const hasOwn: (this: object, name: string) => boolean = Object.prototype.hasOwnProperty
+
 /**
- * Value of a field; undefined when it is absent or `container` has no fields. Only own properties of plain objects are
- * fields: nothing inherited, such as `constructor`, and nothing of other classes.
+ * Value of a field; undefined when it is absent or `container` has no fields. Only own properties are fields: nothing
+ * inherited, such as `constructor`, and nothing of lists, bytes and the engine's own classes.
  */
 export function getField(container: Stored, name: string): Stored {
   if (typeof container !== 'object' || container === null) return undefined
-  if (container instanceof HostMap) return container.get(name)
-  if (isPlainObject(container)) return Object.hasOwn(container, name) ? (container as Record<string, Stored>)[name] : undefined
-  if (container instanceof CelMap) return container.entries.get(name)
+  if (container instanceof Special) {
+    if (container instanceof HostMap) return container.get(name)
+    return container instanceof CelMap ? container.entries.get(name) : undefined
+  }
+  if (hasOwn.call(container, name)) return Array.isArray(container) || container instanceof Uint8Array ? undefined : (container as Record<string, Stored>)[name]
   return container instanceof Map ? container.get(name) : undefined
 }
 
@@ -68,18 +73,8 @@ export function getKey(container: Stored, key: Key): Stored {
 
 export function isMap(value: Stored): value is object {
   if (typeof value !== 'object' || value === null) return false
-  return value instanceof CelMap || value instanceof HostMap || value instanceof Map || isPlainObject(value)
-}
-
-export function isList(value: Stored): value is readonly Stored[] {
-  return Array.isArray(value)
-}
-
-/** Whether the prototype is Object.prototype, of any realm, or null. */
-function isPlainObject(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype === Object.prototype || prototype === null) return true
-  return Object.getPrototypeOf(prototype) === null
+  if (value instanceof Special) return value instanceof CelMap || value instanceof HostMap
+  return !Array.isArray(value) && !(value instanceof Uint8Array)
 }
 
 /** Keys as stored values. */

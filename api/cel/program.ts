@@ -67,14 +67,13 @@ export function compilePermissive(source: string, environment: Environment = {})
   }
 }
 
-const NO_SLOTS: unknown[] = []
-
 function toProgram(source: string, reads: ReadonlySet<string>, evaluate: Evaluate, slots: number): Program {
+  const empty: unknown[] = Array.from({ length: slots })
   return {
     source,
     reads,
     eval: (root) => {
-      const frame: Frame = { root, slots: slots === 0 ? NO_SLOTS : Array.from({ length: slots }) }
+      const frame: Frame = { root, slots: slots === 0 ? empty : empty.slice() }
       const before = beginBudget()
       try {
         return evaluate(frame)

@@ -1,4 +1,5 @@
 import { CelError } from './error.ts'
+import { Special } from './special.ts'
 
 /**
  * A value during evaluation. CEL type, and what stands for it:
@@ -9,7 +10,7 @@ import { CelError } from './error.ts'
  * | double             | number                             |
  * | bytes              | Uint8Array                         |
  * | list               | array                              |
- * | map                | CelMap, plain object, Map, HostMap |
+ * | map                | CelMap, object, Map, HostMap       |
  * | others             | subclasses of Opaque               |
  *
  * An evaluation that failed gives a CelError instead.
@@ -22,29 +23,31 @@ export type Value = unknown
  */
 export type Stored = unknown
 
-export class Uint {
+export class Uint extends Special {
   readonly value: bigint
 
   constructor(value: bigint) {
+    super()
     this.value = value
   }
 }
 
 /** A double as stored. */
-export class Double {
+export class Double extends Special {
   readonly value: number
 
   constructor(value: number) {
+    super()
     this.value = value
   }
 }
 
 /** Value of a type that only functions can look into. */
-export abstract class Opaque {
+export abstract class Opaque extends Special {
   abstract readonly type: Type
   abstract equals(other: unknown): boolean
   /** What `string()` gives, and what the host receives. */
-  abstract toString(): string
+  abstract override toString(): string
 }
 
 export class Type extends Opaque {
@@ -88,11 +91,12 @@ export const types = {
 } as const
 
 /** An optional value; the one without a value is `none`. */
-export class Optional {
+export class Optional extends Special {
   /** Stored; undefined for none. */
   readonly value: Stored
 
   constructor(value: Stored) {
+    super()
     this.value = value
   }
 }
@@ -137,7 +141,7 @@ export class Secret extends Opaque {
  * Data of the host that is computed when read: header lists, URIs, the request itself. Seen as a map with string keys
  * unless `text` makes it a string with methods.
  */
-export abstract class HostMap {
+export abstract class HostMap extends Special {
   /** Stored value of a key; undefined when there is none. */
   abstract get(key: string): Stored
   abstract keys(): Iterable<string>
@@ -146,7 +150,7 @@ export abstract class HostMap {
 }
 
 /** A string of the host that has methods of its own, such as `query()`. Everywhere else it is a string. */
-export abstract class HostText {
+export abstract class HostText extends Special {
   abstract readonly text: string
   /** As `HostMap.call`. */
   abstract call(name: string, args: readonly Value[]): Stored

@@ -6,6 +6,7 @@ import { Double, Optional, Uint, none, types } from '../values.ts'
 import type { Stored, Value } from '../values.ts'
 import { findVariable, fromLiteral, fromStored } from './code.ts'
 import type { Code, Compilation, Frame, Scope } from './code.ts'
+import { readRoot } from './roots.ts'
 
 const typeNames: ReadonlyMap<string, Value> = new Map(
   [types.bool, types.bytes, types.double, types.int, types.list, types.map, types.null_type, types.optional_type, types.string, types.type, types.uint]
@@ -37,10 +38,12 @@ function compileRoot(compilation: Compilation, node: Node, chain: readonly strin
   }
   compilation.noteRead(chain)
   const undeclared = compilation.error(node, 'undeclared', `"${name}" is not set`)
-  return fromStored((frame) => {
-    const value = getField(frame.root, name)
+  const read = readRoot(name)
+  const code = fromStored((frame) => {
+    const value = read(frame)
     return value === undefined ? undeclared : value
   })
+  return { ...code, path: [name] }
 }
 
 /** A variable that differs by case or one or two letters. */
@@ -65,15 +68,42 @@ export function compileSelect(compilation: Compilation, node: SelectNode, scope:
     const code = compileDotted(compilation, node, chain, scope)
     if (code) return code
   }
-  const operand = compilation.compile(node.operand, scope).stored
+  const { stored: operand, path } = compilation.compile(node.operand, scope)
   const { field } = node
   if (node.isOptional) return compileOptional(compilation, node, operand, field)
   const failures = failuresOf(compilation, node, field)
-  return fromStored((frame) => {
+  const finish = (container: Stored): Stored => selectSlowly(container, field, failures)
+  const code = fromStored((frame) => {
     const container = operand(frame)
     const value = getField(container, field)
-    return value === undefined ? selectSlowly(container, field, failures) : value
+    return value === undefined ? finish(container) : value
   })
+  return path ? readPath([...path, field], code, finish) : code
+}
+
+/**
+ * Members of variables, by far the most common nodes: one closure for up to three names. `finish` says what is missing of a
+ * container that is there, `slow` in all other cases.
+ */
+function readPath(path: readonly string[], slow: Code, finish: (container: Stored) => Stored): Code {
+  const [root = '', a = '', b = ''] = path
+  const read = readRoot(root)
+  if (path.length > 3) return { ...slow, path }
+  const miss = (frame: Frame, container: Stored): Stored => (container === undefined ? slow.stored(frame) : finish(container))
+  const code = fromStored(
+    path.length === 2
+      ? (frame) => {
+          const container = read(frame)
+          const value = getField(container, a)
+          return value === undefined ? miss(frame, container) : value
+        }
+      : (frame) => {
+          const container = getField(read(frame), a)
+          const value = getField(container, b)
+          return value === undefined ? miss(frame, container) : value
+        },
+  )
+  return { ...code, path }
 }
 
 /** Names with dots: of types, or declared by the environment. Also notes the member that is read. */
@@ -129,7 +159,7 @@ function mapOptional({ value }: Optional, read: (inner: Stored) => Stored): Stor
 }
 
 export function compileIndex(compilation: Compilation, node: IndexNode, scope: Scope | undefined): Code {
-  const operand = compilation.compile(node.operand, scope).stored
+  const { stored: operand, path } = compilation.compile(node.operand, scope)
   const index = compilation.compile(node.index, scope)
   const key = index.literal?.value
   if (node.isOptional) return compileOptional(compilation, node, operand, key, index.evaluate)
@@ -137,12 +167,13 @@ export function compileIndex(compilation: Compilation, node: IndexNode, scope: S
   const bounds = compilation.error(node, 'invalid_argument', outOfRange.message)
   const noIndex = compilation.error(node, 'no_such_overload', 'the value cannot be indexed like this')
   if (typeof key === 'string') {
-    return fromStored((frame) => {
+    const finish = (container: Stored): Stored => (Array.isArray(container) ? noIndex : selectSlowly(container, key, failures))
+    const code = fromStored((frame) => {
       const container = operand(frame)
       const value = getField(container, key)
-      if (value !== undefined) return value
-      return Array.isArray(container) ? noIndex : selectSlowly(container, key, failures)
+      return value === undefined ? finish(container) : value
     })
+    return path ? readPath([...path, key], code, finish) : code
   }
   return fromStored((frame) => {
     const container = operand(frame)

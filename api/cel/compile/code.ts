@@ -21,6 +21,8 @@ export interface Code {
   /** The result as a stored value, which is cheaper for what comes from the host, and all that comparisons need. */
   readonly stored: (frame: Frame) => Stored
   readonly literal?: { readonly value: Value }
+  /** Names of a variable of the host and its members, where that is all the node is. */
+  readonly path?: readonly string[]
 }
 
 export function fromStored(stored: (frame: Frame) => Stored): Code {

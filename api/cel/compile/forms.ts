@@ -5,7 +5,7 @@ import { chargeLength } from '../budget.ts'
 import { CelError, overflow } from '../error.ts'
 import { compileSearch, isRegexError } from '../../regex/search.ts'
 import type { Search } from '../../regex/search.ts'
-import { Optional, none } from '../values.ts'
+import { HostText, Optional, none } from '../values.ts'
 import type { Value } from '../values.ts'
 import { compileHas } from './access.ts'
 import { findVariable, fromLiteral, fromLive, fromStored } from './code.ts'
@@ -35,6 +35,7 @@ const methods: ReadonlyMap<string, Form> = new Map<string, Form>([
   ['orValue/1', compileOr],
   ['matches/1', compileMatches],
   ['regexReplace/2', compileRegexReplace],
+  ['startsWith/1', compileStartsWith],
 ])
 
 /** Compiles a special form; undefined when the call is none. */
@@ -181,6 +182,21 @@ function compileOr(compilation: Compilation, node: CallNode, scope: Scope | unde
     if (optional.value !== undefined) return isValue ? optional.value : optional
     const result = otherwise(frame)
     return isValue || result instanceof Optional || result instanceof CelError ? result : noOptional
+  })
+}
+
+/** With the prefix in the expression itself, by far the most common test of a text. */
+function compileStartsWith(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code | undefined {
+  const [argument] = node.args
+  if (!node.target || argument?.kind !== 'literal' || typeof argument.value !== 'string') return undefined
+  const prefix = argument.value
+  const read = compilation.compile(node.target, scope).stored
+  const noText = compilation.error(node, 'no_such_overload', 'startsWith() does not take these types')
+  return fromStored((frame) => {
+    const text = read(frame)
+    if (typeof text === 'string') return text.startsWith(prefix)
+    if (text instanceof HostText) return text.text.startsWith(prefix)
+    return text instanceof CelError ? text : noText
   })
 }
 

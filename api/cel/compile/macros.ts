@@ -78,11 +78,12 @@ export function variableName(node: Node): string | undefined {
 /** Called with the index or key and the element of each round; anything but undefined ends the loop. */
 type Round = (frame: Frame, key: Stored, element: Stored) => Stored
 
-/** Runs the rounds of a loop: one variable is the element or key, two are the index or key and the value. */
-function iterate({ slots: [first = 0, second], node, compilation, range }: Loop, what: 'list' | 'map' | 'any' = 'any'): (frame: Frame, round: Round) => Stored {
+type Run = (frame: Frame, values: Stored, round: Round) => Stored
+
+/** Runs the rounds of a loop over `values`: one variable is the element or key, two are the index or key and the value. */
+function iterate({ slots: [first = 0, second], node, compilation }: Loop, what: 'list' | 'map' | 'any' = 'any'): Run {
   const noRange = compilation.error(node, 'no_such_overload', `${node.name}() needs a ${what === 'any' ? 'list or map' : what}`)
-  return (frame, round) => {
-    const values = range(frame)
+  return (frame, values, round) => {
     if (values instanceof CelError) return values
     const { slots } = frame
     if (Array.isArray(values) && what !== 'map') {
@@ -121,9 +122,23 @@ function expandQuantifier(loop: Loop, decisive: boolean): Code {
   const run = iterate(loop)
   const condition = loop.bodies[0]?.stored ?? (() => null)
   const noBool = noBoolOf(loop)
+  const { range, slots } = loop
+  const [slot = 0] = slots
   return fromStored((frame) => {
     let failure: CelError | undefined
-    const result = run(frame, () => {
+    const values = range(frame)
+    if (slots.length === 1 && Array.isArray(values)) {
+      // The commonest of all loops, without a closure for each evaluation.
+      for (let i = 0; i < values.length; i++) {
+        charge(1)
+        frame.slots[slot] = values[i]
+        const value = condition(frame)
+        if (value === decisive) return decisive
+        if (value !== !decisive) failure ??= value instanceof CelError ? value : noBool
+      }
+      return failure ?? !decisive
+    }
+    const result = run(frame, values, () => {
       const value = condition(frame)
       if (value === decisive) return decisive
       if (value !== !decisive) failure ??= value instanceof CelError ? value : noBool
@@ -139,7 +154,7 @@ function expandExistsOne(loop: Loop): Code {
   const noBool = noBoolOf(loop)
   return fromStored((frame) => {
     let count = 0
-    const failure = run(frame, () => {
+    const failure = run(frame, loop.range(frame), () => {
       const value = condition(frame)
       if (value === true) count++
       return typeof value === 'boolean' ? undefined : value instanceof CelError ? value : noBool
@@ -154,7 +169,7 @@ function expandFilter(loop: Loop): Code {
   const noBool = noBoolOf(loop)
   return fromStored((frame) => {
     const kept: Stored[] = []
-    const failure = run(frame, (_, __, element) => {
+    const failure = run(frame, loop.range(frame), (_, __, element) => {
       const value = condition(frame)
       if (value === true) kept.push(element)
       return typeof value === 'boolean' ? undefined : value instanceof CelError ? value : noBool
@@ -183,7 +198,7 @@ function expandList(loop: Loop): Code {
   const body = compileBody(loop)
   return fromStored((frame) => {
     const list: Stored[] = []
-    const failure = run(frame, () => {
+    const failure = run(frame, loop.range(frame), () => {
       const value = body(frame)
       if (value instanceof CelError) return value
       if (value !== undefined) list.push(value)
@@ -193,16 +208,16 @@ function expandList(loop: Loop): Code {
   })
 }
 
-function buildMap(run: (frame: Frame, round: Round) => Stored, add: (map: CelMap, frame: Frame, key: Stored) => Stored): Code {
+function buildMap(loop: Loop, run: Run, add: (map: CelMap, frame: Frame, key: Stored) => Stored): Code {
   return fromStored((frame) => {
     const map = new CelMap()
-    return run(frame, (_, key) => add(map, frame, key)) ?? map
+    return run(frame, loop.range(frame), (_, key) => add(map, frame, key)) ?? map
   })
 }
 
 function expandTransformMap(loop: Loop): Code {
   const body = compileBody(loop)
-  return buildMap(iterate(loop), (map, frame, key) => {
+  return buildMap(loop, iterate(loop), (map, frame, key) => {
     const value = body(frame)
     if (value instanceof CelError) return value
     if (value !== undefined) map.set(key, value)
@@ -214,7 +229,7 @@ function expandTransformMap(loop: Loop): Code {
 function expandTransformEntry(loop: Loop): Code {
   const body = compileBody(loop)
   const noMap = loop.compilation.error(loop.node, 'no_such_overload', 'transformMapEntry() needs maps')
-  return buildMap(iterate(loop), (map, frame) => {
+  return buildMap(loop, iterate(loop), (map, frame) => {
     const entries = body(frame)
     if (entries === undefined || entries instanceof CelError) return entries
     if (!isMap(entries)) return noMap
@@ -232,7 +247,7 @@ function expandMapValues(loop: Loop): Code {
   const [slot = 0] = loop.slots
   const key = loop.compilation.bind('', undefined).slot
   const body = loop.bodies[0]?.stored ?? (() => null)
-  return buildMap(iterate({ ...loop, slots: [key, slot] }, 'map'), (map, frame, name) => {
+  return buildMap(loop, iterate({ ...loop, slots: [key, slot] }, 'map'), (map, frame, name) => {
     const value = body(frame)
     if (value instanceof CelError) return value
     map.set(name, value)
@@ -246,7 +261,7 @@ function expandFilterKeys(loop: Loop): Code {
   const valueSlot = loop.compilation.bind('', undefined).slot
   const condition = loop.bodies[0]?.stored ?? (() => null)
   const noBool = noBoolOf(loop)
-  return buildMap(iterate({ ...loop, slots: [slot, valueSlot] }, 'map'), (map, frame, name) => {
+  return buildMap(loop, iterate({ ...loop, slots: [slot, valueSlot] }, 'map'), (map, frame, name) => {
     const value = condition(frame)
     if (value === true) map.set(name, frame.slots[valueSlot])
     return typeof value === 'boolean' ? undefined : value instanceof CelError ? value : noBool
@@ -260,7 +275,7 @@ function expandSortBy(loop: Loop): Code {
   return fromLive((frame): Value => {
     const list: Stored[] = []
     const keys: Stored[] = []
-    const failure = run(frame, (_, __, element) => {
+    const failure = run(frame, loop.range(frame), (_, __, element) => {
       const key = body(frame)
       if (key instanceof CelError) return key
       list.push(element)

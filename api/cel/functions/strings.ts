@@ -19,12 +19,12 @@ function toCharacters(text: string): Characters {
   const points = [...text]
   chargeLength(points.length * 8)
   const unitsBefore = (index: number): number => points.slice(0, index).join('').length
-  const toIndex = (unit: number): number => (unit < 0 ? -1 : [...text.slice(0, unit)].length)
+  const countBefore = (unit: number): number => (unit < 0 ? -1 : Array.from(text.slice(0, unit)).length)
   return {
     length: points.length,
     slice: (from, to) => points.slice(from, to).join(''),
-    indexOf: (part, from) => toIndex(text.indexOf(part, unitsBefore(from))),
-    lastIndexOf: (part, from) => toIndex(text.lastIndexOf(part, unitsBefore(from))),
+    indexOf: (part, from) => countBefore(text.indexOf(part, unitsBefore(from))),
+    lastIndexOf: (part, from) => countBefore(text.lastIndexOf(part, unitsBefore(from))),
   }
 }
 
