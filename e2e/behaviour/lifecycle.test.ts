@@ -1,4 +1,7 @@
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -106,11 +109,15 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
 })
 
 describe('a data plane that cannot start', () => {
+  const directories: string[] = []
+  afterAll(async () => {
+    for (const directory of directories) await rm(directory, { recursive: true })
+  })
   const write = async (name: string, text: string) => {
-    const { mkdtemp, writeFile } = await import('node:fs/promises')
-    const directory = await mkdtemp('/tmp/behaviour-start-')
-    await writeFile(`${directory}/${name}`, text)
-    return `${directory}/${name}`
+    const directory = await mkdtemp(join(tmpdir(), 'behaviour-start-'))
+    directories.push(directory)
+    await writeFile(join(directory, name), text)
+    return join(directory, name)
   }
   const bind = (port: number, listener: string) => `binds: [{ port: ${port}, listeners: [${listener}] }]`
   const route = '{ routes: [{ backends: [{ host: "127.0.0.1:9" }] }] }'

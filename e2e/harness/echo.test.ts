@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { request as requestHttp } from 'node:http'
 import { connect as connectTcp } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -92,9 +95,8 @@ describe('the echo upstream', () => {
   })
 
   test('serves TLS that curl verifies, with ALPN', async () => {
-    const { mkdtemp, writeFile } = await import('node:fs/promises')
-    const directory = await mkdtemp('/tmp/echo-test-')
-    await writeFile(`${directory}/ca.pem`, authority.certificate)
+    const directory = await mkdtemp(join(tmpdir(), 'echo-test-'))
+    await writeFile(join(directory, 'ca.pem'), authority.certificate)
     for (const [flag, protocol] of [
       ['--http1.1', 'HTTP/1.1'],
       ['--http2', 'HTTP/2.0'],
@@ -102,6 +104,7 @@ describe('the echo upstream', () => {
       const { stdout } = await run('curl', ['-sS', flag ?? '', '--cacert', `${directory}/ca.pem`, `https://localhost:${secure.port}/`])
       expect(JSON.parse(stdout)).toMatchObject({ protocol, sni: 'localhost' })
     }
+    await rm(directory, { recursive: true })
   })
 
   test('echoes TCP after saying its name', async () => {
