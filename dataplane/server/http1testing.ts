@@ -61,7 +61,7 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Sends bytes, piece by piece, and gives everything that came back until the server closed or `quietMs` passed without a byte. */
+/** Sends bytes, piece by piece, and gives everything that came back until the server closed or `quietMs` passed since the last byte; the first may take longer. */
 export function sendRaw(port: number, pieces: readonly (string | Buffer)[], quietMs = 200): Promise<{ text: string; isClosed: boolean }> {
   return new Promise((resolve) => {
     let text = ''
@@ -71,7 +71,7 @@ export function sendRaw(port: number, pieces: readonly (string | Buffer)[], quie
       socket.destroy()
       resolve({ text, isClosed })
     }
-    let timer = setTimeout(() => done(false), quietMs)
+    let timer = setTimeout(() => done(false), Math.max(quietMs, 3000))
     socket.setNoDelay(true)
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1')

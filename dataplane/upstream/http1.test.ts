@@ -275,6 +275,15 @@ describe('bodies in flight', () => {
     expect(await readResponse(response)).toEqual({ text: '200 hello', error: undefined })
   })
 
+  test('a connection that ended behind a response that was read late is not used again', async () => {
+    upstream = await startRawUpstream((socket) => socket.end(ok))
+    const response = await upstream.pool.call(testRequest({ method: 'POST' }), { connectMs }).response
+    await sleep(30)
+    expect(await readResponse(response)).toEqual({ text: '200 ok', error: undefined })
+    expect(await call({ method: 'POST' })).toBe('200 ok')
+    expect(upstream.received).toHaveLength(2)
+  })
+
   test.each([
     ['before it is connected', 0],
     ['before the response', 30],

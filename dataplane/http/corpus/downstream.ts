@@ -119,6 +119,7 @@ const heads: DownstreamCase[] = [
     'continuation line with a tab': get('A: b', '\tc'),
     'continuation line after the request line': 'GET / HTTP/1.1\r\n Host: a\r\n\r\n',
     'bare CR in a value': get('A: b\rc'),
+    'bare CR that hides a field line': get('A: b\rXContent-Length: 40'),
     'bare LF in a value': get('A: b\nTransfer-Encoding: chunked'),
     'lines ended by bare LF': 'GET / HTTP/1.1\nHost: a\n\n',
     'empty line of a bare LF': 'GET / HTTP/1.1\r\nHost: a\r\n\n',

@@ -56,6 +56,7 @@ const heads: UpstreamCase[] = [
     'lines ended by bare LF': sized.replaceAll('\r\n', '\n'),
     'one bare LF': sized.replace('OK\r\n', 'OK\n'),
     'bare CR in a value': ok('hello', 'A: b\rc', 'Content-Length: 5'),
+    'bare CR that hides a field line': ok('hello', 'A: b\rXTransfer-Encoding: chunked', 'Content-Length: 5'),
     'NUL in a value': ok('hello', 'A: b\0c', 'Content-Length: 5'),
     'field line without a colon': ok('hello', 'broken', 'Content-Length: 5'),
     'space before the colon': ok('hello', 'Content-Length : 5'),
