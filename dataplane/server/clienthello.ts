@@ -23,7 +23,7 @@ export function parseClientHello(bytes: Buffer): ClientHello | 'incomplete' | 'i
   try {
     return readHello(new Reader(message))
   } catch (error) {
-    if (error instanceof RangeError) return 'invalid'
+    if (error instanceof OutOfBytes) return 'invalid'
     throw error
   }
 }
@@ -55,7 +55,9 @@ function joinRecords(bytes: Buffer): Buffer | 'incomplete' | 'invalid' {
   }
 }
 
-/** Throws RangeError at the end of its bytes. */
+class OutOfBytes extends Error {}
+
+/** Throws OutOfBytes at the end of its bytes. */
 class Reader {
   readonly #bytes: Buffer
   #at = 0
@@ -69,14 +71,12 @@ class Reader {
   }
 
   number(width: 1 | 2 | 3): number {
-    const value = this.#bytes.readUIntBE(this.#at, width)
-    this.#at += width
-    return value
+    return this.take(width).readUIntBE(0, width)
   }
 
   take(length: number): Buffer {
     const end = this.#at + length
-    if (end > this.#bytes.length) throw new RangeError('out of bytes')
+    if (end > this.#bytes.length) throw new OutOfBytes()
     const part = this.#bytes.subarray(this.#at, end)
     this.#at = end
     return part

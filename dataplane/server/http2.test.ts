@@ -154,7 +154,7 @@ describe('responses', () => {
   test('a body that breaks off resets the stream instead of ending it', async () => {
     const { port, finished } = await start((exchange) => {
       let sink: BodySink | undefined
-      const body = { length: undefined, start: (to: BodySink) => void (sink = to).onData(Buffer.from('part')), pause() {}, resume() {}, cancel() {} }
+      const body = { length: undefined, start: (to: BodySink) => (sink = to).onData(Buffer.from('part')), pause() {}, resume() {}, cancel() {} }
       exchange.response = { status: 200, headers: new HeaderList(), body, upgraded: undefined }
       setTimeout(() => sink?.onError(new Error('upstream is gone')), 30)
     })

@@ -157,6 +157,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
 
   #closed(): void {
     this.#owner.streamClosed(this)
+    if (this.#exchange === undefined && this.#incoming?.isOver !== false) return
     const error = new Error(`client closed the stream (code ${this.#stream.rstCode})`)
     this.#incoming?.fail(error)
     const exchange = this.#exchange

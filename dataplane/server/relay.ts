@@ -1,7 +1,7 @@
 import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
 import { spliceSockets } from '../http/splice.ts'
 import { connectTcp } from '../upstream/tcp.ts'
-import { UpstreamError, type Transport } from '../upstream/types.ts'
+import type { Transport, UpstreamError } from '../upstream/types.ts'
 import type { TcpConnection } from './program.ts'
 
 export interface RelayOptions {

@@ -53,7 +53,14 @@ export const describeRequest: RequestHandler = async (exchange) => {
   const { method, target, scheme, authority, version, headers, acceptsTrailers } = request
   const { bytes, trailers } = await readBody(request.body, 1 << 20)
   const text = JSON.stringify({
-    ...{ method, target, scheme, authority, version, acceptsTrailers, listener: connection.listener, tls: connection.tls },
+    method,
+    target,
+    scheme,
+    authority,
+    version,
+    acceptsTrailers,
+    listener: connection.listener,
+    tls: connection.tls,
     headers: Object.fromEntries(headers),
     body: bytes.toString('latin1'),
     trailers: trailers && Object.fromEntries(trailers),

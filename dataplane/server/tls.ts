@@ -1,4 +1,4 @@
-import { constants, createHash } from 'node:crypto'
+import { constants, createHash, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls'
 
@@ -167,6 +167,8 @@ function idOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): s
 /** Throws on settings that contradict each other; `createServer` throws on key material that does not fit together. */
 function contextOptions({ certificates, clientValidation }: TlsListener, settings: TlsSettings): SecureContextOptions {
   if (settings.minVersion > settings.maxVersion) throw new Error(`minVersion ${settings.minVersion} is above maxVersion ${settings.maxVersion}`)
+  // OpenSSL takes text without a certificate for an empty list.
+  for (const ca of clientValidation?.caCertificates ?? []) void new X509Certificate(ca)
   return {
     cert: certificates.map(({ certificate }) => certificate),
     key: certificates.map(({ privateKey }) => privateKey),

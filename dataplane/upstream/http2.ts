@@ -14,7 +14,7 @@ export interface Http2PoolOptions {
 
 /** A pool that can also be given a connection that somebody else opened. */
 export interface Http2Pool extends UpstreamPool {
-  adopt(socket: Socket): void
+  adopt(socket: Socket, connectMs: number): void
 }
 
 /**
@@ -28,6 +28,8 @@ export function createHttp2Pool(transport: Transport, options: Http2PoolOptions 
 /** What a call and a session need of their pool. */
 export interface SessionPoolOwner {
   readonly transport: Transport
+  /** How many streams the upstream takes on a connection, as the last one said. */
+  knownRoom: number | undefined
   /** A session with room for a call. */
   acquire(connectMs: number, isFresh: boolean): Http2UpstreamSession
   /** A session carries no call any more. */
@@ -38,6 +40,7 @@ export interface SessionPoolOwner {
 class SessionPool implements Http2Pool, SessionPoolOwner, Waiter {
   deadlineMs = Infinity
   readonly transport: Transport
+  knownRoom: number | undefined
   readonly #deadlines: Deadlines
   readonly #connect: Connector
   readonly #sessions: Http2UpstreamSession[] = []
@@ -61,8 +64,8 @@ class SessionPool implements Http2Pool, SessionPoolOwner, Waiter {
     return call
   }
 
-  adopt(socket: Socket): void {
-    this.#sessions.push(new Http2UpstreamSession(this, socket))
+  adopt(socket: Socket, connectMs: number): void {
+    this.#sessions.push(new Http2UpstreamSession(this, socket, connectMs))
   }
 
   close(): void {

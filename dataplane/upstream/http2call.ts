@@ -150,12 +150,15 @@ export class Http2Call implements UpstreamCall, Http2OutgoingOwner, Http2BodyOwn
     const session = this.#session
     this.#session = undefined
     session?.leave(this)
-    const code = stream.rstCode
-    const error = this.#errorOf(this.#failureOf(stream, session), `stream was reset with code ${code}`)
+    if (this.#isSettled && this.#incoming?.isOver !== false) {
+      this.#outgoing?.cancel()
+      return
+    }
+    const error = this.#errorOf(this.#failureOf(stream, session), `stream was reset with code ${stream.rstCode}`)
     this.#incoming?.fail(error)
-    if (this.#isSettled) return void this.#outgoing?.cancel(error)
-    if (this.#mayRepeat(error, session)) return this.#repeat()
-    this.fail(error)
+    if (this.#isSettled) this.#outgoing?.cancel(error)
+    else if (this.#mayRepeat(error, session)) this.#repeat(session?.isLeaving === true)
+    else this.fail(error)
   }
 
   #failureOf(stream: ClientHttp2Stream, session: Http2UpstreamSession | undefined): UpstreamFailure {
@@ -165,21 +168,21 @@ export class Http2Call implements UpstreamCall, Http2OutgoingOwner, Http2BodyOwn
     return protocolCodes.has(stream.rstCode) ? 'protocol' : 'reset'
   }
 
-  /** Once, where it can do no harm: the upstream closed the connection just then, or had closed it already. */
+  /** Once, where it can do no harm: the upstream did not look at the request, or closed an idle connection just then. */
   #mayRepeat(error: UpstreamError, session: Http2UpstreamSession | undefined): boolean {
     const { body, method } = this.#request
-    if (this.#attempts > 1 || this.#wasFresh || session?.isLeaving !== true) return false
-    if (body !== undefined && !(body instanceof BufferBody)) return false
-    return error.failure === 'connect' || (error.failure === 'reset' && idempotent.has(method))
+    if (this.#attempts > 1 || (body !== undefined && !(body instanceof BufferBody))) return false
+    if (error.failure === 'connect') return true
+    return error.failure === 'reset' && !this.#wasFresh && session?.isLeaving === true && idempotent.has(method)
   }
 
-  #repeat(): void {
+  #repeat(isFresh: boolean): void {
     const { body } = this.#request
     this.#outgoing?.cancel()
     this.#outgoing = undefined
     this.#stream = undefined
     if (body instanceof BufferBody) this.#request = { ...this.#request, body: new BufferBody(body.bytes) }
-    this.send(true)
+    this.send(isFresh)
   }
 
   #errorOf(failure: UpstreamFailure, what: string): UpstreamError {

@@ -5,7 +5,7 @@ import type { SessionPoolOwner } from './http2.ts'
 import type { Http2Call } from './http2call.ts'
 import { UpstreamError } from './types.ts'
 
-/** Streams of a connection until the upstream says how many it takes. */
+/** Calls that wait for a connection until the upstream says how many it takes. */
 const assumedStreams = 100
 /** More on one connection gains nothing, whatever the upstream allows. */
 const maxStreams = 1000
@@ -23,30 +23,32 @@ export class Http2UpstreamSession {
   readonly #socket: Socket
   readonly #calls = new Set<Http2Call>()
   #session: ClientHttp2Session | undefined
-  #room = assumedStreams
+  #room: number
+  #isReady = false
   #isLeaving = false
   #hasCarried = false
   #connectTimer: NodeJS.Timeout | undefined
 
   /** Connects, or takes a connection over that is ready. */
-  constructor(pool: SessionPoolOwner, connect: Connector | Socket, connectMs = 0) {
+  constructor(pool: SessionPoolOwner, source: Connector | Socket, connectMs: number) {
     this.#pool = pool
-    if (typeof connect !== 'function') {
-      this.#socket = connect
+    this.#room = pool.knownRoom ?? assumedStreams
+    this.#connectTimer = setTimeout(() => {
+      const { host, port } = pool.transport
+      this.#fail(new UpstreamError('connect-timeout', `${host}:${port}: no connection within ${connectMs} ms`))
+    }, connectMs)
+    if (typeof source !== 'function') {
+      this.#socket = source
       this.#begin()
       return
     }
     let error: NodeJS.ErrnoException | undefined
-    const socket = (this.#socket = connect(() => this.#connected()))
+    const socket = (this.#socket = source(() => this.#connected()))
     socket.on('error', (thrown) => (error ??= thrown))
     socket.once('close', () => {
       if (this.#session === undefined)
         this.#fail(error instanceof UpstreamError ? error : connectFailure(pool.transport, error ?? new Error('connection closed')))
     })
-    this.#connectTimer = setTimeout(() => {
-      const { host, port } = pool.transport
-      this.#fail(new UpstreamError('connect-timeout', `${host}:${port}: no connection within ${connectMs} ms`))
-    }, connectMs)
   }
 
   get hasRoom(): boolean {
@@ -71,14 +73,14 @@ export class Http2UpstreamSession {
   run(call: Http2Call): void {
     this.#calls.add(call)
     this.idleUntilMs = Infinity
-    if (this.#session !== undefined) call.begin(this.#session, this)
+    if (this.#isReady && this.#session !== undefined) call.begin(this.#session, this)
   }
 
   /** The call has ended, or left before it began. */
   leave(call: Http2Call): void {
     if (!this.#calls.delete(call)) return
     this.#hasCarried = true
-    if (this.#calls.size > 0 || this.isClosed || this.#session === undefined) return
+    if (this.#calls.size > 0 || this.isClosed || !this.#isReady) return
     if (this.#isLeaving) this.close()
     else this.#pool.rest(this)
   }
@@ -101,7 +103,6 @@ export class Http2UpstreamSession {
   }
 
   #begin(): void {
-    clearTimeout(this.#connectTimer)
     // The authority is only Node's default for requests without one; ours always say theirs.
     const session = (this.#session = connect('http://upstream', {
       createConnection: () => this.#socket,
@@ -110,7 +111,10 @@ export class Http2UpstreamSession {
       maxSessionMemory: 64,
     }))
     session.once('connect', () => session.setLocalWindowSize(connectionWindow))
-    session.on('remoteSettings', ({ maxConcurrentStreams }) => (this.#room = Math.min(maxStreams, maxConcurrentStreams ?? maxStreams)))
+    session.on('remoteSettings', ({ maxConcurrentStreams }) => {
+      this.#room = this.#pool.knownRoom = Math.min(maxStreams, maxConcurrentStreams ?? maxStreams)
+      if (!this.#isReady) this.#ready(session)
+    })
     session.on('goaway', (_code: number, lastStreamId: number) => {
       this.#isLeaving = true
       this.lastProcessedId = lastStreamId
@@ -118,10 +122,23 @@ export class Http2UpstreamSession {
     // Streams learn of it one by one.
     session.on('error', () => undefined)
     session.once('close', () => {
+      if (!this.#isReady) return this.#fail(connectFailure(this.#pool.transport, new Error('closed before its settings came')))
       this.isClosed = true
       this.#forget()
     })
+  }
+
+  /**
+   * The upstream's settings are here, which open its side of the connection (RFC 9113 §3.4). Only now calls are sent: an upstream that
+   * takes fewer streams would refuse the surplus, and a body that has begun cannot be sent elsewhere.
+   */
+  #ready(session: ClientHttp2Session): void {
+    clearTimeout(this.#connectTimer)
+    this.#isReady = true
+    const surplus = [...this.#calls].slice(Math.max(1, this.#room))
+    for (const call of surplus) this.#calls.delete(call)
     for (const call of this.#calls) call.begin(session, this)
+    for (const call of surplus) call.send(false)
   }
 
   /** There is no connection. */

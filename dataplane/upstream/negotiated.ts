@@ -70,7 +70,7 @@ class NegotiatedPool implements UpstreamPool {
     const tls = this.#transport.tls && { ...this.#transport.tls, alpn: this.#transport.tls.alpn ?? protocols }
     const socket = await connectTcp({ ...this.#transport, tls }, connectMs).socket
     if ((socket as Socket & { alpnProtocol?: string | false }).alpnProtocol === 'h2') {
-      this.#http2.adopt(socket)
+      this.#http2.adopt(socket, connectMs)
       this.#chosen = this.#http2
     } else {
       this.#ready = socket

@@ -1,0 +1,394 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect as connectHttp2 } from 'node:http2'
+import { connect as connectNet, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect, createServer as createTlsServer, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { makeAuthority, makeCertificate, type TestCertificate } from '../testing/certificates.ts'
+import type { BindProgram } from './program.ts'
+import { relayTcp } from './relay.ts'
+import { describeRequest, httpProgram, request2, run, startBind, talk, until, type TestBind } from './testing.ts'
+import { createTlsChoices, type TlsListener } from './tls.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'bind-tls-'))
+const path = (name: string): string => join(folder, name)
+let ca: TestCertificate
+let otherCa: TestCertificate
+let a: TestCertificate
+let aRsa: TestCertificate
+let b: TestCertificate
+let client: TestCertificate
+let stranger: TestCertificate
+
+beforeAll(() => {
+  ca = makeAuthority('Our CA')
+  otherCa = makeAuthority('Their CA')
+  a = makeCertificate({ name: 'a.example.com', authority: ca })
+  aRsa = makeCertificate({ name: 'a.example.com', authority: ca, algorithm: 'RSA' })
+  b = makeCertificate({ name: 'b.example.com', authority: ca })
+  client = makeCertificate({ name: 'alice', names: ['DNS:alice.example.com', 'URI:spiffe://td/ns/a/sa/alice'], authority: ca })
+  stranger = makeCertificate({ name: 'mallory', authority: otherCa })
+  for (const [name, { certificate, privateKey }] of Object.entries({ ca, client, stranger })) {
+    writeFileSync(path(`${name}.crt`), certificate)
+    writeFileSync(path(`${name}.key`), privateKey)
+  }
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const open: { close(): unknown }[] = []
+afterEach(async () => {
+  for (const thing of open.splice(0).toReversed()) await thing.close()
+})
+
+const choices = createTlsChoices()
+const listener = (key: string, change: Partial<TlsListener> = {}): TlsListener => ({ key, kind: 'terminate-http', certificates: [a], ...change })
+const tlsProgram = (table: Record<string, TlsListener>, change: Partial<BindProgram> = {}): Partial<BindProgram> => ({
+  plaintext: 'none',
+  hasTls: true,
+  selectTls: (sni) => {
+    const found = table[sni ?? ''] ?? table['*']
+    return found && choices.get(found)
+  },
+  ...change,
+})
+
+async function start(table: Record<string, TlsListener>, change: Partial<BindProgram> = {}): Promise<TestBind> {
+  const server = await startBind(describeRequest, tlsProgram(table, change))
+  open.push(server)
+  return server
+}
+
+interface Peer {
+  readonly socket: TLSSocket
+  readonly name: string
+}
+
+/** A handshake as a client; rejects when it fails, also when the server ends it just after it. */
+function shake(port: number, options: ConnectionOptions = {}): Promise<Peer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', ca: ca.certificate, servername: 'a.example.com', ...options }, () => {
+      // TLS 1.3 servers judge the client's certificate after the client is done.
+      setTimeout(
+        () =>
+          socket.destroyed ? reject(new Error('closed after the handshake')) : resolve({ socket, name: socket.getPeerCertificate().subject.CN as string }),
+        60,
+      )
+    })
+    open.push({ close: () => socket.destroy() })
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('closed in the handshake')))
+  })
+}
+
+async function get(port: number, options: ConnectionOptions = {}): Promise<{ listener: string; tls: Record<string, unknown> }> {
+  const { socket } = await shake(port, options)
+  socket.write('GET / HTTP/1.1\r\nhost: a.example.com\r\nconnection: close\r\n\r\n')
+  let text = ''
+  for await (const chunk of socket) text += String(chunk)
+  return JSON.parse(text.slice(text.indexOf('{'))) as { listener: string; tls: Record<string, unknown> }
+}
+
+describe('choice by SNI', () => {
+  test.each([
+    ['a.example.com', 'a.example.com', 'la'],
+    ['B.Example.com', 'b.example.com', 'lb'],
+  ])('%s gets its own certificate and listener', async (servername, name, key) => {
+    const { port } = await start({ 'a.example.com': listener('la'), 'b.example.com': listener('lb', { certificates: [b] }) })
+    expect((await shake(port, { servername })).name).toBe(name)
+    expect(await get(port, { servername })).toMatchObject({ listener: key, tls: { sni: name, protocol: 'TLSv1.3' } })
+  })
+
+  test.each<[string, ConnectionOptions, string]>([
+    ['an unknown name', { servername: 'c.example.com' }, 'no listener for SNI c.example.com'],
+    ['no name', { servername: '' }, 'no listener for SNI (none)'],
+  ])('%s is dropped', async (_, options, reason) => {
+    const { port, dropped } = await start({ 'a.example.com': listener('la') })
+    await expect(shake(port, options)).rejects.toThrow()
+    expect(dropped).toEqual([reason])
+  })
+
+  test('curl and openssl agree', async () => {
+    const { port } = await start({ 'a.example.com': listener('la'), 'b.example.com': listener('lb', { certificates: [b] }) })
+    const curl = await run('curl', [
+      '-sS',
+      '--http2',
+      '--cacert',
+      path('ca.crt'),
+      '--resolve',
+      `a.example.com:${port}:127.0.0.1`,
+      '-w',
+      ' %{http_version}',
+      `https://a.example.com:${port}/x`,
+    ])
+    expect(curl).toContain('"version":"HTTP/2"')
+    expect(curl.endsWith(' 2')).toBe(true)
+    const openssl = await run('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-servername', 'b.example.com', '-alpn', 'http/1.1'])
+    expect(openssl).toContain('CN = b.example.com')
+    expect(openssl).toContain('ALPN protocol: http/1.1')
+  })
+})
+
+describe('settings', () => {
+  const withSettings = (settings: TlsListener['settings']): Promise<TestBind> => start({ '*': listener('l', { certificates: [a, aRsa], settings }) })
+
+  test.each<[string, TlsListener['settings'], ConnectionOptions, string | RegExp]>([
+    ['TLS 1.1 is refused', {}, { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' }, /./],
+    ['TLS 1.2 is accepted', {}, { maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
+    ['minVersion 1.3 refuses 1.2', { minVersion: 'TLSv1.3' }, { maxVersion: 'TLSv1.2' }, /./],
+    ['maxVersion 1.2 bounds 1.3', { maxVersion: 'TLSv1.2' }, {}, 'TLSv1.2'],
+    ['a suite that is not listed is refused', {}, { ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305', maxVersion: 'TLSv1.2' }, /./],
+    [
+      'a suite that is listed is accepted',
+      { cipherSuites: ['TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256'] },
+      { ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305', maxVersion: 'TLSv1.2' },
+      'TLSv1.2',
+    ],
+    ['TLS 1.3 suites are limited too', { cipherSuites: ['TLS13_AES_128_GCM_SHA256'] }, { ciphers: 'TLS_AES_256_GCM_SHA384' }, /./],
+    ['a client that knows only RSA', {}, { ciphers: 'ECDHE-RSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
+    ['a client that knows only ECDSA', {}, { ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
+    ['no common ALPN protocol', { alpn: ['h2'] }, { ALPNProtocols: ['http/1.1'] }, /./],
+  ])('%s', async (_, settings, options, expected) => {
+    const { port } = await withSettings(settings)
+    const shaken = shake(port, options)
+    if (typeof expected === 'string') expect((await shaken).socket.getProtocol()).toBe(expected)
+    else await expect(shaken).rejects.toThrow(expected)
+  })
+
+  test.each<[string, string[], string | false]>([
+    ['h2 is preferred', ['http/1.1', 'h2'], 'h2'],
+    ['http/1.1 where the client has no h2', ['http/1.1'], 'http/1.1'],
+    ['none at all', [], false],
+  ])('ALPN: %s', async (_, offered, chosen) => {
+    const { port } = await withSettings({})
+    const { socket } = await shake(port, { ALPNProtocols: offered })
+    expect(socket.alpnProtocol).toBe(chosen)
+  })
+
+  test.each<[string, Partial<TlsListener>, RegExp]>([
+    ['no certificate', { certificates: [] }, /no certificate resolves/],
+    ['a broken certificate', { certificates: [{ certificate: 'broken', privateKey: 'broken' }] }, /key material cannot be used/],
+    ['a key of another certificate', { certificates: [{ certificate: 'A', privateKey: 'B' }] }, /key material cannot be used/],
+    ['no trust anchor', { clientValidation: { mode: 'AllowInsecureFallback', caCertificates: [] } }, /no CA certificate for client validation/],
+    ['a broken trust anchor', { clientValidation: { mode: 'AllowValidOnly', caCertificates: ['broken'] } }, /key material cannot be used/],
+    ['minVersion above maxVersion', { settings: { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.2' } }, /minVersion TLSv1.3 is above/],
+    ['an unknown suite', { settings: { cipherSuites: ['NULL'] } }, /unknown cipher suite NULL/],
+  ])('%s: handshakes fail, and nothing is served in plaintext', async (name, change, problem) => {
+    const broken = name === 'a key of another certificate' ? { certificates: [{ certificate: a.certificate, privateKey: b.privateKey }] } : change
+    expect(choices.get(listener('broken', broken)).problem).toMatch(problem)
+    const { port, dropped, finished } = await start({ '*': listener('broken', broken) })
+    await expect(shake(port)).rejects.toThrow()
+    expect(await talk(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n')).toBe('')
+    expect(dropped).toHaveLength(2)
+    expect(finished).toHaveLength(0)
+  })
+})
+
+describe('client certificates', () => {
+  const validating = (mode: 'AllowValidOnly' | 'AllowInsecureFallback'): Promise<TestBind> =>
+    start({ '*': listener('l', { clientValidation: { mode, caCertificates: [ca.certificate] } }) })
+  const as = ({ certificate, privateKey }: TestCertificate): ConnectionOptions => ({ cert: certificate, key: privateKey })
+
+  test.each<[string, 'AllowValidOnly' | 'AllowInsecureFallback', () => ConnectionOptions, string | undefined | Error]>([
+    ['AllowValidOnly, valid', 'AllowValidOnly', () => as(client), 'alice'],
+    ['AllowValidOnly, valid, TLS 1.2', 'AllowValidOnly', () => ({ ...as(client), maxVersion: 'TLSv1.2' }), 'alice'],
+    ['AllowValidOnly, none', 'AllowValidOnly', () => ({}), new Error()],
+    ['AllowValidOnly, none, TLS 1.2', 'AllowValidOnly', () => ({ maxVersion: 'TLSv1.2' }), new Error()],
+    ['AllowValidOnly, of another CA', 'AllowValidOnly', () => as(stranger), new Error()],
+    ['AllowInsecureFallback, valid', 'AllowInsecureFallback', () => as(client), 'alice'],
+    ['AllowInsecureFallback, none', 'AllowInsecureFallback', () => ({}), undefined],
+    ['AllowInsecureFallback, of another CA', 'AllowInsecureFallback', () => as(stranger), undefined],
+  ])('%s', async (_, mode, options, expected) => {
+    const { port, finished } = await validating(mode)
+    if (expected instanceof Error) {
+      await expect(get(port, options())).rejects.toThrow()
+      expect(finished).toHaveLength(0)
+      return
+    }
+    const { tls } = await get(port, options())
+    if (expected === undefined) expect(tls).not.toHaveProperty('clientCertificate')
+    else
+      expect(tls['clientCertificate']).toEqual({
+        pem: client.certificate,
+        subject: 'CN=alice,O=Test',
+        subjectCn: 'alice',
+        issuer: 'CN=Our CA,O=Test',
+        subjectAltNames: ['alice.example.com', 'spiffe://td/ns/a/sa/alice'],
+      })
+  })
+
+  test('a session that was begun without a valid certificate cannot be resumed into one', async () => {
+    const { port } = await validating('AllowInsecureFallback')
+    const first = await shake(port, as(stranger))
+    const session = await new Promise<Buffer | undefined>((resolve) => {
+      first.socket.on('session', resolve)
+      setTimeout(() => resolve(first.socket.getSession()), 100)
+    })
+    const second = await shake(port, { ...as(stranger), session })
+    expect(second.socket.isSessionReused()).toBe(false)
+  })
+
+  test('openssl s_client', async () => {
+    const { port } = await validating('AllowValidOnly')
+    const request = 'GET / HTTP/1.1\r\nhost: a.example.com\r\nconnection: close\r\n\r\n'
+    const base = ['s_client', '-quiet', '-ign_eof', '-connect', `127.0.0.1:${port}`, '-servername', 'a.example.com', '-CAfile', path('ca.crt')]
+    expect(await run('openssl', [...base, '-cert', path('client.crt'), '-key', path('client.key')], request)).toContain('"subjectCn":"alice"')
+    expect(await run('openssl', [...base, '-cert', path('stranger.crt'), '-key', path('stranger.key')], request)).not.toContain('200 OK')
+    expect(await run('openssl', base, request)).not.toContain('200 OK')
+  })
+})
+
+test('a new certificate serves new handshakes; open connections go on', async () => {
+  const { port, bind } = await start({ '*': listener('l') })
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: ca.certificate, servername: 'a.example.com' })
+  open.push({ close: () => session.destroy() })
+  expect((await request2(session, {})).status).toBe(200)
+  bind.update({ ...httpProgram, ...tlsProgram({ '*': listener('l', { certificates: [b] }) }) })
+  expect((await shake(port, { servername: 'b.example.com' })).name).toBe('b.example.com')
+  expect((await request2(session, {})).status).toBe(200)
+  bind.drainListeners((key) => key === 'l')
+  await until(() => session.destroyed)
+})
+
+test('choices of equal content are shared, others and dropped ones are not', () => {
+  const shared = createTlsChoices()
+  const first = shared.get(listener('x'))
+  expect(shared.get(listener('x')).terminator).toBe(first.terminator)
+  expect(shared.get(listener('y')).terminator).not.toBe(first.terminator)
+  expect(shared.get(listener('x', { certificates: [b] })).terminator).not.toBe(first.terminator)
+  shared.retain([listener('y')])
+  expect(shared.get(listener('x')).terminator).not.toBe(first.terminator)
+})
+
+describe('one port', () => {
+  /** A TLS server of its own, behind passthrough. */
+  async function startBackend(): Promise<number> {
+    const backend = createTlsServer({ cert: b.certificate, key: b.privateKey, allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => undefined)
+      socket.write('hello ')
+      socket.on('data', (chunk) => socket.write(chunk))
+      socket.on('end', () => socket.end(' bye'))
+    })
+    await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve))
+    open.push({ close: () => new Promise((resolve) => backend.close(resolve)) })
+    return (backend.address() as AddressInfo).port
+  }
+
+  async function startMixed(settings?: BindProgram['settings']): Promise<TestBind> {
+    const passthrough = await startBackend()
+    const plain = connectNetServer()
+    const tcpPort = await plain
+    return start(
+      {
+        'a.example.com': listener('https'),
+        'b.example.com': listener('pass', { kind: 'passthrough', certificates: [] }),
+        'tcp.example.com': listener('term', { kind: 'terminate-tcp' }),
+      },
+      {
+        plaintext: 'http',
+        settings,
+        handleTcp: (tcp) => {
+          const port = tcp.listener === 'pass' ? passthrough : tcpPort
+          void relayTcp(tcp, { host: '127.0.0.1', port, tls: undefined, keepAlive: undefined }, { connectMs: 1000 })
+        },
+      },
+    )
+  }
+
+  /** A TCP echo that says when its client is done. */
+  async function connectNetServer(): Promise<number> {
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => undefined)
+      socket.on('data', (chunk) => socket.write(chunk))
+      socket.on('end', () => socket.end(' end'))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    open.push({ close: () => new Promise((resolve) => server.close(resolve)) })
+    return (server.address() as AddressInfo).port
+  }
+
+  const readAll = async (socket: TLSSocket): Promise<string> => {
+    let text = ''
+    for await (const chunk of socket) text += String(chunk)
+    return text
+  }
+
+  test('HTTP, HTTPS, TLS passthrough and TLS to TCP', async () => {
+    const { port } = await startMixed()
+    expect(await run('curl', ['-sS', `http://127.0.0.1:${port}/`])).toContain('"scheme":"http"')
+    expect(await run('curl', ['-sS', '--cacert', path('ca.crt'), '--resolve', `a.example.com:${port}:127.0.0.1`, `https://a.example.com:${port}/`])).toContain(
+      '"listener":"https"',
+    )
+    const passed = await shake(port, { servername: 'b.example.com', allowHalfOpen: true } as ConnectionOptions)
+    expect(passed.name).toBe('b.example.com')
+    passed.socket.end('there')
+    expect(await readAll(passed.socket)).toBe('hello there bye')
+    const terminated = await shake(port, {
+      servername: 'tcp.example.com',
+      checkServerIdentity: () => undefined,
+      ALPNProtocols: ['h2'],
+      allowHalfOpen: true,
+    } as ConnectionOptions)
+    expect([terminated.name, terminated.socket.alpnProtocol]).toEqual(['a.example.com', false])
+    terminated.socket.end('echo')
+    expect(await readAll(terminated.socket)).toBe('echo end')
+  })
+
+  test.each(['a.example.com', 'b.example.com'])('a ClientHello that comes byte by byte, for %s', async (servername) => {
+    const { port } = await startMixed()
+    const relay = createServer((socket) => {
+      const upstream = connectNet({ port, host: '127.0.0.1', noDelay: true })
+      upstream.on('error', () => undefined)
+      upstream.pipe(socket)
+      let queue = Promise.resolve()
+      socket.on('error', () => undefined)
+      socket.on('data', (chunk) => {
+        for (const byte of chunk as Buffer) queue = queue.then(() => new Promise((resolve) => (upstream.write(Buffer.from([byte])), setImmediate(resolve))))
+      })
+    })
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+    open.push({ close: () => new Promise((resolve) => relay.close(resolve)) })
+    const { name } = await shake((relay.address() as AddressInfo).port, { servername })
+    expect(name).toBe(servername)
+  })
+
+  test.each<[string, Buffer | string, string]>([
+    ['nothing', '', 'no protocol or handshake in time'],
+    ['a ClientHello that stops', Buffer.from('16030102000100', 'hex'), 'no protocol or handshake in time'],
+    ['a part of the HTTP/2 preface', 'PRI * HT', 'no protocol or handshake in time'],
+    ['a TLS record that is no ClientHello', Buffer.from('160301000402000000', 'hex'), 'not a TLS ClientHello'],
+  ])('%s is closed', async (_, bytes, reason) => {
+    const { port, dropped } = await startMixed({ handshakeMs: 100 })
+    expect(await talk(port, bytes)).toBe('')
+    expect(dropped).toEqual([reason])
+  })
+
+  test('a handshake that stops after its ClientHello is closed in time', async () => {
+    const { port, bind, dropped } = await startMixed({ handshakeMs: 150 })
+    const hello = await captureHello()
+    expect((await talk(port, hello)).length).toBeGreaterThan(100)
+    await until(() => bind.size === 0)
+    expect(dropped).toEqual(['no protocol or handshake in time'])
+  })
+
+  test('garbage is answered with 400 and closed', async () => {
+    const { port, bind } = await startMixed()
+    expect(await talk(port, Buffer.from([0, 1, 2, 3, 13, 10, 13, 10]))).toMatch(/^HTTP\/1.1 400 /)
+    await until(() => bind.size === 0)
+  })
+})
+
+/** A ClientHello for a.example.com. */
+async function captureHello(): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) =>
+      socket.once('data', (chunk: Buffer) => {
+        resolve(chunk)
+        socket.destroy()
+        server.close()
+      }),
+    )
+    server.listen(0, '127.0.0.1', () => connect({ port: (server.address() as AddressInfo).port, servername: 'a.example.com' }).on('error', () => undefined))
+  })
+}
