@@ -4,7 +4,7 @@ import { startManagement } from './admin/management.ts'
 import { Binds } from './binds.ts'
 import { followConfigFile, loadConfigFile, type FollowedConfigFile } from './config/file.ts'
 import { createConfigStore, type ConfigStore } from './config/store.ts'
-import { startConfigStream, type ConfigStream } from './config/stream.ts'
+import type { ConfigStream } from './config/stream.ts'
 import { Gateway } from './gateway.ts'
 import { readSettings, type ProcessSettings } from './settings.ts'
 import { createLogging, type Logging } from './telemetry/log.ts'
@@ -92,6 +92,8 @@ async function startSources(settings: ProcessSettings, file: string | undefined,
   let stream: ConfigStream | undefined
   // The stream first: what it will bring is then pending before the file's part makes the process look complete.
   if (settings.xdsAddress !== undefined) {
+    // gRPC takes 40 MiB that a process without a stream does without.
+    const { startConfigStream } = await import('./config/stream.ts')
     stream = startConfigStream({
       address: settings.xdsAddress,
       node: { namespace, gateway, podName: settings.podName, podIps: settings.podIp, nodeName: settings.nodeName },
