@@ -3,12 +3,12 @@ import { resolveAddresses } from './admin/listen.ts'
 import { startManagement } from './admin/management.ts'
 import { Binds } from './binds.ts'
 import { followConfigFile, loadConfigFile, type FollowedConfigFile } from './config/file.ts'
-import { createConfigStore, type ConfigStore } from './config/store.ts'
+import { createConfigStore, type ConfigSnapshot, type ConfigStore } from './config/store.ts'
 import type { ConfigStream } from './config/stream.ts'
 import { Gateway } from './gateway.ts'
 import { readSettings, type ProcessSettings } from './settings.ts'
 import { createLogging, type Logging } from './telemetry/log.ts'
-import { createTelemetry } from './telemetry/telemetry.ts'
+import { createTelemetry, type Telemetry } from './telemetry/telemetry.ts'
 import { createWriter } from './telemetry/writer.ts'
 import { createPool } from './upstream/pools.ts'
 
@@ -26,6 +26,9 @@ export interface Dataplane {
 
 /** Reads edits of the `-f` file beside the traffic; in a bundle it lies next to it. */
 const FILE_WORKER = new URL(import.meta.url.endsWith('.ts') ? './config/file-worker.ts' : './file-worker.js', import.meta.url)
+
+/** How long after a config change what it left behind is cleared away. */
+const TIDY_MS = 1000
 
 const nothingToDo = 'neither -f nor XDS_ADDRESS is given: name a config file, or the address of an operator'
 
@@ -55,12 +58,16 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     logging,
     onQuit: () => void drain('quitquitquit').then(() => process.exit(0)),
   })
+  let tidying: NodeJS.Timeout | undefined
   store.subscribe((snapshot) => {
     gateway.update(snapshot)
     for (const error of gateway.takeErrors()) logging.logger('config').warn('a pattern of a route never matches', { error })
     binds.update(snapshot)
-    const alive = new Set([...snapshot.routes.values(), ...snapshot.tcpRoutes.values()].map(({ route }) => `${route.namespace}/${route.name}`))
-    telemetry.metrics.retainRoutes((route) => alive.has(route))
+    clearTimeout(tidying)
+    tidying = setTimeout(() => {
+      gateway.tidy()
+      forgetSeries(telemetry, snapshot)
+    }, TIDY_MS).unref()
   })
   process.on('exit', () => logging.writer.flushSync())
   telemetry.metrics.registry.onCollect(() => binds.report())
@@ -83,6 +90,12 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
       await telemetry.close()
     })())
   return { drain }
+}
+
+/** Metrics of routes that are gone. */
+function forgetSeries({ metrics }: Telemetry, { routes, tcpRoutes }: ConfigSnapshot): void {
+  const alive = new Set([...routes.values(), ...tcpRoutes.values()].map(({ route }) => `${route.namespace}/${route.name}`))
+  metrics.retainRoutes((route) => alive.has(route))
 }
 
 /** Starts what config comes from: the `-f` file, the config stream, or both. */

@@ -69,7 +69,11 @@ export class Gateway {
       return
     this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew)
     this.#binds = bindsOf(snapshot, this.#listeners)
-    this.destinations.retain(refsOf(snapshot))
+  }
+
+  /** Forgets what no route names any more. Apart from `update`, whose time is a pause in traffic. */
+  tidy(): void {
+    if (this.#snapshot !== undefined) this.destinations.retain(refsOf(this.#snapshot))
   }
 
   #updateListeners(snapshot: ConfigSnapshot, isRecomposed: boolean): Map<string, RunningListener> {

@@ -48,7 +48,7 @@ export class RunningListener {
     if (isRelabelled) this.recompose()
     if (isRelabelled || !isSame(this.#routes, routes)) {
       this.#table = undefined
-      this.#rules = new Map(routes.flatMap((route) => keep(this.#rules, route)))
+      this.#rules = keepRules(this.#rules, routes)
     }
     if (isRelabelled || !isSame(this.#tcpRoutes, tcpRoutes)) this.#tcpTable = tableOf(tcpRoutes, listener.hostname)
     this.#listener = listener
@@ -118,9 +118,14 @@ export class RunningListener {
 
 const isSame = <T>(a: readonly T[], b: readonly T[]): boolean => a.length === b.length && a.every((value, index) => value === b[index])
 
-function keep(rules: ReadonlyMap<Route, Rule>, route: Route): [Route, Rule][] {
-  const rule = rules.get(route)
-  return rule === undefined ? [] : [[route, rule]]
+/** The rules of routes that are still there. */
+function keepRules(rules: ReadonlyMap<Route, Rule>, routes: readonly Route[]): Map<Route, Rule> {
+  const kept = new Map<Route, Rule>()
+  for (const route of routes) {
+    const rule = rules.get(route)
+    if (rule !== undefined) kept.set(route, rule)
+  }
+  return kept
 }
 
 /** Several routes on one hostname: the oldest wins, then `namespace/name` (traffic.md §7, Other kinds). */

@@ -27,8 +27,9 @@ export type UpstreamFailure =
   | 'dns'
   /** Closed or reset after the request was sent, before a complete response head. */
   | 'reset'
-  /** The upstream broke HTTP: ambiguous framing, bad head, 101 nobody asked for. */
+  /** The upstream broke HTTP: ambiguous framing, bad head. */
   | 'protocol'
+  /** 101 that nobody asked for, or to another protocol. */
   | 'upgrade'
   | 'cancelled'
 
