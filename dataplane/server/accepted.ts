@@ -29,7 +29,7 @@ interface Serving {
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const tlsHandshakeByte = 22
-export const defaultHandshakeMs = 15_000
+const defaultHandshakeMs = 15_000
 
 let lastId = 0
 

@@ -6,7 +6,7 @@ export interface ClientHello {
 }
 
 /** Limit of the handshake message; with a post-quantum key share they are about 2 KiB. */
-export const maxHelloBytes = 16_384
+const maxHelloBytes = 16_384
 
 const handshakeRecord = 22
 const clientHelloMessage = 1

@@ -20,7 +20,7 @@ export interface Http2Settings {
   readonly keepAliveTimeoutMs: number
 }
 
-export const defaultHttp2Settings: Http2Settings = {
+const defaultHttp2Settings: Http2Settings = {
   streamWindow: 262_144,
   connectionWindow: 1_048_576,
   maxFrame: 16_384,

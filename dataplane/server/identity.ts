@@ -13,7 +13,7 @@ export function describeTlsSession(socket: TLSSocket, sni: string | undefined): 
   }
 }
 
-export function describeCertificate(certificate: X509Certificate): ClientCertificate {
+function describeCertificate(certificate: X509Certificate): ClientCertificate {
   // Node writes one attribute per line, most general first; RFC 2253 writes them on one, most specific first.
   const subject = certificate.subject?.split('\n') ?? []
   const commonName = subject.findLast((attribute) => attribute.startsWith('CN='))

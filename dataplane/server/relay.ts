@@ -18,7 +18,7 @@ export interface RelayResult {
   readonly error: Error | undefined
 }
 
-export const defaultRelayIdleMs = 3_600_000
+const defaultRelayIdleMs = 3_600_000
 
 /**
  * Relays a client's connection to an endpoint: bytes as they are, half-closes, resets. Resolves, never rejects, when both sides

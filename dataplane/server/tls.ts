@@ -11,7 +11,7 @@ export interface TlsSettings {
   readonly cipherSuites: readonly string[]
 }
 
-export const defaultTlsSettings: TlsSettings = {
+const defaultTlsSettings: TlsSettings = {
   alpn: ['h2', 'http/1.1'],
   minVersion: 'TLSv1.2',
   maxVersion: 'TLSv1.3',
