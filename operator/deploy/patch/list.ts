@@ -93,10 +93,14 @@ export function setOrder(list: Items, order: Items, original: Items, patch: Item
   if (keys.length > 0 && !isSubsequence(patchKeys, keys)) {
     errors.push(`${path}: its items are not in the order of $setElementOrder; list every item of the patch there, in the same order`)
   }
-  return orderItems(
-    list,
-    keys,
-    original.map((item) => keyOf(item) ?? null),
-    keyOf,
-  )
+  return orderItems(list, keys, placesBefore(original, patch, keyOf), keyOf)
+}
+
+/** Keys in the order of before. Kubernetes counts added items as there before, as far as they fill the places of deleted ones. */
+function placesBefore(original: Items, patch: Items, keyOf: (item: Json) => Json | undefined): Json[] {
+  const isDeletion = (item: Json): boolean => isObject(item) && item['$patch'] === 'delete'
+  const deleted = patch.filter(isDeletion).map(keyOf)
+  const kept = original.map(keyOf).filter((key) => !deleted.includes(key))
+  const added = patch.filter((item) => !isDeletion(item)).map(keyOf)
+  return [...new Set([...kept, ...added])].slice(0, original.length).map((key) => key ?? null)
 }

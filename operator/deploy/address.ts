@@ -1,0 +1,21 @@
+import { isIP } from 'node:net'
+import { failParameters, type DeployFailure, type DeployGateway } from './types.ts'
+
+/** The address of spec.addresses that the load balancer is asked for, if any (operator.md §2.6); an empty value means an automatic one. */
+export function chooseAddress(gateway: DeployGateway): { readonly ok: true; readonly ip?: string } | DeployFailure {
+  const addresses = gateway.spec.addresses ?? []
+  const unknown = addresses.find(({ type = 'IPAddress' }) => type !== 'IPAddress' && type !== 'Hostname')
+  if (unknown) return { ok: false, condition: 'Accepted', reason: 'UnsupportedAddress', message: `unknown address kind ${unknown.type}; use IPAddress` }
+
+  const ips = addresses.flatMap(({ type = 'IPAddress', value }) => (type === 'IPAddress' && value ? [value] : []))
+  const bad = ips.find((value) => isIP(value) === 0)
+  if (bad !== undefined) return failParameters(`address ${bad} is not an IP address`)
+  if (ips.length > 1) return failParameters(`multiple addresses: ${ips.join(', ')}; at most one IP address is supported`)
+
+  const hostname = addresses.find(({ type }) => type === 'Hostname')
+  if (hostname) {
+    const message = `address ${hostname.value ?? ''} is a hostname; only an IP address can be assigned`
+    return { ok: false, condition: 'Programmed', reason: 'AddressNotUsable', message }
+  }
+  return { ok: true, ...(ips[0] === undefined ? {} : { ip: ips[0] }) }
+}

@@ -1,0 +1,21 @@
+import { stringify } from 'yaml'
+import type { ProxyLogging } from '#gen/v1alpha1/types.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The data plane's config file: rawConfig, with what typed fields say over it (operator.md §2.5). The log level is not in it: it goes by environment. */
+export function renderConfig(rawConfig: Fields, logging: ProxyLogging): string {
+  const typed = { config: logging.format === undefined ? {} : { logging: { format: logging.format } } }
+  return stringify(mergeMaps(rawConfig, typed), { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })
+}
+
+/** Maps are merged, everything else is replaced. */
+function mergeMaps(under: Fields, over: Fields): Fields {
+  const merged = new Map(Object.entries(under))
+  for (const [key, value] of Object.entries(over)) {
+    const before = merged.get(key)
+    merged.set(key, isFields(before) && isFields(value) ? mergeMaps(before, value) : value)
+  }
+  return Object.fromEntries(merged)
+}

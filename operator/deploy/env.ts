@@ -1,0 +1,42 @@
+import type { EnvVar } from 'cdk8s-plus-29/lib/imports/k8s.js'
+import { Quantity } from 'cdk8s-plus-29/lib/imports/k8s.js'
+import type { MergedParameters } from './merge.ts'
+import { SESSION_KEY, SESSION_KEY_ENTRY } from './sessionkey.ts'
+import type { DeploySettings } from './types.ts'
+
+export const XDS_CA_DIRECTORY = '/etc/xds-tls'
+const DEFAULT_CA_ADDRESS = 'https://istiod.istio-system.svc:15012'
+const DEFAULT_TRUST_DOMAIN = 'cluster.local'
+
+const literal = (name: string, value: string): EnvVar => ({ name, value })
+const ofPod = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } })
+
+/** What the operator itself sets, in order (operator.md §2.4). A variable that the parameters set is left out: theirs comes after these. */
+export function listDefaultEnv(parameters: MergedParameters, settings: DeploySettings, gatewayName: string, sessionSecret: string): EnvVar[] {
+  const { shutdown, logging, mesh } = parameters
+  const { host, port, isTls } = settings.xds
+  const defaults: EnvVar[] = [
+    literal('TERMINATION_GRACE_PERIOD_SECONDS', `${shutdown.max}`),
+    literal('CONNECTION_MIN_TERMINATION_DEADLINE', `${shutdown.min}s`),
+    ofPod('NODE_NAME', 'spec.nodeName'),
+    ofPod('POD_NAMESPACE', 'metadata.namespace'),
+    ofPod('POD_NAME', 'metadata.name'),
+    literal('PROXY_LOG', logging.level ?? 'info'),
+    { name: SESSION_KEY, valueFrom: { secretKeyRef: { name: sessionSecret, key: SESSION_KEY_ENTRY } } },
+    literal('XDS_ADDRESS', `${isTls ? 'https' : 'http'}://${host}:${port}`),
+    ...(isTls ? [literal('XDS_ROOT_CA', `${XDS_CA_DIRECTORY}/ca.crt`)] : []),
+    ofPod('NAMESPACE', 'metadata.namespace'),
+    literal('GATEWAY', gatewayName),
+    { name: 'CPU_LIMIT', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: Quantity.fromString('1') } } },
+    ofPod('INSTANCE_IP', 'status.podIP'),
+    ofPod('SERVICE_ACCOUNT', 'spec.serviceAccountName'),
+    ...(mesh
+      ? [
+          literal('CA_ADDRESS', mesh.caAddress ?? DEFAULT_CA_ADDRESS),
+          literal('TRUST_DOMAIN', mesh.trustDomain ?? settings.meshTrustDomain ?? DEFAULT_TRUST_DOMAIN),
+        ]
+      : []),
+  ]
+  const overridden = new Set(parameters.env.map(({ name }) => name))
+  return defaults.filter(({ name }) => !overridden.has(name))
+}

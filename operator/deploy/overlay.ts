@@ -1,0 +1,53 @@
+import type { KubernetesResourceOverlay } from '#gen/v1alpha1/types.ts'
+import type { JsonObject } from './patch/json.ts'
+import { patchObject } from './patch/patch.ts'
+import type { DeployObject, LevelParameters } from './types.ts'
+
+export type OverlaidField = 'deployment' | 'service' | 'serviceAccount' | 'podDisruptionBudget' | 'horizontalPodAutoscaler'
+
+export type OverlayResult =
+  | { readonly ok: true; readonly object: DeployObject; readonly notes: readonly string[] }
+  | { readonly ok: false; readonly message: string }
+
+/** The overlays of one object, those of the GatewayClass first. */
+export function listOverlays(parameters: LevelParameters, field: OverlaidField): { readonly level: string; readonly overlay: KubernetesResourceOverlay }[] {
+  const levels = [
+    { level: 'GatewayClass', overlay: parameters.class?.[field] },
+    { level: 'Gateway', overlay: parameters.gateway?.[field] },
+  ]
+  return levels.flatMap(({ level, overlay }) => (overlay ? [{ level, overlay }] : []))
+}
+
+/** Applies both levels' overlays, one after the other: metadata key by key, spec as a strategic merge patch (operator.md §3.3). */
+export function applyOverlays(object: DeployObject, parameters: LevelParameters, field: OverlaidField): OverlayResult {
+  let current = object
+  const notes: string[] = []
+  for (const { level, overlay } of listOverlays(parameters, field)) {
+    const where = `${field} overlay of the ${level}`
+    current = mergeMetadata(current, overlay)
+    if (overlay.spec === undefined) continue
+    if (object.kind === 'ServiceAccount') {
+      notes.push(`${where}: spec is left out, a ServiceAccount has none`)
+      continue
+    }
+    // A custom resource is JSON, and so is what cdk8s gives.
+    const result = patchObject(object.kind, current as JsonObject, { spec: overlay.spec } as JsonObject)
+    if (!result.ok) return { ok: false, message: `${where}: ${result.errors.join('; ')}` }
+    current = result.object as unknown as DeployObject
+    notes.push(...result.notes.map((note) => `${where}: ${note}`))
+  }
+  return { ok: true, object: current, notes }
+}
+
+function mergeMetadata(object: DeployObject, { metadata }: KubernetesResourceOverlay): DeployObject {
+  if (!metadata) return object
+  const { labels, annotations } = metadata
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      ...(labels ? { labels: { ...object.metadata.labels, ...labels } } : {}),
+      ...(annotations ? { annotations: { ...object.metadata.annotations, ...annotations } } : {}),
+    },
+  }
+}

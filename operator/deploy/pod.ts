@@ -1,0 +1,59 @@
+import { IntOrString, type Container, type PodTemplateSpec } from 'cdk8s-plus-29/lib/imports/k8s.js'
+import { READINESS_PORT, STATS_PORT } from '#api/names.ts'
+import { listDefaultEnv } from './env.ts'
+import type { MergedParameters } from './merge.ts'
+import type { DeployMetadata } from './metadata.ts'
+import type { DeploySettings } from './types.ts'
+import { listVolumes } from './volumes.ts'
+
+/** Name of the data plane's container, which overlays refer to. */
+const CONTAINER_NAME = 'proxy'
+const USER_ID = 10_101
+
+/** Names and hashes that the pod refers to. */
+export interface PodReferences {
+  readonly image: string
+  readonly sessionSecret: string
+  /** Absent: the config stream has no TLS. */
+  readonly xdsCa?: string
+  /** Annotations that change with what the pod reads at its start only. */
+  readonly checksums: Readonly<Record<string, string>>
+}
+
+const readyPath = { httpGet: { path: '/healthz/ready', port: IntOrString.fromNumber(READINESS_PORT) } }
+
+/** The pod of the data plane, but for `resources` and `env` of the parameters (operator.md §2.4). */
+export function describePod(metadata: DeployMetadata, parameters: MergedParameters, settings: DeploySettings, references: PodReferences): PodTemplateSpec {
+  const { volumes, volumeMounts } = listVolumes(metadata.name, references.xdsCa, parameters.mesh !== undefined)
+  const meshLabels = parameters.mesh ? { 'istio.io/dataplane-mode': 'none', 'sidecar.istio.io/inject': 'false' } : {}
+  const { pullPolicy } = parameters.image
+  const container: Container = {
+    name: CONTAINER_NAME,
+    image: references.image,
+    ...(pullPolicy ? { imagePullPolicy: pullPolicy } : {}),
+    args: ['-f', '/config/config.yaml'],
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: USER_ID,
+    },
+    ports: [{ name: 'metrics', containerPort: STATS_PORT, protocol: 'TCP' }],
+    readinessProbe: { ...readyPath, periodSeconds: 10 },
+    startupProbe: { ...readyPath, periodSeconds: 1, failureThreshold: 60, successThreshold: 1, timeoutSeconds: 2 },
+    env: listDefaultEnv(parameters, settings, metadata.name, references.sessionSecret),
+    volumeMounts,
+  }
+  return {
+    metadata: { labels: { ...metadata.podLabels, ...meshLabels }, annotations: { ...metadata.podAnnotations, ...references.checksums } },
+    spec: {
+      serviceAccountName: metadata.name,
+      terminationGracePeriodSeconds: parameters.shutdown.max,
+      // Listeners bind their own ports, low ones too, without a capability.
+      securityContext: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] },
+      containers: [container],
+      volumes,
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import { GATEWAY_GROUP } from '#api/names.ts'
+import { GATEWAY_NAME_LABEL, objectName } from './metadata.ts'
+import type { DeployGateway, DeployObject, OwnerReference } from './types.ts'
+
+/** Kinds that are deleted when they are no longer wanted (operator.md §3.4). Service, ServiceAccount, ConfigMap and Secret always stay. */
+export const prunedKinds: readonly string[] = ['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'HorizontalPodAutoscaler']
+
+/** What is read of a live object. */
+export interface LiveObject {
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly ownerReferences?: readonly OwnerReference[]
+  }
+}
+
+/** Those of `live` to delete after `desired` was applied: ours by label and by owner, and wanted no more. */
+export function selectPruned<T extends LiveObject>(gateway: DeployGateway, desired: readonly DeployObject[], live: readonly T[]): T[] {
+  const { namespace } = gateway.metadata
+  const wanted = new Set(desired.map(({ kind, metadata }) => `${kind}/${metadata.name}`))
+  return live.filter(
+    ({ kind, metadata }) =>
+      prunedKinds.includes(kind) &&
+      metadata.namespace === namespace &&
+      metadata.labels?.[GATEWAY_NAME_LABEL] === objectName(gateway) &&
+      isOwnedBy(metadata.ownerReferences, gateway) &&
+      !wanted.has(`${kind}/${metadata.name}`),
+  )
+}
+
+/** A Gateway of the same name that was deleted and made anew has another uid. */
+function isOwnedBy(owners: readonly OwnerReference[] = [], { metadata }: DeployGateway): boolean {
+  return owners.some(
+    (owner) =>
+      owner.controller === true &&
+      owner.kind === 'Gateway' &&
+      owner.apiVersion.startsWith(`${GATEWAY_GROUP}/`) &&
+      owner.name === metadata.name &&
+      owner.uid === metadata.uid,
+  )
+}

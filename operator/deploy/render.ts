@@ -1,0 +1,90 @@
+import { chooseAddress } from './address.ts'
+import { synthesize, type Parts } from './chart.ts'
+import { renderConfig } from './config.ts'
+import { autoscalerOf, budgetOf } from './dependents.ts'
+import { sha256Hex } from './hash.ts'
+import { formatImage } from './image.ts'
+import { mergeParameters } from './merge.ts'
+import { describeMetadata, sessionSecretName, xdsCaName } from './metadata.ts'
+import { applyOverlays, listOverlays, type OverlaidField } from './overlay.ts'
+import { listPorts } from './ports.ts'
+import { chooseSessionKey, SESSION_KEY } from './sessionkey.ts'
+import { failParameters, type DeployFailure, type DeployInput, type DeployObject, type RenderResult } from './types.ts'
+import { readXdsCa } from './xdsca.ts'
+
+/** Every object of a Gateway, in the order to apply: typed parameters, then overlays, each of the GatewayClass first (part 3, merge order). */
+export function renderGateway(input: DeployInput): RenderResult {
+  const { ports, notes } = listPorts(input)
+  const parts = collectParts(input, ports)
+  if ('ok' in parts) return parts
+  if (ports.length === 0) {
+    return { ok: false, condition: 'Programmed', reason: 'Invalid', message: `no listener has a usable port${notes.length > 0 ? `: ${notes.join('; ')}` : ''}` }
+  }
+
+  const base = synthesize(parts)
+  const collected = [...notes]
+  let failure: DeployFailure | undefined
+  const overlay = (object: DeployObject, field: OverlaidField): DeployObject => {
+    const result = applyOverlays(object, input.parameters, field)
+    if (!result.ok) {
+      failure ??= failParameters(result.message)
+      return object
+    }
+    collected.push(...result.notes)
+    return result.object
+  }
+  const serviceAccount = overlay(base.serviceAccount, 'serviceAccount')
+  const service = overlay(base.service, 'service')
+  const deployment = overlay(base.deployment, 'deployment')
+  const isAsked = (field: OverlaidField): boolean => listOverlays(input.parameters, field).length > 0
+  const budget = isAsked('podDisruptionBudget') ? [overlay(budgetOf(deployment), 'podDisruptionBudget')] : []
+  const autoscaler = isAsked('horizontalPodAutoscaler') ? [overlay(autoscalerOf(deployment), 'horizontalPodAutoscaler')] : []
+  if (failure) return failure
+
+  const rolled = parts.sessionKey === undefined ? deployment : annotatePod(deployment, 'checksum/session-key', sha256Hex(parts.sessionKey))
+  const { configMap, xdsCa, secret } = base
+  const objects = [serviceAccount, configMap, ...(xdsCa ? [xdsCa] : []), service, rolled, ...budget, ...autoscaler, ...(secret ? [secret] : [])]
+  return { ok: true, objects, notes: collected }
+}
+
+/** Takes every decision that may fail before an object is made. */
+function collectParts(input: DeployInput, ports: readonly number[]): Parts | DeployFailure {
+  const { gateway, settings } = input
+  const address = chooseAddress(gateway)
+  if (!address.ok) return address
+  const parameters = mergeParameters(input.parameters)
+  const image = formatImage(parameters.image, settings.image)
+  if (image === undefined) return failParameters('image.repository is empty; set it in ProxyParameters, or leave it out for the default')
+
+  const ca = settings.xds.isTls ? readXdsCa(input.xdsSecret) : undefined
+  if (ca && !ca.ok) return ca
+  const sessionSecret = sessionSecretName(gateway)
+  const isKeyGiven = parameters.env.some(({ name }) => name === SESSION_KEY)
+  const session = isKeyGiven ? undefined : chooseSessionKey(input.sessionSecret, `${gateway.metadata.namespace}/${sessionSecret}`, input.generateSessionKey)
+  if (session && !session.ok) return session
+
+  const config = renderConfig(parameters.rawConfig, parameters.logging)
+  const checksums = { 'checksum/config': sha256Hex(config), ...(ca ? { 'checksum/xds-ca': sha256Hex(ca.pem) } : {}) }
+  return {
+    metadata: describeMetadata(input),
+    parameters,
+    settings,
+    pod: { image, sessionSecret, checksums, ...(ca ? { xdsCa: xdsCaName(gateway) } : {}) },
+    ports,
+    config,
+    ...(address.ip === undefined ? {} : { ip: address.ip }),
+    ...(ca ? { ca: ca.pem } : {}),
+    ...(session ? { sessionKey: session.key } : {}),
+  }
+}
+
+interface Workload {
+  readonly template?: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }
+}
+
+/** After overlays: a new session key must roll the pods whatever an overlay says. */
+function annotatePod(deployment: DeployObject, key: string, value: string): DeployObject {
+  const spec = (deployment['spec'] ?? {}) as Workload
+  const metadata = { ...spec.template?.metadata, annotations: { ...spec.template?.metadata?.annotations, [key]: value } }
+  return { ...deployment, spec: { ...spec, template: { ...spec.template, metadata } } }
+}

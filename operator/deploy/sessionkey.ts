@@ -1,0 +1,24 @@
+import { failParameters, type DeployFailure, type SecretData } from './types.ts'
+
+/** Variable of the data plane, and what it is set from. */
+export const SESSION_KEY = 'SESSION_KEY'
+export const SESSION_KEY_ENTRY = 'key'
+const IS_KEY = /^[0-9a-fA-F]{64}$/
+
+/** The key to keep in the session Secret: that of the live one, which is never overwritten, else a new one. 64 hex digits. */
+export function chooseSessionKey(
+  live: SecretData | undefined,
+  secretName: string,
+  generate: () => string,
+): { readonly ok: true; readonly key: string } | DeployFailure {
+  if (!live) return { ok: true, key: generate() }
+  const key = Buffer.from(live.data?.[SESSION_KEY_ENTRY] ?? '', 'base64')
+    .toString('utf8')
+    .trim()
+  // The value is a secret: the message says what it should be, not what it is.
+  if (!IS_KEY.test(key))
+    return failParameters(
+      `Secret ${secretName} has no usable session key: ${SESSION_KEY_ENTRY} must be 32 bytes in hex; correct it, or delete the Secret to get a new one`,
+    )
+  return { ok: true, key }
+}
