@@ -18,9 +18,9 @@ function uint(value: bigint): Value {
   return isUint64(value) ? new Uint(value) : overflow
 }
 
-/** Making text costs more than looking at it: four characters a step would be fair, sixteen are charged. */
+/** Making text or bytes costs more than looking at it, and memory. */
 export function chargeNew(length: number): void {
-  if (length > 16) charge(length >>> 4)
+  if (length > 64) charge(length >>> 6)
 }
 
 export const add: Arithmetic = (a, b) => {

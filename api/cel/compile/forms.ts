@@ -218,7 +218,7 @@ function compileMatches(compilation: Compilation, node: CallNode, scope: Scope |
   return fromStored((frame) => {
     const value = read(frame)
     if (typeof value !== 'string') return value instanceof CelError ? value : noText
-    chargeLength(value.length * 16)
+    chargeLength(value.length * search.cost)
     return search.test(value)
   })
 }
@@ -238,7 +238,7 @@ function compileRegexReplace(compilation: Compilation, node: CallNode, scope: Sc
     const by = put(frame)
     if (by instanceof CelError) return by
     if (typeof value !== 'string' || typeof by !== 'string') return noText
-    chargeLength(value.length * 64)
+    chargeLength(value.length * (64 + search.cost))
     return fits(value.length * by.split('$').length + by.length) ? search.replaceFirst(value, by) : locate(overflow)
   })
 }

@@ -17,13 +17,13 @@ function parseJson(source: Value): Value {
     const known = parsed.get(source)
     if (known) return load(known.value)
     const text = decodeText(source)
-    chargeNew(source.length)
+    chargeLength(source.length)
     const value = text === undefined ? badArgument : parseText(text)
     parsed.set(source, { value })
     return load(value)
   }
   if (typeof source !== 'string') return undefined
-  chargeNew(source.length)
+  chargeLength(source.length + 256)
   return load(parseText(source))
 }
 
@@ -126,7 +126,7 @@ function hash(algorithm: string): (value: Value) => Value {
   return (value) => {
     const bytes = toBytes(value)
     if (bytes === undefined) return undefined
-    chargeNew(bytes.length)
+    chargeNew(bytes.length + 512)
     return createHash(algorithm).update(bytes).digest('hex')
   }
 }

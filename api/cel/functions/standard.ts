@@ -1,9 +1,9 @@
-import { chargeLength } from '../budget.ts'
+import { charge, chargeLength } from '../budget.ts'
 import { compareOrder } from '../compare.ts'
 import { toBool, toBytes, toDouble, toDuration, toInt, toText, toTimestamp, toUint, typeOf } from '../convert.ts'
 import { badArgument, noSuchKey } from '../error.ts'
 import { isMap, sizeOfMap } from '../map.ts'
-import { compileSearch, isRegexError } from '../../regex/search.ts'
+import { compileSearch, estimateWork, isRegexError } from '../../regex/search.ts'
 import type { Search } from '../../regex/search.ts'
 import { Optional, Secret, Uint, load, none, store } from '../values.ts'
 import type { Value } from '../values.ts'
@@ -32,8 +32,7 @@ const searches = new Map<string, Search>()
 export function findSearch(pattern: string): Search | undefined {
   const known = searches.get(pattern)
   if (known) return known
-  // Compiling costs about as much as 1,000 steps per 100 characters.
-  chargeLength(1024 * (pattern.length + 64))
+  charge(64 + 16 * estimateWork(pattern))
   const search = compileSearch(pattern)
   if (isRegexError(search)) return undefined
   if (searches.size >= 64) searches.delete(searches.keys().next().value ?? '')
@@ -43,8 +42,10 @@ export function findSearch(pattern: string): Search | undefined {
 
 function matches(text: Value, pattern: Value): Value {
   if (typeof text !== 'string' || typeof pattern !== 'string') return undefined
-  chargeLength(text.length * 16)
-  return findSearch(pattern)?.test(text) ?? badArgument
+  const search = findSearch(pattern)
+  if (search === undefined) return badArgument
+  chargeLength(text.length * search.cost)
+  return search.test(text)
 }
 
 function startsWith(text: Value, prefix: Value): Value {

@@ -147,9 +147,9 @@ function stripSuffix(text: Value, suffix: Value): Value {
 
 function regexReplace(text: Value, pattern: Value, replacement: Value): Value {
   if (typeof text !== 'string' || typeof pattern !== 'string' || typeof replacement !== 'string') return undefined
-  chargeLength(text.length * 64)
   const search = findSearch(pattern)
   if (search === undefined) return badArgument
+  chargeLength(text.length * (64 + search.cost))
   // Each of at most length / 2 group references may stand for the whole text.
   if (!fits(text.length * (1 + (replacement.split('$').length - 1)) + replacement.length)) return overflow
   return search.replaceFirst(text, replacement)
