@@ -5,6 +5,7 @@ import { compileCsrf } from './csrf/index.ts'
 import { compileDirectResponse } from './directResponse/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './headerModifiers/index.ts'
 import { compileHostRewrite } from './hostRewrite/index.ts'
+import { compileJwtAuthentication } from './jwtAuthentication/index.ts'
 import { compileRequestRedirect } from './requestRedirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
 import { unsupportedPolicy } from './unsupported/index.ts'
@@ -39,6 +40,8 @@ const order = [
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Where authentication starts: nothing behind it may run for a request that nobody has checked.
   { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
+  // Authentication: all that are configured must succeed. Before everything that costs or counts something.
+  { name: 'jwtAuthentication', compile: (_, traffic, { state }) => optional(traffic.jwtAuthentication, (section) => compileJwtAuthentication(section, state)) },
   // After whatever may rewrite the request, because it is the last to judge it.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
   // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.
@@ -86,7 +89,7 @@ export const trafficHomes = {
   headerModifiers: 'headerModifiers',
   hostRewrite: 'hostRewrite',
   directResponse: 'directResponse',
-  jwtAuthentication: 'denied',
+  jwtAuthentication: 'jwtAuthentication',
   basicAuthentication: 'denied',
   apiKeyAuthentication: 'denied',
   extAuth: 'denied',

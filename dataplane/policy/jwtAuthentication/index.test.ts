@@ -1,0 +1,211 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from '@jest/globals'
+import type { JWTAuthentication, JWTProvider } from '#gen/config/types.ts'
+import { mountPolicies } from '../../testing/hono.ts'
+import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
+import { createPolicyState } from '../state.ts'
+import { compileJwtAuthentication } from './index.ts'
+import { createVerifier, type Claims } from './verify.ts'
+
+const nowSeconds = 1_700_000_000
+const key = makeSigningKey('one')
+const rsa = makeSigningKey('rsa', 'RSA')
+const other = makeSigningKey('two')
+const stranger = makeSigningKey('one')
+const claims = { iss: 'https://issuer', aud: 'shop', sub: 'bob', exp: nowSeconds + 300, groups: ['a'] }
+const keySet = (...keys: { jwk: object }[]): string => JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })
+const provider: JWTProvider = { issuer: 'https://issuer', audiences: ['shop', 'office'], jwks: { inline: keySet(key, rsa) } }
+const second: JWTProvider = { issuer: 'https://second', jwks: { remote: { inline: keySet(other) } } }
+
+async function send(config: Partial<JWTAuthentication>, authorization?: string | string[], seconds = nowSeconds) {
+  const policy = compileJwtAuthentication({ providers: [provider, second], ...config }, createPolicyState({ epochMs: () => seconds * 1000 }))
+  const lines = authorization === undefined ? [] : [authorization].flat()
+  const prepare = (exchange: { request: { headers: { append(name: string, value: string): void } } }) => {
+    for (const line of lines) exchange.request.headers.append('authorization', line)
+  }
+  const { exchange, response, isForwarded } = await mountPolicies([policy], { prepare }).request('http://host/')
+  const jwt = exchange.get('jwt') as Claims | undefined
+  return {
+    status: response.status,
+    text: await response.text(),
+    isForwarded,
+    forwarded: exchange.request.headers.getAll('authorization'),
+    jwt,
+    exchange,
+    response,
+  }
+}
+
+const bearer = (token: string): string => `Bearer ${token}`
+const good = makeToken(key, claims)
+
+describe('a valid token', () => {
+  test('goes no further; its claims do, and the token as a secret', async () => {
+    const { status, forwarded, jwt, exchange } = await send({}, bearer(good))
+    expect([status, forwarded]).toEqual([200, []])
+    expect(jwt).toMatchObject({ sub: 'bob', groups: ['a'] })
+    expect([jwt?.rawToken.reveal(), JSON.stringify(jwt).includes(good)]).toEqual([good, false])
+    expect(exchange.get('accessLogFields')).toEqual({ 'jwt.sub': 'bob' })
+  })
+
+  test('a claim named rawToken does not replace the token', async () => {
+    const token = makeToken(key, { ...claims, rawToken: 'forged' })
+    expect((await send({}, bearer(token))).jwt?.rawToken.reveal()).toBe(token)
+  })
+
+  const rows: [string, string | string[], number?][] = [
+    ['the scheme in any case', `bEARER ${good}`],
+    ['a second audience, in a list', bearer(makeToken(key, { ...claims, aud: ['x', 'office'] }))],
+    ['another provider without audiences', bearer(makeToken(other, { iss: 'https://second', exp: nowSeconds + 1 }))],
+    ['RS256', bearer(makeToken(rsa, claims, { alg: 'RS256' }))],
+    ['PS512', bearer(makeToken(rsa, claims, { alg: 'PS512' }))],
+    ['expired for less than the leeway', bearer(good), claims.exp + 59],
+    ['not yet valid, by less than the leeway', bearer(makeToken(key, { ...claims, nbf: nowSeconds + 59 }))],
+  ]
+  test.each(rows.map(([name, authorization, seconds = nowSeconds]) => [name, authorization, seconds] as const))('%s', async (_, authorization, seconds) => {
+    expect(await send({}, authorization, seconds)).toMatchObject({ status: 200, isForwarded: true })
+  })
+
+  test.each(['P-384', 'Ed25519'] as const)('a key of %s', async (type) => {
+    const special = makeSigningKey('special', type)
+    const providers = [{ ...provider, jwks: { inline: keySet(special) } }]
+    const token = makeToken(special, claims, { alg: type === 'P-384' ? 'ES384' : 'EdDSA' })
+    expect(await send({ providers }, bearer(token))).toMatchObject({ status: 200 })
+  })
+
+  test('credentials of other schemes stay', async () => {
+    expect(await send({}, [bearer(good), 'Basic Ym9iOng='])).toMatchObject({ status: 200, forwarded: ['Basic Ym9iOng='] })
+  })
+})
+
+describe('a bad token', () => {
+  const [head = '', body = ''] = good.split('.')
+  const hmac = (): string => {
+    const text = `${Buffer.from(JSON.stringify({ alg: 'HS256', kid: 'rsa' })).toString('base64url')}.${body}`
+    // The public key as the secret of an HMAC: the classic confusion of algorithms.
+    return `${text}.${createHmac('sha256', JSON.stringify(rsa.jwk)).update(text).digest('base64url')}`
+  }
+  const none = `${Buffer.from('{"alg":"none","kid":"one"}').toString('base64url')}.${body}.`
+  const rows: [string, string | string[] | undefined, string, number?][] = [
+    ['no header', undefined, 'no bearer token found'],
+    ['another scheme', 'Basic Ym9iOng=', 'no bearer token found'],
+    ['no token', 'Bearer', 'malformed authorization header'],
+    ['two tokens', [bearer(good), bearer(good)], 'malformed authorization header'],
+    ['garbage', bearer('garbage'), 'malformed token'],
+    ['a token of two parts', bearer(`${head}.${body}`), 'malformed token'],
+    ['no kid', bearer(makeToken(key, claims, { kid: undefined })), 'token has no kid'],
+    ['an empty kid', bearer(makeToken(key, claims, { kid: '' })), 'token has no kid'],
+    ['a kid that is no text', bearer(makeToken(key, claims, { kid: ['one'] })), 'token has no kid'],
+    ['an unknown kid', bearer(makeToken(key, claims, { kid: '../one' })), 'unknown key'],
+    ['a kid that every object has', bearer(makeToken(key, claims, { kid: '__proto__' })), 'unknown key'],
+    ['a key of its own in the header', bearer(makeToken(stranger, claims, { jwk: stranger.jwk })), 'InvalidSignature'],
+    ["another provider's key", bearer(makeToken(other, claims)), 'InvalidIssuer'],
+    ['no issuer', bearer(makeToken(key, { ...claims, iss: undefined })), 'missing claim iss'],
+    ['another audience', bearer(makeToken(key, { ...claims, aud: 'x' })), 'InvalidAudience'],
+    ['no audience', bearer(makeToken(key, { ...claims, aud: undefined })), 'missing claim aud'],
+    ['no expiry', bearer(makeToken(key, { ...claims, exp: undefined })), 'missing claim exp'],
+    ['an expiry that is text', bearer(makeToken(key, { ...claims, exp: '9999999999' })), 'invalid claim exp'],
+    ['expired two minutes ago', bearer(good), 'ExpiredSignature', claims.exp + 120],
+    ['not yet valid', bearer(makeToken(key, { ...claims, nbf: nowSeconds + 61 })), 'ImmatureSignature'],
+    ['HMAC with a public key', bearer(hmac()), 'InvalidAlgorithm'],
+    ['none', bearer(none), 'InvalidAlgorithm'],
+    ['changed claims', bearer(good.replace(body, `${body.slice(0, -4)}AAAA`)), 'InvalidSignature'],
+    ['critical extensions that nobody knows', bearer(makeToken(key, claims, { crit: ['x'], x: 1 })), 'InvalidToken'],
+    ['too long a token', bearer(makeToken(key, { ...claims, filler: 'x'.repeat(16_384) })), 'token too long'],
+  ]
+  test.each(rows.map(([name, authorization, text, seconds = nowSeconds]) => [name, authorization, text, seconds] as const))(
+    '%s',
+    async (_, authorization, text, seconds) => {
+      const result = await send({}, authorization, seconds)
+      expect(result).toMatchObject({ status: 401, text: `authentication failure: ${text}`, isForwarded: false, jwt: undefined })
+      expect(result.response.headers.get('www-authenticate')).toBeNull()
+    },
+  )
+
+  test('a gRPC caller is told in its own way', async () => {
+    const policy = compileJwtAuthentication({ providers: [provider] }, createPolicyState())
+    const { response } = await mountPolicies([policy]).request('http://host/', { headers: { 'content-type': 'application/grpc' } })
+    expect([response.status, response.headers.get('grpc-status')]).toEqual([200, '16'])
+  })
+})
+
+describe('modes', () => {
+  test.each([
+    ['Optional', 'no token', [], 200, false],
+    ['Optional', 'a bad token', [bearer('bad')], 401, false],
+    ['Optional', 'a valid token', [bearer(good)], 200, true],
+    ['Permissive', 'no token', [], 200, false],
+    ['Permissive', 'a bad token', [bearer('bad')], 200, false],
+    ['Permissive', 'two tokens', [bearer(good), bearer(good)], 200, false],
+    ['Permissive', 'a valid token', [bearer(good)], 200, true],
+  ] as const)('%s, %s', async (mode, _, authorization, status, isKnown) => {
+    const result = await send({ mode }, [...authorization])
+    expect([result.status, result.jwt !== undefined]).toEqual([status, isKnown])
+    // A token that was not accepted stays where it is.
+    if (status === 200) expect(result.forwarded).toEqual(isKnown ? [] : authorization)
+  })
+})
+
+describe('key sets that cannot be relied on', () => {
+  const { kid: _, ...nameless } = key.jwk
+  test.each<[string, JWTProvider['jwks']]>([
+    ['garbage', { inline: 'garbage' }],
+    ['no list', { inline: '{"keys":1}' }],
+    ['none yet', { remote: { invalid: 'not fetched yet' } }],
+    ['empty', { inline: '{"keys":[]}' }],
+    ['a key without kid', { inline: keySet(key, { jwk: nameless }) }],
+    ['a symmetric key', { inline: keySet(key, { jwk: { kty: 'oct', kid: 'x', k: 'AAAA' } }) }],
+    ['a curve that is not used', { inline: keySet(key, { jwk: { ...key.jwk, kid: 'x', crv: 'secp256k1' } }) }],
+    ['a key of another algorithm', { inline: keySet({ jwk: { ...key.jwk, alg: 'ES384' } }) }],
+  ])('%s: every token is refused', async (_name, jwks) => {
+    expect((await send({ providers: [{ ...provider, jwks }] }, bearer(good))).status).toBe(401)
+  })
+
+  test('they take nothing from other providers, and encryption keys are passed over', async () => {
+    const jwks = { inline: keySet({ jwk: { kty: 'RSA', use: 'enc', n: 'x' } }, key) }
+    expect(
+      (
+        await send(
+          {
+            providers: [
+              { issuer: 'x', jwks: { inline: '' } },
+              { ...provider, jwks },
+            ],
+          },
+          bearer(good),
+        )
+      ).status,
+    ).toBe(200)
+  })
+
+  test('an alg of the key rules out the others of its type', async () => {
+    const providers = [{ ...provider, jwks: { inline: keySet({ jwk: { ...rsa.jwk, alg: 'RS256' } }) } }]
+    const send1 = (alg: string) => send({ providers }, bearer(makeToken(rsa, claims, { alg })))
+    expect([(await send1('RS256')).status, (await send1('PS256')).text]).toEqual([200, 'authentication failure: InvalidAlgorithm'])
+  })
+})
+
+describe('verified tokens', () => {
+  test('are verified once, until they expire', async () => {
+    let seconds = nowSeconds
+    const verify = createVerifier({ providers: [provider] }, () => seconds * 1000)
+    const first = await verify(good)
+    expect(verify(good)).toBe(first)
+    seconds = claims.exp + 60
+    expect(() => verify(good)).toThrow('ExpiredSignature')
+    await expect(verify(good)).rejects.toThrow('ExpiredSignature')
+  })
+
+  test('are shared by the rules of a policy, and forgotten with it', async () => {
+    const state = createPolicyState({ epochMs: () => nowSeconds * 1000 })
+    const config: JWTAuthentication = { providers: [provider] }
+    const read = async (section: JWTAuthentication) =>
+      (await mountPolicies([compileJwtAuthentication(section, state)]).request('http://host/', { headers: { authorization: bearer(good) } })).exchange.get(
+        'jwt',
+      )
+    const first = await read(config)
+    expect(await read(config)).toBe(first)
+    expect(await read({ ...config })).not.toBe(first)
+    expect(await read({ providers: [{ ...provider, jwks: { inline: keySet(rsa) } }] })).toBeUndefined()
+  })
+})

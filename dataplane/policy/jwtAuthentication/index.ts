@@ -1,0 +1,39 @@
+import type { JWTAuthentication } from '#gen/config/types.ts'
+import type { Policy } from '../../context.ts'
+import { ProxyError } from '../../error.ts'
+import { setLogField } from '../../telemetry/accesslog.ts'
+import { findCredentials, removeCredentials } from '../credentials.ts'
+import type { PolicyState } from '../state.ts'
+import { createVerifier, refuse, type Claims, type VerifyToken } from './verify.ts'
+
+/**
+ * JSON Web Tokens in `Authorization: Bearer` (traffic.md §8.3). Verified claims are `jwt` for whoever comes after, and the token
+ * goes no further. Without usable keys no token is valid.
+ */
+export function compileJwtAuthentication(config: JWTAuthentication, { kept, epochMs }: PolicyState): Policy {
+  const mode = config.mode ?? 'Strict'
+  const verify = kept.get(config, [], () => createVerifier(config, epochMs))
+  return async (c, next) => {
+    const { exchange } = c.var
+    const { headers } = exchange.request
+    const token = findCredentials(headers, 'bearer')
+    if (token === undefined) {
+      if (mode === 'Strict') throw refuse('no bearer token found')
+      return next()
+    }
+    const claims = await check(verify, token).catch((error: unknown) => {
+      if (mode === 'Permissive' && error instanceof ProxyError) return undefined
+      throw error
+    })
+    if (claims === undefined) return next()
+    removeCredentials(headers, 'bearer')
+    exchange.set('jwt', claims)
+    if (typeof claims['sub'] === 'string') setLogField(exchange, 'jwt.sub', claims['sub'])
+    return next()
+  }
+}
+
+async function check(verify: VerifyToken, token: string | null): Promise<Claims> {
+  if (token === null || token === '') throw refuse('malformed authorization header')
+  return verify(token)
+}

@@ -1,0 +1,90 @@
+import { hash } from 'node:crypto'
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
+import { Secret } from '#api/cel/index.ts'
+import type { JWTAuthentication } from '#gen/config/types.ts'
+import { ProxyError } from '../../error.ts'
+import { readKeys } from './keys.ts'
+
+/** What expressions see as `jwt`: the claims, and the token itself as a secret. */
+export type Claims = Readonly<Record<string, unknown>> & { readonly rawToken: Secret }
+
+interface CachedToken {
+  readonly claims: Claims
+  readonly expiresAtSeconds: number
+}
+
+/** Returns the claims of a valid token; throws the JWT error otherwise. */
+export type VerifyToken = (token: string) => Claims | Promise<Claims>
+
+/** Clocks of issuer and gateway may differ by so much (traffic.md §8.3). */
+const LEEWAY_SECONDS = 60
+/** Nothing longer is parsed or hashed: no issuer makes such tokens. */
+const MAX_TOKEN_LENGTH = 16 * 1024
+const MAX_CACHED = 10_000
+
+/**
+ * Makes the verifier of one policy. A signature is verified once: the cache is by hash of the token, ends with the token, and
+ * with the keys, because a verifier is made for one set of them.
+ */
+export function createVerifier({ providers }: Pick<JWTAuthentication, 'providers'>, epochMs: () => number): VerifyToken {
+  const keys = readKeys(providers)
+  const verified = new Map<string, CachedToken>()
+
+  const verify = async (token: string, id: string, nowMs: number): Promise<Claims> => {
+    const kid = readKid(token)
+    const key = keys.get(kid)
+    if (key === undefined) throw refuse('unknown key')
+    const { payload } = await jwtVerify(token, key.key, {
+      algorithms: [...key.algorithms],
+      issuer: key.issuer,
+      ...(key.audiences === undefined ? {} : { audience: [...key.audiences] }),
+      requiredClaims: ['exp'],
+      clockTolerance: LEEWAY_SECONDS,
+      currentDate: new Date(nowMs),
+    }).catch((error: unknown) => {
+      throw refuse(describe(error), error)
+    })
+    const claims = Object.freeze({ ...payload, rawToken: new Secret(token) })
+    if (verified.size >= MAX_CACHED) for (const oldest of verified.keys()) if (verified.delete(oldest)) break
+    verified.set(id, { claims, expiresAtSeconds: payload.exp ?? 0 })
+    return claims
+  }
+
+  return (token) => {
+    if (token.length > MAX_TOKEN_LENGTH) throw refuse('token too long')
+    const nowMs = epochMs()
+    const id = hash('sha256', token, 'base64')
+    const known = verified.get(id)
+    if (known === undefined) return verify(token, id, nowMs)
+    if (known.expiresAtSeconds > Math.floor(nowMs / 1000) - LEEWAY_SECONDS) return known.claims
+    verified.delete(id)
+    throw refuse('ExpiredSignature')
+  }
+}
+
+export function refuse(detail: string, cause?: unknown): ProxyError {
+  return new ProxyError('JWT', { detail, cause })
+}
+
+function readKid(token: string): string {
+  let kid: unknown
+  try {
+    kid = decodeProtectedHeader(token).kid
+  } catch (error) {
+    throw refuse('malformed token', error)
+  }
+  if (typeof kid !== 'string' || kid === '') throw refuse('token has no kid')
+  return kid
+}
+
+const claimErrors: Readonly<Record<string, string>> = { iss: 'InvalidIssuer', aud: 'InvalidAudience', nbf: 'ImmatureSignature' }
+
+/** One word for each way a token can be bad; nothing of the token itself. */
+function describe(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return 'ExpiredSignature'
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return error.reason === 'missing' ? `missing claim ${error.claim}` : (claimErrors[error.claim] ?? `invalid claim ${error.claim}`)
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'InvalidAlgorithm'
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'InvalidSignature'
+  return 'InvalidToken'
+}
