@@ -2,7 +2,9 @@ import { parseArgs } from 'node:util'
 import { XDS_PORT } from '#api/names.ts'
 import { runDirectoryMode } from './directory.ts'
 
-const USAGE = `usage: operator --dir DIR [--listen HOST:PORT]
+const USAGE = `usage: operator [--dir DIR] [--listen HOST:PORT]
+
+Without --dir it runs against the cluster of KUBECONFIG, or of the pod that it is; its settings are environment variables (operator/README.md).
 
   --dir DIR           translate the manifests of a directory tree
   --listen HOST:PORT  where the config stream is served (default 127.0.0.1:${XDS_PORT}; port 0 picks one)
@@ -16,8 +18,10 @@ async function main(): Promise<void> {
     process.stdout.write(USAGE)
     return
   }
-  if (dir === undefined) throw new Error('--dir is missing: name a directory of manifests')
-  const mode = await runDirectoryMode({ directory: dir, listen, report: (event) => process.stdout.write(`${JSON.stringify(event)}\n`) })
+  const mode =
+    dir === undefined
+      ? await startClusterMode()
+      : await runDirectoryMode({ directory: dir, listen, report: (event) => process.stdout.write(`${JSON.stringify(event)}\n`) })
   const stop = (): void => {
     mode.close().then(
       () => process.exit(0),
@@ -26,6 +30,13 @@ async function main(): Promise<void> {
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+}
+
+/** Loaded only where there is a cluster: its client is large. */
+async function startClusterMode(): Promise<{ close(): Promise<void> }> {
+  const [{ runClusterMode }, { readSettings }, { createLog }] = await Promise.all([import('./cluster.ts'), import('./settings.ts'), import('./log.ts')])
+  const settings = readSettings(process.env)
+  return runClusterMode({ settings, log: createLog(settings.logLevel, (line) => process.stdout.write(line)) })
 }
 
 try {

@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto'
+import { GATEWAY_CLASS, METRIC_PREFIX, safeName } from '#api/names.ts'
+import { serveEndpoints } from './endpoints.ts'
+import { watchCertificate, type CertificateSource } from './kube/certificate.ts'
+import { connect, type KubeConnection } from './kube/connection.ts'
+import { createGatewayEvents } from './kube/events.ts'
+import { assertGatewayClass } from './kube/gatewayclass.ts'
+import { startElection, type Election } from './kube/lease.ts'
+import { watchCluster } from './kube/source.ts'
+import { createTokenAuthentication } from './kube/tokenreview.ts'
+import { textOf, type Log } from './log.ts'
+import { systemClock } from './serve/debounce.ts'
+import type { Nack } from './serve/nack.ts'
+import { createConfigServer, roleOf, type ConfigServer } from './serve/server.ts'
+import type { Settings } from './settings.ts'
+import type { Gateway } from './source/objects.ts'
+import { createSnapshot, type Snapshot } from './source/snapshot.ts'
+import { addressesOf } from './status/addresses.ts'
+import { createStatusWriter } from './status/writer.ts'
+import { translate } from './translate/translate.ts'
+import type { ObjectStatus, Translation } from './translate/types.ts'
+
+export interface ClusterModeOptions {
+  readonly settings: Settings
+  readonly log: Log
+  /** Default: by KUBECONFIG, or as the pod that this is. */
+  readonly connection?: KubeConnection
+  /** Where config stream, health and metrics listen; default all addresses. */
+  readonly host?: string
+  /** Times of the election; default 15, 10 and 2 s. */
+  readonly leaseTimes?: { readonly leaseMs: number; readonly renewMs: number; readonly retryMs: number }
+}
+
+export interface ClusterMode {
+  readonly ports: { readonly xds: number; readonly health: number; readonly metrics: number; readonly admin: number }
+  close(): Promise<void>
+}
+
+/** Name of the Lease that replicas elect their leader on. */
+const LEASE = 'proxy-operator'
+const label = 'gateway.networking.k8s.io/gateway-name'
+const now = (): Date => new Date()
+
+/**
+ * Runs against an API server: every replica translates and serves the config stream, the leader alone writes (operator.md §7.1).
+ * Rejects when the settings cannot work here, with what to do.
+ */
+export async function runClusterMode({ settings, log, host = '0.0.0.0', ...options }: ClusterModeOptions): Promise<ClusterMode> {
+  const clock = systemClock
+  const connection = options.connection ?? connect({ kubeconfig: settings.kubeconfig })
+  const { namespace } = settings
+  const reviews = { requests: 0, successes: 0, failures: 0 }
+  const tellGateway = createGatewayEvents(connection, clock, now)
+  let snapshot: Snapshot = createSnapshot([])
+  let translation: Translation = { gateways: new Map(), statuses: [] }
+  let translations = 0
+  let failedTranslations = 0
+  let election: Election | undefined
+  let isClosed = false
+  const isLeader = (): boolean => !isClosed && (settings.isLeaderElected ? (election?.isLeader() ?? false) : true)
+
+  for (const name of settings.classParameters.keys())
+    if (name !== GATEWAY_CLASS) log('error', `PROXY_GATEWAY_CLASS_PARAMETERS_REFS names GatewayClass ${name}; only ${GATEWAY_CLASS} is made by this operator`)
+
+  const certificate: CertificateSource | undefined =
+    settings.xdsMode === 'tls'
+      ? await watchCertificate(connection, namespace, {
+          clock,
+          onChange: () => log('info', 'the certificate of the config stream was replaced'),
+          onError: (error) => log('error', `certificate of the config stream: ${textOf(error)}`),
+        })
+      : undefined
+
+  const reportNack = ({ role, resources, message }: Nack): void => {
+    // What is wrong with a secret may quote it.
+    const refused = resources.map(({ key, error }) => (key.startsWith('secret/') ? key : `${key}: ${error}`)).join('; ') || message
+    log('warn', 'a data plane refused part of the config', { role, refused })
+    const gateway = snapshot.list('Gateway').find((each) => roleOf(`${each.metadata.namespace}/${each.metadata.name}`) === role)
+    if (gateway) tellGateway(gateway, 'ProxyNackError', refused).catch((error: unknown) => log('warn', `event: ${textOf(error)}`))
+  }
+  const server: ConfigServer = createConfigServer({
+    ...(settings.isXdsAuthenticated ? { authenticate: createTokenAuthentication(connection, reviews) } : { isOpen: true }),
+    ...(certificate ? { credentials: certificate.credentials } : {}),
+    onNack: reportNack,
+  })
+
+  /** The latest snapshot in force: statuses and class for the leader, config for everybody. */
+  const take = (next: Snapshot): void => {
+    snapshot = next
+    const startedAt = clock.now()
+    try {
+      const translated = translate(next, { backendGrants: settings.backendGrants })
+      translation = { gateways: translated.gateways, statuses: translated.statuses.map((status) => withAddresses(status, next)) }
+    } catch (error) {
+      // A mistake of ours: users' are statuses. What was right before stays.
+      failedTranslations += 1
+      log('error', `translation failed; the last config stays: ${textOf(error)}`, { stack: error instanceof Error ? error.stack : undefined })
+      return
+    }
+    translations += 1
+    log('debug', 'translated', { gateways: translation.gateways.size, ms: Math.round(clock.now() - startedAt) })
+    server.publish(translation)
+    writer.publish(translation.statuses)
+    assertClass()
+  }
+
+  const source = watchCluster({
+    connection,
+    clock,
+    namespaceSelectors: settings.namespaceSelectors,
+    onSnapshot: take,
+    onStatus: (object) => writer.recheck(object),
+    onError: (kind, error) => log('warn', `watch of ${kind}: ${textOf(error)}`),
+  })
+  const writer = createStatusWriter({
+    connection,
+    clock,
+    now,
+    isLeader,
+    find: source.find,
+    onError: (key, error) => log('warn', `status of ${key}: ${textOf(error)}`),
+  })
+  let isAsserting = false
+  const assertClass = (): void => {
+    if (!isLeader() || !source.isSynced() || isAsserting) return
+    isAsserting = true
+    assertGatewayClass(connection, source, settings.classParameters.get(GATEWAY_CLASS))
+      .catch((error: unknown) => log('error', textOf(error)))
+      .finally(() => (isAsserting = false))
+  }
+
+  const startWriting = (): void => {
+    log('info', 'leading: this replica writes')
+    writer.recheckAll()
+    assertClass()
+  }
+  const closeAll = async (): Promise<void> => {
+    isClosed = true
+    source.close()
+    writer.close()
+    certificate?.close()
+    await election?.close()
+    await server.close()
+    await endpoints?.close()
+    connection.close()
+  }
+
+  let endpoints: Awaited<ReturnType<typeof serveEndpoints>> | undefined
+  try {
+    endpoints = await serveEndpoints({
+      host,
+      ports: { health: settings.healthPort, metrics: settings.metricsPort, admin: settings.adminPort },
+      findMissing: () => [...source.missing(), ...(translations === 0 ? ['translation'] : [])],
+      renderMetrics: () => {
+        const { streams, nacks } = server.stats()
+        return renderMetrics([
+          ['xds_auth_rq_total', 'counter', 'Config streams that asked for authentication', reviews.requests],
+          ['xds_auth_rq_success_total', 'counter', 'Config streams that were authenticated', reviews.successes],
+          ['xds_auth_rq_failure_total', 'counter', 'Config streams that were refused', reviews.failures],
+          ['xds_rejects_total', 'counter', 'Responses that a data plane refused, in part or whole', nacks],
+          ['xds_streams', 'gauge', 'Open config streams', streams],
+          ['translations_total', 'counter', 'Snapshots translated', translations],
+          ['translation_failures_total', 'counter', 'Snapshots that could not be translated', failedTranslations],
+          ['status_writes_total', 'counter', 'Statuses written', writer.writes()],
+          ['leader', 'gauge', 'Whether this replica writes', isLeader() ? 1 : 0],
+        ])
+      },
+      dump: () => describeState(translation, snapshot, isLeader()),
+      log,
+    })
+    const xds = await server.listen(`${host}:${settings.xdsPort}`)
+    const ports = { xds, ...endpoints.ports }
+    log('info', 'listening', { ...ports, tls: certificate !== undefined })
+    if (settings.isLeaderElected) {
+      election = startElection({
+        connection,
+        namespace,
+        clock,
+        now,
+        name: LEASE,
+        identity: `${settings.identity}_${crypto.randomUUID()}`,
+        onStart: startWriting,
+        onStop: () => log('info', 'not leading any more: another replica writes'),
+        onError: (error) => log('warn', `lease: ${textOf(error)}`),
+        ...(options.leaseTimes ? { times: options.leaseTimes } : {}),
+      })
+    } else startWriting()
+    return { ports, close: closeAll }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** Addresses are known from the Service of the data planes, which is named and labelled after its Gateway (operator.md §2.1). */
+function withAddresses(status: ObjectStatus, snapshot: Snapshot): ObjectStatus {
+  if (status.kind !== 'Gateway' || status.namespace === undefined) return status
+  const gateway: Gateway | undefined = snapshot.get('Gateway', status.namespace, status.name)
+  if (!gateway) return status
+  const name = safeName(status.name, sha256)
+  const service = snapshot.get('Service', status.namespace, name)
+  const own = service?.metadata.labels?.[label] === name ? service : undefined
+  return { ...status, status: { ...status.status, addresses: addressesOf(gateway, own) } }
+}
+
+type Metric = readonly [name: string, type: 'counter' | 'gauge', help: string, value: number]
+
+function renderMetrics(metrics: readonly Metric[]): string {
+  return metrics
+    .map(([name, type, help, value]) => {
+      const full = `${METRIC_PREFIX}${name}`
+      return `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n${full} ${value}\n`
+    })
+    .join('')
+}
+
+/** Names only: messages and objects hold what Secrets hold. */
+function describeState(translation: Translation, snapshot: Snapshot, isLeader: boolean): object {
+  return {
+    isLeader,
+    gateways: Object.fromEntries([...translation.gateways].map(([key, messages]) => [key, messages.map((message) => `${message.kind}/${message.key}`)])),
+    statuses: translation.statuses,
+    services: snapshot.list('Service').length,
+  }
+}

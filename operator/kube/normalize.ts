@@ -1,0 +1,52 @@
+import { apiVersionOf, kinds, type Kind, type KubeObject } from '../source/objects.ts'
+import { schemas } from '../source/schemas/index.ts'
+import { validate } from '../source/validate.ts'
+import { statusKinds } from './resources.ts'
+
+/** An object as the API server sends it. */
+export interface RawObject {
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid?: string
+    readonly resourceVersion?: string
+    readonly generation?: number
+    readonly creationTimestamp?: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+    readonly ownerReferences?: readonly object[]
+  }
+}
+
+/** What `kubectl apply` keeps for itself: a second copy of the whole object, of Secrets too. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** CRDs of other bundle versions than ours may lack defaults that translation counts on; core kinds have had theirs for ever. */
+const hasDefaults = (kind: Kind): boolean => kinds[kind].group !== '' && kinds[kind].group !== kinds.EndpointSlice.group
+
+/**
+ * Brings an object of the API server to the form that a Snapshot holds: newest version, no managedFields, no resourceVersion
+ * (an object that only it changed in is the same object), a status only where somebody reads it.
+ */
+export function normalize(kind: Kind, raw: RawObject): KubeObject {
+  const { metadata, status, ...rest } = raw as RawObject & { status?: object; spec?: object }
+  const { name, namespace = '', uid, generation = 1, creationTimestamp = '', labels, annotations } = metadata
+  const kept = annotations && Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== LAST_APPLIED))
+  const object = {
+    ...(kind === 'Namespace' ? {} : rest),
+    apiVersion: apiVersionOf(kind),
+    kind,
+    metadata: {
+      name,
+      namespace,
+      generation,
+      creationTimestamp,
+      ...(uid === undefined ? {} : { uid }),
+      ...(labels ? { labels } : {}),
+      ...(kept && Object.keys(kept).length > 0 ? { annotations: kept } : {}),
+    },
+    ...(status && (statusKinds.has(kind) || kind === 'Service') ? { status } : {}),
+  }
+  // The API server has validated it: only the defaults are of interest here.
+  return (hasDefaults(kind) ? validate(schemas[kind], object).value : object) as KubeObject
+}

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LabelSelector } from '../source/gateway-api.ts'
+import { systemClock } from '../serve/debounce.ts'
+import type { KubeObject } from '../source/objects.ts'
+import type { Snapshot } from '../source/snapshot.ts'
+import { watchCluster, type ClusterSource } from './source.ts'
+import { startFakeApi, type FakeApi, type StoredObject } from './testing.ts'
+
+const GATEWAYS = '/apis/gateway.networking.k8s.io/v1/gateways'
+const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
+const SERVICES = '/api/v1/services'
+const NAMESPACES = '/api/v1/namespaces'
+const SECRETS = '/api/v1/secrets'
+const POLICIES = '/apis/proxy.dev/v1alpha1/proxypolicies'
+
+let api: FakeApi
+let source: ClusterSource | undefined
+const snapshots: Snapshot[] = []
+const statusEvents: KubeObject[] = []
+const errors: unknown[] = []
+
+beforeEach(async () => {
+  api = await startFakeApi(2)
+  for (const collection of [GATEWAYS, SERVICES, NAMESPACES, SECRETS, POLICIES]) api.install(collection)
+  for (const list of [snapshots, statusEvents, errors]) list.length = 0
+})
+afterEach(async () => {
+  source?.close()
+  await api.close()
+})
+
+function start(namespaceSelectors: LabelSelector[] = []): void {
+  source = watchCluster({
+    connection: api.connection,
+    namespaceSelectors,
+    clock: systemClock,
+    debounce: { quietMs: 5, maxMs: 50 },
+    absentPollMs: 20,
+    onSnapshot: (snapshot) => snapshots.push(snapshot),
+    onStatus: (object) => statusEvents.push(object),
+    onError: (_kind, error) => errors.push(error),
+  })
+}
+const latest = (): Snapshot | undefined => snapshots.at(-1)
+async function until(ask: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 5_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 5 s')
+}
+const service = (name: string, more: Partial<StoredObject> = {}, namespace = 'default'): StoredObject => ({
+  metadata: { name, namespace, managedFields: [{ manager: 'x' }] },
+  spec: { ports: [{ port: 80 }] },
+  ...more,
+})
+const namesOf = (kind: 'Service' | 'HTTPRoute'): string[] => (latest()?.list(kind) ?? []).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
+
+describe('what a snapshot holds', () => {
+  test('nothing before everything is listed, then all pages, without managedFields', async () => {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) api.put(SERVICES, service(name))
+    start()
+    await until(() => snapshots.length === 1)
+    expect(namesOf('Service')).toEqual(['default/a', 'default/b', 'default/c', 'default/d', 'default/e'])
+    expect(latest()?.get('Service', 'default', 'a')).toEqual({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'a', namespace: 'default', uid: 'uid-default/a', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' },
+      spec: { ports: [{ port: 80 }] },
+    })
+    expect(source?.isSynced()).toBe(true)
+  })
+
+  test('objects that did not change stay the same objects', async () => {
+    api.put(SERVICES, service('a'))
+    start()
+    await until(() => snapshots.length === 1)
+    const before = latest()?.get('Service', 'default', 'a')
+    api.put(SERVICES, service('a', { metadata: { name: 'a', namespace: 'default', managedFields: [] } }))
+    api.put(SERVICES, service('b'))
+    await until(() => namesOf('Service').length === 2)
+    expect(latest()?.get('Service', 'default', 'a')).toBe(before)
+  })
+
+  test('defaults that an older bundle of CRDs does not fill in are there', async () => {
+    const listener = { name: 'http', port: 80, protocol: 'HTTP' }
+    api.put(GATEWAYS, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [listener] } })
+    start()
+    await until(() => snapshots.length === 1)
+    expect(latest()?.get('Gateway', 'default', 'g')?.spec.listeners[0]?.allowedRoutes.namespaces.from).toBe('Same')
+  })
+
+  test('Secrets of helm releases and service account tokens are not even asked for; kubectl keeps no copy', async () => {
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":"c2VjcmV0"}' }
+    api.put(SECRETS, { metadata: { name: 's', namespace: 'default', annotations }, data: { key: 'c2VjcmV0' } })
+    start()
+    await until(() => snapshots.length === 1)
+    const asked = api.requests.filter((request) => request.includes(SECRETS)).map((request) => decodeURIComponent(request))
+    expect(asked.length).toBeGreaterThan(0)
+    for (const request of asked) expect(request).toContain('fieldSelector=type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token')
+    expect(latest()?.get('Secret', 'default', 's')?.metadata.annotations).toBeUndefined()
+  })
+})
+
+describe('staying up to date', () => {
+  test('a cut watch resumes where it was, without a list', async () => {
+    start()
+    await until(() => snapshots.length === 1)
+    await until(() => api.requests.some((request) => request.startsWith(`GET ${SERVICES}?watch`)))
+    api.cutWatches()
+    api.put(SERVICES, service('a'))
+    await until(() => namesOf('Service').length === 1)
+    expect(api.requests.filter((request) => request.startsWith(`GET ${SERVICES}?limit`))).toHaveLength(1)
+  })
+
+  test('where it is too old to resume, everything is listed again and what is gone goes', async () => {
+    api.put(SERVICES, service('a'))
+    api.put(SERVICES, service('b'))
+    start()
+    await until(() => snapshots.length === 1)
+    const kept = latest()?.get('Service', 'default', 'b')
+    await until(() => api.requests.some((request) => request.startsWith(`GET ${SERVICES}?watch`)))
+    api.compact()
+    api.cutWatches()
+    api.drop(SERVICES, 'default', 'a')
+    api.compact()
+    await until(() => namesOf('Service').length === 1)
+    expect(latest()?.get('Service', 'default', 'b')).toBe(kept)
+  })
+
+  test('an API server that answers with errors is asked again, and the last state stays', async () => {
+    api.fail('GET', SERVICES, 503)
+    start()
+    await until(() => errors.length > 1 && source?.missing().join() === 'Service')
+    expect(snapshots).toHaveLength(0)
+    api.fail('GET', SERVICES)
+    await until(() => snapshots.length === 1)
+  })
+
+  test('a kind without CRD counts as empty, and is picked up when it is installed later', async () => {
+    start()
+    await until(() => snapshots.length === 1)
+    expect(latest()?.list('HTTPRoute')).toEqual([])
+    expect(source?.collectionOf('HTTPRoute')).toBeUndefined()
+    api.install(ROUTES)
+    api.put(ROUTES, { metadata: { name: 'r', namespace: 'default' }, spec: {} })
+    await until(() => namesOf('HTTPRoute').length === 1)
+    expect(source?.collectionOf('HTTPRoute')).toBe(ROUTES)
+  })
+})
+
+describe('status-only changes', () => {
+  test('are told apart: no new snapshot, but the writer hears of them', async () => {
+    api.put(GATEWAYS, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [] } })
+    start()
+    await until(() => snapshots.length === 1)
+    const stored = api.get(GATEWAYS, 'default', 'g') as StoredObject
+    api.put(GATEWAYS, { ...stored, status: { conditions: [] } })
+    await until(() => statusEvents.length === 1)
+    await sleep(80)
+    expect(snapshots).toHaveLength(1)
+    expect(source?.find('Gateway', 'default', 'g')?.object).toMatchObject({ status: { conditions: [] } })
+  })
+
+  test('another controller among the ancestors of a policy takes room that ours has to leave: translated again', async () => {
+    api.put(POLICIES, { metadata: { name: 'p', namespace: 'default' }, spec: {} })
+    start()
+    await until(() => snapshots.length === 1)
+    const stored = api.get(POLICIES, 'default', 'p') as StoredObject
+    api.put(POLICIES, { ...stored, status: { ancestors: [{ controllerName: 'example.com/other' }] } })
+    await until(() => snapshots.length > 1)
+    expect(statusEvents).toEqual([])
+  })
+})
+
+describe('namespace selectors', () => {
+  const labelled = (name: string, team: string): StoredObject => ({ metadata: { name, labels: { team } } })
+
+  test('only objects of matching namespaces count; a label changes that at once', async () => {
+    api.put(NAMESPACES, labelled('a', 'red'))
+    api.put(NAMESPACES, labelled('b', 'blue'))
+    for (const namespace of ['a', 'b', 'unknown']) api.put(SERVICES, service('s', {}, namespace))
+    start([{ matchLabels: { team: 'red' } }, { matchExpressions: [{ key: 'open', operator: 'Exists' }] }])
+    await until(() => snapshots.length === 1)
+    expect(namesOf('Service')).toEqual(['a/s'])
+    expect(latest()?.list('Namespace')).toHaveLength(2)
+    api.put(NAMESPACES, labelled('b', 'red'))
+    await until(() => namesOf('Service').length === 2)
+    api.put(NAMESPACES, labelled('a', 'blue'))
+    await until(() => namesOf('Service').join() === 'b/s')
+  })
+})

@@ -1,0 +1,149 @@
+import { isDeepStrictEqual } from 'node:util'
+import { CONTROLLER_NAME } from '#api/names.ts'
+import { debounce, type Clock } from '../serve/debounce.ts'
+import type { LabelSelector } from '../source/gateway-api.ts'
+import { keyOf, kinds, type Kind, type KubeObject } from '../source/objects.ts'
+import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
+import { matchesSelector } from '../translate/selectors.ts'
+import type { KubeConnection } from './connection.ts'
+import { normalize, type RawObject } from './normalize.ts'
+import { collectionPaths, statusKinds } from './resources.ts'
+import { watchCollection } from './watch.ts'
+
+/** An object as it was last seen in the cluster, and where it is served. */
+export interface LiveObject {
+  readonly object: KubeObject
+  readonly resourceVersion: string
+  /** For requests about it (resources.ts). */
+  readonly collection: string
+}
+
+export interface ClusterSource {
+  find(kind: Kind, namespace: string, name: string): LiveObject | undefined
+  /** Path of the kind's collection; undefined while it is not installed. */
+  collectionOf(kind: Kind): string | undefined
+  /** Whether everything was listed once, or is known not to be installed. */
+  isSynced(): boolean
+  /** Kinds that are not listed yet. */
+  missing(): readonly Kind[]
+  close(): void
+}
+
+export interface ClusterSourceOptions {
+  readonly connection: KubeConnection
+  /** Namespaces that are looked at (operator.md §5): those that match one of them, all when there is none. */
+  readonly namespaceSelectors: readonly LabelSelector[]
+  /** The first once everything is listed; then one for each burst of changes. */
+  readonly onSnapshot: (snapshot: Snapshot) => void
+  /** The status of an object, and nothing else of it, was written by somebody. */
+  readonly onStatus: (object: KubeObject) => void
+  readonly onError: (kind: Kind, error: unknown) => void
+  readonly clock: Clock
+  /** Default 20 ms quiet, 500 ms at most. */
+  readonly debounce?: { readonly quietMs: number; readonly maxMs: number }
+  /** Default 5 s. */
+  readonly absentPollMs?: number
+}
+
+/** Secrets that no Gateway can mean, and that are many and large (operator.md §7.1). */
+const queries: Partial<Record<Kind, Readonly<Record<string, string>>>> = {
+  Secret: { fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token' },
+}
+
+/** Follows every kind that the operator reads. A kind whose CRD is missing counts as empty until it is there. */
+export function watchCluster(options: ClusterSourceOptions): ClusterSource {
+  const { connection, namespaceSelectors, clock } = options
+  const allKinds = Object.keys(kinds) as Kind[]
+  const stores = new Map<Kind, Map<string, LiveObject>>(allKinds.map((kind) => [kind, new Map()]))
+  const collections = new Map<Kind, string>()
+  const waiting = new Set<Kind>(allKinds)
+
+  const isSelected = (namespace: string): boolean => {
+    if (namespace === '' || namespaceSelectors.length === 0) return true
+    const labels = stores.get('Namespace')?.get(namespace)?.object.metadata.labels ?? {}
+    return namespaceSelectors.some((selector) => matchesSelector(selector, labels))
+  }
+  const flush = (): void => {
+    if (waiting.size > 0) return
+    const verdicts = new Map<string, boolean>()
+    const isIn = (namespace: string): boolean => {
+      const known = verdicts.get(namespace) ?? isSelected(namespace)
+      verdicts.set(namespace, known)
+      return known
+    }
+    const objects: KubeObject[] = []
+    for (const store of stores.values()) for (const { object } of store.values()) if (isIn(object.metadata.namespace)) objects.push(object)
+    options.onSnapshot(createSnapshot(objects))
+  }
+  const debounced = debounce(flush, options.debounce ?? { quietMs: 20, maxMs: 500 }, clock)
+
+  const watches = allKinds.map((kind) => {
+    const store = stores.get(kind) ?? new Map<string, LiveObject>()
+    /** Stores an object; says whether translation can come out differently. */
+    const put = (raw: RawObject): boolean => {
+      const next = normalize(kind, raw)
+      const key = keyOf(next)
+      const before = store.get(key)
+      const resourceVersion = raw.metadata.resourceVersion ?? ''
+      const change = before === undefined ? 'all' : compare(before.object, next)
+      const object = before !== undefined && change === 'none' ? before.object : next
+      store.set(key, { object, resourceVersion, collection: collections.get(kind) ?? '' })
+      if (change === 'status') options.onStatus(object)
+      return change === 'all'
+    }
+    return watchCollection({
+      connection,
+      clock,
+      paths: collectionPaths(kind),
+      ...(queries[kind] ? { query: queries[kind] } : {}),
+      ...(options.absentPollMs === undefined ? {} : { absentPollMs: options.absentPollMs }),
+      onList(items, path) {
+        // That a kind is there now is news, even without objects.
+        let isChanged = waiting.delete(kind) || collections.get(kind) !== path
+        if (path === undefined) collections.delete(kind)
+        else collections.set(kind, path)
+        const listed = new Set(
+          items.map((raw) => (raw.metadata.namespace === undefined ? raw.metadata.name : `${raw.metadata.namespace}/${raw.metadata.name}`)),
+        )
+        for (const key of store.keys()) if (!listed.has(key)) isChanged = store.delete(key) || isChanged
+        for (const raw of items) isChanged = put(raw) || isChanged
+        if (isChanged) debounced.ask()
+      },
+      onUpsert(raw) {
+        if (put(raw)) debounced.ask()
+      },
+      onDelete(raw) {
+        if (store.delete(keyOf(normalize(kind, raw)))) debounced.ask()
+      },
+      onError: (error) => options.onError(kind, error),
+    })
+  })
+
+  return {
+    find: (kind, namespace, name) => stores.get(kind)?.get(namespace === '' ? name : `${namespace}/${name}`),
+    collectionOf: (kind) => collections.get(kind),
+    isSynced: () => waiting.size === 0,
+    missing: () => [...waiting],
+    close() {
+      debounced.cancel()
+      for (const each of watches) each.close()
+    },
+  }
+}
+
+/**
+ * What differs between two states of an object. Our own status writes come back as events: translating everything again for each
+ * would cost as much as the change that caused them. Of a status, translation reads only whose entries there are.
+ */
+function compare(before: KubeObject, after: KubeObject): 'none' | 'status' | 'all' {
+  if (!statusKinds.has(before.kind)) return isDeepStrictEqual(before, after) ? 'none' : 'all'
+  const { status: oldStatus, ...oldRest } = before as KubeObject & { status?: object }
+  const { status: newStatus, ...newRest } = after as KubeObject & { status?: object }
+  if (!isDeepStrictEqual(oldRest, newRest)) return 'all'
+  if (isDeepStrictEqual(oldStatus, newStatus)) return 'none'
+  return countForeign(oldStatus) === countForeign(newStatus) ? 'status' : 'all'
+}
+
+function countForeign(status: { readonly ancestors?: readonly { readonly controllerName?: string }[] } | undefined): number {
+  return status?.ancestors?.filter(({ controllerName }) => controllerName !== CONTROLLER_NAME).length ?? 0
+}

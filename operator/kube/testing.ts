@@ -1,0 +1,279 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../serve/debounce.ts'
+import { connect, type KubeConnection } from './connection.ts'
+
+/** An object of the fake API server. */
+export interface StoredObject {
+  apiVersion?: string
+  kind?: string
+  metadata: { name: string; namespace?: string; resourceVersion?: string; generation?: number; [field: string]: unknown }
+  spec?: object
+  status?: object
+  [field: string]: unknown
+}
+
+/** A small API server on loopback: list in pages, watch with resume and compaction, create, replace, merge patch, apply, delete. */
+export interface FakeApi {
+  readonly connection: KubeConnection
+  /** `<method> <path>` of every request, oldest first. */
+  readonly requests: readonly string[]
+  /** Serves a collection, for example `/apis/gateway.networking.k8s.io/v1/gateways`. */
+  install(collection: string): void
+  remove(collection: string): void
+  /** Creates or replaces an object behind every client's back. */
+  put(collection: string, object: StoredObject): StoredObject
+  drop(collection: string, namespace: string, name: string): void
+  get(collection: string, namespace: string, name: string): StoredObject | undefined
+  /** Answers every request to `collection` whose method matches by `status`, until called again without one. */
+  fail(method: string, collection: string, status?: number): void
+  /** Answers POSTs to a path that is no collection. */
+  onPost(path: string, answer: (body: object) => object): void
+  /** Cuts every watch. */
+  cutWatches(): void
+  /** Forgets events, so that no watch can resume. */
+  compact(): void
+  close(): Promise<void>
+}
+
+interface Place {
+  readonly collection: string
+  readonly namespace: string
+  readonly name: string | undefined
+  readonly isStatus: boolean
+}
+
+interface LoggedEvent {
+  readonly collection: string
+  readonly version: number
+  readonly line: string
+}
+
+export async function startFakeApi(pageSize = 500): Promise<FakeApi> {
+  const stores = new Map<string, Map<string, StoredObject>>()
+  const failures = new Map<string, number>()
+  const answers = new Map<string, (body: object) => object>()
+  const requests: string[] = []
+  const watches = new Set<{ readonly collection: string; readonly response: ServerResponse }>()
+  let events: LoggedEvent[] = []
+  let compactedAt = 0
+  let version = 100
+
+  const emit = (collection: string, type: string, object: StoredObject): void => {
+    const line = `${JSON.stringify({ type, object })}\n`
+    events.push({ collection, version, line })
+    for (const watch of watches) if (watch.collection === collection) watch.response.write(line)
+  }
+  const put = (collection: string, object: StoredObject): StoredObject => {
+    const store = stores.get(collection)
+    if (!store) throw new Error(`${collection} is not installed`)
+    const key = keyOf(object.metadata.namespace, object.metadata.name)
+    const before = store.get(key)
+    if (before && JSON.stringify(withoutVersion(before)) === JSON.stringify(withoutVersion(object))) return before
+    version += 1
+    const isNewSpec = !before || JSON.stringify(before.spec) !== JSON.stringify(object.spec)
+    const generation = (before?.metadata.generation ?? 0) + (isNewSpec ? 1 : 0)
+    const stored = structuredClone({
+      ...object,
+      metadata: { uid: `uid-${key}`, creationTimestamp: '2026-01-01T00:00:00Z', ...object.metadata, generation, resourceVersion: String(version) },
+    })
+    store.set(key, stored)
+    emit(collection, before ? 'MODIFIED' : 'ADDED', stored)
+    return stored
+  }
+  const drop = (collection: string, namespace: string, name: string): void => {
+    const object = stores.get(collection)?.get(keyOf(namespace, name))
+    if (!object) return
+    stores.get(collection)?.delete(keyOf(namespace, name))
+    version += 1
+    emit(collection, 'DELETED', { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } })
+  }
+
+  const watch = (collection: string, from: number, response: ServerResponse): void => {
+    response.writeHead(200)
+    response.flushHeaders()
+    if (from < compactedAt) {
+      response.end(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' } })}\n`)
+      return
+    }
+    for (const event of events) if (event.collection === collection && event.version > from) response.write(event.line)
+    const entry = { collection, response }
+    watches.add(entry)
+    response.on('close', () => watches.delete(entry))
+  }
+  const list = (collection: string, query: URLSearchParams, response: ServerResponse): void => {
+    const all = [...(stores.get(collection)?.values() ?? [])]
+    const start = Number(query.get('continue') ?? 0)
+    const end = start + pageSize
+    send(response, 200, {
+      metadata: { resourceVersion: String(version), ...(end < all.length ? { continue: String(end) } : {}) },
+      // As an API server does, without apiVersion and kind.
+      items: all.slice(start, end).map(({ apiVersion: _version, kind: _kind, ...rest }) => rest),
+    })
+  }
+  const write = (method: string, place: Place, body: StoredObject, type: string, response: ServerResponse): void => {
+    const { collection, namespace, isStatus } = place
+    const name = place.name ?? body.metadata.name
+    const before = stores.get(collection)?.get(keyOf(namespace, name))
+    const isApply = type.includes('apply')
+    if (!before && method !== 'POST' && !isApply) return sendError(response, 404, 'NotFound')
+    if (before && method === 'POST') return sendError(response, 409, 'AlreadyExists')
+    const given = body.metadata.resourceVersion
+    if (before && given !== undefined && given !== before.metadata.resourceVersion) return sendError(response, 409, 'Conflict')
+    const meta = { ...body.metadata, name, ...(namespace === '' ? {} : { namespace }) }
+    const merged = method === 'PATCH' ? (mergePatch(before ?? {}, body) as StoredObject) : body
+    const next = isStatus && before ? { ...before, status: merged.status ?? {} } : { ...merged, metadata: { ...before?.metadata, ...meta } }
+    send(response, before ? 200 : 201, put(collection, next))
+  }
+
+  const server = createServer((request, response) => {
+    void (async () => {
+      const url = new URL(request.url ?? '/', 'http://localhost')
+      const method = request.method ?? 'GET'
+      requests.push(`${method} ${url.pathname}${url.search}`)
+      const body = JSON.parse((await readBody(request)) || '{}') as StoredObject
+      const answer = answers.get(url.pathname)
+      if (answer && method === 'POST') return send(response, 201, answer(body))
+      const place = parsePath(url.pathname)
+      const failure = failures.get(`${method} ${place.collection}`)
+      if (failure !== undefined) return sendError(response, failure, 'Injected')
+      if (!stores.has(place.collection)) return sendError(response, 404, 'NotFound')
+      if (method !== 'GET') return write(method, place, body, request.headers['content-type'] ?? '', response)
+      if (place.name !== undefined) {
+        const object = stores.get(place.collection)?.get(keyOf(place.namespace, place.name))
+        return object ? send(response, 200, object) : sendError(response, 404, 'NotFound')
+      }
+      if (url.searchParams.has('watch')) watch(place.collection, Number(url.searchParams.get('resourceVersion')), response)
+      else list(place.collection, url.searchParams, response)
+    })()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+
+  return {
+    connection,
+    requests,
+    install: (collection) => void stores.set(collection, stores.get(collection) ?? new Map()),
+    remove: (collection) => void stores.delete(collection),
+    put,
+    drop,
+    get: (collection, namespace, name) => stores.get(collection)?.get(keyOf(namespace, name)),
+    fail(method, collection, status) {
+      if (status === undefined) failures.delete(`${method} ${collection}`)
+      else failures.set(`${method} ${collection}`, status)
+    },
+    onPost: (path, answer) => void answers.set(path, answer),
+    cutWatches() {
+      for (const { response } of watches) response.destroy()
+    },
+    compact() {
+      compactedAt = version + 1
+      version += 1
+      events = []
+    },
+    async close() {
+      connection.close()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+async function connectTo(server: string): Promise<KubeConnection> {
+  const directory = await mkdtemp(join(tmpdir(), 'kubeconfig-'))
+  const kubeconfig = join(directory, 'config')
+  await writeFile(
+    kubeconfig,
+    JSON.stringify({
+      'current-context': 'fake',
+      contexts: [{ name: 'fake', context: { cluster: 'fake', user: 'fake' } }],
+      clusters: [{ name: 'fake', cluster: { server, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'fake', user: { token: 'test' } }],
+    }),
+  )
+  try {
+    return connect({ kubeconfig })
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+}
+
+const keyOf = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`
+const withoutVersion = (object: StoredObject): object => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: '', generation: 0, uid: '', creationTimestamp: '' },
+})
+
+function parsePath(path: string): Place {
+  const parts = path.split('/').filter((part) => part !== '')
+  const root = parts.splice(0, parts[0] === 'api' ? 2 : 3).join('/')
+  const isNamespaced = parts[0] === 'namespaces' && parts.length > 2
+  const namespace = isNamespaced ? (parts.splice(0, 2)[1] ?? '') : ''
+  const [plural, name, sub] = parts
+  return { collection: `/${root}/${plural}`, namespace, name, isStatus: sub === 'status' }
+}
+
+function mergePatch(target: object, patch: object): object {
+  const result: Record<string, unknown> = { ...target }
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) delete result[field]
+    else if (typeof value === 'object' && !Array.isArray(value)) result[field] = mergePatch((result[field] as object | undefined) ?? {}, value as object)
+    else result[field] = value
+  }
+  return result
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+function sendError(response: ServerResponse, status: number, reason: string): void {
+  send(response, status, { kind: 'Status', status: 'Failure', code: status, reason, message: `refused: ${reason}` })
+}
+
+/** A clock that stands still until it is told to move. */
+export interface ManualClock extends Clock {
+  /** Moves on, runs what falls due in order, and lets promises settle between. */
+  advance(byMs: number): Promise<void>
+}
+
+export function createManualClock(): ManualClock {
+  let time = 0
+  let timers: { readonly at: number; readonly run: () => void }[] = []
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
+  }
+  return {
+    now: () => time,
+    after(delayMs, callback) {
+      const timer = { at: time + Math.max(0, delayMs), run: callback }
+      timers.push(timer)
+      return () => {
+        timers = timers.filter((each) => each !== timer)
+      }
+    },
+    async advance(byMs) {
+      const end = time + byMs
+      await settle()
+      for (;;) {
+        const next = timers.filter(({ at }) => at <= end).toSorted((a, b) => a.at - b.at)[0]
+        if (!next) break
+        time = Math.max(time, next.at)
+        timers = timers.filter((each) => each !== next)
+        next.run()
+        await settle()
+      }
+      time = end
+      await settle()
+    },
+  }
+}

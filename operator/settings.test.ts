@@ -1,0 +1,74 @@
+import { expect, test } from '@jest/globals'
+import { readSettings } from './settings.ts'
+
+test('nothing set: the defaults of operator.md §7.2', () => {
+  expect(readSettings({ POD_NAME: 'pod' })).toEqual({
+    logLevel: 'info',
+    xdsHost: 'proxy.proxy-system.svc',
+    xdsPort: 9978,
+    xdsMode: 'plaintext',
+    isXdsAuthenticated: true,
+    namespaceSelectors: [],
+    classParameters: new Map(),
+    proxyImage: {},
+    backendGrants: 'route',
+    isLeaderElected: true,
+    namespace: 'proxy-system',
+    identity: 'pod',
+    healthPort: 9093,
+    metricsPort: 9092,
+    adminPort: 9095,
+    kubeconfig: undefined,
+  })
+})
+
+test.each<[string, Record<string, string>, object]>([
+  ['an empty value is as if it were not set', { PROXY_XDS_MODE: '', PROXY_XDS_SERVICE_PORT: ' ' }, { xdsMode: 'plaintext', xdsPort: 9978 }],
+  ['a log level that is not known is info', { PROXY_LOG_LEVEL: 'chatty' }, { logLevel: 'info' }],
+  [
+    'the stream is found in the namespace of the pod',
+    { POD_NAMESPACE: 'infra', PROXY_XDS_SERVICE_NAME: 'op' },
+    { namespace: 'infra', xdsHost: 'op.infra.svc' },
+  ],
+  ['xDS mode true means tls', { PROXY_XDS_MODE: 'true' }, { xdsMode: 'tls' }],
+  ['authentication off', { PROXY_XDS_AUTH: 'false' }, { isXdsAuthenticated: false }],
+  ['leader election off', { PROXY_DISABLE_LEADER_ELECTION: 'true' }, { isLeaderElected: false }],
+  ['grants', { PROXY_BACKEND_REF_GRANT_MODE: 'route-and-policy' }, { backendGrants: 'route-and-policy' }],
+  ['image parts', { PROXY_IMAGE_TAG: 'v1', PROXY_IMAGE_REGISTRY: 'registry.example.com' }, { proxyImage: { registry: 'registry.example.com', tag: 'v1' } }],
+  [
+    'selectors',
+    { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":{"a":"b"}},{"matchExpressions":[{"key":"c","operator":"In","values":["d"]}]}]' },
+    { namespaceSelectors: [{ matchLabels: { a: 'b' } }, { matchExpressions: [{ key: 'c', operator: 'In', values: ['d'] }] }] },
+  ],
+  [
+    'parameters of classes',
+    { PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":"n","namespace":"s"}}' },
+    { classParameters: new Map([['proxy', { group: 'proxy.dev', kind: 'ProxyParameters', name: 'n', namespace: 's' }]]) },
+  ],
+])('%s', (_, env, expected) => {
+  expect(readSettings(env)).toMatchObject(expected)
+})
+
+test.each<[string, Record<string, string>, string]>([
+  ['a port that is none', { PROXY_XDS_SERVICE_PORT: '99999' }, 'PROXY_XDS_SERVICE_PORT=99999: write a port from 1 to 65535'],
+  ['a mode that is not known', { PROXY_XDS_MODE: 'mtls' }, 'PROXY_XDS_MODE=mtls: write plaintext or tls'],
+  ['a boolean that is none', { PROXY_XDS_AUTH: 'maybe' }, 'PROXY_XDS_AUTH=maybe: write true or false'],
+  ['selectors that are no JSON', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[' }, 'PROXY_DISCOVERY_NAMESPACE_SELECTORS=[: is not JSON'],
+  ['selectors that are no array', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '{}' }, 'write a JSON array of label selectors'],
+  ['a field that selectors do not have', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"labels":{}}]' }, '[0].labels is not known'],
+  [
+    'an operator that is not known',
+    { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchExpressions":[{"key":"a","operator":"in"}]}]' },
+    '[0].matchExpressions[0].operator: use In',
+  ],
+  ['In without values', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchExpressions":[{"key":"a","operator":"In"}]}]' }, 'In needs an array of strings'],
+  ['parameters without a namespace', { PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":"n"}}' }, 'proxy.namespace must be set'],
+  ['parameters with a blank name', { PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":" ","namespace":"s"}}' }, 'proxy.name must be set'],
+  ['InferencePools', { PROXY_ENABLE_INFER_EXT: 'true' }, 'InferencePools are not supported yet'],
+])('%s: an error that names the variable, the value and the fix', (_, env, message) => {
+  expect(() => readSettings(env)).toThrow(message)
+})
+
+test('all mistakes are told at once', () => {
+  expect(() => readSettings({ PROXY_XDS_MODE: 'x', PROXY_XDS_AUTH: 'y' })).toThrow(/PROXY_XDS_MODE=x[\s\S]*PROXY_XDS_AUTH=y/)
+})

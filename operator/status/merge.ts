@@ -1,0 +1,106 @@
+import { isDeepStrictEqual } from 'node:util'
+import { CONTROLLER_NAME, type ConditionType } from '#api/names.ts'
+
+type Json = Record<string, unknown>
+
+interface LiveCondition extends Json {
+  readonly type: string
+  readonly status: string
+  readonly lastTransitionTime?: string
+}
+
+/** One controller's part of a shared status: of a route's `parents`, of a policy's `ancestors`. */
+interface Entry extends Json {
+  readonly controllerName?: string
+  readonly parentRef?: object
+  readonly ancestorRef?: object
+  readonly conditions?: readonly LiveCondition[]
+}
+
+interface ListenerEntry extends Json {
+  readonly name: string
+  readonly conditions?: readonly LiveCondition[]
+}
+
+const ownTypes: Readonly<Record<ConditionType, true>> = {
+  Accepted: true,
+  Programmed: true,
+  ResolvedRefs: true,
+  Conflicted: true,
+  PartiallyInvalid: true,
+  InsecureFrontendValidationMode: true,
+  Attached: true,
+  StatusSummarized: true,
+}
+
+/** Fields that are ours as a whole: without a value in what we say, they are taken back. */
+const ownFields: readonly string[] = ['listeners', 'addresses', 'attachedListenerSets', 'supportedFeatures']
+
+/**
+ * Puts our part into the status of an object. Gives the fields of `status` that have to be written (null: to be removed),
+ * undefined when nothing has to be. What other controllers wrote stays: their conditions, their `parents` and `ancestors`.
+ *
+ * @param live the status as stored
+ * @param ours what translation says, without transition times
+ * @param now RFC 3339 with seconds, for conditions whose status changes
+ */
+export function mergeStatus(live: object | undefined, ours: object, now: string): Json | undefined {
+  const stored: Json = { ...live }
+  const patch: Json = {}
+  const wanted = toJson(ours)
+  for (const [field, value] of Object.entries(wanted)) {
+    const merged = mergeField(field, stored[field], value, now)
+    if (!isDeepStrictEqual(stored[field], merged)) patch[field] = merged
+  }
+  for (const field of ownFields) if (stored[field] !== undefined && !Object.hasOwn(wanted, field)) patch[field] = null
+  return Object.keys(patch).length > 0 ? patch : undefined
+}
+
+const toJson = (value: object): Json => JSON.parse(JSON.stringify(value)) as Json
+
+function mergeField(field: string, stored: unknown, ours: unknown, now: string): unknown {
+  switch (field) {
+    case 'conditions':
+      return mergeConditions(listOf(stored) as LiveCondition[], listOf(ours) as LiveCondition[], now)
+    case 'listeners':
+      return mergeListeners(listOf(stored) as ListenerEntry[], listOf(ours) as ListenerEntry[], now)
+    case 'parents':
+    case 'ancestors':
+      return mergeEntries(listOf(stored), listOf(ours), now)
+    default:
+      return ours
+  }
+}
+
+const listOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
+
+/** Conditions keep their places, so that equal ones compare equal. */
+function mergeConditions(stored: readonly LiveCondition[], ours: readonly LiveCondition[], now: string): LiveCondition[] {
+  const next = new Map(ours.map((condition) => [condition.type, condition]))
+  const kept = stored.flatMap((condition) => {
+    const own = next.get(condition.type)
+    next.delete(condition.type)
+    if (!own) return Object.hasOwn(ownTypes, condition.type) ? [] : [condition]
+    const isSame = own.status === condition.status && condition.lastTransitionTime !== undefined
+    return [{ ...own, lastTransitionTime: isSame ? condition.lastTransitionTime : now }]
+  })
+  return [...kept, ...next.values().map((condition) => ({ ...condition, lastTransitionTime: now }))]
+}
+
+function mergeListeners(stored: readonly ListenerEntry[], ours: readonly ListenerEntry[], now: string): ListenerEntry[] {
+  const before = new Map(stored.map((entry) => [entry.name, entry]))
+  return ours.map((entry) => ({ ...entry, conditions: mergeConditions(before.get(entry.name)?.conditions ?? [], entry.conditions ?? [], now) }))
+}
+
+function mergeEntries(stored: readonly Entry[], ours: readonly Entry[], now: string): readonly Entry[] {
+  const isOwn = ({ controllerName }: Entry): boolean => controllerName === CONTROLLER_NAME
+  const before = stored.filter(isOwn)
+  const after = ours.map((entry) => {
+    const previous = before.find((each) => isDeepStrictEqual(refOf(each), refOf(entry)))
+    return { ...entry, conditions: mergeConditions(previous?.conditions ?? [], entry.conditions ?? [], now) }
+  })
+  // Where others put their entries among ours is theirs to say: no write for an order.
+  return isDeepStrictEqual(before, after) ? stored : [...stored.filter((entry) => !isOwn(entry)), ...after]
+}
+
+const refOf = ({ parentRef, ancestorRef }: Entry): object | undefined => parentRef ?? ancestorRef

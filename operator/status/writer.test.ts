@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { watchCluster, type ClusterSource } from '../kube/source.ts'
+import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
+import { systemClock } from '../serve/debounce.ts'
+import type { ObjectStatus } from '../translate/types.ts'
+import { createStatusWriter, type StatusWriter } from './writer.ts'
+
+const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
+const OURS = 'proxy.dev/proxy'
+
+let api: FakeApi
+let source: ClusterSource
+let writer: StatusWriter
+let isLeader = true
+const errors: string[] = []
+
+beforeEach(async () => {
+  api = await startFakeApi()
+  api.install(ROUTES)
+  isLeader = true
+  errors.length = 0
+})
+afterEach(async () => {
+  writer.close()
+  source.close()
+  await api.close()
+})
+
+async function until(ask: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 5_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 5 s')
+}
+
+/** Follows the fake API; resolves when everything is listed. */
+async function start(): Promise<void> {
+  source = watchCluster({
+    connection: api.connection,
+    clock: systemClock,
+    namespaceSelectors: [],
+    onSnapshot: () => {},
+    onStatus: (object) => writer.recheck(object),
+    onError: (kind, error) => errors.push(`${kind} ${String(error)}`),
+  })
+  writer = createStatusWriter({
+    connection: api.connection,
+    find: source.find,
+    isLeader: () => isLeader,
+    clock: systemClock,
+    now: () => new Date('2026-06-01T00:00:00Z'),
+    onError: (key, error) => errors.push(`${key} ${String(error)}`),
+  })
+  await until(() => source.isSynced())
+}
+
+const route = (name: string, status?: object): StoredObject => ({ metadata: { name, namespace: 'default' }, spec: {}, ...(status ? { status } : {}) })
+const entry = (controllerName: string, message = '') => ({
+  parentRef: { name: 'gw' },
+  controllerName,
+  conditions: [{ type: 'Accepted', status: 'True', reason: 'Accepted', message, observedGeneration: 1 }],
+})
+const wanted = (name: string, message = ''): ObjectStatus => ({
+  group: 'gateway.networking.k8s.io',
+  kind: 'HTTPRoute',
+  namespace: 'default',
+  name,
+  status: { parents: [entry(OURS, message)] },
+})
+const patches = (): string[] => api.requests.filter((request) => request.startsWith('PATCH'))
+const messagesOf = (name: string): string[] =>
+  ((api.get(ROUTES, 'default', name)?.status ?? {}) as { parents?: ReturnType<typeof entry>[] }).parents?.map(
+    ({ controllerName, conditions }) => `${controllerName}: ${conditions[0]?.message}`,
+  ) ?? []
+
+test('writes what differs and keeps the entries of others; what is stored already costs no request', async () => {
+  const foreign = entry('example.com/other', 'theirs')
+  api.put(ROUTES, route('a', { parents: [foreign] }))
+  await start()
+  writer.publish([wanted('a', 'ours')])
+  await until(() => messagesOf('a').length === 2)
+  expect(api.get(ROUTES, 'default', 'a')?.status).toEqual({
+    parents: [foreign, { ...entry(OURS), conditions: [{ ...entry(OURS, 'ours').conditions[0], lastTransitionTime: '2026-06-01T00:00:00Z' }] }],
+  })
+  for (let round = 0; round < 3; round += 1) {
+    writer.publish([wanted('a', 'ours')])
+    await sleep(60)
+  }
+  expect(patches()).toEqual([`PATCH ${ROUTES.replace('/httproutes', '/namespaces/default/httproutes')}/a/status`])
+  expect(writer.writes()).toBe(1)
+})
+
+test('an object is written at most once in 100 ms, and in the end as it was last wanted', async () => {
+  api.put(ROUTES, route('a'))
+  await start()
+  const started = performance.now()
+  for (let round = 0; round < 25; round += 1) {
+    writer.publish([wanted('a', `round ${round}`)])
+    await sleep(10)
+  }
+  await until(() => messagesOf('a')[0] === `${OURS}: round 24`)
+  const bound = 1 + Math.ceil((performance.now() - started) / 100)
+  expect(writer.writes()).toBeLessThanOrEqual(bound)
+  expect(writer.writes()).toBeGreaterThan(1)
+})
+
+test('a status that somebody else changed is put right again', async () => {
+  api.put(ROUTES, route('a'))
+  await start()
+  writer.publish([wanted('a', 'ours')])
+  await until(() => messagesOf('a').length === 1)
+  api.put(ROUTES, { ...(api.get(ROUTES, 'default', 'a') as StoredObject), status: { parents: [] } })
+  await until(() => writer.writes() === 2)
+  expect(messagesOf('a')).toEqual([`${OURS}: ours`])
+})
+
+test('a write that meets a newer version is merged into it', async () => {
+  api.put(ROUTES, route('a'))
+  await start()
+  // Changed so that the watch cannot have told yet.
+  api.put(ROUTES, { ...(api.get(ROUTES, 'default', 'a') as StoredObject), status: { parents: [entry('example.com/other', 'theirs')] } })
+  writer.publish([wanted('a', 'ours')])
+  await until(() => messagesOf('a').length === 2)
+  expect(messagesOf('a')).toEqual(['example.com/other: theirs', `${OURS}: ours`])
+  expect(errors).toEqual([])
+})
+
+test('who does not lead writes nothing; who starts to, everything', async () => {
+  api.put(ROUTES, route('a'))
+  api.put(ROUTES, route('b'))
+  isLeader = false
+  await start()
+  writer.publish([wanted('a'), wanted('b')])
+  await sleep(100)
+  expect(patches()).toEqual([])
+  isLeader = true
+  writer.recheckAll()
+  await until(() => writer.writes() === 2)
+})
+
+test('an object that is gone is no error; one that the API server refuses is told and not tried again until its status differs', async () => {
+  api.put(ROUTES, route('a'))
+  await start()
+  api.fail('PATCH', ROUTES, 422)
+  writer.publish([wanted('a', 'bad'), wanted('gone')])
+  await until(() => errors.length === 1)
+  writer.publish([wanted('a', 'bad'), wanted('gone')])
+  await sleep(150)
+  expect(errors).toEqual([expect.stringMatching(/^HTTPRoute\/default\/a .*refused: Injected/)])
+  expect(patches()).toHaveLength(1)
+  api.fail('PATCH', ROUTES)
+  writer.publish([wanted('a', 'good')])
+  await until(() => messagesOf('a')[0] === `${OURS}: good`)
+})
+
+test('a write that fails for a while is tried again', async () => {
+  api.put(ROUTES, route('a'))
+  await start()
+  api.fail('PATCH', ROUTES, 503)
+  writer.publish([wanted('a', 'ours')])
+  await until(() => errors.length >= 2)
+  api.fail('PATCH', ROUTES)
+  await until(() => messagesOf('a').length === 1)
+  expect(writer.writes()).toBe(1)
+})

@@ -1,0 +1,142 @@
+import { ApiError, type KubeConnection } from '../kube/connection.ts'
+import { createQueue } from '../kube/queue.ts'
+import { objectPath } from '../kube/resources.ts'
+import type { LiveObject } from '../kube/source.ts'
+import type { Clock } from '../serve/debounce.ts'
+import { kinds, type Kind, type KubeObject } from '../source/objects.ts'
+import type { ObjectStatus } from '../translate/types.ts'
+import { mergeStatus } from './merge.ts'
+
+export interface StatusWriterOptions {
+  readonly connection: KubeConnection
+  /** The object as last seen in the cluster. */
+  readonly find: (kind: Kind, namespace: string, name: string) => LiveObject | undefined
+  /** Only the leader writes; asked again before each write. */
+  readonly isLeader: () => boolean
+  readonly clock: Clock
+  /** Wall clock, for transition times. */
+  readonly now: () => Date
+  readonly onError: (key: string, error: unknown) => void
+}
+
+/** The one writer of statuses (operator.md §4, §7.1). */
+export interface StatusWriter {
+  /** Every status that is wanted now. What is stored already costs no request. */
+  publish(statuses: readonly ObjectStatus[]): void
+  /** Somebody changed the status of an object: it is compared again. */
+  recheck(object: KubeObject): void
+  /** To be called when this replica becomes leader. */
+  recheckAll(): void
+  /** Number of writes that the API server took. */
+  writes(): number
+  close(): void
+}
+
+interface RawStored {
+  readonly metadata: { readonly resourceVersion?: string }
+  readonly status?: object
+}
+
+/** What to merge into: from the cache, or fresher than it. */
+interface Base {
+  readonly status: object | undefined
+  readonly resourceVersion: string
+}
+
+const ATTEMPTS = 5
+/** At most one write per object in this time, and the pause between attempts. */
+const INTERVAL_MS = 100
+const CONCURRENCY = 8
+
+export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
+  const { connection, clock } = options
+  let desired: ReadonlyMap<string, ObjectStatus> = new Map()
+  /** Our last write of an object: fresher than the cache for as long as that shows what it showed before the write. */
+  const written = new Map<string, { readonly cached: string; readonly base: Base }>()
+  /** Statuses that the API server refuses, as text: not tried again until they differ. */
+  const refused = new Map<string, string>()
+  let writes = 0
+
+  const locate = (key: string): { status: ObjectStatus; live: LiveObject; base: Base } | undefined => {
+    const status = desired.get(key)
+    if (!status || !(status.kind in kinds)) return undefined
+    const live = options.find(status.kind as Kind, status.namespace ?? '', status.name)
+    if (!live) return undefined
+    const own = written.get(key)
+    if (own?.cached === live.resourceVersion) return { status, live, base: own.base }
+    written.delete(key)
+    return { status, live, base: { status: (live.object as { status?: object }).status, resourceVersion: live.resourceVersion } }
+  }
+  const timestamp = (): string => `${options.now().toISOString().slice(0, 19)}Z`
+
+  const work = async (key: string): Promise<void> => {
+    let fresh: Base | undefined
+    for (let attempt = 1; ; attempt += 1) {
+      if (!options.isLeader()) return
+      const found = locate(key)
+      if (!found) return
+      const { status, live } = found
+      const base = fresh ?? found.base
+      const patch = mergeStatus(base.status, status.status, timestamp())
+      if (!patch) return
+      const path = objectPath(live.collection, status.namespace ?? '', status.name)
+      try {
+        const stored = await connection.request<RawStored>('PATCH', `${path}/status`, {
+          body: { metadata: { resourceVersion: base.resourceVersion }, status: patch },
+          contentType: 'application/merge-patch+json',
+        })
+        writes += 1
+        written.set(key, { cached: live.resourceVersion, base: toBase(stored) })
+        return
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        if (error.status === 404) return
+        if (error.status === 422 || error.status === 400) {
+          refused.set(key, JSON.stringify(status.status))
+          options.onError(key, error)
+          return
+        }
+        if (error.status !== 409 || attempt === ATTEMPTS) throw error
+        // Somebody else wrote first: merge into what they wrote.
+        await new Promise<void>((resolve) => void clock.after(INTERVAL_MS, resolve))
+        fresh = toBase(await connection.request<RawStored>('GET', path))
+      }
+    }
+  }
+  const queue = createQueue({
+    work,
+    concurrency: CONCURRENCY,
+    intervalMs: INTERVAL_MS,
+    backoff: { firstMs: 200, maxMs: 30_000 },
+    onError: options.onError,
+    clock,
+  })
+
+  const check = (key: string): void => {
+    if (!options.isLeader()) return
+    const found = locate(key)
+    if (!found || (refused.has(key) && refused.get(key) === JSON.stringify(found.status.status))) return
+    if (mergeStatus(found.base.status, found.status.status, timestamp())) queue.add(key)
+  }
+
+  return {
+    publish(statuses) {
+      desired = new Map(statuses.map((status) => [keyFor(status.kind, status.namespace ?? '', status.name), status]))
+      for (const key of [...written.keys(), ...refused.keys()]) {
+        if (desired.has(key)) continue
+        written.delete(key)
+        refused.delete(key)
+      }
+      for (const key of desired.keys()) check(key)
+    },
+    recheck: ({ kind, metadata }) => check(keyFor(kind, metadata.namespace, metadata.name)),
+    recheckAll() {
+      for (const key of desired.keys()) check(key)
+    },
+    writes: () => writes,
+    close: () => queue.clear(),
+  }
+}
+
+const keyFor = (kind: string, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
+const toBase = ({ status, metadata }: RawStored): Base => ({ status, resourceVersion: metadata.resourceVersion ?? '' })
