@@ -118,10 +118,10 @@ test('property: results are those of @bufbuild/cel over what both know', () => {
       expect([source, result]).toEqual([source, expected])
       if (expected !== 'error') agreed++
     }),
-    { numRuns: 4000 },
+    { numRuns: 2000 },
   )
   // Two engines that fail at everything would agree too.
-  expect(agreed).toBeGreaterThan(800)
+  expect(agreed).toBeGreaterThan(400)
 })
 
 test('property: results are those of npm cel-js over what it supports', () => {

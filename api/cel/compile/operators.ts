@@ -178,7 +178,9 @@ function compileIn(left: Read, right: Read, noOverload: CelError): Code {
     if (Array.isArray(container)) return includes(container, value)
     if (!isMap(container)) return noOverload
     const key = toKey(value)
-    return key !== undefined && getKey(container, key) !== undefined
+    if (key !== undefined) return getKey(container, key) !== undefined
+    // A double that is no integer equals no key; null, lists and the like can be none.
+    return toNumeric(value) === undefined ? noOverload : false
   })
 }
 
