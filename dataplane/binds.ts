@@ -19,6 +19,7 @@ interface OpenBind {
   /** What it was opened with: another port or other addresses make it another bind. */
   readonly place: string
   opening: Promise<void>
+  isListening: boolean
   failure: Error | undefined
   tls: ReadonlyMap<string, ChosenTls>
   isClosed: boolean
@@ -65,7 +66,7 @@ export class Binds {
 
   /** What is not open yet, for readiness. */
   pending(): string[] {
-    return [...this.#open.values()].flatMap(({ failure }) => (failure === undefined ? [] : [failure.message]))
+    return [...this.#open.values()].flatMap(({ isListening, failure, bind }) => (isListening ? [] : [failure?.message ?? `port ${bind.port} is being opened`]))
   }
 
   /** Resolves when every port is open or has failed once. */
@@ -106,7 +107,7 @@ export class Binds {
       onFinished: (exchange) => this.#finish(exchange),
       hooks: this.#hooksOf(key),
     })
-    const open: OpenBind = { bind, place, opening: Promise.resolve(), failure: undefined, tls: choices, isClosed: false }
+    const open: OpenBind = { bind, place, opening: Promise.resolve(), isListening: false, failure: undefined, tls: choices, isClosed: false }
     open.opening = this.#listen(open)
     return open
   }
@@ -115,6 +116,7 @@ export class Binds {
   async #listen(open: OpenBind): Promise<void> {
     try {
       await open.bind.listen()
+      open.isListening = true
       open.failure = undefined
       if (open.isClosed) open.bind.stopAccepting()
     } catch (error) {

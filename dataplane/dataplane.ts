@@ -49,10 +49,11 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   })
   const binds = new Binds({ gateway, telemetry })
 
+  let isStarted = false
   let drain: (cause: string) => Promise<void> = () => Promise.resolve()
   const management = await startManagement({
     addresses: resolveAddresses(env, processConfig),
-    readiness: () => [...store.pending(), ...binds.pending()],
+    readiness: () => (isStarted ? [...store.pending(), ...binds.pending()] : ['start']),
     configDump: () => ({ ...store.snapshot(), config: processConfig }),
     metrics: telemetry.metrics.registry,
     logging,
@@ -73,6 +74,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   telemetry.metrics.registry.onCollect(() => binds.report())
   const sources = await startSources(settings, file, store, logging)
   await binds.settled()
+  isStarted = true
   // Without an operator nobody would read readiness: who typed the command is told at once.
   const [failure] = settings.xdsAddress === undefined ? binds.failures() : []
   if (failure !== undefined) throw failure
