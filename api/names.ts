@@ -55,6 +55,7 @@ export type ConditionReason =
   | 'ListenersNotValid'
   | 'UnsupportedAddress'
   | 'AddressNotUsable'
+  | 'DeploymentFailed'
   | 'InvalidClientCertificateRef'
   | 'ConfigurationChanged'
   // Listener, ListenerSet

@@ -11,6 +11,9 @@ const GATEWAYS = '/apis/gateway.networking.k8s.io/v1/gateways'
 const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
 const SERVICES = '/api/v1/services'
 const NAMESPACES = '/api/v1/namespaces'
+const DEPLOYMENTS = '/apis/apps/v1/deployments'
+const SECRETS = '/api/v1/secrets'
+const OWNED = [DEPLOYMENTS, SECRETS, '/api/v1/configmaps', '/api/v1/serviceaccounts', '/apis/policy/v1/poddisruptionbudgets']
 
 let api: FakeApi
 const modes: ClusterMode[] = []
@@ -18,7 +21,7 @@ const lines: string[] = []
 
 beforeEach(async () => {
   api = await startFakeApi()
-  for (const collection of [LEASES, CLASSES, GATEWAYS, ROUTES, SERVICES, NAMESPACES]) api.install(collection)
+  for (const collection of [LEASES, CLASSES, GATEWAYS, ROUTES, SERVICES, NAMESPACES, ...OWNED]) api.install(collection)
   api.put(NAMESPACES, { metadata: { name: 'default' } })
   lines.length = 0
 })
@@ -96,15 +99,27 @@ test('is not ready before everything is listed, and says what is missing', async
   await until(async () => (await read(mode.ports.health, '/readyz')).status === 200)
 })
 
-test('the addresses of a Gateway are those of its Service, and of no other that has its name', async () => {
+test('makes the objects of a Gateway, and gives the address that its Service gets', async () => {
   api.put(GATEWAYS, gateway)
-  api.put(SERVICES, { metadata: { name: 'gw', namespace: 'default' }, spec: { type: 'ClusterIP', clusterIPs: ['10.0.0.9'] } })
   await start()
   await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
   expect(statusOf(GATEWAYS, 'gw')['addresses']).toEqual([])
-  const labels = { 'gateway.networking.k8s.io/gateway-name': 'gw' }
-  api.put(SERVICES, { metadata: { name: 'gw', namespace: 'default', labels }, spec: { type: 'ClusterIP', clusterIPs: ['10.0.0.9'] } })
-  await until(() => JSON.stringify(statusOf(GATEWAYS, 'gw')['addresses']) === '[{"type":"IPAddress","value":"10.0.0.9"}]')
+  expect(api.get(DEPLOYMENTS, 'default', 'gw')?.metadata).toMatchObject({ ownerReferences: [{ kind: 'Gateway', name: 'gw', controller: true }] })
+  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
+  await until(() => JSON.stringify(statusOf(GATEWAYS, 'gw')['addresses']) === '[{"type":"IPAddress","value":"192.0.2.7"}]')
+})
+
+test('what the API server refuses shows in the status, and is tried again', async () => {
+  api.put(GATEWAYS, gateway)
+  api.fail('PATCH', DEPLOYMENTS, 403)
+  await start()
+  const programmed = () =>
+    (statusOf(GATEWAYS, 'gw')['conditions'] as { type: string; status: string; reason: string }[] | undefined)?.find(({ type }) => type === 'Programmed')
+  await until(() => programmed()?.status === 'False')
+  expect(programmed()).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('deployments/gw') })
+  expect(isAccepted(statusOf(GATEWAYS, 'gw'))).toBe(true)
+  api.fail('PATCH', DEPLOYMENTS)
+  await until(() => programmed()?.status === 'True')
 })
 
 test('of two replicas one writes; when it ends, the other one takes over', async () => {

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
-import { GATEWAY_CLASS, METRIC_PREFIX, safeName } from '#api/names.ts'
+import { GATEWAY_CLASS, METRIC_PREFIX } from '#api/names.ts'
+import packageJson from '../package.json' with { type: 'json' }
+import { GATEWAY_NAME_LABEL, objectName } from './deploy/metadata.ts'
 import { serveEndpoints } from './endpoints.ts'
 import { watchCertificate, type CertificateSource } from './kube/certificate.ts'
 import { connect, type KubeConnection } from './kube/connection.ts'
@@ -9,6 +10,7 @@ import { startElection, type Election } from './kube/lease.ts'
 import { watchCluster } from './kube/source.ts'
 import { createTokenAuthentication } from './kube/tokenreview.ts'
 import { textOf, type Log } from './log.ts'
+import { createProvisioner } from './provision.ts'
 import { systemClock } from './serve/debounce.ts'
 import type { Nack } from './serve/nack.ts'
 import { createConfigServer, roleOf, type ConfigServer } from './serve/server.ts'
@@ -16,6 +18,7 @@ import type { Settings } from './settings.ts'
 import type { Gateway } from './source/objects.ts'
 import { createSnapshot, type Snapshot } from './source/snapshot.ts'
 import { addressesOf } from './status/addresses.ts'
+import { withDeploymentFault } from './status/deployment.ts'
 import { createStatusWriter } from './status/writer.ts'
 import { translate } from './translate/translate.ts'
 import type { ObjectStatus, Translation } from './translate/types.ts'
@@ -38,7 +41,6 @@ export interface ClusterMode {
 
 /** Name of the Lease that replicas elect their leader on. */
 const LEASE = 'proxy-operator'
-const label = 'gateway.networking.k8s.io/gateway-name'
 const now = (): Date => new Date()
 
 /**
@@ -66,7 +68,11 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     settings.xdsMode === 'tls'
       ? await watchCertificate(connection, namespace, {
           clock,
-          onChange: () => log('info', 'the certificate of the config stream was replaced'),
+          onChange() {
+            log('info', 'the certificate of the config stream was replaced')
+            // The pods have to trust it: their ConfigMaps change, and that rolls them.
+            provisioner.reconcileAll()
+          },
           onError: (error) => log('error', `certificate of the config stream: ${textOf(error)}`),
         })
       : undefined
@@ -90,7 +96,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     const startedAt = clock.now()
     try {
       const translated = translate(next, { backendGrants: settings.backendGrants })
-      translation = { gateways: translated.gateways, statuses: translated.statuses.map((status) => withAddresses(status, next)) }
+      translation = translated
     } catch (error) {
       // A mistake of ours: users' are statuses. What was right before stays.
       failedTranslations += 1
@@ -100,7 +106,8 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     translations += 1
     log('debug', 'translated', { gateways: translation.gateways.size, ms: Math.round(clock.now() - startedAt) })
     server.publish(translation)
-    writer.publish(translation.statuses)
+    provisioner.publish(next, translation)
+    publishStatuses()
     assertClass()
   }
 
@@ -120,6 +127,31 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     find: source.find,
     onError: (key, error) => log('warn', `status of ${key}: ${textOf(error)}`),
   })
+  const provisioner = createProvisioner({
+    connection,
+    clock,
+    isLeader,
+    settings: {
+      image: { registry: '', repository: 'proxy', tag: `v${packageJson.version}`, ...settings.proxyImage },
+      version: packageJson.version,
+      xds: { host: settings.xdsHost, port: settings.xdsPort, isTls: certificate !== undefined },
+    },
+    xdsSecret: () => certificate && { data: { 'ca.crt': certificate.current().authority.toString('base64') } },
+    onOutcome: () => publishStatuses(),
+    onNote: (gateway, message) => log('info', `Gateway ${gateway}: ${message}`),
+    onError: (what, error) => log('warn', `${what}: ${textOf(error)}`),
+  })
+  /** The status of a Gateway waits for the first try to make its objects, so that it does not say yes and then no. */
+  const publishStatuses = (): void =>
+    writer.publish(
+      translation.statuses.flatMap((status) => {
+        if (status.kind !== 'Gateway') return [status]
+        const outcome = provisioner.outcomeOf(`${status.namespace}/${status.name}`)
+        if (!outcome) return []
+        const placed = withAddresses(status, snapshot)
+        return [outcome.ok ? placed : withDeploymentFault(placed, outcome)]
+      }),
+    )
   let isAsserting = false
   const assertClass = (): void => {
     if (!isLeader() || !source.isSynced() || isAsserting) return
@@ -131,6 +163,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
 
   const startWriting = (): void => {
     log('info', 'leading: this replica writes')
+    provisioner.reconcileAll()
     writer.recheckAll()
     assertClass()
   }
@@ -138,6 +171,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     isClosed = true
     source.close()
     writer.close()
+    provisioner.close()
     certificate?.close()
     await election?.close()
     await server.close()
@@ -162,6 +196,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
           ['translations_total', 'counter', 'Snapshots translated', translations],
           ['translation_failures_total', 'counter', 'Snapshots that could not be translated', failedTranslations],
           ['status_writes_total', 'counter', 'Statuses written', writer.writes()],
+          ['applies_total', 'counter', 'Objects of Gateways applied', provisioner.applies()],
           ['leader', 'gauge', 'Whether this replica writes', isLeader() ? 1 : 0],
         ])
       },
@@ -192,16 +227,14 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
   }
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
-
 /** Addresses are known from the Service of the data planes, which is named and labelled after its Gateway (operator.md §2.1). */
 function withAddresses(status: ObjectStatus, snapshot: Snapshot): ObjectStatus {
   if (status.kind !== 'Gateway' || status.namespace === undefined) return status
   const gateway: Gateway | undefined = snapshot.get('Gateway', status.namespace, status.name)
   if (!gateway) return status
-  const name = safeName(status.name, sha256)
+  const name = objectName(gateway)
   const service = snapshot.get('Service', status.namespace, name)
-  const own = service?.metadata.labels?.[label] === name ? service : undefined
+  const own = service?.metadata.labels?.[GATEWAY_NAME_LABEL] === name ? service : undefined
   return { ...status, status: { ...status.status, addresses: addressesOf(gateway, own) } }
 }
 

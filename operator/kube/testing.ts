@@ -141,6 +141,10 @@ export async function startFakeApi(pageSize = 500): Promise<FakeApi> {
       const failure = failures.get(`${method} ${place.collection}`)
       if (failure !== undefined) return sendError(response, failure, 'Injected')
       if (!stores.has(place.collection)) return sendError(response, 404, 'NotFound')
+      if (method === 'DELETE') {
+        drop(place.collection, place.namespace, place.name ?? '')
+        return send(response, 200, {})
+      }
       if (method !== 'GET') return write(method, place, body, request.headers['content-type'] ?? '', response)
       if (place.name !== undefined) {
         const object = stores.get(place.collection)?.get(keyOf(place.namespace, place.name))

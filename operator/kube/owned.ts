@@ -1,0 +1,162 @@
+import { FIELD_MANAGER, GATEWAY_GROUP } from '#api/names.ts'
+import type { Clock } from '../serve/debounce.ts'
+import { ApiError, type KubeConnection } from './connection.ts'
+import type { RawObject } from './normalize.ts'
+import { objectPath } from './resources.ts'
+import { watchCollection } from './watch.ts'
+
+/** An object of a Gateway's data planes, as stored or as wanted. */
+export interface OwnedObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace: string
+    readonly uid?: string
+    readonly resourceVersion?: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly ownerReferences?: readonly OwnerReference[]
+  }
+  readonly [field: string]: unknown
+}
+
+interface OwnerReference {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+  readonly controller?: boolean
+}
+
+/** Kinds that are made for a Gateway -> where they are served. */
+const collections: Readonly<Record<string, string>> = {
+  ServiceAccount: '/api/v1/serviceaccounts',
+  ConfigMap: '/api/v1/configmaps',
+  Secret: '/api/v1/secrets',
+  Service: '/api/v1/services',
+  Deployment: '/apis/apps/v1/deployments',
+  DaemonSet: '/apis/apps/v1/daemonsets',
+  PodDisruptionBudget: '/apis/policy/v1/poddisruptionbudgets',
+  HorizontalPodAutoscaler: '/apis/autoscaling/v2/horizontalpodautoscalers',
+}
+const LABEL = `${GATEWAY_GROUP}/gateway-name`
+
+/** Everything that carries the label of a Gateway, followed live. */
+export interface OwnedObjects {
+  find(kind: string, namespace: string, name: string): OwnedObject | undefined
+  list(namespace: string): readonly OwnedObject[]
+  missing(): readonly string[]
+  close(): void
+}
+
+export interface OwnedOptions {
+  readonly connection: KubeConnection
+  readonly clock: Clock
+  /** An object of the Gateway `<namespace>/<name>` changed or went; `isGone` with the object as it was. */
+  readonly onChange: (gateway: string, object: OwnedObject, isGone: boolean) => void
+  /** Everything was listed once. */
+  readonly onSynced: () => void
+  readonly onError: (kind: string, error: unknown) => void
+}
+
+export function watchOwned(options: OwnedOptions): OwnedObjects {
+  const { connection, clock } = options
+  const objects = new Map<string, OwnedObject>()
+  const waiting = new Set(Object.keys(collections))
+
+  const watches = Object.entries(collections).map(([kind, collection]) => {
+    const apiVersion = collection.split('/').slice(2, -1).join('/')
+    const read = (raw: RawObject): OwnedObject => ({ ...raw, apiVersion, kind }) as unknown as OwnedObject
+    const tell = (object: OwnedObject, isGone: boolean): void => {
+      const owner = ownerOf(object)
+      if (owner !== undefined) options.onChange(`${object.metadata.namespace}/${owner}`, object, isGone)
+    }
+    const put = (raw: RawObject): void => {
+      const object = read(raw)
+      const before = objects.get(keyOf(object))
+      objects.set(keyOf(object), object)
+      if (before?.metadata.resourceVersion !== object.metadata.resourceVersion) tell(object, false)
+    }
+    const remove = (object: OwnedObject): void => {
+      objects.delete(keyOf(object))
+      tell(object, true)
+    }
+    return watchCollection({
+      connection,
+      clock,
+      paths: [collection],
+      query: { labelSelector: LABEL },
+      onList(items) {
+        const listed = new Set(items.map((raw) => keyOf(read(raw))))
+        for (const object of objects.values()) if (object.kind === kind && !listed.has(keyOf(object))) remove(object)
+        for (const raw of items) put(raw)
+        if (waiting.delete(kind) && waiting.size === 0) options.onSynced()
+      },
+      onUpsert: put,
+      onDelete: (raw) => remove(read(raw)),
+      onError: (error) => options.onError(kind, error),
+    })
+  })
+
+  return {
+    find: (kind, namespace, name) => objects.get(`${kind}/${namespace}/${name}`),
+    list: (namespace) => [...objects.values()].filter(({ metadata }) => metadata.namespace === namespace),
+    missing: () => [...waiting],
+    close() {
+      for (const each of watches) each.close()
+    },
+  }
+}
+
+const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
+
+function ownerOf({ metadata }: OwnedObject): string | undefined {
+  const owner = metadata.ownerReferences?.find(
+    ({ controller, kind, apiVersion }) => controller === true && kind === 'Gateway' && apiVersion.startsWith(`${GATEWAY_GROUP}/`),
+  )
+  return owner?.name
+}
+
+/** Path of an object of one of the kinds above. */
+function pathOf(kind: string, namespace: string, name: string): string {
+  const collection = collections[kind]
+  if (collection === undefined) throw new Error(`kind ${kind} is not made for Gateways`)
+  return objectPath(collection, namespace, name)
+}
+
+/** Server-side apply with our field manager (operator.md §3.4): fields that we stop naming go, those of others stay. */
+export async function applyObject(connection: KubeConnection, object: OwnedObject): Promise<OwnedObject> {
+  const { kind, metadata } = object
+  const query = new URLSearchParams({ fieldManager: FIELD_MANAGER, force: 'true' }).toString()
+  try {
+    return await connection.request<OwnedObject>('PATCH', `${pathOf(kind, metadata.namespace, metadata.name)}?${query}`, {
+      body: object,
+      contentType: 'application/apply-patch+yaml',
+    })
+  } catch (error) {
+    // Why a Secret is refused may quote it.
+    if (kind === 'Secret' && error instanceof ApiError)
+      throw new ApiError(error.status, error.reason, `Secret ${metadata.name}: ${error.reason || error.status}`)
+    throw error
+  }
+}
+
+/** Deletes exactly this object; one that is gone already, or was made anew, is left alone. */
+export async function deleteObject(connection: KubeConnection, { kind, metadata }: OwnedObject): Promise<void> {
+  const preconditions = metadata.uid === undefined ? {} : { preconditions: { uid: metadata.uid } }
+  try {
+    await connection.request('DELETE', pathOf(kind, metadata.namespace, metadata.name), {
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', ...preconditions },
+    })
+  } catch (error) {
+    if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 409)) throw error
+  }
+}
+
+/** Reads one object past every cache; undefined when there is none. */
+export async function readObject(connection: KubeConnection, kind: string, namespace: string, name: string): Promise<OwnedObject | undefined> {
+  return connection.request<OwnedObject>('GET', pathOf(kind, namespace, name)).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  })
+}
