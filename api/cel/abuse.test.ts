@@ -257,3 +257,9 @@ describe('properties', () => {
     )
   })
 })
+
+test('what the host does between evaluations does not use up their budgets', () => {
+  const { program } = compilePermissive('[1, 2, 3].map(x, [x])')
+  for (let i = 0; i < 200_000; i++) toHost([i])
+  expect(toHost(program.eval({}))).toEqual([[1], [2], [3]])
+})

@@ -20,7 +20,7 @@ function uint(value: bigint): Value {
 
 /** Making text or bytes costs more than looking at it, and memory. */
 export function chargeNew(length: number): void {
-  if (length > 64) charge(length >>> 6)
+  if (length > 64) charge(Math.floor(length / 64))
 }
 
 export const add: Arithmetic = (a, b) => {

@@ -113,30 +113,3 @@ export function chainOf(node: Node): string[] | undefined {
   names.push(at.name)
   return names.reverse()
 }
-
-export function childrenOf(node: Node): readonly Node[] {
-  switch (node.kind) {
-    case 'literal':
-    case 'ident':
-    case 'struct':
-      return []
-    case 'select':
-    case 'unary':
-      return [node.operand]
-    case 'index':
-      return [node.operand, node.index]
-    case 'call':
-      return node.target ? [node.target, ...node.args] : node.args
-    case 'and':
-    case 'or':
-      return node.operands
-    case 'conditional':
-      return [node.condition, node.consequence, node.otherwise]
-    case 'binary':
-      return [node.left, node.right]
-    case 'list':
-      return node.elements.map(({ value }) => value)
-    case 'map':
-      return node.entries.flatMap(({ key, value }) => [key, value])
-  }
-}

@@ -5,7 +5,8 @@
  */
 export const MAX_STEPS = 300_000
 
-let left = MAX_STEPS
+/** Endless outside of evaluations: what the host does by itself is its own affair. */
+let left = Infinity
 
 /** Thrown by `charge` and caught by the program: exhaustion ends the evaluation, `||` does not absorb it. */
 export const exhausted = new Error('the evaluation budget is exhausted')
@@ -17,7 +18,7 @@ export function charge(steps: number): void {
 
 /** For work that is linear in `length` characters, bytes or elements. */
 export function chargeLength(length: number): void {
-  if (length > 256) charge(length >>> 8)
+  if (length > 256) charge(Math.floor(length / 256))
 }
 
 /** Runs `work` with a full budget. Views of the host may evaluate expressions within expressions, hence the return. */

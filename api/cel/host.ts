@@ -1,4 +1,4 @@
-import { charge, chargeLength } from './budget.ts'
+import { charge, chargeLength, withBudget } from './budget.ts'
 import { CelError } from './error.ts'
 import { CelMap, getField, getKey, isMap, keysOf, toKey } from './map.ts'
 import { Double, HostText, Opaque, Optional, Uint, types } from './values.ts'
@@ -12,10 +12,19 @@ function emptyObject(): Record<string, unknown> {
 /**
  * The host's form of a value: int and uint as number (decimal text beyond 2^53), lists as arrays, maps as objects without
  * prototype, secrets as `<redacted>`, timestamps, durations and addresses as text, bytes as they are, none as null.
- * A copy; changing it changes nothing that expressions see.
+ * A copy; changing it changes nothing that expressions see. Undefined when it would be too large: results that share parts
+ * may be far larger for the host than they were to make.
  */
 export function toHost(value: Value): unknown {
-  return convert(value, (bytes) => bytes)
+  return attempt(() => convert(value, (bytes) => bytes))
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return withBudget(work)
+  } catch {
+    return undefined
+  }
 }
 
 /** As `toHost`, with bytes in base64. */
@@ -86,9 +95,9 @@ export class Flattened extends Opaque {
     return JSON.stringify(toJsonValue(this.value))
   }
 
-  /** Names and values in the host's form; `name` alone when there is nothing to spread. */
-  *expand(name: string): IterableIterator<[string, unknown]> {
-    yield* expand(name, this.value, this.isRecursive ? 32 : 1)
+  /** Names and values in the host's form; `name` alone when there is nothing to spread, nothing when it is too much. */
+  expand(name: string): [string, unknown][] {
+    return attempt(() => [...expand(name, this.value, this.isRecursive ? 32 : 1)]) ?? []
   }
 }
 

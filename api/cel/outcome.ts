@@ -1,4 +1,3 @@
-import { withBudget } from './budget.ts'
 import { toText } from './convert.ts'
 import { CelError } from './error.ts'
 import { Flattened, toHost } from './host.ts'
@@ -29,7 +28,7 @@ export function evalString(program: Program, context: object): string | undefine
   const text = toText(value)
   if (typeof text === 'string') return text
   if (!Array.isArray(value) && !isMap(value)) return undefined
-  return attempt(() => JSON.stringify(toHost(value)))
+  return JSON.stringify(toHost(value))
 }
 
 /** A body: bytes as they are, text, everything else as JSON; undefined on failure, which is an empty body. */
@@ -37,13 +36,13 @@ export function evalBody(program: Program, context: object): Uint8Array | string
   const value = program.eval(context)
   if (value instanceof CelError) return undefined
   if (value instanceof Uint8Array || typeof value === 'string') return value
-  return attempt(() => JSON.stringify(toHost(value)))
+  return JSON.stringify(toHost(value))
 }
 
 /** The host's form for metadata and attributes (`toHost`; flattened fields as `Flattened`); undefined on failure. */
 export function evalHost(program: Program, context: object): unknown {
   const value = program.eval(context)
-  return value instanceof CelError ? undefined : value instanceof Flattened ? value : attempt(() => toHost(value))
+  return value instanceof CelError ? undefined : value instanceof Flattened ? value : toHost(value)
 }
 
 /** A number; undefined on failure and for other types. */
@@ -68,13 +67,4 @@ export function evalTimestampMs(program: Program, context: object): number | und
 
 function toNumber(value: Value): number | undefined {
   return typeof value === 'bigint' ? Number(value) : typeof value === 'number' ? value : undefined
-}
-
-/** Results that share parts may be far larger for the host than they were to make: undefined beyond the budget. */
-function attempt<T>(convert: () => T): T | undefined {
-  try {
-    return withBudget(convert)
-  } catch {
-    return undefined
-  }
 }

@@ -114,6 +114,20 @@ describe('reads', () => {
   })
 })
 
+test('the kind of the result is known where the text says it', () => {
+  const kinds = {
+    bool: ['a == 1 || b', '!a', 'a in b', 'has(a.b)', 'true ? a < 1 : a.matches("x")'],
+    string: ['"a"', 'string(a)'],
+    number: ['1', '2.5', 'size(a)'],
+    list: ['[a]', 'a.map(x, x)'],
+    map: ['{}'],
+    dyn: ['a.b', 'a + b', 'a["b"]', 'true ? 1 : "a"', 'a.join()', '1 +'],
+  }
+  for (const [kind, sources] of Object.entries(kinds)) {
+    for (const source of sources) expect([source, compilePermissive(source).program.resultKind]).toEqual([source, kind])
+  }
+})
+
 describe('outcomes', () => {
   const context = { jwt: { sub: 'a', list: [1, 'x'], none: null }, request: { startTime: 5 } }
 
@@ -143,12 +157,12 @@ describe('outcomes', () => {
     expect(evalDurationMs(good('250'), context)).toBe(250)
     expect(evalTimestampMs(good('timestamp(1)'), context)).toBe(1000)
     const fields = evalHost(good('flatten({"a": {"b": 1}, "c": [2]})', 'log'), context) as Flattened
-    expect([...fields.expand('x')]).toEqual([
+    expect(fields.expand('x')).toEqual([
       ['x.a', { b: 1 }],
       ['x.c', [2]],
     ])
     const deep = evalHost(good('flattenRecursive({"a": {"b": 1}, "c": [2]})', 'log'), context) as Flattened
-    expect([...deep.expand('x')]).toEqual([
+    expect(deep.expand('x')).toEqual([
       ['x.a.b', 1],
       ['x.c.0', 2],
     ])

@@ -6,6 +6,8 @@ import { SyntaxProblem, diagnose } from './diagnostic.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { Environment } from './environment.ts'
 import { CelError, budgetExceeded, internalError } from './error.ts'
+import { kindOf } from './kind.ts'
+import type { ResultKind } from './kind.ts'
 import { parse } from './parser.ts'
 import type { Value } from './values.ts'
 
@@ -17,6 +19,8 @@ export interface Program {
    * reads everything (`variables()`). Members by index (`request["body"]`) do not count.
    */
   readonly reads: ReadonlySet<string>
+  /** For statuses: a condition that gives a string, say, will never hold. */
+  readonly resultKind: ResultKind
   /**
    * Evaluates with the members of `context` as variables: a plain object or a HostMap. Gives a CelError when it fails,
    * never throws, and always ends soon. Use `toHost` on the result before it leaves.
@@ -57,33 +61,36 @@ export function isParseError(result: Program | CelParseError): result is CelPars
 export function compilePermissive(source: string, environment: Environment = {}): PermissiveProgram {
   const compilation = new Compilation(environment, compileNode)
   try {
-    const { evaluate } = compilation.compile(parse(source), undefined)
-    const problems = compilation.problems.toSorted((a, b) => a.offset - b.offset).map(({ offset, message }) => diagnose(source, offset, message))
-    return { program: toProgram(source, compilation.reads, evaluate, compilation.slots), problems }
+    const node = parse(source)
+    const { evaluate } = compilation.compile(node, undefined)
+    const problems = compilation.problems.toSorted((a, b) => a.offset - b.offset).slice(0, MAX_PROBLEMS)
+    return {
+      program: { source, reads: compilation.reads, resultKind: kindOf(node), eval: toEvaluator(evaluate, compilation.slots) },
+      problems: problems.map(({ offset, message }) => diagnose(source, offset, message)),
+    }
   } catch (thrown) {
     if (!(thrown instanceof SyntaxProblem)) throw thrown
     const error = new CelError('invalid', thrown.message, thrown.offset)
-    return { program: { source, reads: new Set(), eval: () => error }, problems: [diagnose(source, thrown.offset, thrown.message)] }
+    return { program: { source, reads: new Set(), resultKind: 'dyn', eval: () => error }, problems: [diagnose(source, thrown.offset, thrown.message)] }
   }
 }
 
-function toProgram(source: string, reads: ReadonlySet<string>, evaluate: Evaluate, slots: number): Program {
+/** Statuses show a few anyway. */
+const MAX_PROBLEMS = 20
+
+function toEvaluator(evaluate: Evaluate, slots: number): Program['eval'] {
   const empty: unknown[] = Array.from({ length: slots })
-  return {
-    source,
-    reads,
-    eval: (root) => {
-      const frame: Frame = { root, slots: slots === 0 ? empty : empty.slice() }
-      const before = beginBudget()
-      try {
-        return evaluate(frame)
-      } catch (thrown) {
-        // Nothing else throws but data that nests too deep for the stack, and views of the host.
-        return thrown === exhausted ? budgetExceeded : internalError
-      } finally {
-        endBudget(before)
-      }
-    },
+  return (root) => {
+    const frame: Frame = { root, slots: slots === 0 ? empty : empty.slice() }
+    const before = beginBudget()
+    try {
+      return evaluate(frame)
+    } catch (thrown) {
+      // Nothing else throws but data that nests too deep for the stack, and views of the host.
+      return thrown === exhausted ? budgetExceeded : internalError
+    } finally {
+      endBudget(before)
+    }
   }
 }
 

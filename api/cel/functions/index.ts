@@ -30,6 +30,8 @@ export function findArities(name: string, isMethod: boolean): string[] {
   return [...(isMethod ? methods : functions).keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
 }
 
+const namespaces = new Set([...functions.keys()].filter((key) => key.includes('.')).map((key) => key.slice(0, key.lastIndexOf('.'))))
+
 export function isNamespace(name: string): boolean {
-  return [...functions.keys()].some((key) => key.startsWith(`${name}.`))
+  return namespaces.has(name)
 }
