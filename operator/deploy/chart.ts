@@ -1,4 +1,4 @@
-import { App, Chart, JsonPatch } from 'cdk8s'
+import { ApiObject, App, Chart, JsonPatch, type ApiObjectProps } from 'cdk8s'
 import { IntOrString, KubeConfigMap, KubeDeployment, KubeSecret, KubeService, KubeServiceAccount, type ObjectMeta } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import type { MergedParameters } from './merge.ts'
 import type { DeployMetadata } from './metadata.ts'
@@ -24,7 +24,7 @@ export interface Parts {
   readonly sessionKey?: string
 }
 
-/** The objects before overlays, by role. Synthesis is in memory and takes about 0.1 ms. */
+/** The objects before overlays, by role. Synthesis is in memory and takes less than a millisecond. */
 export interface Synthesized {
   readonly serviceAccount: DeployObject
   readonly configMap: DeployObject
@@ -44,10 +44,11 @@ export function synthesize(parts: Parts): Synthesized {
   const serviceAccount = new KubeServiceAccount(chart, 'service-account', { metadata: common, automountServiceAccountToken: false })
   const configMap = new KubeConfigMap(chart, 'config', { metadata: common, data: { 'config.yaml': parts.config } })
   const service = new KubeService(chart, 'service', { metadata: common, spec: describeService(parts) })
-  const deployment = new KubeDeployment(chart, 'deployment', {
+  const typed = KubeDeployment.manifest({
     metadata: common,
     spec: { selector: { matchLabels: metadata.selector }, template: describePod(metadata, parts.parameters, parts.settings, parts.pod) },
-  })
+  }) as ApiObjectProps
+  const deployment = new ApiObject(chart, 'deployment', typed)
   addUserFields(deployment, parts.parameters)
 
   const own = { namespace, ownerReferences: [...ownerReferences] }
@@ -83,7 +84,7 @@ function describeService({ metadata, ports, ip }: Parts): ConstructorParameters<
 }
 
 /** As the user wrote them: the API server may know fields that the typed constructs of cdk8s-plus-29 (Kubernetes 1.29) would leave out. */
-function addUserFields(deployment: KubeDeployment, { env, resources }: MergedParameters): void {
+function addUserFields(deployment: ApiObject, { env, resources }: MergedParameters): void {
   const container = '/spec/template/spec/containers/0'
   for (const variable of env) deployment.addJsonPatch(JsonPatch.add(`${container}/env/-`, variable))
   if (Object.keys(resources).length > 0) deployment.addJsonPatch(JsonPatch.add(`${container}/resources`, resources))

@@ -15,6 +15,8 @@ export interface MergedParameters {
 }
 
 type Quantities = Record<string, number | string>
+/** As the API server answers: numbers would look changed for ever. */
+const toStrings = (quantities: Quantities): Record<string, string> => Object.fromEntries(Object.entries(quantities).map(([key, value]) => [key, String(value)]))
 
 const DEFAULT_SHUTDOWN: ShutdownSpec = { min: 10, max: 60 }
 const DEFAULT_REQUESTS: Quantities = { cpu: '100m', memory: '128Mi' }
@@ -67,8 +69,8 @@ function mergeResources(levels: readonly ProxyParametersSpec[]): ResourceRequire
   )
   const claims = resources[1]?.claims ?? resources[0]?.claims
   return {
-    ...(Object.keys(limits).length > 0 ? { limits } : {}),
-    ...(Object.keys(requests).length > 0 ? { requests } : {}),
+    ...(Object.keys(limits).length > 0 ? { limits: toStrings(limits) } : {}),
+    ...(Object.keys(requests).length > 0 ? { requests: toStrings(requests) } : {}),
     ...(claims && claims.length > 0 ? { claims } : {}),
   }
 }

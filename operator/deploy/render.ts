@@ -23,11 +23,11 @@ export function renderGateway(input: DeployInput): RenderResult {
 
   const base = synthesize(parts)
   const collected = [...notes]
-  let failure: DeployFailure | undefined
+  const mistakes: string[] = []
   const overlay = (object: DeployObject, field: OverlaidField): DeployObject => {
     const result = applyOverlays(object, input.parameters, field)
     if (!result.ok) {
-      failure ??= failParameters(result.message)
+      mistakes.push(result.message)
       return object
     }
     collected.push(...result.notes)
@@ -39,7 +39,7 @@ export function renderGateway(input: DeployInput): RenderResult {
   const isAsked = (field: OverlaidField): boolean => listOverlays(input.parameters, field).length > 0
   const budget = isAsked('podDisruptionBudget') ? [overlay(budgetOf(deployment), 'podDisruptionBudget')] : []
   const autoscaler = isAsked('horizontalPodAutoscaler') ? [overlay(autoscalerOf(deployment), 'horizontalPodAutoscaler')] : []
-  if (failure) return failure
+  if (mistakes.length > 0) return failParameters(mistakes.join('; '))
 
   const rolled = parts.sessionKey === undefined ? deployment : annotatePod(deployment, 'checksum/session-key', sha256Hex(parts.sessionKey))
   const { configMap, xdsCa, secret } = base

@@ -48,7 +48,8 @@ function conformValue(value: Json, type: string, path: string, findings: Finding
   const scalar = scalars[type]
   if (scalar) {
     if (!scalar.isValid(value)) findings.errors.push(`${path} is ${showValue(value)}; give ${scalar.words}`)
-    return value
+    // The API server answers with strings: as numbers, they would look changed for ever.
+    return type === 'quantity' && typeof value === 'number' ? String(value) : value
   }
   if (isObject(value)) return conform(value, findShape(type), path, findings)
   findings.errors.push(`${path} is ${showValue(value)}; give an object`)
