@@ -2,12 +2,13 @@ import type { ProcessConfig } from '#gen/config/types.ts'
 import { resolveAddresses } from './admin/listen.ts'
 import { startManagement } from './admin/management.ts'
 import { Binds } from './binds.ts'
-import { followConfigFile, loadConfigFile, type FollowedConfigFile } from './config/file.ts'
-import { createConfigStore, type ConfigSnapshot, type ConfigStore } from './config/store.ts'
-import type { ConfigStream } from './config/stream.ts'
+import type { ConfigFileOptions } from './config/file-problem.ts'
+import { readConfigFile } from './config/file-read.ts'
+import { createConfigStore, type ConfigSnapshot } from './config/store.ts'
 import { Gateway } from './gateway.ts'
-import { readSettings, type ProcessSettings } from './settings.ts'
-import { createLogging, type Logging } from './telemetry/log.ts'
+import { readSettings } from './settings.ts'
+import { startSources } from './sources.ts'
+import { createLogging } from './telemetry/log.ts'
 import { createTelemetry, type Telemetry } from './telemetry/telemetry.ts'
 import { createWriter } from './telemetry/writer.ts'
 import { createPool } from './upstream/pools.ts'
@@ -24,9 +25,6 @@ export interface Dataplane {
   drain(cause: string): Promise<void>
 }
 
-/** Reads edits of the `-f` file beside the traffic; in a bundle it lies next to it. */
-const FILE_WORKER = new URL(import.meta.url.endsWith('.ts') ? './config/file-worker.ts' : './file-worker.js', import.meta.url)
-
 /** How long after a config change what it left behind is cleared away. */
 const TIDY_MS = 1000
 
@@ -34,8 +32,8 @@ const nothingToDo = 'neither -f nor XDS_ADDRESS is given: name a config file, or
 
 /** Wires the data plane of one process: config in, binds open, telemetry out. Rejects with a one-line cause when it cannot start. */
 export async function runDataplane({ env, file, version }: DataplaneOptions): Promise<Dataplane> {
-  // Read once for the settings: logging must stand before the store tells anybody anything.
-  const processConfig: ProcessConfig = file === undefined ? {} : (await loadConfigFile(file)).process
+  const first = file === undefined ? undefined : await readConfigFile(file, gatewayOf(env))
+  const processConfig: ProcessConfig = first?.process ?? {}
   const settings = readSettings(env, processConfig)
   if (file === undefined && settings.xdsAddress === undefined) throw new Error(nothingToDo)
   const logging = createLogging({ writer: createWriter(1), level: settings.logLevel, format: settings.logFormat })
@@ -72,7 +70,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   })
   process.on('exit', () => logging.writer.flushSync())
   telemetry.metrics.registry.onCollect(() => binds.report())
-  const sources = await startSources(settings, file, store, logging)
+  const sources = await startSources({ settings, file: first && { path: file ?? '', first } }, store, logging)
   await binds.settled()
   isStarted = true
   // Without an operator nobody would read readiness: who typed the command is told at once.
@@ -94,50 +92,13 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   return { drain }
 }
 
+/** With a config stream, the file's listeners belong to the Gateway that the stream is for. */
+function gatewayOf(env: DataplaneOptions['env']): ConfigFileOptions {
+  return env['XDS_ADDRESS'] === undefined ? {} : { namespace: env['NAMESPACE'], gateway: env['GATEWAY'] }
+}
+
 /** Metrics of routes that are gone. */
 function forgetSeries({ metrics }: Telemetry, { routes, tcpRoutes }: ConfigSnapshot): void {
   const alive = new Set([...routes.values(), ...tcpRoutes.values()].map(({ route }) => `${route.namespace}/${route.name}`))
   metrics.retainRoutes((route) => alive.has(route))
-}
-
-/** Starts what config comes from: the `-f` file, the config stream, or both. */
-async function startSources(settings: ProcessSettings, file: string | undefined, store: ConfigStore, logging: Logging): Promise<{ close(): Promise<void> }> {
-  const log = logging.logger('config')
-  const { namespace, gateway } = settings
-  let stream: ConfigStream | undefined
-  // The stream first: what it will bring is then pending before the file's part makes the process look complete.
-  if (settings.xdsAddress !== undefined) {
-    // gRPC takes 40 MiB that a process without a stream does without.
-    const { startConfigStream } = await import('./config/stream.ts')
-    stream = startConfigStream({
-      address: settings.xdsAddress,
-      node: { namespace, gateway, podName: settings.podName, podIps: settings.podIp, nodeName: settings.nodeName },
-      store,
-      ...(settings.xdsTokenFile === undefined ? {} : { tokenFile: settings.xdsTokenFile }),
-      ...(settings.xdsRootCa === undefined ? {} : { rootCaFile: settings.xdsRootCa }),
-      onEvent(event) {
-        if (event.type === 'disconnected') log.warn('config stream disconnected; the last good config stays', { cause: event.cause, retryMs: event.retryMs })
-        else if (event.type === 'connected') log.info('config stream connected', { address: settings.xdsAddress })
-        else if (event.type === 'applied') log.info('config applied', { version: store.snapshot().version, updated: event.updated, removed: event.removed })
-        else for (const { key, error } of event.resources) log.warn('part of the config refused; its last good version stays', { key, error })
-      },
-    })
-  }
-  let followed: FollowedConfigFile | undefined
-  if (file !== undefined) {
-    followed = await followConfigFile({
-      path: file,
-      store,
-      worker: FILE_WORKER,
-      ...(settings.xdsAddress === undefined ? {} : { namespace, gateway }),
-      onReload: () => log.info('config file reloaded', { file, version: store.snapshot().version }),
-      onError: (error) => log.error('config file not usable; its last good version stays', { error: error.message }),
-    })
-  }
-  return {
-    async close() {
-      followed?.close()
-      await stream?.close()
-    },
-  }
 }

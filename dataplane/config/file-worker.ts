@@ -1,12 +1,20 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { ConfigFileError, loadConfigFile, type ConfigFileOptions, type WorkerAnswer } from './file.ts'
+import { loadConfigFile } from './file.ts'
+import { ConfigFileError, type ConfigFileOptions } from './file-problem.ts'
+import type { WorkerAnswer } from './file-read.ts'
 
-/** Entry of the worker thread that reads a config file: parsing some megabytes of YAML would hold up traffic for a second. */
+/** Entry of the worker thread that reads a config file (file-read.ts). */
 const { path, options } = workerData as { path: string; options: ConfigFileOptions }
 
-const answer: WorkerAnswer = await loadConfigFile(path, options).catch((error: unknown) => {
-  if (error instanceof ConfigFileError) return { problems: error.problems, texts: error.texts }
-  throw error
-})
+async function read(): Promise<WorkerAnswer> {
+  try {
+    const { process, messages, texts } = await loadConfigFile(path, options)
+    return { process, texts, messages: messages.map(({ kind, message }) => ({ kind, key: message.key, json: JSON.stringify(message) })) }
+  } catch (error) {
+    if (error instanceof ConfigFileError) return { problems: error.problems, texts: error.texts }
+    throw error
+  }
+}
+
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread's port has no origin
-parentPort?.postMessage(answer)
+parentPort?.postMessage(await read())

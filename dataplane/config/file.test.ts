@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { messageKinds } from '#api/config/definitions.ts'
 import { makeCertificate, type Certificate } from '../../e2e/harness/certificates.ts'
-import { ConfigFileError, followConfigFile, loadConfigFile, type FollowConfigFileOptions } from './file.ts'
+import { followConfigFile, type FollowConfigFileOptions } from './file-follow.ts'
+import { ConfigFileError } from './file-problem.ts'
+import { readConfigFile } from './file-read.ts'
+import { loadConfigFile } from './file.ts'
 import { createConfigStore, type ConfigMessage } from './store.ts'
 import { validate } from './validate.ts'
 
@@ -363,7 +366,8 @@ describe('a followed config file', () => {
   async function followed(path: string, options: Partial<FollowConfigFileOptions> = {}) {
     const store = createConfigStore()
     const errors: string[] = []
-    const { close } = await followConfigFile({ path, store, onError: (error) => errors.push(error.message), ...options })
+    const first = await readConfigFile(path, options)
+    const { close } = await followConfigFile({ path, store, first, onError: (error) => errors.push(error.message), ...options })
     closers.push(close)
     return { store, errors, ports: () => [...store.snapshot().binds.values()].map(({ port }) => port) }
   }
@@ -390,15 +394,15 @@ describe('a followed config file', () => {
     expect(errors).toHaveLength(1)
   })
 
-  test('is read in a thread of its own where one is given, with the same outcome', async () => {
-    const path = await write(file(1), 'threaded.yaml')
-    const { store, ports, errors } = await followed(path, { worker: new URL('file-worker.ts', import.meta.url) })
-    await writeFile(path, file(0))
-    await until(() => errors.length > 0)
-    expect(errors).toEqual([`${path}:2: binds[0].port: must be >= 1, is 0`])
-    await writeFile(path, file(2, '{ name: a }'))
-    await until(() => ports()[0] === 2)
-    expect([...store.snapshot().listeners.keys()]).toEqual(['default/config.a'])
+  test('keeps the identity of what an edit leaves alone, and drops what it leaves out', async () => {
+    const path = await write(file(1, '{ name: a }', '{ name: b }'), 'identity.yaml')
+    const { store, ports } = await followed(path)
+    const before = store.snapshot().listeners.get('default/config.a')
+    await writeFile(path, file(1, '{ name: a }', '{ name: c }'))
+    await until(() => store.snapshot().listeners.has('default/config.c'))
+    expect(store.snapshot().listeners.get('default/config.a')).toBe(before)
+    expect([...store.snapshot().listeners.keys()]).toEqual(['default/config.a', 'default/config.c'])
+    expect(ports()).toEqual([1])
   })
 
   test('sees an editor’s replacement by rename, and a volume’s by symbolic link', async () => {

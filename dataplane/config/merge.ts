@@ -1,8 +1,8 @@
-import type { Listener, Policy, RouteRef, Traffic } from '#gen/config/types.ts'
+import type { Authorization, Listener, Policy, RouteRef, Traffic } from '#gen/config/types.ts'
 import type { ConfigSnapshot } from './store.ts'
 
-/** A traffic section without what says when it runs. */
-export type EffectiveTraffic = Omit<Traffic, 'phase'>
+/** A traffic section without what says when it runs, and with the authorization rule sets of all levels. */
+export type EffectiveTraffic = Omit<Traffic, 'phase' | 'authorization'> & { readonly authorization?: readonly Authorization[] }
 
 /** Sections that merge piece by piece; every other field of a stronger policy replaces the weaker one's whole. */
 const split = { rateLimit: ['local', 'global'], headerModifiers: ['request', 'response'] } as const
@@ -64,12 +64,18 @@ function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteRef | un
 /** At one level the first, the oldest, wins. */
 function mergeLevel(sections: readonly Traffic[]): Record<string, unknown> | undefined {
   let merged: Record<string, unknown> | undefined
-  for (const { phase: _, ...fields } of sections) merged = merged === undefined ? fields : override(fields, merged)
+  for (const { phase: _, authorization, ...rest } of sections) {
+    const fields = authorization === undefined ? rest : { ...rest, authorization: [authorization] }
+    merged = merged === undefined ? fields : override(fields, merged)
+  }
   return merged
 }
 
 function override(weak: Record<string, unknown>, strong: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...weak, ...strong }
+  // Nobody can lift what another level forbids (traffic.md §4 item 5).
+  if (weak['authorization'] !== undefined && strong['authorization'] !== undefined)
+    merged['authorization'] = [...(weak['authorization'] as Authorization[]), ...(strong['authorization'] as Authorization[])]
   for (const field of Object.keys(split)) if (weak[field] !== undefined && strong[field] !== undefined) merged[field] = { ...weak[field], ...strong[field] }
   return merged
 }
