@@ -63,6 +63,18 @@ export function getField(container: Stored, name: string): Stored {
   return container instanceof Map ? container.get(name) : undefined
 }
 
+/** As `getField`, for names that `isPlainName` holds of: lists and bytes have no own properties of these names. */
+export function getMember(container: Stored, name: string): Stored {
+  if (typeof container !== 'object' || container === null) return undefined
+  if (container instanceof Special) return container instanceof HostMap ? container.get(name) : getField(container, name)
+  if (hasOwn.call(container, name)) return (container as Record<string, Stored>)[name]
+  return container instanceof Map ? container.get(name) : undefined
+}
+
+export function isPlainName(name: string): boolean {
+  return name !== 'length' && !/^\d/.test(name)
+}
+
 /** Value of any key; undefined when there is none. */
 export function getKey(container: Stored, key: Key): Stored {
   if (typeof key === 'string') return getField(container, key)

@@ -1,7 +1,7 @@
 import type { IdentNode, IndexNode, Node, SelectNode } from '../ast.ts'
 import { chainOf } from '../ast.ts'
 import { CelError, noSuchKey, outOfRange } from '../error.ts'
-import { getField, getKey, isMap, toKey } from '../map.ts'
+import { getField, getKey, getMember, isMap, isPlainName, toKey } from '../map.ts'
 import { Double, Optional, Uint, none, types } from '../values.ts'
 import type { Stored, Value } from '../values.ts'
 import { findVariable, fromLiteral, fromStored } from './code.ts'
@@ -88,18 +88,18 @@ export function compileSelect(compilation: Compilation, node: SelectNode, scope:
 function readPath(path: readonly string[], slow: Code, finish: (container: Stored) => Stored): Code {
   const [root = '', a = '', b = ''] = path
   const read = readRoot(root)
-  if (path.length > 3) return { ...slow, path }
+  if (path.length > 3 || !isPlainName(a) || !isPlainName(b)) return { ...slow, path }
   const miss = (frame: Frame, container: Stored): Stored => (container === undefined ? slow.stored(frame) : finish(container))
   const code = fromStored(
     path.length === 2
       ? (frame) => {
           const container = read(frame)
-          const value = getField(container, a)
+          const value = getMember(container, a)
           return value === undefined ? miss(frame, container) : value
         }
       : (frame) => {
-          const container = getField(read(frame), a)
-          const value = getField(container, b)
+          const container = getMember(read(frame), a)
+          const value = getMember(container, b)
           return value === undefined ? miss(frame, container) : value
         },
   )
