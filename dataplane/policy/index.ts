@@ -1,5 +1,6 @@
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import type { Policy } from '../context.ts'
+import { compileBasicAuthentication } from './basicAuthentication/index.ts'
 import { compileCors } from './cors/index.ts'
 import { compileCsrf } from './csrf/index.ts'
 import { compileDirectResponse } from './directResponse/index.ts'
@@ -42,6 +43,10 @@ const order = [
   { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
   { name: 'jwtAuthentication', compile: (_, traffic, { state }) => optional(traffic.jwtAuthentication, (section) => compileJwtAuthentication(section, state)) },
+  {
+    name: 'basicAuthentication',
+    compile: (_, traffic, { state }) => optional(traffic.basicAuthentication, (section) => compileBasicAuthentication(section, state)),
+  },
   // After whatever may rewrite the request, because it is the last to judge it.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
   // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.
@@ -90,7 +95,7 @@ export const trafficHomes = {
   hostRewrite: 'hostRewrite',
   directResponse: 'directResponse',
   jwtAuthentication: 'jwtAuthentication',
-  basicAuthentication: 'denied',
+  basicAuthentication: 'basicAuthentication',
   apiKeyAuthentication: 'denied',
   extAuth: 'denied',
   authorization: 'denied',

@@ -3,12 +3,16 @@ import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import { DATAPLANE_MAIN } from './dataplane.ts'
 
-/** The data plane as images run it: one file, and the thread that reads edited config files. Returns the path of the first. */
+/** The data plane as images run it: one file, and the threads that read edited config files and check passwords. Returns the path of the first. */
 export async function bundleDataplane(directory: string): Promise<string> {
   await mkdir(directory, { recursive: true })
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }\n')
   await build({
-    entryPoints: { main: DATAPLANE_MAIN, 'file-worker': join(dirname(DATAPLANE_MAIN), 'config', 'file-worker.ts') },
+    entryPoints: {
+      main: DATAPLANE_MAIN,
+      'file-worker': join(dirname(DATAPLANE_MAIN), 'config', 'file-worker.ts'),
+      'password-worker': join(dirname(DATAPLANE_MAIN), 'policy', 'basicAuthentication', 'password-worker.ts'),
+    },
     outdir: directory,
     bundle: true,
     platform: 'node',
