@@ -1,5 +1,6 @@
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import type { Policy } from '../context.ts'
+import { compileApiKeyAuthentication } from './apiKeyAuthentication/index.ts'
 import { compileBasicAuthentication } from './basicAuthentication/index.ts'
 import { compileCors } from './cors/index.ts'
 import { compileCsrf } from './csrf/index.ts'
@@ -46,6 +47,10 @@ const order = [
   {
     name: 'basicAuthentication',
     compile: (_, traffic, { state }) => optional(traffic.basicAuthentication, (section) => compileBasicAuthentication(section, state)),
+  },
+  {
+    name: 'apiKeyAuthentication',
+    compile: (_, traffic, { state }) => optional(traffic.apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state)),
   },
   // After whatever may rewrite the request, because it is the last to judge it.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
@@ -96,7 +101,7 @@ export const trafficHomes = {
   directResponse: 'directResponse',
   jwtAuthentication: 'jwtAuthentication',
   basicAuthentication: 'basicAuthentication',
-  apiKeyAuthentication: 'denied',
+  apiKeyAuthentication: 'apiKeyAuthentication',
   extAuth: 'denied',
   authorization: 'denied',
   rateLimit: 'denied',

@@ -1,0 +1,120 @@
+import { describe, expect, test } from '@jest/globals'
+import type { APIKeyAuthentication, Secret } from '#gen/config/types.ts'
+import { mountPolicies } from '../../testing/hono.ts'
+import { createPolicyState } from '../state.ts'
+import { compileApiKeyAuthentication } from './index.ts'
+import { digestKey, readKeys } from './keys.ts'
+
+const secretOf = (name: string, data: Record<string, string>): Secret => ({ key: `opaque/ns/${name}`, type: 'opaque', data })
+const one = secretOf('one', {
+  raw: 'k-raw',
+  padded: ' k-padded ',
+  json: '{"key":"k-json","metadata":{"group":"sales","key":"forged"}}',
+  hashed: `{"keyHash":"sha256:${digestKey('k-hashed').toUpperCase()}"}`,
+  broken: '{"key":',
+  both: `{"key":"k-both","keyHash":"sha256:${digestKey('k-both')}"}`,
+  listed: '{"key":"k-listed","metadata":["x"]}',
+  shortHash: '{"keyHash":"sha256:abc"}',
+  number: '{"key":1}',
+  empty: '',
+})
+const two = secretOf('two', { a: 'k-two' })
+const config: APIKeyAuthentication = { secretRef: { secret: one.key } }
+
+async function send(section: APIKeyAuthentication, authorization: string | string[] = [], secrets: Secret[] = [one, two], state = createPolicyState()) {
+  const policy = compileApiKeyAuthentication(section, { ...state, secrets: new Map(secrets.map((secret) => [secret.key, secret])) })
+  const prepare = (exchange: { request: { headers: { append(name: string, value: string): void } } }) => {
+    for (const line of [authorization].flat()) exchange.request.headers.append('authorization', line)
+  }
+  const { exchange, response, isForwarded } = await mountPolicies([policy], { prepare }).request('http://host/')
+  const apiKey = exchange.get('apiKey') as (Record<string, unknown> & { key: { reveal(): string } }) | undefined
+  return { status: response.status, text: await response.text(), isForwarded, forwarded: exchange.request.headers.getAll('authorization'), apiKey, response }
+}
+
+describe('an API key', () => {
+  test.each(['k-raw', 'k-json', 'k-hashed'])('%s passes and goes no further', async (key) => {
+    const { status, forwarded, apiKey } = await send(config, [`bearer ${key}`, 'Basic x'])
+    expect([status, forwarded, apiKey?.key.reveal()]).toEqual([200, ['Basic x'], key])
+    expect(JSON.stringify(apiKey)).not.toContain(key)
+  })
+
+  test('comes with its metadata, which does not replace the key', async () => {
+    const { apiKey } = await send(config, 'Bearer k-json')
+    expect(apiKey).toMatchObject({ group: 'sales' })
+    expect(apiKey?.key.reveal()).toBe('k-json')
+  })
+
+  test.each([
+    ['no header', [], 'no API Key found'],
+    ['another scheme', 'Basic k-raw', 'no API Key found'],
+    ['another key', 'Bearer k-rav', 'invalid credentials'],
+    ['the name of an entry', 'Bearer raw', 'invalid credentials'],
+    ['the digest of a key', `Bearer ${digestKey('k-raw')}`, 'invalid credentials'],
+    ['the text of an entry', 'Bearer {"key":1}', 'invalid credentials'],
+    ['an entry that is no JSON', 'Bearer {"key":', 'invalid credentials'],
+    ['an entry with key and hash', 'Bearer k-both', 'invalid credentials'],
+    ['an entry with bad metadata', 'Bearer k-listed', 'invalid credentials'],
+    ['nothing, which an empty entry is not the key for', 'Bearer', 'invalid credentials'],
+    ['the key of a Secret that is not referred to', 'Bearer k-two', 'invalid credentials'],
+    ['two keys', ['Bearer k-raw', 'Bearer k-raw'], 'invalid credentials'],
+  ])('%s is refused', async (_, authorization, text) => {
+    const result = await send(config, authorization)
+    expect(result).toMatchObject({ status: 401, text: `api key authentication failure: ${text}`, isForwarded: false, apiKey: undefined })
+    expect(result.response.headers.get('www-authenticate')).toBeNull()
+  })
+
+  test('a selector takes keys from several Secrets', async () => {
+    const section: APIKeyAuthentication = { secretSelector: { secrets: [one.key, two.key, 'opaque/ns/gone'] } }
+    expect([(await send(section, 'Bearer k-raw')).status, (await send(section, 'Bearer k-two')).status]).toEqual([200, 200])
+  })
+})
+
+describe('modes', () => {
+  test.each([
+    ['Optional', [], 200, false],
+    ['Optional', ['Bearer bad'], 401, false],
+    ['Optional', ['Bearer k-raw'], 200, true],
+    ['Permissive', [], 200, false],
+    ['Permissive', ['Bearer bad'], 200, false],
+    ['Permissive', ['Bearer k-raw'], 200, true],
+  ] as const)('%s, %j: %d', async (mode, authorization, status, isKnown) => {
+    const result = await send({ ...config, mode }, [...authorization])
+    expect([result.status, result.apiKey !== undefined]).toEqual([status, isKnown])
+    if (status === 200) expect(result.forwarded).toEqual(isKnown ? [] : authorization)
+  })
+})
+
+describe('no keys', () => {
+  test.each<[string, APIKeyAuthentication]>([
+    ['the Secret is missing', { secretRef: { secret: 'opaque/ns/gone' } }],
+    ['the reference is bad', { secretRef: { invalid: 'not found' } }],
+    ['the selector matches nothing', { secretSelector: { secrets: [] } }],
+    ['the Secret is missing, in mode Optional', { mode: 'Optional', secretRef: { secret: 'opaque/ns/gone' } }],
+  ])('%s: nobody passes', async (_, section) => {
+    expect([(await send(section)).status, (await send(section, 'Bearer k-raw')).status]).toEqual([401, 401])
+  })
+
+  test('a new version of a Secret counts at once', async () => {
+    const state = createPolicyState()
+    expect((await send(config, 'Bearer k-raw', [one], state)).status).toBe(200)
+    expect((await send(config, 'Bearer k-raw', [secretOf('one', { raw: 'k-new' })], state)).status).toBe(401)
+  })
+})
+
+test('a key is found as fast among 10,000 as among 10', () => {
+  const make = (count: number) => readKeys([secretOf('many', Object.fromEntries(Array.from({ length: count }, (_, index) => [`e${index}`, `key-${index}`])))])
+  const time = (count: number) => {
+    const table = make(count)
+    expect(table.size).toBe(count)
+    let bestMs = Infinity
+    for (let round = 0; round < 20; round++) {
+      const startedMs = performance.now()
+      for (let index = 0; index < 1000; index++) table.get(digestKey(`key-${index % count}`))
+      bestMs = Math.min(bestMs, performance.now() - startedMs)
+    }
+    return bestMs
+  }
+  time(10)
+  // A linear search would take a thousand times as long.
+  expect(time(10_000)).toBeLessThan(20 * time(10))
+})

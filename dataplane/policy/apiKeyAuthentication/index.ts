@@ -1,0 +1,35 @@
+import { Secret } from '#api/cel/index.ts'
+import type { APIKeyAuthentication } from '#gen/config/types.ts'
+import type { Policy } from '../../context.ts'
+import { ProxyError } from '../../error.ts'
+import { findCredentials, removeCredentials } from '../credentials.ts'
+import type { PolicyState } from '../state.ts'
+import { digestKey, readKeys, type KeyTable } from './keys.ts'
+
+/**
+ * API keys in `Authorization: Bearer` (traffic.md §8.5). The metadata of the key is `apiKey` for whoever comes after, with the
+ * key as a secret, and the key goes no further. Without any keys nobody passes, unless the mode refuses no one.
+ */
+export function compileApiKeyAuthentication(config: APIKeyAuthentication, state: PolicyState): Policy {
+  const mode = config.mode ?? 'Strict'
+  const table = compileKeys(config, state)
+  return async (c, next) => {
+    const { exchange } = c.var
+    const { headers } = exchange.request
+    const key = findCredentials(headers, 'bearer')
+    const metadata = typeof key === 'string' ? table.get(digestKey(key)) : undefined
+    if (metadata === undefined) {
+      if (mode === 'Permissive' || (mode === 'Optional' && key === undefined && table.size > 0)) return next()
+      throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })
+    }
+    removeCredentials(headers, 'bearer')
+    exchange.set('apiKey', { ...metadata, key: new Secret(key ?? '') })
+    return next()
+  }
+}
+
+function compileKeys(config: APIKeyAuthentication, { secrets, kept }: PolicyState): KeyTable {
+  const names = config.secretSelector?.secrets ?? (config.secretRef?.secret === undefined ? [] : [config.secretRef.secret])
+  const found = names.flatMap((name) => secrets.get(name) ?? [])
+  return kept.get(config, found, () => readKeys(found))
+}
