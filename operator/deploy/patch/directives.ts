@@ -69,10 +69,10 @@ export function settle(value: Json, path: string, errors: string[]): Json | unde
 }
 
 export function settleFields(fields: ReadonlyMap<string, Json>, path: string, errors: string[]): JsonObject {
-  const result: Record<string, Json> = {}
-  for (const [name, child] of fields) {
+  // Entries, not assignments: a field may be called __proto__.
+  const entries = [...fields].flatMap(([name, child]): [string, Json][] => {
     const settled = child === null ? undefined : settle(child, joinPath(path, name), errors)
-    if (settled !== undefined) result[name] = settled
-  }
-  return result
+    return settled === undefined ? [] : [[name, settled]]
+  })
+  return Object.fromEntries(entries)
 }
