@@ -8,6 +8,7 @@ import { compileDirectResponse } from './directResponse/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './headerModifiers/index.ts'
 import { compileHostRewrite } from './hostRewrite/index.ts'
 import { compileJwtAuthentication } from './jwtAuthentication/index.ts'
+import { compileLocalRateLimit } from './rateLimit/index.ts'
 import { compileRequestRedirect } from './requestRedirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
 import { unsupportedPolicy } from './unsupported/index.ts'
@@ -52,6 +53,8 @@ const order = [
     name: 'apiKeyAuthentication',
     compile: (_, traffic, { state }) => optional(traffic.apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state)),
   },
+  // After whatever may deny: requests that were refused consume no budget.
+  { name: 'rateLimit', compile: (_, { rateLimit }, { state }) => rateLimit?.local && compileLocalRateLimit(rateLimit.local, state) },
   // After whatever may rewrite the request, because it is the last to judge it.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
   // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.
@@ -104,7 +107,7 @@ export const trafficHomes = {
   apiKeyAuthentication: 'apiKeyAuthentication',
   extAuth: 'denied',
   authorization: 'denied',
-  rateLimit: 'denied',
+  rateLimit: 'rateLimit',
   csrf: 'csrf',
   extProc: 'denied',
   transformation: 'ignored',
@@ -129,6 +132,7 @@ export function ignoredSections(traffic: Traffic): string[] {
 }
 
 function deniedSection(traffic: Traffic): string | undefined {
+  if (traffic.rateLimit?.global !== undefined) return 'rateLimit.global'
   return sectionsOf(traffic).find((section) => trafficHomes[section] === 'denied')
 }
 

@@ -1,0 +1,45 @@
+/** What is left of a budget, as the x-ratelimit headers say it. */
+export interface Allowance {
+  readonly isAdmitted: boolean
+  readonly limit: number
+  readonly remaining: number
+  /** Milliseconds until the next refill; above 0. */
+  readonly resetMs: number
+}
+
+/**
+ * A budget that starts full and gets `amount` at the end of each full unit since it was made, in steps, up to amount + burst
+ * (traffic.md §8.9). Time is counted from the start, so that no rounding adds up.
+ */
+export class Bucket {
+  readonly #amount: number
+  readonly #capacity: number
+  readonly #unitMs: number
+  readonly #startedAtMs: number
+  #left: number
+  #units = 0
+
+  constructor(options: { amount: number; burst: number; unitMs: number; nowMs: number }) {
+    this.#amount = options.amount
+    this.#capacity = options.amount + options.burst
+    this.#unitMs = options.unitMs
+    this.#startedAtMs = options.nowMs
+    this.#left = this.#capacity
+  }
+
+  /** Takes 1 if there is 1. */
+  take(nowMs: number): Allowance {
+    this.#refill(nowMs)
+    const isAdmitted = this.#left >= 1
+    if (isAdmitted) this.#left--
+    const resetMs = (this.#units + 1) * this.#unitMs - (nowMs - this.#startedAtMs)
+    return { isAdmitted, limit: this.#capacity, remaining: this.#left, resetMs }
+  }
+
+  #refill(nowMs: number): void {
+    const units = Math.floor((nowMs - this.#startedAtMs) / this.#unitMs)
+    if (units <= this.#units) return
+    this.#left = Math.min(this.#capacity, this.#left + (units - this.#units) * this.#amount)
+    this.#units = units
+  }
+}
