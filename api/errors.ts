@@ -52,6 +52,7 @@ export const errorTable = {
   JWT: { status: 401, reason: 'JwtAuth', text: 'authentication failure', detail: true },
   BASIC: { status: 401, reason: 'BasicAuth', text: 'basic authentication failure', detail: true },
   API_KEY: { status: 401, reason: 'APIKeyAuth', text: 'api key authentication failure', detail: true },
+  AUTHORIZATION: { status: 403, reason: 'Authorization', text: 'authorization failed' },
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
   RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded' },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },

@@ -24,17 +24,21 @@ function service(name: string, addresses: string[] = ['10.0.0.1']): ConfigMessag
   return { kind: 'service', message: { key: `ns/${name}`, ports: [{ port: 80, endpoints: addresses.map((address) => ({ address, port: 80 })) }] } }
 }
 
-function policy(traffic: Policy['traffic'], name = 'p'): ConfigMessage {
+const gatewayTarget = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
+
+function policy(traffic: Policy['traffic'], name = 'p', target: Policy['target'] = gatewayTarget): ConfigMessage {
   return {
     kind: 'policy',
     message: {
       key: `traffic/ns/${name}:0`,
       policy: { kind: 'ProxyPolicy', namespace: 'ns', name },
-      target: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+      target,
       ...(traffic && { traffic }),
     },
   }
 }
+
+const ofRoute = (traffic: Policy['traffic']): ConfigMessage => policy(traffic, 'of-route', { kind: 'HTTPRoute', namespace: 'ns', name: 'a' })
 
 /** A gateway whose upstreams answer 200 and are remembered by the address that they were reached at. */
 function start(...messages: ConfigMessage[]) {
@@ -124,7 +128,91 @@ describe('Gateway', () => {
   })
 
   test('a PreRouting policy acts before the route is chosen', async () => {
-    const { ask } = start(bind, listener('http'), policy({ phase: 'PreRouting', authorization: { policy: { matchExpressions: ['true'] } } }))
-    expect(await ask()).toMatch(/^500 failed to apply filters/)
+    const only = route('a', { matches: [{ path: { type: 'Exact', value: '/only' } }] })
+    const toOnly: Policy['traffic'] = { phase: 'PreRouting', transformation: { request: { set: [{ name: ':path', value: '"/only"' }] } } }
+    expect(await start(bind, listener('http'), only, service('a'), policy(toOnly)).ask()).toBe('200 10.0.0.1')
+    expect(await start(bind, listener('http'), policy({ phase: 'PreRouting', authorization: rules('false') })).ask()).toBe('403 authorization failed')
   })
+
+  const rules = (expression: string) => ({ policy: { matchExpressions: [expression] } })
+  test.each<[string, ConfigMessage[], string]>([
+    ['Gateway Allow A, route Allow B, only B is true (row 23)', [policy({ authorization: rules('false') }), ofRoute({ authorization: rules('true') })], '200'],
+    [
+      'a route cannot lift a Deny of its Gateway',
+      [policy({ authorization: { ...rules('true'), action: 'Deny' } }), ofRoute({ authorization: rules('true') })],
+      '403',
+    ],
+    [
+      'PreRouting Allow A, PostRouting Allow B, only B is true (row 24)',
+      [policy({ phase: 'PreRouting', authorization: rules('false') }), ofRoute({ authorization: rules('true') })],
+      '403',
+    ],
+    [
+      'PreRouting Allow A, PostRouting Allow B, only A is true (row 24)',
+      [policy({ phase: 'PreRouting', authorization: rules('true') }), ofRoute({ authorization: rules('false') })],
+      '403',
+    ],
+    ['both phases allow', [policy({ phase: 'PreRouting', authorization: rules('true') }), ofRoute({ authorization: rules('true') })], '200'],
+    ['rules may ask where the request is', [ofRoute({ authorization: rules('proxy.route.name == "a" && proxy.listener.name == "http"') })], '200'],
+    ['before routing too', [policy({ phase: 'PreRouting', authorization: rules('proxy.gateway.name == "gw" && proxy.listener.name == "http"') })], '200'],
+  ])('authorization: %s', async (_, policies, status) => {
+    expect((await start(bind, listener('http'), route('a'), service('a'), ...policies).ask()).slice(0, 3)).toBe(status)
+  })
+})
+
+describe('what policies keep over config versions', () => {
+  const routes = [bind, listener('http'), route('a'), route('b', { matches: [{ path: { type: 'Exact', value: '/b' } }] }), service('a'), service('b')]
+  const limit = (requests: number) => policy({ rateLimit: { local: [{ requests, unit: 'Hours' }] } })
+  const keys = (key: string): ConfigMessage => ({ kind: 'secret', message: { key: 'opaque/ns/keys', type: 'opaque', data: { one: key } } })
+  const status = async (answer: Promise<string>): Promise<string> => (await answer).slice(0, 3)
+
+  test('one budget for all routes of a target, whatever else changes; a new one with the policy', async () => {
+    const { ask, replace } = start(...routes, limit(2))
+    expect([await status(ask()), await status(ask({ target: '/b' })), await status(ask())]).toEqual(['200', '200', '429'])
+    replace(...routes, service('c'), keys('k'), limit(2), policy({ csrf: {} }, 'other'))
+    expect([await status(ask()), await status(ask({ target: '/b' }))]).toEqual(['429', '429'])
+    replace(...routes, limit(1))
+    expect([await status(ask()), await status(ask())]).toEqual(['200', '429'])
+  })
+
+  test('a budget for each target', async () => {
+    const { kind, message } = limit(1) as Extract<ConfigMessage, { kind: 'policy' }>
+    const of = (name: string): ConfigMessage => ({
+      kind,
+      message: { ...structuredClone(message), key: name, target: { kind: 'HTTPRoute', namespace: 'ns', name } },
+    })
+    const { ask } = start(...routes, of('a'), of('b'))
+    expect([await status(ask()), await status(ask({ target: '/b' })), await status(ask())]).toEqual(['200', '200', '429'])
+  })
+
+  test('a changed Secret counts from the next request on', async () => {
+    const access = policy({ apiKeyAuthentication: { secretRef: { secret: 'opaque/ns/keys' } } })
+    const { ask, replace } = start(...routes, access, keys('old'))
+    const askWith = (key: string) => status(ask({ headers: HeaderList.from([['authorization', `Bearer ${key}`]]) }))
+    expect([await askWith('old'), await askWith('new')]).toEqual(['200', '401'])
+    replace(...routes, access, keys('new'))
+    expect([await askWith('old'), await askWith('new')]).toEqual(['401', '200'])
+    replace(...routes, access)
+    expect(await askWith('new')).toBe('401')
+  })
+})
+
+test('who is refused by one authentication costs no other and no budget; CORS has its say', async () => {
+  const { ask } = start(
+    bind,
+    listener('http'),
+    route('a'),
+    service('a'),
+    policy({
+      cors: { allowOrigins: ['https://a.com'] },
+      jwtAuthentication: { providers: [{ issuer: 'i', jwks: { inline: '{"keys":[]}' } }] },
+      basicAuthentication: { users: ['bob:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='] },
+      rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
+      directResponse: { status: 200 },
+    }),
+  )
+  const authorization = `Basic ${Buffer.from('bob:secret').toString('base64')}`
+  for (let i = 0; i < 3; i++)
+    expect(await ask({ headers: HeaderList.from([['authorization', authorization]]) })).toBe('401 authentication failure: no bearer token found')
+  expect(await ask({ method: 'OPTIONS', headers: HeaderList.from([['origin', 'https://a.com']]) })).toBe('200 ')
 })

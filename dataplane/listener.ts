@@ -72,6 +72,8 @@ export class RunningListener {
   }
 
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
+    // Before PreRouting policies, whose expressions and denials name the listener.
+    exchange.labels = this.labels
     this.#preRouting ??= this.#composePreRouting(context)
     return this.#preRouting(exchange)
   }
@@ -85,7 +87,6 @@ export class RunningListener {
 
   #route(exchange: Exchange, context: RuleContext): Promise<void> | void {
     this.prepare(context)
-    exchange.labels = this.labels
     const matched = this.#table?.match(exchange.request)
     if (matched === undefined) throw new ProxyError('ROUTE_NOT_FOUND')
     exchange.pathMatch = matched.match.path

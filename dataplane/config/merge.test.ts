@@ -67,6 +67,14 @@ describe('effectiveTraffic', () => {
     expect(merge([policy('route', timeouts('2s'), 'b'), policy('route', timeouts('1s'), 'a')])).toEqual(timeouts('1s'))
   })
 
+  test('authorization is the union over all levels and all policies of a level', () => {
+    const rule = (expression: string): Traffic => ({ authorization: { policy: { matchExpressions: [expression] } } })
+    const merged = merge([policy('route', rule('c'), 'b'), policy('gateway', rule('a')), policy('route', rule('b'), 'a'), policy('otherRule', rule('x'))])
+    expect(merged?.authorization?.flatMap((set) => set.policy.matchExpressions).toSorted()).toEqual(['a', 'b', 'c'])
+    const preRouting = merge([policy('gateway', { phase: 'PreRouting', ...rule('a') }), policy('route', rule('b'))], 'PreRouting', listener, undefined)
+    expect(preRouting?.authorization).toEqual([rule('a').authorization])
+  })
+
   test('phases do not mix', () => {
     const policies = [policy('gateway', { phase: 'PreRouting', cors: { maxAge: 1 } }), policy('listener', { cors: { maxAge: 2 } })]
     expect(merge(policies, 'PreRouting', listener, undefined)).toEqual({ cors: { maxAge: 1 } })

@@ -1,16 +1,17 @@
 import { describe, expect, test } from '@jest/globals'
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import { mountPolicies } from '../testing/hono.ts'
-import { compileFilters, compilePolicies, filterHomes, ignoredSections, trafficHomes } from './index.ts'
+import type { EffectiveTraffic } from '../config/merge.ts'
+import { compileFilters, compilePolicies, filterHomes, trafficHomes } from './index.ts'
 
 const set = (value: string) => ({ set: [{ name: 'x-a', value }] })
 const origin = { origin: 'https://a.com' }
 const cors = { allowOrigins: ['https://a.com'] }
 /** Sections that this build denies, with any content: it is not read. */
 const denied = (Object.keys(trafficHomes) as (keyof Traffic)[]).filter((section) => trafficHomes[section] === 'denied')
-const section = (name: keyof Traffic) => ({ [name]: {} }) as Traffic
+const section = (name: keyof Traffic) => ({ [name]: {} }) as EffectiveTraffic
 
-async function send(filters: RouteFilters, traffic: Traffic, init: RequestInit = {}) {
+async function send(filters: RouteFilters, traffic: EffectiveTraffic, init: RequestInit = {}) {
   const { exchange, response, isForwarded } = await mountPolicies(compilePolicies({ filters, traffic })).request('http://host/a', init)
   return { exchange, isForwarded, status: response.status, text: await response.text(), headers: Object.fromEntries(response.headers) }
 }
@@ -42,7 +43,7 @@ describe('where filters and policies meet', () => {
 })
 
 describe('responses made here', () => {
-  test.each<[string, RouteFilters, Traffic, number]>([
+  test.each<[string, RouteFilters, EffectiveTraffic, number]>([
     ['a redirect', { redirect: {} }, {}, 302],
     ['a direct response', {}, { directResponse: { status: 418, body: 'tea' } }, 418],
     ['a failed filter', { urlRewrite: { path: { type: 'ReplacePrefixMatch', value: '/' } } }, {}, 500],
@@ -71,16 +72,6 @@ describe('sections that this build lacks', () => {
 
   test('a direct response does not', async () => {
     expect((await send({}, { ...section('extAuth'), directResponse: { status: 200 } })).status).toBe(500)
-  })
-
-  test('those that protect nothing are named and left out', async () => {
-    expect(ignoredSections({ ...section('transformation'), ...section('extAuth'), cors })).toEqual(['transformation'])
-    expect((await send({}, section('transformation'))).text).toBe('upstream')
-  })
-
-  test('security sections are enforced or denied, never ignored', () => {
-    for (const name of ['jwtAuthentication', 'basicAuthentication', 'apiKeyAuthentication', 'extAuth', 'authorization', 'rateLimit', 'csrf'] as const)
-      expect([name, trafficHomes[name]]).not.toEqual([name, 'ignored'])
   })
 })
 

@@ -1,5 +1,7 @@
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
+import type { EffectiveTraffic } from '../config/merge.ts'
 import type { Policy } from '../context.ts'
+import { compileAuthorization } from './authorization/index.ts'
 import { compileApiKeyAuthentication } from './apiKeyAuthentication/index.ts'
 import { compileBasicAuthentication } from './basicAuthentication/index.ts'
 import { compileCors } from './cors/index.ts'
@@ -11,6 +13,7 @@ import { compileJwtAuthentication } from './jwtAuthentication/index.ts'
 import { compileLocalRateLimit } from './rateLimit/index.ts'
 import { compileRequestRedirect } from './requestRedirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
+import { compileTransformation } from './transformation/index.ts'
 import { unsupportedPolicy } from './unsupported/index.ts'
 import { compileUrlRewrite } from './urlRewrite/index.ts'
 
@@ -19,7 +22,7 @@ export interface PolicySources {
   /** Filters of the route rule; each replaces the same kind of `traffic` (traffic.md §4.2). */
   readonly filters?: RouteFilters | undefined
   /** ProxyPolicies of one phase, merged. */
-  readonly traffic?: Traffic | undefined
+  readonly traffic?: EffectiveTraffic | undefined
   /** Secrets, clocks and what outlives a config version. Default: no secrets, nothing kept. */
   readonly state?: PolicyState
   /** A backendRef of the rule has response filters. */
@@ -31,7 +34,7 @@ type CompileSources = PolicySources & Required<Pick<PolicySources, 'state'>>
 interface Entry {
   readonly name: string
   /** Undefined: not configured. */
-  compile(filters: RouteFilters, traffic: Traffic, sources: CompileSources): Policy | undefined
+  compile(filters: RouteFilters, traffic: EffectiveTraffic, sources: CompileSources): Policy | undefined
 }
 
 /**
@@ -53,8 +56,12 @@ const order = [
     name: 'apiKeyAuthentication',
     compile: (_, traffic, { state }) => optional(traffic.apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state)),
   },
+  // After all authentication, whose results its rules are about; before everything that costs, counts or changes something.
+  { name: 'authorization', compile: (_, { authorization = [] }, { state }) => compileAuthorization(authorization, state) },
   // After whatever may deny: requests that were refused consume no budget.
   { name: 'rateLimit', compile: (_, { rateLimit }, { state }) => rateLimit?.local && compileLocalRateLimit(rateLimit.local, state) },
+  // After the limits, so that what is refused costs nothing. On responses after the header modifiers, which are fixed.
+  { name: 'transformation', compile: (_, traffic, { state }) => optional(traffic.transformation, (section) => compileTransformation(section, state)) },
   // After whatever may rewrite the request, because it is the last to judge it.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
   // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.
@@ -93,8 +100,7 @@ export const filterHomes = {
 } as const satisfies { [K in keyof RouteFilters]-?: PolicyName | 'forward' | 'rule' }
 
 /**
- * Who carries out each traffic section. `denied` and `ignored` are not in this build: who asks for protection gets no
- * unprotected traffic, everything else is left out with a warning.
+ * Who carries out each traffic section. `denied` is not in this build: who asks for protection gets no unprotected traffic.
  */
 export const trafficHomes = {
   phase: 'merge',
@@ -106,14 +112,14 @@ export const trafficHomes = {
   basicAuthentication: 'basicAuthentication',
   apiKeyAuthentication: 'apiKeyAuthentication',
   extAuth: 'denied',
-  authorization: 'denied',
+  authorization: 'authorization',
   rateLimit: 'rateLimit',
   csrf: 'csrf',
   extProc: 'denied',
-  transformation: 'ignored',
+  transformation: 'transformation',
   timeouts: 'rule',
   retry: 'forward',
-} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'rule' | 'forward' | 'denied' | 'ignored' }
+} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'rule' | 'forward' | 'denied' }
 
 /** The policies of a chain, in order; empty for most rules. */
 export function compilePolicies(sources: PolicySources): Policy[] {
@@ -126,18 +132,11 @@ export function compileFilters(filters: RouteFilters | undefined): Policy[] {
   return filters === undefined ? [] : compilePolicies({ filters })
 }
 
-/** Names of the sections that are set and have no effect in this build. */
-export function ignoredSections(traffic: Traffic): string[] {
-  return sectionsOf(traffic).filter((section) => trafficHomes[section] === 'ignored')
-}
-
-function deniedSection(traffic: Traffic): string | undefined {
+function deniedSection(traffic: EffectiveTraffic): string | undefined {
   if (traffic.rateLimit?.global !== undefined) return 'rateLimit.global'
-  return sectionsOf(traffic).find((section) => trafficHomes[section] === 'denied')
-}
-
-function sectionsOf(traffic: Traffic): (keyof Traffic)[] {
-  return (Object.keys(trafficHomes) as (keyof Traffic)[]).filter((section) => traffic[section] !== undefined)
+  return (Object.keys(traffic) as (keyof Traffic)[]).find(
+    (section) => traffic[section as keyof EffectiveTraffic] !== undefined && trafficHomes[section] === 'denied',
+  )
 }
 
 function optional<T>(section: T | undefined, compile: (section: T) => Policy): Policy | undefined {

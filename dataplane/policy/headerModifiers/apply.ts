@@ -2,6 +2,7 @@ import type { HeaderModifier } from '#gen/config/types.ts'
 import { ProxyError } from '../../error.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
+import { framingFields } from '../fields.ts'
 
 /** Several modifiers as one: all additions, then all settings, then all removals. Names are lower case, values are field values. */
 interface Edits {
@@ -12,8 +13,6 @@ interface Edits {
   readonly error: string | undefined
 }
 
-/** Fields that say where a message ends or concern one connection: ours to write, else one request could become two. */
-const framing = new Set(['connection', 'content-length', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 // oxlint-disable-next-line no-control-regex
 const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
@@ -53,7 +52,7 @@ function compile(modifiers: readonly HeaderModifier[]): Edits {
   const edits: Edits = {
     add,
     set,
-    remove: remove.filter((name) => !framing.has(name)),
+    remove: remove.filter((name) => !framingFields.has(name)),
     error: [...add, ...set].map(findError).find((error) => error !== undefined),
   }
   compiled.set(modifiers, edits)
@@ -67,6 +66,6 @@ function toFieldValue(value: string): string {
 
 function findError([name, value]: readonly [string, string]): string | undefined {
   if (!TOKEN.test(name)) return `${JSON.stringify(name)} is not a header name`
-  if (framing.has(name)) return `header ${name} cannot be set`
+  if (framingFields.has(name)) return `header ${name} cannot be set`
   return FORBIDDEN_IN_VALUE.test(value) ? `the value of header ${name} has control characters` : undefined
 }

@@ -1,0 +1,94 @@
+import { ProxyError } from '../error.ts'
+import type { Exchange } from '../exchange.ts'
+import { BufferBody, type Body } from '../http/body.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { PeekedBody } from './peek.ts'
+
+/** Default of `frontend.http.maxBufferSize`. */
+export const MAX_BUFFER_BYTES = 2 * 1024 * 1024
+
+/** What expressions may see of a body. */
+export interface BufferedBody {
+  /** The body that it was read from, as it goes on. */
+  readonly body: Body | undefined
+  /** The whole body, or its first bytes. */
+  readonly prefix: Buffer
+  readonly isComplete: boolean
+  readonly trailers: HeaderList | undefined
+}
+
+const REQUEST_KEY = 'expression.requestBody'
+const RESPONSE_KEY = 'expression.responseBody'
+const EMPTY = Buffer.alloc(0)
+
+export function bufferedRequest(exchange: Exchange): BufferedBody | undefined {
+  return exchange.get(REQUEST_KEY) as BufferedBody | undefined
+}
+
+/** Undefined when the response has another body by now. */
+export function bufferedResponse(exchange: Exchange): BufferedBody | undefined {
+  const buffered = exchange.get(RESPONSE_KEY) as BufferedBody | undefined
+  return buffered !== undefined && buffered.body === exchange.response?.body ? buffered : undefined
+}
+
+/**
+ * Reads the request's body up to `limitBytes`; a larger one goes on all the same. Throws a ProxyError when it breaks off or is
+ * later than the request's deadline: nobody has judged such a request.
+ */
+export async function bufferRequest(exchange: Exchange, limitBytes: number): Promise<void> {
+  const { request } = exchange
+  const known = bufferedRequest(exchange)
+  if (known !== undefined && known.body === request.body) return
+  const buffered = await withDeadline(exchange, request.body, (body) => bufferBody(body, limitBytes))
+  request.body = buffered.body
+  exchange.set(REQUEST_KEY, buffered)
+}
+
+/** As `bufferRequest`, for the response's. */
+export async function bufferResponse(exchange: Exchange, limitBytes: number): Promise<void> {
+  const { response } = exchange
+  if (response === undefined || bufferedResponse(exchange) !== undefined) return
+  const buffered = await bufferBody(response.body, limitBytes).catch((error: unknown) => {
+    throw new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
+  })
+  response.body = buffered.body
+  exchange.set(RESPONSE_KEY, buffered)
+}
+
+/** A body made here takes the place of the request's; expressions see it from now on. Bytes that nobody read are thrown away. */
+export function replaceRequestBody(exchange: Exchange, bytes: Buffer): void {
+  const { request } = exchange
+  request.body?.cancel()
+  request.body = bytes.length === 0 ? undefined : new BufferBody(bytes)
+  exchange.set(REQUEST_KEY, { body: request.body, prefix: bytes, isComplete: true, trailers: undefined } satisfies BufferedBody)
+}
+
+/** Gives up what was begun to read and nobody went on with, so that the client's connection can go on or close. */
+export function releaseRequest(exchange: Exchange): void {
+  const body = bufferedRequest(exchange)?.body
+  if (body instanceof PeekedBody && body.isIdle) body.cancel()
+}
+
+async function bufferBody(body: Body | undefined, limitBytes: number): Promise<BufferedBody> {
+  if (body === undefined) return { body, prefix: EMPTY, isComplete: true, trailers: undefined }
+  if (body instanceof BufferBody) return { body, prefix: body.bytes.subarray(0, limitBytes), isComplete: body.length <= limitBytes, trailers: undefined }
+  const peeked = new PeekedBody(body)
+  return { body: peeked, ...(await peeked.peek(limitBytes)) }
+}
+
+async function withDeadline(exchange: Exchange, body: Body | undefined, buffer: (body: Body | undefined) => Promise<BufferedBody>): Promise<BufferedBody> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const { deadlineAtMs } = exchange
+    if (deadlineAtMs !== undefined && body !== undefined)
+      timer = setTimeout(() => reject(new ProxyError('REQUEST_TIMEOUT')), Math.max(0, deadlineAtMs - performance.now()))
+  })
+  try {
+    return await Promise.race([buffer(body), late])
+  } catch (error) {
+    body?.cancel()
+    throw error instanceof ProxyError ? error : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+}

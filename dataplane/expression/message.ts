@@ -1,0 +1,120 @@
+import { isUtf8 } from 'node:buffer'
+import { HeaderView, HostMap, Timestamp, UriText, type Stored } from '#api/cel/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { pathOf } from '../http/message.ts'
+import { toEpochMs } from '../telemetry/time.ts'
+import { bufferedRequest, bufferedResponse, type BufferedBody } from './buffer.ts'
+
+/** `request`. */
+export class RequestView extends HostMap {
+  readonly #exchange: Exchange
+  #headers: HeaderView | undefined
+
+  constructor(exchange: Exchange) {
+    super()
+    this.#exchange = exchange
+  }
+
+  get(key: string): Stored {
+    const { request } = this.#exchange
+    switch (key) {
+      case 'method':
+        return request.method
+      case 'path':
+        return pathOf(request.target)
+      case 'pathAndQuery':
+        return new UriText(request.target)
+      case 'uri':
+        return new UriText(`${request.scheme}://${request.authority}${request.target}`)
+      case 'host':
+        return request.authority
+      case 'scheme':
+        return request.scheme
+      case 'version':
+        return request.version
+      case 'headers':
+        return (this.#headers ??= viewHeaders(request.headers))
+      case 'body':
+        return wholeOf(bufferedRequest(this.#exchange))
+      case 'bodyPrefix':
+        return bufferedRequest(this.#exchange)?.prefix
+      case 'startTime':
+        return Timestamp.fromMs(toEpochMs(this.#exchange.startedAtMs))
+      default:
+        return undefined
+    }
+  }
+
+  *keys(): Iterable<string> {
+    yield* ['method', 'path', 'pathAndQuery', 'uri', 'host', 'scheme', 'version', 'headers', 'startTime']
+    for (const key of ['body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
+  }
+
+  /** After headers were changed. */
+  forgetHeaders(): void {
+    this.#headers = undefined
+  }
+}
+
+/** `response`. */
+export class ResponseView extends HostMap {
+  readonly #exchange: Exchange
+  #headers: HeaderView | undefined
+
+  constructor(exchange: Exchange) {
+    super()
+    this.#exchange = exchange
+  }
+
+  get(key: string): Stored {
+    const { response } = this.#exchange
+    switch (key) {
+      case 'code':
+        return response?.status
+      case 'grpcStatus':
+        return toStatus(this.#exchange.grpcStatus ?? response?.headers.get('grpc-status'))
+      case 'headers':
+        return response && (this.#headers ??= viewHeaders(response.headers))
+      case 'body':
+        return wholeOf(bufferedResponse(this.#exchange))
+      case 'bodyPrefix':
+        return bufferedResponse(this.#exchange)?.prefix
+      default:
+        return undefined
+    }
+  }
+
+  *keys(): Iterable<string> {
+    for (const key of ['code', 'grpcStatus', 'headers', 'body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
+  }
+
+  forgetHeaders(): void {
+    this.#headers = undefined
+  }
+}
+
+/** Text as a field value: bytes of UTF-8, kept as Latin-1 like all values of heads. */
+export function toFieldValue(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
+function wholeOf(buffered: BufferedBody | undefined): Buffer | undefined {
+  return buffered?.isComplete === true ? buffered.prefix : undefined
+}
+
+function toStatus(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : undefined
+}
+
+const BEYOND_ASCII = /[^\0-\x7f]/
+
+function viewHeaders({ raw }: HeaderList): HeaderView {
+  for (let i = 1; i < raw.length; i += 2) if (BEYOND_ASCII.test(raw[i] ?? '')) return new HeaderView({ raw: raw.map(decodeValue) })
+  return new HeaderView({ raw })
+}
+
+function decodeValue(text: string): string {
+  const bytes = Buffer.from(text, 'latin1')
+  return isUtf8(bytes) ? bytes.toString() : text
+}

@@ -1,0 +1,19 @@
+import { compilePermissive, environments, readsMember, type Phase, type Program } from '#api/cel/index.ts'
+
+/**
+ * Compiles for a place in the data plane. Never throws: what does not compile fails whenever it is evaluated, which every use
+ * has a meaning for (traffic.md §9). The operator's status says what is wrong.
+ */
+export function compileExpression(source: string, phase: Phase): Program {
+  return compilePermissive(source, environments[phase]).program
+}
+
+/** Whether the request's body has to be buffered for any of them (traffic.md §9, body rule). */
+export function readsRequestBody(programs: readonly Program[]): boolean {
+  return programs.some((program) => readsMember(program, 'request.body') || readsMember(program, 'request.bodyPrefix'))
+}
+
+/** As `readsRequestBody`, for the response's. */
+export function readsResponseBody(programs: readonly Program[]): boolean {
+  return programs.some((program) => readsMember(program, 'response.body') || readsMember(program, 'response.bodyPrefix'))
+}

@@ -1,0 +1,163 @@
+import { describe, expect, test } from '@jest/globals'
+import { evalHost, HostMap } from '#api/cel/index.ts'
+import { Exchange, type Connection } from '../exchange.ts'
+import { BufferBody } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import { LongBody, ManualBody } from '../testing/body.ts'
+import { testConnection, testExchange, testRequest } from '../testing/exchange.ts'
+import { bufferRequest, bufferResponse, replaceRequestBody } from './buffer.ts'
+import { compileExpression, readsRequestBody, readsResponseBody } from './program.ts'
+import { ExchangeView } from './view.ts'
+
+/** Value of an expression on a finished exchange, in the host's form. */
+const evaluate = (exchange: Exchange, expression: string): unknown => evalHost(compileExpression(expression, 'log'), new ExchangeView(exchange))
+
+function sample(connection: Partial<Connection> = {}): Exchange {
+  const request = testRequest({ method: 'POST', target: '/a/b?x=1&x=2', authority: 'h.com:8080' }, { 'x-a': '1', 'x-utf': 'Ã©', authorization: 'Bearer t' })
+  const exchange = new Exchange({ ...testConnection, remoteAddress: '::ffff:10.1.2.3', ...connection }, request, performance.now())
+  exchange.labels = { gateway: 'ns/gw', listener: 'http', route: 'ns/r', rule: 'first' }
+  exchange.backend = 'ns/svc:80'
+  exchange.response = { status: 503, headers: new HeaderList(['grpc-status', '7', 'x-r', '1']), body: undefined, upgraded: undefined }
+  exchange.set('jwt', { sub: 'ann', groups: ['a'] })
+  exchange.set('telemetry.private', 1)
+  return exchange
+}
+
+const certificate = { pem: 'PEM', subject: 'CN=a,O=b', subjectCn: 'a', issuer: 'CN=ca', subjectAltNames: ['a.com', 'spiffe://td/ns/n/sa/s'] }
+const tls = { sni: 'sni.com', alpn: 'h2', protocol: 'TLSv1.3', clientCertificate: certificate }
+
+describe('ExchangeView', () => {
+  test.each<[string, unknown]>([
+    ['request.method', 'POST'],
+    ['request.path', '/a/b'],
+    ['request.pathAndQuery', '/a/b?x=1&x=2'],
+    ['request.uri', 'http://h.com:8080/a/b?x=1&x=2'],
+    ['request.uri.query("x")', ['1', '2']],
+    ['request.host', 'h.com:8080'],
+    ['request.scheme', 'http'],
+    ['request.version', 'HTTP/1.1'],
+    ['request.headers["X-A"]', '1'],
+    ['request.headers["x-utf"]', 'é'],
+    ['string(request.headers.redacted()["authorization"])', '<redacted>'],
+    ['request.startTime < timestamp("2100-01-01T00:00:00Z") && request.startTime > timestamp("2025-01-01T00:00:00Z")', true],
+    ['response.code', 503],
+    ['response.grpcStatus', 7],
+    ['response.headers["x-r"]', '1'],
+    ['string(source.address)', '10.1.2.3'],
+    ['cidr("10.0.0.0/8").containsIP(source.address)', true],
+    ['[source.port, destination.port]', [40000, 80]],
+    ['string(destination.address)', '127.0.0.1'],
+    ['destination.hostname', undefined],
+    ['has(source.identity)', false],
+    ['jwt.sub', 'ann'],
+    ['has(jwt.email)', false],
+    ['apiKey.key', undefined],
+    ['backend.name', 'ns/svc:80'],
+    ['proxy.bind', '80/default/gateway'],
+    ['proxy.gateway.namespace + proxy.gateway.name + proxy.listener.name', 'nsgwhttp'],
+    ['proxy.route', { namespace: 'ns', name: 'r', rule: 'first' }],
+    ['env.podName + env.namespace + env.gateway', 'proxydefaultproxy'],
+    ['has(env.PATH)', false],
+    ['request.body', undefined],
+    ['variables().filter(k, k == "telemetry.private")', []],
+  ])('%s', (expression, expected) => expect(evaluate(sample(), expression)).toEqual(expected))
+
+  test.each<[string, unknown]>([
+    ['source.identity', { trustDomain: 'td', namespace: 'n', serviceAccount: 's' }],
+    ['source.spiffeId', 'spiffe://td/ns/n/sa/s'],
+    ['source.subjectAltNames[0]', 'a.com'],
+    ['[source.subject, source.subjectCn, source.issuer, source.certificate]', ['CN=a,O=b', 'a', 'CN=ca', 'PEM']],
+    ['destination.hostname', 'sni.com'],
+  ])('with a client certificate: %s', (expression, expected) => expect(evaluate(sample({ tls }), expression)).toEqual(expected))
+
+  test('shows the exchange as it is when it looks', () => {
+    const exchange = sample()
+    const view = new ExchangeView(exchange)
+    const program = compileExpression('request.headers["x-a"] + request.path', 'request')
+    expect(evalHost(program, view)).toBe('1/a/b')
+    exchange.request.headers.set('x-a', '2')
+    exchange.request.target = '/c'
+    view.forgetHeaders()
+    expect(evalHost(program, view)).toBe('2/c')
+  })
+
+  test('builds only what is read', () => {
+    const exchange = sample({ tls })
+    const read: string[] = []
+    const get = exchange.get.bind(exchange)
+    exchange.get = (name) => (read.push(name), get(name))
+    evaluate(exchange, 'request.method == "POST" || jwt.sub == "x"')
+    expect(read).toEqual([])
+  })
+
+  test('lists the variables that are set', () => {
+    expect([...new ExchangeView(testExchange()).keys()]).toEqual(['request', 'source', 'destination', 'proxy', 'env'])
+    expect(new ExchangeView(testExchange())).toBeInstanceOf(HostMap)
+  })
+})
+
+describe('bodies', () => {
+  test.each<[string, boolean, boolean]>([
+    ['json(request.body).model == "a"', true, false],
+    ['size(request.bodyPrefix) > 1', true, false],
+    ['request.path == "/body"', false, false],
+    ['string(response.body)', false, true],
+    ['variables()', true, true],
+    ['request.body +', false, false],
+  ])('%s', (expression, ofRequest, ofResponse) => {
+    const programs = [compileExpression(expression, 'response')]
+    expect([readsRequestBody(programs), readsResponseBody(programs)]).toEqual([ofRequest, ofResponse])
+  })
+
+  test('a message without a body has an empty one', async () => {
+    const exchange = testExchange()
+    await bufferRequest(exchange, 10)
+    expect([evaluate(exchange, 'string(request.body)'), exchange.request.body]).toEqual(['', undefined])
+  })
+
+  test('a body past the limit fails, its first bytes do not', async () => {
+    const exchange = testExchange({ body: new LongBody(100_000) })
+    await bufferRequest(exchange, 70_000)
+    expect([evaluate(exchange, 'request.body'), evaluate(exchange, 'size(request.bodyPrefix)')]).toEqual([undefined, 70_000])
+  })
+
+  test('a body is read once for all that want it', async () => {
+    const source = new ManualBody()
+    const exchange = testExchange({ body: source })
+    const buffered = bufferRequest(exchange, 10)
+    source.push('ab')
+    source.end()
+    await buffered
+    await bufferRequest(exchange, 10)
+    expect([source.asked, evaluate(exchange, 'string(request.body)')]).toEqual([['start'], 'ab'])
+  })
+
+  test('a body that was replaced is the one that expressions see', async () => {
+    const exchange = testExchange({ body: new BufferBody('old') })
+    await bufferRequest(exchange, 10)
+    replaceRequestBody(exchange, Buffer.from('new'))
+    expect(evaluate(exchange, 'string(request.body)')).toBe('new')
+  })
+
+  test.each<[string, (source: ManualBody) => void, number | undefined, string]>([
+    ['breaks off', (source) => source.fail(new Error('secret')), undefined, 'processing failed: the request body broke off'],
+    ['comes too late', () => undefined, performance.now() + 20, 'request timeout'],
+  ])('a request whose body %s is refused', async (_, act, deadlineAtMs, message) => {
+    const source = new ManualBody()
+    const exchange = testExchange({ body: source })
+    exchange.deadlineAtMs = deadlineAtMs
+    const buffered = bufferRequest(exchange, 10)
+    act(source)
+    await expect(buffered).rejects.toThrow(message)
+    expect(source.asked).toContain('cancel')
+  })
+
+  test('a response that breaks off is a failure of the upstream', async () => {
+    const source = new ManualBody()
+    const exchange = testExchange()
+    exchange.response = { status: 200, headers: new HeaderList(), body: source, upgraded: undefined }
+    const buffered = bufferResponse(exchange, 10)
+    source.fail(new Error('secret'))
+    await expect(buffered).rejects.toThrow('upstream call failed: the response broke off')
+  })
+})

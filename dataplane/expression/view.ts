@@ -1,0 +1,78 @@
+import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { RequestView, ResponseView } from './message.ts'
+import { viewDestination, viewSource } from './peer.ts'
+
+/** Variables that policies leave with `exchange.set`. */
+const LEFT_BY_POLICIES = ['jwt', 'apiKey', 'basicAuth', 'extauthz', 'extproc', 'metadata', 'mcpGuardrails', 'llm', 'llmRequest', 'mcp'] as const
+const ROOTS = ['request', 'response', 'source', 'destination', 'backend', 'proxy', 'env', ...LEFT_BY_POLICIES] as const
+
+/** What an expression sees of an exchange, as it is when it looks. Only what is read is built. */
+export class ExchangeView extends HostMap {
+  readonly #exchange: Exchange
+  #request: RequestView | undefined
+  #response: ResponseView | undefined
+  #source: Record<string, unknown> | undefined
+
+  constructor(exchange: Exchange) {
+    super()
+    this.#exchange = exchange
+  }
+
+  get(key: string): Stored {
+    const exchange = this.#exchange
+    switch (key) {
+      case 'request':
+        return (this.#request ??= new RequestView(exchange))
+      case 'response':
+        return exchange.response && (this.#response ??= new ResponseView(exchange))
+      case 'source':
+        return (this.#source ??= viewSource(exchange.connection))
+      case 'destination':
+        return viewDestination(exchange.connection)
+      case 'backend':
+        return exchange.backend === undefined ? undefined : { name: exchange.backend }
+      case 'proxy':
+        return viewProxy(exchange)
+      case 'env':
+        return viewEnv(process.env)
+      default:
+        return (LEFT_BY_POLICIES as readonly string[]).includes(key) ? exchange.get(key) : undefined
+    }
+  }
+
+  *keys(): Iterable<string> {
+    for (const root of ROOTS) if (this.get(root) !== undefined) yield root
+  }
+
+  /** After headers were changed: the next expression sees them. */
+  forgetHeaders(): void {
+    this.#request?.forgetHeaders()
+    this.#response?.forgetHeaders()
+  }
+}
+
+/** Where in the config the request is; the more is known the further it came. */
+function viewProxy(exchange: Exchange): Record<string, unknown> {
+  const { connection, labels = {}, startedAtMs, upstreamStartedAtMs, responseHeadAtMs } = exchange
+  const { gateway, listener, route, rule } = labels
+  return {
+    bind: connection.bind,
+    gateway: gateway === undefined ? undefined : nameOf(gateway),
+    listener: listener === undefined ? undefined : { name: listener },
+    route: route === undefined ? undefined : { ...nameOf(route), rule: rule ?? '' },
+    requestProcessingDuration: upstreamStartedAtMs === 0 ? undefined : Duration.fromMs(upstreamStartedAtMs - startedAtMs),
+    upstreamDuration: responseHeadAtMs === 0 || upstreamStartedAtMs === 0 ? undefined : Duration.fromMs(responseHeadAtMs - upstreamStartedAtMs),
+    responseProcessingDuration: responseHeadAtMs === 0 ? undefined : Duration.fromMs(performance.now() - responseHeadAtMs),
+  }
+}
+
+function nameOf(label: string): Record<string, string> {
+  const slash = label.indexOf('/')
+  return { namespace: label.slice(0, slash), name: label.slice(slash + 1) }
+}
+
+/** These three and no other variable of the environment; the defaults are those of `settings.ts`. */
+function viewEnv({ POD_NAME, NAMESPACE, GATEWAY }: NodeJS.ProcessEnv): Record<string, string> {
+  return { podName: POD_NAME || 'proxy', namespace: NAMESPACE || 'default', gateway: GATEWAY || 'proxy' }
+}

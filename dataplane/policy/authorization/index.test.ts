@@ -1,0 +1,147 @@
+import { describe, expect, test } from '@jest/globals'
+import type { Authorization } from '#gen/config/types.ts'
+import type { Policy } from '../../context.ts'
+import { BufferBody, readBody, type Body } from '../../http/body.ts'
+import { LongBody, ManualBody } from '../../testing/body.ts'
+import { testExchange } from '../../testing/exchange.ts'
+import { mountPolicies } from '../../testing/hono.ts'
+import { createPolicyState } from '../state.ts'
+import { compileAuthorization } from './index.ts'
+
+type Action = NonNullable<Authorization['action']>
+
+const rules = (action: Action | undefined, ...matchExpressions: string[]): Authorization => ({ ...(action && { action }), policy: { matchExpressions } })
+
+function compile(sets: readonly Authorization[]): Policy {
+  const policy = compileAuthorization(sets, createPolicyState())
+  if (policy === undefined) throw new Error('no policy')
+  return policy
+}
+
+async function send(sets: readonly Authorization[], request: { headers?: Record<string, string>; body?: Body; values?: Record<string, unknown> } = {}) {
+  const app = mountPolicies([compile(sets)], {
+    prepare: (exchange) => {
+      exchange.request.body = request.body
+      for (const [name, value] of Object.entries(request.values ?? {})) exchange.set(name, value)
+    },
+  })
+  const { response, exchange, isForwarded } = await app.request('http://host/a', { headers: request.headers ?? {} })
+  return { answer: `${response.status} ${await response.text()}`, exchange, isForwarded }
+}
+
+const ALLOWED = '200 upstream'
+const DENIED = '403 authorization failed'
+
+describe('which requests pass', () => {
+  const yes = 'request.method == "GET"'
+  const no = 'request.method == "PUT"'
+  const fails = 'request.headers["x-missing"] == "1"'
+  const text = 'request.method'
+  const broken = 'request.method == '
+
+  test.each<[string, Authorization[], string]>([
+    ['an Allow that matches', [rules('Allow', yes)], ALLOWED],
+    ['Allow is the default', [rules(undefined, no)], DENIED],
+    ['an Allow that does not match', [rules('Allow', no)], DENIED],
+    ['one matching expression of an Allow is enough', [rules('Allow', no, yes)], ALLOWED],
+    ['one matching Allow of several is enough, on whichever level (row 23)', [rules('Allow', no), rules('Allow', yes)], ALLOWED],
+    ['a Deny that matches', [rules('Deny', yes)], DENIED],
+    ['only Deny rules, none matches (row 27)', [rules('Deny', no), rules('Deny', no)], ALLOWED],
+    ['a Deny beats an Allow', [rules('Allow', yes), rules('Deny', yes)], DENIED],
+    ['one matching expression of a Deny is enough', [rules('Deny', no, yes)], DENIED],
+    ['a Deny that fails does not deny (row 25)', [rules('Deny', fails)], ALLOWED],
+    ['Require false, Allow true (row 26)', [rules('Require', no), rules('Allow', yes)], DENIED],
+    ['a Require alone that matches', [rules('Require', yes)], ALLOWED],
+    ['every expression of a Require must match', [rules('Require', yes, no)], DENIED],
+    ['a Require that matches still needs an Allow where there is one', [rules('Require', yes), rules('Allow', no)], DENIED],
+    ['an Allow that fails does not allow', [rules('Allow', fails)], DENIED],
+    ['a Require that fails is not met', [rules('Require', fails)], DENIED],
+    ['an Allow that gives no bool does not allow', [rules('Allow', text)], DENIED],
+    ['a Require that gives no bool is not met', [rules('Require', text)], DENIED],
+    ['a Deny that gives no bool does not deny', [rules('Deny', text)], ALLOWED],
+    ['an Allow that does not compile allows nobody', [rules('Allow', broken)], DENIED],
+    ['a Require that does not compile lets nobody pass', [rules('Require', broken), rules('Allow', yes)], DENIED],
+    ['an expression that does not compile leaves its neighbours alone', [rules('Allow', broken, yes)], ALLOWED],
+    ['a variable of another phase is a failure', [rules('Allow', 'response.code == 200')], DENIED],
+  ])('%s', async (_, sets, expected) => {
+    const { answer, isForwarded } = await send(sets)
+    expect([answer, isForwarded]).toEqual([expected, expected === ALLOWED])
+  })
+
+  test.each<[string, string, Record<string, unknown>, string]>([
+    ['claims of a token', '"admin" in jwt.groups', { jwt: { groups: ['admin'] } }, ALLOWED],
+    ['metadata of an API key (row 38)', 'apiKey.group == "sales"', { apiKey: { group: 'sales' } }, ALLOWED],
+    ['another group (row 38)', 'apiKey.group == "sales"', { apiKey: { group: 'hr' } }, DENIED],
+    ['nobody was authenticated', 'apiKey.group == "sales"', {}, DENIED],
+    ['where the client is', 'cidr("127.0.0.0/8").containsIP(source.address)', {}, ALLOWED],
+  ])('%s', async (_, expression, values, expected) => expect((await send([rules('Allow', expression)], { values })).answer).toBe(expected))
+
+  test('a header that is sent twice is a list and does not pass for one value', async () => {
+    const app = mountPolicies([compile([rules('Allow', 'request.headers["x-team"] == "sales"')])], {
+      prepare: ({ request }) => ['sales', 'other'].forEach((team) => request.headers.append('x-team', team)),
+    })
+    expect((await app.request('http://host/')).response.status).toBe(403)
+  })
+})
+
+test('gRPC callers are denied in their own format', async () => {
+  const { exchange } = await send([rules('Allow', 'false')], { headers: { 'content-type': 'application/grpc' } })
+  expect([exchange.response?.status, exchange.response?.headers.get('grpc-status'), exchange.error?.row.reason]).toEqual([200, '7', 'Authorization'])
+})
+
+test('no rules are no policy', () => expect(compileAuthorization([], createPolicyState())).toBeUndefined())
+
+test('a rule set is compiled once for all rules under its target', () => {
+  const state = createPolicyState()
+  const set = rules('Allow', 'true')
+  compileAuthorization([set], state)
+  const [first, second] = [state.kept.get(set, [], () => 'compiled anew'), state.kept.get(set, [], () => 'compiled anew')]
+  expect(first).not.toBe('compiled anew')
+  expect(second).toBe(first)
+})
+
+describe('rules about the body', () => {
+  const isChat = rules('Allow', 'json(request.body).model == "chat"')
+
+  test.each([
+    ['{"model":"chat"}', ALLOWED],
+    ['{"model":"other"}', DENIED],
+    ['no JSON', DENIED],
+  ])('%s: %s', async (text, expected) => {
+    const { answer, exchange } = await send([isChat], { body: new BufferBody(text) })
+    expect(answer).toBe(expected)
+    expect((await readBody(exchange.request.body, Infinity)).bytes.toString()).toBe(text)
+  })
+
+  const large = 3 * 1024 * 1024
+  test('a body of 3 MiB fails the expression (row 67)', async () => {
+    const body = new LongBody(large)
+    const { answer } = await send([rules('Allow', 'size(request.body) > 0')], { body })
+    // Nobody will read it any more: the connection may close.
+    expect([answer, body.isCancelled]).toEqual([DENIED, true])
+  })
+
+  test('its first 2 MiB can be used, and all of it goes on (row 67)', async () => {
+    const policy = compile([rules('Allow', 'size(request.bodyPrefix) == 2097152')])
+    const exchange = testExchange({ method: 'POST', body: new LongBody(large) })
+    let received = 0
+    await policy({ var: { exchange } } as Parameters<typeof policy>[0], async () => {
+      expect(exchange.request.body?.length).toBe(large)
+      received = (await readBody(exchange.request.body, Infinity)).bytes.length
+    })
+    expect(received).toBe(large)
+  })
+
+  test('without such a rule nothing is read before the upstream asks (row 67)', async () => {
+    const body = new ManualBody()
+    const { answer, exchange } = await send([rules('Allow', 'request.method == "GET"')], { body })
+    expect([answer, body.asked, exchange.request.body]).toEqual([ALLOWED, [], body])
+  })
+
+  test('a body that nobody went on with is given up', async () => {
+    const body = new LongBody(large)
+    const { answer } = await send([rules('Allow', 'size(request.bodyPrefix) > 0')], { body })
+    // The upstream of this test answers without reading.
+    expect([answer, body.isCancelled]).toEqual([ALLOWED, true])
+  })
+})

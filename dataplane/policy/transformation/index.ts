@@ -1,0 +1,43 @@
+import type { Transformation } from '#gen/config/types.ts'
+import type { Policy } from '../../context.ts'
+import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
+import { readsRequestBody, readsResponseBody } from '../../expression/program.ts'
+import { ExchangeView } from '../../expression/view.ts'
+import type { PolicyState } from '../state.ts'
+import { compileTransform, programsOf } from './compile.ts'
+import { transformRequest } from './request.ts'
+import { transformResponse } from './response.ts'
+
+/**
+ * Computed changes to request and response (traffic.md §8.10). The response side sees the request as it was sent, and runs on
+ * responses made here too.
+ */
+export function compileTransformation(section: Transformation, { kept }: Pick<PolicyState, 'kept'>): Policy {
+  const { request, response } = kept.get(section, [], () => ({
+    request: section.request && compileTransform(section.request, 'request'),
+    response: section.response && compileTransform(section.response, 'response'),
+  }))
+  const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
+  const buffersResponse = readsResponseBody(programsOf(response))
+  if (response === undefined && !buffersRequest && request?.setsMethod !== true)
+    return (c, next) => {
+      if (request !== undefined) transformRequest(c.var.exchange, request, new ExchangeView(c.var.exchange))
+      return next()
+    }
+  return async (c, next) => {
+    const { exchange } = c.var
+    if (buffersRequest) await bufferRequest(exchange, MAX_BUFFER_BYTES)
+    const { method } = exchange.request
+    try {
+      if (request !== undefined) transformRequest(exchange, request, new ExchangeView(exchange))
+      await next()
+      if (response === undefined) return
+      if (buffersResponse) await bufferResponse(exchange, MAX_BUFFER_BYTES)
+      transformResponse(exchange, response, new ExchangeView(exchange))
+    } finally {
+      // Whether a response has a body depends on the method that the client used, not on the one that the upstream got.
+      exchange.request.method = method
+      if (buffersRequest) releaseRequest(exchange)
+    }
+  }
+}

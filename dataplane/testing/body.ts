@@ -1,0 +1,88 @@
+import type { Body, BodySink } from '../http/body.ts'
+import type { HeaderList } from '../http/headers.ts'
+
+/** A body that a test pushes by hand, and that tells what was asked of it. */
+export class ManualBody implements Body {
+  readonly length: number | undefined
+  readonly asked: string[] = []
+  #sink: BodySink | undefined
+
+  constructor(length?: number) {
+    this.length = length
+  }
+
+  push(text: string): void {
+    this.#sink?.onData(Buffer.from(text))
+  }
+
+  end(trailers?: HeaderList): void {
+    this.#sink?.onEnd(trailers)
+  }
+
+  fail(error: Error): void {
+    this.#sink?.onError(error)
+  }
+
+  start(sink: BodySink): void {
+    this.asked.push('start')
+    this.#sink = sink
+  }
+
+  pause(): void {
+    this.asked.push('pause')
+  }
+
+  resume(): void {
+    this.asked.push('resume')
+  }
+
+  cancel(): void {
+    this.asked.push('cancel')
+    this.#sink = undefined
+  }
+}
+
+/** A body of that many bytes in chunks of 64 KiB, for what exceeds limits. */
+export class LongBody implements Body {
+  readonly length: number
+  isCancelled = false
+  #left: number
+  #sink: BodySink | undefined
+  #isPaused = false
+
+  constructor(length: number) {
+    this.length = length
+    this.#left = length
+  }
+
+  start(sink: BodySink): void {
+    this.#sink = sink
+    this.#flow()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#flow()
+  }
+
+  cancel(): void {
+    this.isCancelled = true
+    this.#sink = undefined
+  }
+
+  #flow(): void {
+    while (!this.#isPaused && this.#sink !== undefined && this.#left > 0) {
+      const size = Math.min(this.#left, 65_536)
+      this.#left -= size
+      this.#sink.onData(Buffer.alloc(size, 'a'))
+    }
+    if (this.#isPaused || this.#left > 0) return
+    const sink = this.#sink
+    this.#sink = undefined
+    sink?.onEnd(undefined)
+  }
+}
