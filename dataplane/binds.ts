@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Listener } from '#gen/config/types.ts'
+import type { Frontend, Listener } from '#gen/config/types.ts'
+import { connectionSettings, deniedFrontendSection, tlsSettings } from './config/frontend.ts'
 import type { ConfigSnapshot } from './config/store.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, RunningBind } from './gateway.ts'
@@ -48,15 +49,16 @@ export class Binds {
     const next = new Map<string, OpenBind>()
     const tlsListeners: TlsListener[] = []
     for (const [key, running] of this.#gateway.binds) {
-      const choices = this.#choose(running, snapshot, tlsListeners)
+      const frontend = this.#gateway.frontendOf(key)
+      const choices = this.#choose(running, frontend, snapshot, tlsListeners)
       const place = `${running.bind.port} ${running.bind.addresses?.join(' ') ?? ''}`
       const open = this.#open.get(key)
       if (open?.place === place) {
-        this.#change(open, running, choices)
+        this.#change(open, running, frontend, choices)
         next.set(key, open)
       } else {
         if (open !== undefined) this.#close(open)
-        next.set(key, this.#openBind(key, place, running, choices))
+        next.set(key, this.#openBind(key, place, running, frontend, choices))
       }
     }
     for (const [key, open] of this.#open) if (!next.has(key)) this.#close(open)
@@ -97,12 +99,12 @@ export class Binds {
     clearTimeout(timer)
   }
 
-  #openBind(key: string, place: string, running: RunningBind, choices: ReadonlyMap<string, ChosenTls>): OpenBind {
+  #openBind(key: string, place: string, running: RunningBind, frontend: Frontend, choices: ReadonlyMap<string, ChosenTls>): OpenBind {
     const bind = createBind({
       key,
       port: running.bind.port,
       addresses: running.bind.addresses,
-      program: this.#programOf(running, choices),
+      program: this.#programOf(running, frontend, choices),
       onRequest: (exchange) => this.#gateway.handle(exchange),
       onFinished: (exchange) => this.#finish(exchange),
       hooks: this.#hooksOf(key),
@@ -129,8 +131,8 @@ export class Binds {
     }
   }
 
-  #change(open: OpenBind, running: RunningBind, choices: ReadonlyMap<string, ChosenTls>): void {
-    open.bind.update(this.#programOf(running, choices))
+  #change(open: OpenBind, running: RunningBind, frontend: Frontend, choices: ReadonlyMap<string, ChosenTls>): void {
+    open.bind.update(this.#programOf(running, frontend, choices))
     // Existing connections of a listener that changed would go on under its old terms (traffic.md §7).
     open.bind.drainListeners((listener) => open.tls.has(listener) && open.tls.get(listener)?.terms !== choices.get(listener)?.terms)
     open.tls = choices
@@ -141,8 +143,16 @@ export class Binds {
     void open.bind.close(false)
   }
 
-  #programOf({ http, tls, tcp }: RunningBind, choices: ReadonlyMap<string, ChosenTls>): BindProgram {
+  #programOf({ bind, http, tls, tcp }: RunningBind, frontend: Frontend, choices: ReadonlyMap<string, ChosenTls>): BindProgram {
+    const denied = deniedFrontendSection(frontend)
+    if (denied !== undefined) {
+      this.#telemetry.logging
+        .logger('bind')
+        .error('no connection is accepted: this version cannot enforce a frontend policy', { bind: bind.key, section: denied })
+      return { plaintext: 'none', hasTls: true, selectTls: () => undefined, handleTcp: ({ socket }) => socket.destroy() }
+    }
     return {
+      settings: connectionSettings(frontend),
       plaintext: tcp !== undefined ? 'tcp' : http.values().next().done === true ? 'none' : 'http',
       hasTls: choices.size > 0,
       tcpListener: tcp?.key,
@@ -152,10 +162,10 @@ export class Binds {
   }
 
   /** TLS of each listener of a bind that has some; logs what cannot be used, once per change. */
-  #choose({ tls }: RunningBind, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, ChosenTls> {
+  #choose({ tls }: RunningBind, frontend: Frontend, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, ChosenTls> {
     const choices = new Map<string, ChosenTls>()
     for (const running of tls.values()) {
-      const listener = toTlsListener(running, secrets)
+      const listener = { ...toTlsListener(running, secrets), settings: tlsSettings(frontend) }
       used.push(listener)
       const choice = this.#choices.get(listener)
       choices.set(running.key, { choice, terms: JSON.stringify([listener.kind, listener.clientValidation]) })

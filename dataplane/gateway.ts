@@ -1,5 +1,6 @@
-import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { BackendRef, Bind, Frontend, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations } from './config/destinations.ts'
+import { effectiveFrontend } from './config/frontend.ts'
 import { indexPolicies } from './config/merge.ts'
 import type { ConfigSnapshot } from './config/store.ts'
 import { respondWithError } from './compose.ts'
@@ -124,6 +125,12 @@ export class Gateway {
   findTcpRule(listenerKey: string, sni: string | undefined): { rule: TcpRule | undefined; labels: Partial<RouteLabels> | undefined } {
     const listener = this.#listeners.get(listenerKey)
     return { rule: listener?.findTcpRule(sni, this.#context), labels: listener?.labels }
+  }
+
+  /** The frontend policies of a bind's Gateway. */
+  frontendOf(bindKey: string): Frontend {
+    for (const { listener } of this.#listeners.values()) if (listener.bind === bindKey) return effectiveFrontend(this.#context.policies, listener.gateway)
+    return {}
   }
 
   /** What logs and metrics call a listener. */

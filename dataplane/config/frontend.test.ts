@@ -1,0 +1,53 @@
+import { describe, expect, test } from '@jest/globals'
+import type { Frontend, Policy } from '#gen/config/types.ts'
+import { connectionSettings, deniedFrontendSection, effectiveFrontend, tlsSettings } from './frontend.ts'
+import { indexPolicies } from './merge.ts'
+
+const gateway = { namespace: 'ns', name: 'gw' }
+const policy = (name: string, frontend: Frontend, month = 1): Policy => ({
+  key: `frontend/ns/${name}:0`,
+  policy: { kind: 'ProxyPolicy', namespace: 'ns', name },
+  creationTimestamp: `2026-0${month}-01T00:00:00Z`,
+  target: { kind: 'Gateway', ...gateway },
+  frontend,
+})
+const merge = (...policies: Policy[]): Frontend => effectiveFrontend(indexPolicies(new Map(policies.map((one) => [one.key, one]))), gateway)
+
+describe('frontend policies', () => {
+  test('fields merge, and of one field the oldest policy wins', () => {
+    const old = policy('a', { http: { http1MaxHeaders: 10 } }, 1)
+    const young = policy('b', { http: { http1MaxHeaders: 20 }, tls: { minProtocolVersion: '1.3' } }, 2)
+    expect(merge(young, old)).toEqual({ http: { http1MaxHeaders: 10 }, tls: { minProtocolVersion: '1.3' } })
+    expect(merge()).toEqual({})
+  })
+
+  test.each<[string, Frontend, object]>([
+    ['limits of heads', { http: { http1MaxHeaders: 7 } }, { http1: { limits: { maxHeaders: 7 } } }],
+    ['idle and head timeouts', { http: { http1IdleTimeout: '5s' } }, { http1: { timeouts: { idleMs: 5000, headMs: 5000 } } }],
+    [
+      'windows and frames',
+      { http: { http2WindowSize: 1, http2ConnectionWindowSize: 2, http2FrameSize: 16_384 } },
+      { http2: { streamWindow: 1, connectionWindow: 2, maxFrame: 16_384 } },
+    ],
+    ['pings', { http: { http2KeepaliveInterval: '1m', http2KeepaliveTimeout: '3s' } }, { http2: { keepAliveMs: 60_000, keepAliveTimeoutMs: 3000 } }],
+    ['age', { http: { maxConnectionDuration: '1h' } }, { maxConnectionMs: 3_600_000 }],
+    ['handshakes', { tls: { handshakeTimeout: '100ms' } }, { handshakeMs: 100 }],
+    ['TCP keepalive, with its defaults', { tcp: { keepalive: { retries: 3 } } }, { keepAlive: { timeMs: 180_000, intervalMs: 180_000, retries: 3 } }],
+  ])('%s', (_, frontend, expected) => expect(connectionSettings(frontend)).toMatchObject(expected))
+
+  test('TLS versions, suites and ALPN', () => {
+    const tls = { minProtocolVersion: '1.2', maxProtocolVersion: '1.3', cipherSuites: ['TLS13_AES_128_GCM_SHA256'], alpnProtocols: ['h2'] } as const
+    expect(tlsSettings({ tls: { ...tls, cipherSuites: [...tls.cipherSuites], alpnProtocols: [...tls.alpnProtocols] } })).toEqual({
+      minVersion: 'TLSv1.2',
+      maxVersion: 'TLSv1.3',
+      cipherSuites: ['TLS13_AES_128_GCM_SHA256'],
+      alpn: ['h2'],
+    })
+    expect(tlsSettings({})).toEqual({})
+  })
+
+  test('what is not enforced here is named', () => {
+    expect(deniedFrontendSection({ networkAuthorization: { policy: { matchExpressions: ['true'] } } })).toBe('networkAuthorization')
+    expect(deniedFrontendSection({ http: {} })).toBeUndefined()
+  })
+})

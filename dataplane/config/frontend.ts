@@ -1,0 +1,60 @@
+import { parseDuration } from '#api/duration.ts'
+import type { Duration, Frontend, GatewayRef } from '#gen/config/types.ts'
+import { requestHeadLimits } from '../http/syntax.ts'
+import type { ConnectionSettings } from '../server/program.ts'
+import type { TlsSettings } from '../server/tls.ts'
+import { targetKey, type PolicyIndex } from './merge.ts'
+
+/** What the frontend policies of a Gateway say: field by field, the oldest policy wins (traffic.md §4.4). Frontend policies target whole Gateways. */
+export function effectiveFrontend(index: PolicyIndex, { namespace, name }: GatewayRef): Frontend {
+  const sections = (index.get(targetKey('Gateway', namespace, name)) ?? []).flatMap(({ frontend }) => frontend ?? [])
+  return Object.assign({}, ...sections.toReversed()) as Frontend
+}
+
+/** Sections that this build cannot enforce although somebody relies on them: no connection is accepted. */
+export function deniedFrontendSection({ networkAuthorization, proxyProtocol }: Frontend): string | undefined {
+  if (networkAuthorization !== undefined) return 'networkAuthorization'
+  return proxyProtocol === undefined ? undefined : 'proxyProtocol'
+}
+
+/** Settings of client connections; absent fields leave the defaults of the server (traffic.md §10). */
+export function connectionSettings({ tcp, tls, http }: Frontend): ConnectionSettings {
+  const idleMs = msOf(http?.http1IdleTimeout)
+  const handshakeMs = msOf(tls?.handshakeTimeout)
+  const keepalive = tcp?.keepalive
+  return {
+    http1: {
+      ...(http?.http1MaxHeaders !== undefined && { limits: { ...requestHeadLimits, maxHeaders: http.http1MaxHeaders } }),
+      // An unused connection and a head that does not come are one thing to users (decision D8).
+      ...(idleMs !== undefined && { timeouts: { idleMs, headMs: idleMs } }),
+    },
+    http2: {
+      ...(http?.http2WindowSize !== undefined && { streamWindow: http.http2WindowSize }),
+      ...(http?.http2ConnectionWindowSize !== undefined && { connectionWindow: http.http2ConnectionWindowSize }),
+      ...(http?.http2FrameSize !== undefined && { maxFrame: http.http2FrameSize }),
+      ...setting('keepAliveMs', msOf(http?.http2KeepaliveInterval)),
+      ...setting('keepAliveTimeoutMs', msOf(http?.http2KeepaliveTimeout)),
+    },
+    ...(handshakeMs !== undefined && { handshakeMs }),
+    maxConnectionMs: msOf(http?.maxConnectionDuration),
+    ...(keepalive !== undefined && {
+      keepAlive: { timeMs: msOf(keepalive.time) ?? 180_000, intervalMs: msOf(keepalive.interval) ?? 180_000, retries: keepalive.retries ?? 9 },
+    }),
+  }
+}
+
+/** TLS settings of a Gateway's listeners; absent fields leave the defaults. */
+export function tlsSettings({ tls }: Frontend): Partial<TlsSettings> {
+  return {
+    ...(tls?.alpnProtocols !== undefined && { alpn: tls.alpnProtocols }),
+    ...(tls?.minProtocolVersion !== undefined && { minVersion: `TLSv${tls.minProtocolVersion}` as const }),
+    ...(tls?.maxProtocolVersion !== undefined && { maxVersion: `TLSv${tls.maxProtocolVersion}` as const }),
+    ...(tls?.cipherSuites !== undefined && { cipherSuites: tls.cipherSuites }),
+  }
+}
+
+const msOf = (text: Duration | undefined): number | undefined => (text === undefined ? undefined : parseDuration(text))
+
+function setting<K extends string>(name: K, value: number | undefined): { [P in K]?: number } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]: number })
+}
