@@ -1,3 +1,4 @@
+import { checkExpression } from './expression.ts'
 import { createConfigServer } from './serve/server.ts'
 import { watchDirectory, type Load } from './source/directory.ts'
 import { findTroubles, summarizeGateways, type ReportEvent } from './report.ts'
@@ -24,7 +25,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   const host = listen.slice(0, listen.lastIndexOf(':'))
   const reporter = createReporter(report)
   const take = (load: Load): void => {
-    const translation = translate(load.snapshot, { isStandalone: true })
+    const translation = translate(load.snapshot, { isStandalone: true, checkExpression })
     server.publish(translation)
     reporter.problems(load.problems)
     reporter.conditions(findTroubles(translation.statuses))
