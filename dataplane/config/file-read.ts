@@ -1,9 +1,10 @@
-import { Worker } from 'node:worker_threads'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import type { MessageKind } from '#api/config/definitions.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 import { ConfigFileError, type ConfigFileOptions, type FileTexts } from './file-problem.ts'
 
-/** A message as text: cheap to hand from thread to thread, and to compare. */
+/** A message as text: cheap to hand over, and to compare. */
 export interface EncodedMessage {
   readonly kind: MessageKind
   readonly key: string
@@ -17,23 +18,46 @@ export interface EncodedFile {
   readonly texts: FileTexts
 }
 
-/** What the worker thread posts: a file, or what a ConfigFileError holds. */
-export type WorkerAnswer = EncodedFile | { readonly problems: readonly string[]; readonly texts: FileTexts }
+/** First line of the reader's output: what holds for the whole file. A line `<kind> TAB <key as JSON> TAB <message as JSON>` per message follows. */
+export interface FileHeader {
+  readonly texts: readonly (readonly [string, string | null])[]
+  readonly process?: ProcessConfig
+  readonly problems?: readonly string[]
+}
 
-/** `file-worker.ts`, or what it was bundled to. */
-const WORKER = new URL(import.meta.url.endsWith('.ts') ? './file-worker.ts' : './file-worker.js', import.meta.url)
+/** `file-reader.ts`, or what it was bundled to. */
+const READER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './file-reader.ts' : './file-reader.js', import.meta.url))
 
 /**
- * Reads a `-f` file in a thread of its own: parsing and checking some megabytes takes a second, in which traffic would stand
- * still, and the libraries for it take memory that is free again afterwards.
+ * Reads a `-f` file in a process of its own: parsing and checking some megabytes takes a second, in which traffic would stand
+ * still, and the libraries for it take 30 MiB that only a process gives back.
  * @throws ConfigFileError naming each problem by file, line and path
  */
-export async function readConfigFile(path: string, { namespace, gateway }: ConfigFileOptions = {}): Promise<EncodedFile> {
-  const answer = await new Promise<WorkerAnswer>((settle, reject) => {
-    const worker = new Worker(WORKER, { workerData: { path, options: { namespace, gateway } } })
-    worker.on('message', settle).on('error', reject)
-    worker.on('exit', () => reject(new Error('the thread that reads the config file ended without an answer')))
+export async function readConfigFile(path: string, options: ConfigFileOptions = {}): Promise<EncodedFile> {
+  const [head = '', ...lines] = (await runReader([path, JSON.stringify(options)])).split('\n')
+  const { texts, process: settings = {}, problems } = JSON.parse(head) as FileHeader
+  const looked = new Map(texts.map(([name, text]) => [name, text ?? undefined]))
+  if (problems !== undefined) throw new ConfigFileError(problems, looked)
+  return { process: settings, texts: looked, messages: lines.filter((line) => line !== '').map(decodeLine) }
+}
+
+function decodeLine(line: string): EncodedMessage {
+  const first = line.indexOf('\t')
+  const second = line.indexOf('\t', first + 1)
+  return { kind: line.slice(0, first) as MessageKind, key: JSON.parse(line.slice(first + 1, second)) as string, json: line.slice(second + 1) }
+}
+
+function runReader(args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [READER, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const output: Buffer[] = []
+    const errors: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
+    child.stderr.on('data', (chunk: Buffer) => errors.push(chunk))
+    child.on('error', reject)
+    child.on('close', (code) => {
+      if (code === 0) resolve(Buffer.concat(output).toString())
+      else reject(new Error(`the process that reads the config file ended with code ${code}: ${Buffer.concat(errors).toString().trim()}`))
+    })
   })
-  if ('problems' in answer) throw new ConfigFileError(answer.problems, answer.texts)
-  return answer
 }
