@@ -9,7 +9,7 @@ import type { Exchange, RouteLabels } from './exchange.ts'
 import { RunningListener } from './listener.ts'
 import { checkMisdirected, createListenerTable, selectListener, type ListenerTable } from './route/listeners.ts'
 import type { TcpRule } from './tcprule.ts'
-import { createPolicyState } from './policy/state.ts'
+import { createPolicyState, takeSecrets } from './policy/state.ts'
 import type { RuleContext } from './rule.ts'
 import type { PoolFactory } from './upstream/destination.ts'
 
@@ -55,9 +55,11 @@ export class Gateway {
     const before = this.#snapshot
     this.#snapshot = snapshot
     const arePoliciesNew = snapshot.policies !== before?.policies
-    const areSecretsNew = snapshot.secrets !== before?.secrets
+    const { state } = this.#context
+    const secrets = snapshot.secrets === before?.secrets ? state.secrets : takeSecrets(state.secrets, snapshot.secrets)
+    const areSecretsNew = secrets !== state.secrets
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
-    if (areSecretsNew) this.#context = { ...this.#context, state: { ...this.#context.state, secrets: snapshot.secrets } }
+    if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
     this.destinations.update(snapshot, this.#context.policies)
     if (
       !arePoliciesNew &&

@@ -2,6 +2,7 @@ import type { ConfigSnapshot } from '../config/store.ts'
 
 /** What compiled policies have besides their section of the config. */
 export interface PolicyState {
+  /** Those with credentials. */
   readonly secrets: ConfigSnapshot['secrets']
   readonly kept: KeptState
   /** Milliseconds of a clock that never goes back. */
@@ -12,6 +13,12 @@ export interface PolicyState {
 
 export function createPolicyState(clocks: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs'>> = {}): PolicyState {
   return { secrets: new Map(), kept: new KeptState(), monotonicMs: () => performance.now(), epochMs: () => Date.now(), ...clocks }
+}
+
+/** The Secrets that policies read; `before` when none of them is new, so that a renewed certificate composes no chain anew. */
+export function takeSecrets(before: PolicyState['secrets'], all: ConfigSnapshot['secrets']): PolicyState['secrets'] {
+  const taken = new Map([...all].filter(([, { type }]) => type === 'opaque'))
+  return taken.size === before.size && taken.entries().every(([key, secret]) => before.get(key) === secret) ? before : taken
 }
 
 interface Entry {

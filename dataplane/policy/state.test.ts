@@ -1,0 +1,38 @@
+import { describe, expect, test } from '@jest/globals'
+import type { Secret } from '#gen/config/types.ts'
+import { KeptState, takeSecrets } from './state.ts'
+
+const secret = (key: string, type: Secret['type'] = 'opaque'): [string, Secret] => [key, { key, type }]
+
+describe('what is kept for a section', () => {
+  const section = { requests: 1 }
+
+  test('stays as long as the section and its inputs do', () => {
+    const kept = new KeptState()
+    const [first, second] = [{}, {}]
+    expect(kept.get(section, [first], () => 1)).toBe(1)
+    expect(kept.get(section, [first], () => 2)).toBe(1)
+    expect(kept.get(section, [second], () => 3)).toBe(3)
+    expect(kept.get(section, [second, undefined], () => 4)).toBe(4)
+  })
+
+  test('is not that of an equal section', () => {
+    const kept = new KeptState()
+    expect([kept.get(section, [], () => 1), kept.get({ ...section }, [], () => 2), kept.get(section, [], () => 3)]).toEqual([1, 2, 1])
+  })
+})
+
+describe('Secrets that policies read', () => {
+  const [a, b, certificate] = [secret('a'), secret('b'), secret('c', 'tls')]
+  const before = takeSecrets(new Map(), new Map([a, b, certificate]))
+
+  test('are those with credentials', () => expect([...before.keys()]).toEqual(['a', 'b']))
+
+  test.each<[string, [string, Secret][], boolean]>([
+    ['a certificate that comes', [a, b, certificate, secret('d', 'ca')], true],
+    ['a certificate that goes', [a, b], true],
+    ['a credential that comes', [a, b, secret('d')], false],
+    ['a credential that goes', [a, certificate], false],
+    ['a credential that changes', [a, secret('b'), certificate], false],
+  ])('%s: unchanged is %j', (_, secrets, isSame) => expect(takeSecrets(before, new Map(secrets)) === before).toBe(isSame))
+})
