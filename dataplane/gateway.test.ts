@@ -3,7 +3,7 @@ import type { Listener, Policy, Route } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from './config/store.ts'
 import { Exchange, type Connection } from './exchange.ts'
 import { Gateway } from './gateway.ts'
-import { readBody } from './http/body.ts'
+import { BufferBody, readBody } from './http/body.ts'
 import { HeaderList } from './http/headers.ts'
 import type { RequestHead } from './http/message.ts'
 import { testConnection, testRequest } from './testing/exchange.ts'
@@ -26,7 +26,7 @@ function service(name: string, addresses: string[] = ['10.0.0.1']): ConfigMessag
 
 const gatewayTarget = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
 
-function policy(traffic: Policy['traffic'], name = 'p', target: Policy['target'] = gatewayTarget): ConfigMessage {
+function policy(traffic: Policy['traffic'], name = 'p', target: Policy['target'] = gatewayTarget, frontend?: Policy['frontend']): ConfigMessage {
   return {
     kind: 'policy',
     message: {
@@ -34,6 +34,7 @@ function policy(traffic: Policy['traffic'], name = 'p', target: Policy['target']
       policy: { kind: 'ProxyPolicy', namespace: 'ns', name },
       target,
       ...(traffic && { traffic }),
+      ...(frontend && { frontend }),
     },
   }
 }
@@ -135,6 +136,17 @@ describe('Gateway', () => {
   })
 
   const rules = (expression: string) => ({ policy: { matchExpressions: [expression] } })
+  test.each([
+    [4, '200'],
+    [3, '403'],
+  ])('bodies are read up to the buffer size of the frontend: %s bytes of 4', async (maxBufferSize, status) => {
+    const frontend = policy(undefined, 'frontend', gatewayTarget, { http: { maxBufferSize } })
+    for (const phase of ['PreRouting', 'PostRouting'] as const) {
+      const { ask } = start(bind, listener('http'), route('a'), service('a'), frontend, policy({ phase, authorization: rules('size(request.body) == 4') }))
+      expect((await ask({ method: 'POST', body: new BufferBody('body') })).slice(0, 3)).toBe(status)
+    }
+  })
+
   test.each<[string, ConfigMessage[], string]>([
     ['Gateway Allow A, route Allow B, only B is true (row 23)', [policy({ authorization: rules('false') }), ofRoute({ authorization: rules('true') })], '200'],
     [

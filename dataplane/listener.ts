@@ -5,6 +5,7 @@ import { HostTable, effectiveHostnames } from './route/hostnames.ts'
 import { compareRouteAge } from './route/age.ts'
 import { ProxyError } from './error.ts'
 import { compose, type Chain } from './compose.ts'
+import { effectiveFrontend } from './config/frontend.ts'
 import { effectiveTraffic } from './config/merge.ts'
 import { compilePolicies } from './policy/index.ts'
 import { compileTcpRule, type TcpRule } from './tcprule.ts'
@@ -82,7 +83,9 @@ export class RunningListener {
   #composePreRouting(context: RuleContext): Chain {
     const traffic = effectiveTraffic(context.policies, 'PreRouting', this.#listener)
     const route = (exchange: Exchange): Promise<void> | void => this.#route(exchange, context)
-    return traffic === undefined ? route : compose(compilePolicies({ traffic, state: context.state }), route)
+    if (traffic === undefined) return route
+    const maxBufferBytes = effectiveFrontend(context.policies, this.#listener.gateway).http?.maxBufferSize
+    return compose(compilePolicies({ traffic, maxBufferBytes, state: context.state }), route)
   }
 
   #route(exchange: Exchange, context: RuleContext): Promise<void> | void {

@@ -1,6 +1,7 @@
 import type { Listener, Route, WeightedBackend } from '#gen/config/types.ts'
 import { compose, type Chain } from './compose.ts'
 import type { Destinations } from './config/destinations.ts'
+import { effectiveFrontend } from './config/frontend.ts'
 import { effectiveTraffic, type PolicyIndex } from './config/merge.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
@@ -53,7 +54,8 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
   const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
   const retry = planRetry(route.retry, traffic?.retry)
   const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
-  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, state: context.state })
+  const maxBufferBytes = effectiveFrontend(context.policies, listener.gateway).http?.maxBufferSize
+  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, maxBufferBytes, state: context.state })
   const invalid = filters?.invalid
   if (invalid !== undefined) {
     const refuse = (): void => {

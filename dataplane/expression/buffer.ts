@@ -49,7 +49,7 @@ export async function bufferResponse(exchange: Exchange, limitBytes: number): Pr
   const { response } = exchange
   if (response === undefined || bufferedResponse(exchange) !== undefined) return
   const buffered = await bufferBody(response.body, limitBytes).catch((error: unknown) => {
-    throw new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
+    throw error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
   })
   response.body = buffered.body
   exchange.set(RESPONSE_KEY, buffered)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { evalHost, HostMap } from '#api/cel/index.ts'
+import { ProxyError } from '../error.ts'
 import { Exchange, type Connection } from '../exchange.ts'
 import { BufferBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
@@ -152,12 +153,15 @@ describe('bodies', () => {
     expect(source.asked).toContain('cancel')
   })
 
-  test('a response that breaks off is a failure of the upstream', async () => {
+  test.each<[string, Error, string]>([
+    ['that breaks off is a failure of the upstream', new Error('secret'), 'upstream call failed: the response broke off'],
+    ['that is late is late', new ProxyError('REQUEST_TIMEOUT'), 'request timeout'],
+  ])('a response %s', async (_, error, message) => {
     const source = new ManualBody()
     const exchange = testExchange()
     exchange.response = { status: 200, headers: new HeaderList(), body: source, upgraded: undefined }
     const buffered = bufferResponse(exchange, 10)
-    source.fail(new Error('secret'))
-    await expect(buffered).rejects.toThrow('upstream call failed: the response broke off')
+    source.fail(error)
+    await expect(buffered).rejects.toThrow(message)
   })
 })

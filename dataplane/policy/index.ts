@@ -27,6 +27,8 @@ export interface PolicySources {
   readonly state?: PolicyState
   /** A backendRef of the rule has response filters. */
   readonly hasBackendResponseHeaders?: boolean
+  /** How much of a body is read for expressions; default 2 MiB. */
+  readonly maxBufferBytes?: number | undefined
 }
 
 type CompileSources = PolicySources & Required<Pick<PolicySources, 'state'>>
@@ -57,11 +59,14 @@ const order = [
     compile: (_, traffic, { state }) => optional(traffic.apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state)),
   },
   // After all authentication, whose results its rules are about; before everything that costs, counts or changes something.
-  { name: 'authorization', compile: (_, { authorization = [] }, { state }) => compileAuthorization(authorization, state) },
+  { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
   // After whatever may deny: requests that were refused consume no budget.
   { name: 'rateLimit', compile: (_, { rateLimit }, { state }) => rateLimit?.local && compileLocalRateLimit(rateLimit.local, state) },
   // After the limits, so that what is refused costs nothing. On responses after the header modifiers, which are fixed.
-  { name: 'transformation', compile: (_, traffic, { state }) => optional(traffic.transformation, (section) => compileTransformation(section, state)) },
+  {
+    name: 'transformation',
+    compile: (_, traffic, { state, maxBufferBytes }) => optional(traffic.transformation, (section) => compileTransformation(section, state, maxBufferBytes)),
+  },
   // After whatever may rewrite the request, because it is the last to judge it.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
   // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.

@@ -18,12 +18,16 @@ interface Rules {
  * Rules about who may do what, of all levels of a phase (traffic.md §8.6). An expression that fails, or does not compile, counts
  * as false: it neither denies nor allows, and a requirement is not met.
  */
-export function compileAuthorization(sets: readonly Authorization[], { kept }: Pick<PolicyState, 'kept'>): Policy | undefined {
+export function compileAuthorization(
+  sets: readonly Authorization[],
+  { kept }: Pick<PolicyState, 'kept'>,
+  maxBufferBytes = MAX_BUFFER_BYTES,
+): Policy | undefined {
   if (sets.length === 0) return undefined
   const compiled = sets.map((set) => ({ action: set.action ?? 'Allow', programs: kept.get(set, [], () => compilePrograms(set)) }))
   const programsOf = (action: NonNullable<Authorization['action']>): Program[] => compiled.flatMap((set) => (set.action === action ? set.programs : []))
   const rules: Rules = { deny: programsOf('Deny'), require: programsOf('Require'), allow: programsOf('Allow') }
-  if (readsRequestBody(compiled.flatMap(({ programs }) => programs))) return authorizeWithBody(rules)
+  if (readsRequestBody(compiled.flatMap(({ programs }) => programs))) return authorizeWithBody(rules, maxBufferBytes)
   return (c, next) => {
     if (!isAllowed(rules, new ExchangeView(c.var.exchange))) throw new ProxyError('AUTHORIZATION')
     return next()
@@ -34,10 +38,10 @@ function compilePrograms({ policy }: Authorization): readonly Program[] {
   return policy.matchExpressions.map((expression) => compileExpression(expression, 'request'))
 }
 
-function authorizeWithBody(rules: Rules): Policy {
+function authorizeWithBody(rules: Rules, maxBufferBytes: number): Policy {
   return async (c, next) => {
     const { exchange } = c.var
-    await bufferRequest(exchange, MAX_BUFFER_BYTES)
+    await bufferRequest(exchange, maxBufferBytes)
     try {
       if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
       await next()

@@ -12,7 +12,7 @@ import { transformResponse } from './response.ts'
  * Computed changes to request and response (traffic.md §8.10). The response side sees the request as it was sent, and runs on
  * responses made here too.
  */
-export function compileTransformation(section: Transformation, { kept }: Pick<PolicyState, 'kept'>): Policy {
+export function compileTransformation(section: Transformation, { kept }: Pick<PolicyState, 'kept'>, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   const { request, response } = kept.get(section, [], () => ({
     request: section.request && compileTransform(section.request, 'request'),
     response: section.response && compileTransform(section.response, 'response'),
@@ -26,13 +26,13 @@ export function compileTransformation(section: Transformation, { kept }: Pick<Po
     }
   return async (c, next) => {
     const { exchange } = c.var
-    if (buffersRequest) await bufferRequest(exchange, MAX_BUFFER_BYTES)
+    if (buffersRequest) await bufferRequest(exchange, maxBufferBytes)
     const { method } = exchange.request
     try {
       if (request !== undefined) transformRequest(exchange, request, new ExchangeView(exchange))
       await next()
       if (response === undefined) return
-      if (buffersResponse) await bufferResponse(exchange, MAX_BUFFER_BYTES)
+      if (buffersResponse) await bufferResponse(exchange, maxBufferBytes)
       transformResponse(exchange, response, new ExchangeView(exchange))
     } finally {
       // Whether a response has a body depends on the method that the client used, not on the one that the upstream got.

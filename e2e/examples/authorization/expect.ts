@@ -21,6 +21,14 @@ export default expectations({
     const body = `{"model":"small","filler":"${'a'.repeat(3 * 1024 * 1024)}"}`
     expect((await run.send(8080, { path: '/chat', method: 'POST', body })).status).toBe(403)
   },
+  'the beginning of a body can be judged, whatever its size, and all of it goes on': async (run) => {
+    const rest = 'a'.repeat(5 * 1024 * 1024)
+    const upload = (body: string, protocol: 'http1' | 'http2') => run.send(8080, { path: '/uploads', method: 'POST', body, protocol })
+    for (const protocol of ['http1', 'http2'] as const) {
+      expect((await upload(`#!/bin/sh\n${rest}`, protocol)).status).toBe(403)
+      expect((await upload(rest, protocol)).json().bodyBytes).toBe(rest.length)
+    }
+  },
   'what the Gateway denies no route allows': async (run) => {
     const { status, body } = await run.send(8080, { path: '/reports/internal', headers: { 'x-team': 'finance' } })
     expect([status, body]).toEqual([403, 'authorization failed'])
