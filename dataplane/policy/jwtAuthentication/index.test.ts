@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
 import type { JWTAuthentication, JWTProvider } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
@@ -156,6 +156,10 @@ describe('key sets that cannot be relied on', () => {
     ['a key without kid', { inline: keySet(key, { jwk: nameless }) }],
     ['a symmetric key', { inline: keySet(key, { jwk: { kty: 'oct', kid: 'x', k: 'AAAA' } }) }],
     ['a curve that is not used', { inline: keySet(key, { jwk: { ...key.jwk, kid: 'x', crv: 'secp256k1' } }) }],
+    [
+      'a short RSA key',
+      { inline: keySet(key, { jwk: { ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }), kid: 'x' } }) },
+    ],
     ['a key of another algorithm', { inline: keySet({ jwk: { ...key.jwk, alg: 'ES384' } }) }],
   ])('%s: every token is refused', async (_name, jwks) => {
     expect((await send({ providers: [{ ...provider, jwks }] }, bearer(good))).status).toBe(401)
