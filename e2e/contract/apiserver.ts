@@ -57,7 +57,8 @@ export async function connect(kubeconfig: string | undefined = process.env['KUBE
 }
 
 function toAnswer(status: number, text: string): Answer {
-  const object = JSON.parse(text) as Record<string, unknown>
+  // A path that is not served yet is answered in plain text.
+  const object = (text.startsWith('{') ? JSON.parse(text) : { message: text }) as Record<string, unknown>
   if (status < 400) return { status, object, causes: [] }
   const { message = '', details } = object as { message?: string; details?: { causes?: Partial<Cause>[] } }
   const causes = (details?.causes ?? []).map((cause) => ({ field: cause.field ?? '', message: cause.message ?? '' }))
@@ -86,8 +87,9 @@ export async function install(server: ApiServer, crds: readonly { metadata: { na
 async function isEstablished(server: ApiServer, name: string): Promise<boolean> {
   const { object } = await server.call('GET', `${CRDS}/${name}`)
   const status = object['status'] as { conditions?: { type: string; status: string }[] } | undefined
-  const spec = object['spec'] as { names: { plural: string }; group: string; versions: { name: string }[] } | undefined
+  const spec = object['spec'] as { names: { plural: string }; group: string; scope: string; versions: { name: string; served: boolean }[] } | undefined
   if (!spec || !status?.conditions?.some(({ type, status: value }) => type === 'Established' && value === 'True')) return false
-  const list = await server.call('GET', `/apis/${spec.group}/${spec.versions[0]?.name}/namespaces/default/${spec.names.plural}`)
+  const root = `/apis/${spec.group}/${spec.versions.find(({ served }) => served)?.name}`
+  const list = await server.call('GET', `${root}${spec.scope === 'Cluster' ? '' : '/namespaces/default'}/${spec.names.plural}`)
   return list.status === 200
 }
