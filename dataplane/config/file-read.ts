@@ -33,8 +33,8 @@ const READER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './file-r
  * still, and the libraries for it take 30 MiB that only a process gives back.
  * @throws ConfigFileError naming each problem by file, line and path
  */
-export async function readConfigFile(path: string, options: ConfigFileOptions = {}): Promise<EncodedFile> {
-  const [head = '', ...lines] = (await runReader([path, JSON.stringify(options)])).split('\n')
+export async function readConfigFile(path: string, { namespace, gateway }: ConfigFileOptions = {}): Promise<EncodedFile> {
+  const [head = '', ...lines] = (await runReader([path, JSON.stringify({ namespace, gateway })])).split('\n')
   const { texts, process: settings = {}, problems } = JSON.parse(head) as FileHeader
   const looked = new Map(texts.map(([name, text]) => [name, text ?? undefined]))
   if (problems !== undefined) throw new ConfigFileError(problems, looked)

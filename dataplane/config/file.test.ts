@@ -394,6 +394,16 @@ describe('a followed config file', () => {
     expect(errors).toHaveLength(1)
   })
 
+  test('follows edits of a file too large for a command line', async () => {
+    const listeners = (suffix: string): string[] =>
+      Array.from({ length: 3000 }, (_, index) => `{ name: listener-${index}-of-many-${suffix}, hostname: host-${index}.example.com }`)
+    const path = await write(file(1, ...listeners('before')), 'large.yaml')
+    const { store, errors } = await followed(path)
+    await writeFile(path, file(1, ...listeners('after')))
+    await until(() => store.snapshot().listeners.has('default/config.listener-2999-of-many-after'))
+    expect([store.snapshot().listeners.size, errors]).toEqual([3000, []])
+  })
+
   test('keeps the identity of what an edit leaves alone, and drops what it leaves out', async () => {
     const path = await write(file(1, '{ name: a }', '{ name: b }'), 'identity.yaml')
     const { store, ports } = await followed(path)
