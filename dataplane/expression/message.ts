@@ -9,7 +9,7 @@ import { bufferedRequest, bufferedResponse, type BufferedBody } from './buffer.t
 /** `request`. */
 export class RequestView extends HostMap {
   readonly #exchange: Exchange
-  #headers: HeaderView | undefined
+  #headers: ViewedHeaders | undefined
 
   constructor(exchange: Exchange) {
     super()
@@ -34,7 +34,7 @@ export class RequestView extends HostMap {
       case 'version':
         return request.version
       case 'headers':
-        return (this.#headers ??= viewHeaders(request.headers))
+        return (this.#headers ??= viewHeaders(request.headers)).view
       case 'body':
         return wholeOf(bufferedRequest(this.#exchange))
       case 'bodyPrefix':
@@ -51,16 +51,16 @@ export class RequestView extends HostMap {
     for (const key of ['body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
   }
 
-  /** After headers were changed. */
-  forgetHeaders(): void {
-    this.#headers = undefined
+  /** After headers were removed, or one was written with that value. */
+  headersChanged(written: string): void {
+    if (this.#headers?.isLive !== true || BEYOND_ASCII.test(written)) this.#headers = undefined
   }
 }
 
 /** `response`. */
 export class ResponseView extends HostMap {
   readonly #exchange: Exchange
-  #headers: HeaderView | undefined
+  #headers: ViewedHeaders | undefined
 
   constructor(exchange: Exchange) {
     super()
@@ -75,7 +75,7 @@ export class ResponseView extends HostMap {
       case 'grpcStatus':
         return toStatus(this.#exchange.grpcStatus ?? response?.headers.get('grpc-status'))
       case 'headers':
-        return response && (this.#headers ??= viewHeaders(response.headers))
+        return response && (this.#headers ??= viewHeaders(response.headers)).view
       case 'body':
         return wholeOf(bufferedResponse(this.#exchange))
       case 'bodyPrefix':
@@ -89,8 +89,8 @@ export class ResponseView extends HostMap {
     for (const key of ['code', 'grpcStatus', 'headers', 'body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
   }
 
-  forgetHeaders(): void {
-    this.#headers = undefined
+  headersChanged(written: string): void {
+    if (this.#headers?.isLive !== true || BEYOND_ASCII.test(written)) this.#headers = undefined
   }
 }
 
@@ -109,9 +109,15 @@ function toStatus(text: string | undefined): number | undefined {
 
 const BEYOND_ASCII = /[^\0-\x7f]/
 
-function viewHeaders({ raw }: HeaderList): HeaderView {
-  for (let i = 1; i < raw.length; i += 2) if (BEYOND_ASCII.test(raw[i] ?? '')) return new HeaderView({ raw: raw.map(decodeValue) })
-  return new HeaderView({ raw })
+interface ViewedHeaders {
+  readonly view: HeaderView
+  /** It shows the list itself, and no decoded copy of it. */
+  readonly isLive: boolean
+}
+
+function viewHeaders({ raw }: HeaderList): ViewedHeaders {
+  for (let i = 1; i < raw.length; i += 2) if (BEYOND_ASCII.test(raw[i] ?? '')) return { view: new HeaderView({ raw: raw.map(decodeValue) }), isLive: false }
+  return { view: new HeaderView({ raw }), isLive: true }
 }
 
 function decodeValue(text: string): string {

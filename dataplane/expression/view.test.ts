@@ -71,15 +71,19 @@ describe('ExchangeView', () => {
     ['destination.hostname', 'sni.com'],
   ])('with a client certificate: %s', (expression, expected) => expect(evaluate(sample({ tls }), expression)).toEqual(expected))
 
-  test('shows the exchange as it is when it looks', () => {
-    const exchange = sample()
+  test.each([
+    ['only ASCII', 'a', 'b', 'b'],
+    ['UTF-8 that comes', 'a', 'Ã©', 'é'],
+    ['UTF-8 that goes', 'Ã©', 'b', 'b'],
+  ])('shows the exchange as it is when it looks: %s', (_, before, after, seen) => {
+    const exchange = testExchange({}, { 'x-a': before })
     const view = new ExchangeView(exchange)
     const program = compileExpression('request.headers["x-a"] + request.path', 'request')
-    expect(evalHost(program, view)).toBe('1/a/b')
-    exchange.request.headers.set('x-a', '2')
+    expect(evalHost(program, view)).toBe(`${Buffer.from(before, 'latin1').toString()}/`)
+    exchange.request.headers.set('x-a', after)
     exchange.request.target = '/c'
-    view.forgetHeaders()
-    expect(evalHost(program, view)).toBe('2/c')
+    view.headersChanged(after)
+    expect(evalHost(program, view)).toBe(`${seen}/c`)
   })
 
   test('builds only what is read', () => {

@@ -45,10 +45,10 @@ export class ExchangeView extends HostMap {
     for (const root of ROOTS) if (this.get(root) !== undefined) yield root
   }
 
-  /** After headers were changed: the next expression sees them. */
-  forgetHeaders(): void {
-    this.#request?.forgetHeaders()
-    this.#response?.forgetHeaders()
+  /** After headers were removed, or one was written with that value: the next expression sees it. */
+  headersChanged(written = ''): void {
+    this.#request?.headersChanged(written)
+    this.#response?.headersChanged(written)
   }
 }
 
