@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '../serve/debounce.ts'
+import { createConfigServer } from '../serve/server.ts'
+import { readCertificate, watchCertificate, type CertificateSource } from './certificate.ts'
+import { startFakeApi, type FakeApi } from './testing.ts'
+
+const SECRETS = '/api/v1/secrets'
+
+/** Data of a Secret with a self-signed certificate. */
+function makeData(commonName: string): Record<string, string> {
+  const directory = mkdtempSync(join(tmpdir(), 'certificate-'))
+  const [key, certificate] = [join(directory, 'key'), join(directory, 'crt')]
+  try {
+    const subject = ['-subj', `/CN=${commonName}`, '-addext', 'subjectAltName=DNS:localhost']
+    execFileSync(
+      'openssl',
+      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key, '-out', certificate, '-days', '2', ...subject],
+      {
+        stdio: 'ignore',
+      },
+    )
+    const text = readFileSync(certificate).toString('base64')
+    return { 'tls.crt': text, 'tls.key': readFileSync(key).toString('base64'), 'ca.crt': text }
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+const one = makeData('one')
+const two = makeData('two')
+const garbage = Buffer.from('no PEM').toString('base64')
+
+describe('what a Secret must hold', () => {
+  test.each<[string, Record<string, string> | undefined, string]>([
+    ['nothing', undefined, 'tls.crt is missing; it needs tls.crt, tls.key and ca.crt'],
+    ['no key', { 'tls.crt': one['tls.crt'] ?? '', 'ca.crt': one['ca.crt'] ?? '' }, 'tls.key is missing'],
+    ['no authority', { 'tls.crt': one['tls.crt'] ?? '', 'tls.key': one['tls.key'] ?? '' }, 'ca.crt is missing'],
+    ['a certificate that is none', { ...one, 'tls.crt': garbage }, 'tls.crt is not PEM that can be read'],
+    ['a key that is none', { ...one, 'tls.key': garbage }, 'tls.key is not PEM that can be read'],
+    ['an authority that is none', { ...one, 'ca.crt': garbage }, 'ca.crt is not PEM that can be read'],
+    ['the key of another certificate', { ...one, 'tls.key': two['tls.key'] ?? '' }, 'tls.key is not the key of tls.crt'],
+  ])('%s is an error that says so', (_, data, message) => {
+    expect(() => readCertificate(data)).toThrow(message)
+  })
+})
+
+describe('while the server runs', () => {
+  let api: FakeApi
+  let source: CertificateSource
+  const errors: string[] = []
+  let changes = 0
+
+  beforeEach(async () => {
+    api = await startFakeApi()
+    api.install(SECRETS)
+    put(one)
+    changes = 0
+    errors.length = 0
+    source = await watchCertificate(api.connection, 'proxy-system', {
+      clock: systemClock,
+      onChange: () => (changes += 1),
+      onError: (error) => errors.push(String(error)),
+    })
+  })
+  afterEach(async () => {
+    source.close()
+    await api.close()
+  })
+  const put = (data: Record<string, string>): void => void api.put(SECRETS, { metadata: { name: 'proxy-xds-cert', namespace: 'proxy-system' }, data })
+  const nameAt = (port: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['h2'] }, () => {
+        const { subject } = socket.getPeerCertificate()
+        socket.destroy()
+        resolve(String(subject.CN))
+      })
+      socket.on('error', reject)
+    })
+  async function until(ask: () => boolean): Promise<void> {
+    for (const deadline = Date.now() + 5_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 5 s')
+  }
+
+  test('the next handshake has a new certificate; a broken one is told, and the last good one stays', async () => {
+    const server = createConfigServer({ isOpen: true, credentials: source.credentials })
+    const port = await server.listen('127.0.0.1:0')
+    try {
+      expect(await nameAt(port)).toBe('one')
+      put(two)
+      await until(() => changes === 1)
+      expect(await nameAt(port)).toBe('two')
+      expect(source.current().authority.toString('base64')).toBe(two['ca.crt'])
+      put({ ...one, 'tls.key': garbage })
+      await until(() => errors.length === 1)
+      expect(errors).toEqual(['Error: Secret proxy-xds-cert: tls.key is not PEM that can be read'])
+      api.drop(SECRETS, 'proxy-system', 'proxy-xds-cert')
+      await until(() => errors.length === 2)
+      expect(await nameAt(port)).toBe('two')
+    } finally {
+      await server.close()
+    }
+  })
+})
