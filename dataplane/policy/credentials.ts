@@ -5,10 +5,11 @@ import type { HeaderList } from '../http/headers.ts'
  * several authentications can each have theirs. Undefined: none. Null: two lines of the scheme; which of them the upstream would
  * believe is anyone's guess.
  */
-export function findCredentials(headers: HeaderList, scheme: 'bearer' | 'basic'): string | null | undefined {
+export function findCredentials({ raw }: HeaderList, scheme: 'bearer' | 'basic'): string | null | undefined {
   let found: string | undefined
-  for (const [name, value] of headers) {
-    if (name !== 'authorization' || !isOfScheme(value, scheme)) continue
+  for (let i = 0; i < raw.length; i += 2) {
+    const value = raw[i + 1] ?? ''
+    if (raw[i] !== 'authorization' || !isOfScheme(value, scheme)) continue
     if (found !== undefined) return null
     found = value.slice(scheme.length + 1).trim()
   }

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { hash as digest, randomBytes } from 'node:crypto'
 import type { CheckPassword } from './checks.ts'
 import { isKnownFormat } from './hashes.ts'
 
@@ -7,7 +7,7 @@ export type VerifyUser = (username: string, password: string) => Promise<boolean
 
 const MAX_VERIFIED = 10_000
 /** Passwords in memory are digested with it, so that the digests are worth nothing elsewhere. */
-const processKey = randomBytes(32)
+const processKey = randomBytes(32).toString('hex')
 
 /** Lines of htpasswd(1), `user:hash`: of two for one user the last counts; comments and what does not parse are passed over. */
 export function readUsers(lines: readonly string[]): ReadonlyMap<string, string> {
@@ -39,7 +39,7 @@ export function createUserVerifier(users: ReadonlyMap<string, string>, check: Ch
   }
 
   return async (username, password) => {
-    const id = createHmac('sha256', processKey).update(`${username}\0${password}`).digest('base64')
+    const id = digest('sha256', `${processKey}${username}\0${password}`, 'base64')
     if (verified.has(id)) return true
     let answer = pending.get(id)
     if (answer === undefined) {

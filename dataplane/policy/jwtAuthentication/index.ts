@@ -21,11 +21,14 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
       if (mode === 'Strict') throw refuse('no bearer token found')
       return next()
     }
-    const claims = await check(verify, token).catch((error: unknown) => {
-      if (mode === 'Permissive' && error instanceof ProxyError) return undefined
+    let claims: Claims
+    try {
+      const verified = check(verify, token)
+      claims = verified instanceof Promise ? await verified : verified
+    } catch (error) {
+      if (mode === 'Permissive' && error instanceof ProxyError) return next()
       throw error
-    })
-    if (claims === undefined) return next()
+    }
     removeCredentials(headers, 'bearer')
     exchange.set('jwt', claims)
     if (typeof claims['sub'] === 'string') setLogField(exchange, 'jwt.sub', claims['sub'])
@@ -33,7 +36,7 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
   }
 }
 
-async function check(verify: VerifyToken, token: string | null): Promise<Claims> {
+function check(verify: VerifyToken, token: string | null): ReturnType<VerifyToken> {
   if (token === null || token === '') throw refuse('malformed authorization header')
   return verify(token)
 }

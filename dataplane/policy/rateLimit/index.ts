@@ -47,7 +47,7 @@ function headersOf({ limit, remaining, resetMs }: Allowance): Record<string, str
 
 /** All or none: an upstream that limits by itself knows better, and a mix of both would say nothing. */
 function addHeaders(headers: HeaderList, allowance: Allowance): void {
-  const own = Object.entries(headersOf(allowance))
-  if (own.some(([name]) => headers.has(name))) return
-  for (const [name, value] of own) headers.append(name, value)
+  const own = headersOf(allowance)
+  for (const name in own) if (headers.has(name)) return
+  for (const name in own) headers.append(name, own[name] ?? '')
 }
