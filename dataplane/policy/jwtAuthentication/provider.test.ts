@@ -1,0 +1,84 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
+import type { JWTProvider } from '#gen/config/types.ts'
+import { mountPolicies } from '../../testing/hono.ts'
+import { createPolicyState } from '../state.ts'
+import { compileJwtAuthentication } from './index.ts'
+
+/** Tokens and keys of an OpenID-certified identity provider, as it hands them out. */
+let server: Server
+let issuer: string
+let keySet: string
+
+const privateKey = (kid: string, alg: string) => {
+  const pair = alg === 'RS256' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { ...pair.privateKey.export({ format: 'jwk' }), kid, alg, use: 'sig' }
+}
+
+beforeAll(async () => {
+  // It warns of being a development setup, which it is, and of the newest Node.
+  for (const method of ['info', 'warn'] as const) jest.spyOn(console, method).mockImplementation(() => {})
+  const { Provider } = await import('oidc-provider')
+  server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1')
+  await new Promise((settle) => server.once('listening', settle))
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const provider = new Provider(issuer, {
+    clients: [{ client_id: 'app', client_secret: 'test', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] }],
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        // The resource says how its tokens are signed.
+        getResourceServerInfo: (_: unknown, resource: string) => ({
+          scope: 'read',
+          audience: 'shop',
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: resource.slice('urn:'.length) } },
+        }),
+      },
+    },
+    jwks: { keys: [privateKey('rsa', 'RS256'), privateKey('ec', 'ES256')] },
+  })
+  const answer = provider.callback()
+  keySet = await (await fetch(`${issuer}/jwks`)).text()
+})
+
+afterAll(async () => {
+  jest.restoreAllMocks()
+  server.closeAllConnections()
+  await new Promise((settle) => server.close(settle))
+})
+
+async function fetchToken(alg: string): Promise<string> {
+  const response = await fetch(`${issuer}/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from('app:test').toString('base64')}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials', resource: `urn:${alg}`, scope: 'read' }),
+  })
+  return ((await response.json()) as { access_token: string }).access_token
+}
+
+async function send(token: string, provider: Partial<JWTProvider> = {}) {
+  const providers = [{ issuer, audiences: ['shop'], jwks: { inline: keySet }, ...provider }]
+  const { response, exchange } = await mountPolicies([compileJwtAuthentication({ providers }, createPolicyState())]).request('http://host/', {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  return { status: response.status, text: await response.text(), jwt: exchange.get('jwt') }
+}
+
+describe('an identity provider', () => {
+  test.each(['RS256', 'ES256'])('its tokens of %s are good, with its keys as it publishes them', async (alg) => {
+    expect(await send(await fetchToken(alg))).toMatchObject({ status: 200, jwt: { iss: issuer, sub: 'app', aud: 'shop', scope: 'read' } })
+  })
+
+  test.each<[string, Partial<JWTProvider>, string]>([
+    ['another audience', { audiences: ['office'] }, 'InvalidAudience'],
+    ['another issuer', { issuer: 'https://elsewhere' }, 'InvalidIssuer'],
+    ['no keys', { jwks: { remote: { invalid: 'not fetched yet' } } }, 'unknown key'],
+  ])('for %s they are not', async (_, change, text) => {
+    expect(await send(await fetchToken('ES256'), change)).toMatchObject({ status: 401, text: `authentication failure: ${text}` })
+  })
+})
