@@ -1,6 +1,6 @@
 /**
  * The error table (traffic.md §6): what a failure is called, what the client sees, what the logs call it.
- * Body texts are the client's; a cause never reaches the client unless the row says `detail: true`.
+ * Body texts are the client's; a cause never reaches the client unless the row has `detail`.
  */
 
 /** Value of the access log's `reason` field and the metrics' `reason` label. */
@@ -29,8 +29,8 @@ export interface ErrorRow {
   reason: Reason
   /** Client text. */
   text: string
-  /** Append `: <detail>` to the client text. */
-  detail?: true
+  /** Append this and the detail to the client text. */
+  detail?: ': ' | ', '
   /** grpc-status, where it is not the one that `grpcStatusOf(status)` gives. */
   grpc?: number
 }
@@ -45,13 +45,13 @@ export const errorTable = {
   SERVICE_NOT_FOUND: { status: 500, reason: 'Internal', text: 'service not found' },
   NO_HEALTHY_BACKENDS: { status: 503, reason: 'NoHealthyBackend', text: 'no healthy backends' },
   DNS_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'backends required DNS resolution which failed' },
-  UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: true },
+  UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: ': ' },
   UPSTREAM_TIMEOUT: { status: 504, reason: 'Timeout', text: 'upstream call timeout' },
   REQUEST_TIMEOUT: { status: 504, reason: 'Timeout', text: 'request timeout' },
-  FILTER_FAILED: { status: 500, reason: 'Internal', text: 'failed to apply filters', detail: true },
-  JWT: { status: 401, reason: 'JwtAuth', text: 'authentication failure', detail: true },
-  BASIC: { status: 401, reason: 'BasicAuth', text: 'basic authentication failure', detail: true },
-  API_KEY: { status: 401, reason: 'APIKeyAuth', text: 'api key authentication failure', detail: true },
+  FILTER_FAILED: { status: 500, reason: 'Internal', text: 'failed to apply filters', detail: ': ' },
+  JWT: { status: 401, reason: 'JwtAuth', text: 'authentication failure', detail: ': ' },
+  BASIC: { status: 401, reason: 'BasicAuth', text: 'basic authentication failure', detail: ': ' },
+  API_KEY: { status: 401, reason: 'APIKeyAuth', text: 'api key authentication failure', detail: ': ' },
   AUTHORIZATION: { status: 403, reason: 'Authorization', text: 'authorization failed' },
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
   RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded' },
@@ -61,8 +61,8 @@ export const errorTable = {
   HEADERS_TOO_LARGE: { status: 431, reason: 'InvalidRequest', text: 'request header fields too large' },
   URI_TOO_LONG: { status: 414, reason: 'InvalidRequest', text: 'uri too long' },
   CLIENT_TIMEOUT: { status: 408, reason: 'Timeout', text: 'request head or body not received in time' },
-  UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: true },
-  PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: true },
+  UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: ', ' },
+  PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: ': ' },
   BODY_TOO_LARGE: { status: 413, reason: 'InvalidRequest', text: 'request body too large' },
   INTERNAL: { status: 500, reason: 'Internal', text: 'internal error' },
 } as const satisfies Readonly<Record<string, ErrorRow>>

@@ -91,8 +91,17 @@ describe('compose', () => {
 
   test('gRPC callers get the error as grpc-status', async () => {
     const chain = compose([], () => Promise.reject(new ProxyError('NO_HEALTHY_BACKENDS')))
-    const { response } = await run(chain, { 'content-type': 'application/grpc' })
-    expect([response.status, response.headers.get('grpc-status')]).toEqual([200, '14'])
+    const { response, exchange } = await run(chain, { 'content-type': 'application/grpc' })
+    expect([response.status, response.headers.get('grpc-status'), exchange.grpcStatus]).toEqual([200, '14', '14'])
+  })
+
+  test.each<[ProxyError, string]>([
+    [new ProxyError('UPGRADE_FAILED', { detail: 'why' }), 'request upgrade failed, why'],
+    [new ProxyError('UPSTREAM_FAILED', { detail: 'why' }), 'upstream call failed: why'],
+    [new ProxyError('UPSTREAM_FAILED'), 'upstream call failed'],
+    [new ProxyError('NO_HEALTHY_BACKENDS', { detail: 'kept inside' }), 'no healthy backends'],
+  ])('details stand where the error table has them: %s', async (error, text) => {
+    expect((await run(compose([], () => Promise.reject(error)))).text).toBe(text)
   })
 
   test('unknown throws are internal errors whose text stays inside', async () => {

@@ -72,7 +72,9 @@ export function respondWithError(exchange: Exchange, thrown: unknown): void {
   const error = toProxyError(thrown)
   exchange.error = error
   exchange.isLocalAnswer = false
-  replaceResponse(exchange, toErrorResponse(error, exchange.request))
+  const response = toErrorResponse(error, exchange.request)
+  exchange.grpcStatus = response.headers.get('grpc-status')
+  replaceResponse(exchange, response)
 }
 
 function replaceResponse(exchange: Exchange, response: ResponseHead): void {

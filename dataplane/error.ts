@@ -13,7 +13,7 @@ export class ProxyError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ErrorCode, options: { detail?: string; cause?: unknown; headers?: Readonly<Record<string, string>> } = {}) {
-    super(options.detail === undefined ? errorTable[code].text : `${errorTable[code].text}: ${options.detail}`, { cause: options.cause })
+    super(withDetail(errorTable[code], options.detail ?? ''), { cause: options.cause })
     this.name = 'ProxyError'
     this.code = code
     this.detail = options.detail
@@ -23,6 +23,10 @@ export class ProxyError extends Error {
   get row(): ErrorRow {
     return errorTable[this.code]
   }
+}
+
+function withDetail({ text, detail: separator = ': ' }: ErrorRow, detail: string): string {
+  return detail === '' ? text : text + separator + detail
 }
 
 /** Unknown throws become INTERNAL, here and nowhere else. */
@@ -49,7 +53,7 @@ export function encodeGrpcMessage(text: string): string {
 /** The client's projection of an error: text/plain, or grpc-status for gRPC callers (traffic.md §6). */
 export function toErrorResponse(error: ProxyError, request: RequestHead): ResponseHead {
   const { status, text, detail, grpc } = error.row
-  const message = detail === true && error.detail !== undefined ? `${text}: ${error.detail}` : text
+  const message = detail === undefined ? text : error.message
   if (isGrpcRequest(request)) {
     const headers = new HeaderList([
       'content-type',
