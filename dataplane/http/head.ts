@@ -46,7 +46,7 @@ export function parseRequestHead(text: string, end: number, scheme: 'http' | 'ht
   const isHttp10 = version === 'HTTP/1.0'
   const connection = applyConnection(section)
   const framing = framingOf(section, isHttp10) ?? 0
-  if (section.host === undefined && !isHttp10) throw new MessageError(400, 'missing host')
+  if (section.host === undefined && !isHttp10) throw new MessageError(400, 'invalid request')
   if (section.host !== undefined && !isAuthority(section.host)) throw new MessageError(400, 'invalid host')
 
   const request: ParsedRequest = {

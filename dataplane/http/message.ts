@@ -21,7 +21,7 @@ export interface RequestHead {
   body: Body | undefined
   /** Protocol of an `Upgrade` that the client asks for (HTTP/1.1), as sent; such a request has no body. */
   upgrade: string | undefined
-  /** The client can take trailers (`te: trailers`, or HTTP/2). */
+  /** The client said `te: trailers`, and so is the upstream told. HTTP/2 clients get trailers in any case. */
   acceptsTrailers: boolean
 }
 

@@ -98,6 +98,12 @@ describe('responses', () => {
       'HTTP/1.1 200 OK\r\na: b\r\ncontent-length: 0\r\n\r\n',
     ],
     [
+      'a request without authority is told so in the words of the error table',
+      get.replace('Host: a\r\n', ''),
+      () => answer('hi'),
+      'HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 15\r\nconnection: close\r\n\r\ninvalid request',
+    ],
+    [
       'a value with CR LF is an internal error',
       get,
       () => answer('hi', ['a', 'b\r\nevil: 1']),

@@ -258,7 +258,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
   /** A request that cannot be read: says why and closes, since nobody knows where the next one would begin. */
   #refuse(error: MessageError): void {
     this.#options.onRefuse?.(error)
-    const text = `${error.message}\n`
+    const text = error.message
     const head = encodeResponseHead(error.status, new HeaderList(['content-type', 'text/plain']), text.length, 'close')
     this.#socket.write(head + text, 'latin1')
     this.#closeInOrder()

@@ -1,6 +1,6 @@
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead } from '../http/message.ts'
-import { isAuthority, isOriginForm, isToken, MessageError, parseContentLength } from '../http/syntax.ts'
+import { isAuthority, isOriginForm, isToken, listElements, MessageError, parseContentLength } from '../http/syntax.ts'
 
 export interface Http2Request {
   readonly request: RequestHead
@@ -23,6 +23,7 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
   let cookie = -1
   let contentLength: number | undefined
   let expectsContinue = false
+  let acceptsTrailers = false
   let size = 0
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''
@@ -60,6 +61,8 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
         expectsContinue = true
         break
       case 'te':
+        acceptsTrailers ||= listElements(value).includes('trailers')
+        break
       case 'trailer':
       case 'connection':
       case 'keep-alive':
@@ -91,7 +94,7 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
     headers: new HeaderList(fields),
     body: undefined,
     upgrade: undefined,
-    acceptsTrailers: true,
+    acceptsTrailers,
   }
   return { request, contentLength, expectsContinue }
 }

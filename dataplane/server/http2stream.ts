@@ -151,7 +151,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
   #refuse(error: MessageError): void {
     this.#owner.options.onRefuse?.(error)
     this.#stream.respond([':status', String(error.status), 'content-type', 'text/plain'])
-    this.#stream.end(`${error.message}\n`)
+    this.#stream.end(error.message)
     closeAfterEnd(this.#stream)
   }
 
