@@ -1,4 +1,4 @@
-import type { HeaderModifier, PathMatch } from '#gen/config/types.ts'
+import type { HeaderModifier, PathMatch, RouteRef } from '#gen/config/types.ts'
 import type { ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
 
@@ -42,6 +42,7 @@ export interface RouteLabels {
   /** `<namespace>/<name>`. */
   readonly route: string
   readonly rule: string
+  readonly kind?: RouteRef['kind']
 }
 
 /**

@@ -165,7 +165,11 @@ describe('Gateway', () => {
       '403',
     ],
     ['both phases allow', [policy({ phase: 'PreRouting', authorization: rules('true') }), ofRoute({ authorization: rules('true') })], '200'],
-    ['rules may ask where the request is', [ofRoute({ authorization: rules('proxy.route.name == "a" && proxy.listener.name == "http"') })], '200'],
+    [
+      'rules may ask where the request is',
+      [ofRoute({ authorization: rules('proxy.route.name == "a" && proxy.route.kind == "HTTPRoute" && proxy.listener.name == "http"') })],
+      '200',
+    ],
     ['before routing too', [policy({ phase: 'PreRouting', authorization: rules('proxy.gateway.name == "gw" && proxy.listener.name == "http"') })], '200'],
   ])('authorization: %s', async (_, policies, status) => {
     expect((await start(bind, listener('http'), route('a'), service('a'), ...policies).ask()).slice(0, 3)).toBe(status)

@@ -44,7 +44,8 @@ export class Rule {
 }
 
 function labelsOf({ gateway, name }: Listener, { route }: Route): RouteLabels {
-  return { gateway: `${gateway.namespace}/${gateway.name}`, listener: name, route: `${route.namespace}/${route.name}`, rule: route.rule ?? '' }
+  const { kind, rule = '' } = route
+  return { gateway: `${gateway.namespace}/${gateway.name}`, listener: name, route: `${route.namespace}/${route.name}`, rule, kind }
 }
 
 function composeRule(route: Route, listener: Listener, context: RuleContext): { chain: Chain; requestMs: number | undefined } {

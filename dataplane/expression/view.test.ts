@@ -16,7 +16,7 @@ const evaluate = (exchange: Exchange, expression: string): unknown => evalHost(c
 function sample(connection: Partial<Connection> = {}): Exchange {
   const request = testRequest({ method: 'POST', target: '/a/b?x=1&x=2', authority: 'h.com:8080' }, { 'x-a': '1', 'x-utf': 'Ã©', authorization: 'Bearer t' })
   const exchange = new Exchange({ ...testConnection, remoteAddress: '::ffff:10.1.2.3', ...connection }, request, performance.now())
-  exchange.labels = { gateway: 'ns/gw', listener: 'http', route: 'ns/r', rule: 'first' }
+  exchange.labels = { gateway: 'ns/gw', listener: 'http', route: 'ns/r', rule: 'first', kind: 'GRPCRoute' }
   exchange.backend = 'ns/svc:80'
   exchange.response = { status: 503, headers: new HeaderList(['grpc-status', '7', 'x-r', '1']), body: undefined, upgraded: undefined }
   exchange.set('jwt', { sub: 'ann', groups: ['a'] })
@@ -56,7 +56,7 @@ describe('ExchangeView', () => {
     ['backend.name', 'ns/svc:80'],
     ['proxy.bind', '80/default/gateway'],
     ['proxy.gateway.namespace + proxy.gateway.name + proxy.listener.name', 'nsgwhttp'],
-    ['proxy.route', { namespace: 'ns', name: 'r', rule: 'first' }],
+    ['proxy.route', { namespace: 'ns', name: 'r', rule: 'first', kind: 'GRPCRoute' }],
     ['env.podName + env.namespace + env.gateway', 'proxydefaultproxy'],
     ['has(env.PATH)', false],
     ['request.body', undefined],

@@ -55,12 +55,12 @@ export class ExchangeView extends HostMap {
 /** Where in the config the request is; the more is known the further it came. */
 function viewProxy(exchange: Exchange): Record<string, unknown> {
   const { connection, labels = {}, startedAtMs, upstreamStartedAtMs, responseHeadAtMs } = exchange
-  const { gateway, listener, route, rule } = labels
+  const { gateway, listener, route, rule, kind } = labels
   return {
     bind: connection.bind,
     gateway: gateway === undefined ? undefined : nameOf(gateway),
     listener: listener === undefined ? undefined : { name: listener },
-    route: route === undefined ? undefined : { ...nameOf(route), rule: rule ?? '' },
+    route: route === undefined ? undefined : { ...nameOf(route), kind, rule: rule ?? '' },
     requestProcessingDuration: upstreamStartedAtMs === 0 ? undefined : Duration.fromMs(upstreamStartedAtMs - startedAtMs),
     upstreamDuration: responseHeadAtMs === 0 || upstreamStartedAtMs === 0 ? undefined : Duration.fromMs(responseHeadAtMs - upstreamStartedAtMs),
     responseProcessingDuration: responseHeadAtMs === 0 ? undefined : Duration.fromMs(performance.now() - responseHeadAtMs),
