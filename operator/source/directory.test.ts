@@ -39,6 +39,27 @@ describe('reading a directory', () => {
     expect(valueOf(await loadDirectory(root), 'linked')).toBe('v')
   })
 
+  test('follows a link to a directory above only once', async () => {
+    await mkdir(join(root, 'sub'))
+    await write('a.yaml', secret('one'))
+    await write('sub/b.yaml', secret('two'))
+    await symlink(root, join(root, 'sub/loop'))
+    const { snapshot, problems } = await loadDirectory(root)
+    expect([snapshot.list('Secret').length, problems]).toEqual([2, []])
+  })
+
+  test.each<[string, (text: string) => string]>([
+    ['a byte order mark', (text) => `\uFEFF${text}`],
+    ['a byte order mark before a marker', (text) => `\uFEFF---\n${text}`],
+    ['lines that end in CR LF', (text) => text.replaceAll('\n', '\r\n')],
+    ['a YAML directive', (text) => `%YAML 1.2\n---\n${text}`],
+    ['markers with nothing between them', (text) => `# a comment\n---\n---\n${text}---\n`],
+  ])('reads a file with %s', async (_, change) => {
+    await write('a.yaml', change(`${secret('one').replace('{key: v}', '\n  key: |\n    v\n    w')}---\n${secret('two')}`))
+    const load = await loadDirectory(root)
+    expect([valueOf(load, 'one'), valueOf(load, 'two'), load.problems]).toEqual(['v\nw\n', 'v', []])
+  })
+
   test('takes a single file', async () => {
     await write('only.yaml', secret('one', 'v', 'oops: 1\n'))
     const { problems } = await loadDirectory(join(root, 'only.yaml'))
@@ -78,6 +99,14 @@ describe('reading a directory', () => {
     const load = await loadDirectory(root)
     expect(valueOf(load, 'one')).toBe('first')
     expect(load.problems.map(({ text }) => text)).toEqual(['b.yaml:4: metadata.name: Secret default/one is already defined at a.yaml:3; that one counts'])
+  })
+
+  test('a cluster-scoped object that is there twice is named without a namespace', async () => {
+    const text = 'apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n'
+    await write('a.yaml', `${text}---\n${text}`)
+    expect((await loadDirectory(root)).problems.map(({ text: each }) => each)).toEqual([
+      'a.yaml:7: metadata.name: Namespace one is already defined at a.yaml:3; that one counts',
+    ])
   })
 
   test('a line is counted from the start of the file, whatever the document', async () => {
@@ -200,12 +229,18 @@ describe('watching', () => {
     await until((load) => load.problems.length === 0 && valueOf(load, 'one') === 'new')
   })
 
-  test('when the directory goes away the last state stays and the error is told', async () => {
+  test('when the directory goes away the last state stays and the error is told, once each time', async () => {
     await write('a.yaml', secret('one'))
     const { current } = await start()
     await rename(root, `${root}-moved`)
     while (errors.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
-    expect(valueOf(current(), 'one')).toBe('v')
+    await new Promise((resolve) => setTimeout(resolve, 350))
+    expect([valueOf(current(), 'one'), errors.length]).toEqual(['v', 1])
+    await rename(`${root}-moved`, root)
+    await write('a.yaml', secret('one', 'new'))
+    await until((load) => valueOf(load, 'one') === 'new')
+    await rename(root, `${root}-moved`)
+    while (errors.length === 1) await new Promise((resolve) => setTimeout(resolve, 10))
     await rename(`${root}-moved`, root)
   })
 })

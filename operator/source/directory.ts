@@ -17,7 +17,7 @@ export interface WatchOptions {
   readonly pollMs?: number
   /** Time that a vanished or emptied file is given to come back. */
   readonly graceMs?: number
-  /** Called when the directory itself cannot be read; the last state stays. */
+  /** Called once when the directory itself can no longer be read; the last state stays. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -38,6 +38,12 @@ export async function watchDirectory(path: string, onChange: (load: Load) => voi
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
+  let isUnreadable = false
+  // Every poll fails while the directory is gone; that is told once.
+  const fail = (error: unknown): void => {
+    if (!isUnreadable) onError(error)
+    isUnreadable = true
+  }
 
   const refresh = (isSecondLook: boolean): void => {
     running = running.then(async () => {
@@ -46,13 +52,14 @@ export async function watchDirectory(path: string, onChange: (load: Load) => voi
         const before = await reader.fingerprint()
         const load = await reader.load({ isSecondLook })
         seen = before
+        isUnreadable = false
         if (isClosed) return
         if (load.pending.length > 0) schedule(graceMs, true)
         if (isSame(current, load)) return
         current = load
         onChange(load)
       } catch (error) {
-        onError(error)
+        fail(error)
       }
     })
   }
@@ -62,12 +69,9 @@ export async function watchDirectory(path: string, onChange: (load: Load) => voi
   }
   const watcher = startWatcher(path, () => schedule(debounceMs, false))
   const poll = setInterval(() => {
-    reader.fingerprint().then(
-      (now) => {
-        if (now !== seen && !isClosed) schedule(debounceMs, false)
-      },
-      (error: unknown) => onError(error),
-    )
+    reader.fingerprint().then((now) => {
+      if ((now !== seen || isUnreadable) && !isClosed) schedule(debounceMs, false)
+    }, fail)
   }, pollMs)
   poll.unref()
 

@@ -83,6 +83,22 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     gateway('{name: a, port: 80, protocol: HTTP}\n    - {name: a, port: 81, protocol: HTTP}'),
     '9: spec.listeners[1]: name ["a"] is already used by an earlier item; items must differ',
   ],
+  'a name in upper case': [
+    'apiVersion: v1\nkind: Service\nmetadata:\n  name: Web_1',
+    '4: metadata.name: "Web_1" is not a name that Service can have; use lower-case letters, digits and -',
+  ],
+  'a namespace that cannot be': [
+    'apiVersion: v1\nkind: Secret\nmetadata: {name: a.b, namespace: a.b}',
+    '3: metadata.namespace: "a.b" is not a name of a namespace; use lower-case letters, digits and -',
+  ],
+  'a redirect with backends': [
+    route('  rules:\n    - filters: [{type: RequestRedirect, requestRedirect: {scheme: https}}]\n      backendRefs: [{name: a, port: 80}]'),
+    '7: spec.rules[0].filters[0]: RequestRedirect cannot be used together with backendRefs; remove one of them',
+  ],
+  'an attempt that may take longer than the request': [
+    route('  rules:\n    - timeouts: {request: 1s, backendRequest: 1001ms}'),
+    '7: spec.rules[0].timeouts.backendRequest: 1001ms is longer than timeouts.request 1s',
+  ],
   'one parentRef twice': [
     route('  parentRefs:\n    - name: g\n    - name: g'),
     '8: spec.parentRefs[1]: is the same as an earlier entry; set sectionName or port',

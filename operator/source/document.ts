@@ -145,12 +145,27 @@ function readObject(value: unknown, lineOf: (path: Path) => number): Chunk {
   const namespace = kinds[kind].isClusterScoped ? '' : typeof raw.metadata.namespace === 'string' ? raw.metadata.namespace : 'default'
   const item = { id: `${kind}/${namespace}/${raw.metadata.name}`, line: lineOf(['metadata', 'name']) }
   const checked = validate(schemas[kind], value)
-  const issues: Issue[] = [...checked.issues]
+  const issues: Issue[] = [...checkNames(kind, raw.metadata.name, namespace), ...checked.issues]
   // With the schema satisfied, the value has the kind's shape.
   const object = issues.length === 0 ? complete(kind, namespace, checked.value as KubeObject) : undefined
   if (object) issues.push(...checkRules(object))
   const findings = issues.map(({ path, message }): Finding => ({ severity: 'error', line: lineOf(path), field: fieldOf(path), message }))
   return { items: [issues.length === 0 && object ? { ...item, object } : item], findings, isUnreadable: false }
+}
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+/** Kinds whose name is part of a DNS name. */
+const labelKinds: ReadonlySet<Kind> = new Set(['Service', 'Namespace'])
+
+/** Names as an API server takes them. */
+function checkNames(kind: Kind, name: string, namespace: string): Issue[] {
+  const isLabel = (text: string): boolean => text.length <= 63 && LABEL.test(text)
+  const isGood = labelKinds.has(kind) ? isLabel(name) : name.length <= 253 && name.split('.').every((part) => LABEL.test(part))
+  const advice = 'use lower-case letters, digits and -'
+  return [
+    ...(isGood ? [] : [{ path: ['metadata', 'name'], message: `"${name}" is not a name that ${kind} can have; ${advice}` }]),
+    ...(namespace === '' || isLabel(namespace) ? [] : [{ path: ['metadata', 'namespace'], message: `"${namespace}" is not a name of a namespace; ${advice}` }]),
+  ]
 }
 
 /** What an API server would add: the newest version, namespace, generation, and data for stringData. */

@@ -61,7 +61,8 @@ async function findFiles(root: string): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   const add = (file: string, path: string, info: Stats): void =>
     void found.push({ file, path, stamp: `${info.mtimeMs} ${info.size} ${info.ino}`, size: info.size })
-  const visit = async (path: string, depth: number): Promise<void> => {
+  /** @param above the directories that lead here, so that a link to one of them is not followed round and round */
+  const visit = async (path: string, depth: number, above: readonly string[]): Promise<void> => {
     const names = await readdir(path).catch((error: unknown) => {
       if (depth === 0) throw error
       return []
@@ -70,24 +71,32 @@ async function findFiles(root: string): Promise<FoundFile[]> {
       if (name.startsWith('.') || depth > MAX_DEPTH) continue
       const inner = join(path, name)
       const info = await stat(inner).catch(() => undefined)
-      if (info?.isDirectory()) await visit(inner, depth + 1)
-      else if (info?.isFile() && EXTENSION.test(name)) add(relative(root, inner).replaceAll(sep, '/'), inner, info)
+      if (info?.isDirectory()) {
+        const id = `${info.dev} ${info.ino}`
+        if (!above.includes(id)) await visit(inner, depth + 1, [...above, id])
+      } else if (info?.isFile() && EXTENSION.test(name)) add(relative(root, inner).replaceAll(sep, '/'), inner, info)
     }
   }
   const info = await stat(root)
   if (info.isFile()) add(basename(root), root, info)
-  else await visit(root, 0)
+  else await visit(root, 0, [`${info.dev} ${info.ino}`])
   return found.toSorted((a, b) => (a.file < b.file ? -1 : 1))
 }
 
-/** Splits at document markers, so that an edit re-reads one document. A `---` at the start of a line can be nothing else. */
+/**
+ * Splits at document markers, so that an edit re-reads one document. A `---` at the start of a line can be nothing else.
+ * What stands before it without being a document, such as a %YAML directive, is left out.
+ */
 function splitDocuments(text: string): { line: number; text: string }[] {
   const parts: { line: number; text: string }[] = []
   let current: string[] = []
   let start = 1
-  for (const [index, line] of text.split('\n').entries()) {
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .entries()) {
     if (/^---(\s|$)/.test(line)) {
-      parts.push({ line: start, text: current.join('\n') })
+      if (!current.every((each) => /^(%|\s*(#|$))/.test(each))) parts.push({ line: start, text: current.join('\n') })
       current = [line.replace(/^---/, '   ')]
       start = index + 1
     } else current.push(line)
@@ -191,6 +200,9 @@ function keepGood(parts: FileState['parts'], previous: ReadonlyMap<string, KubeO
   return good
 }
 
+/** `Service default/web` for `Service/default/web`, `Namespace web` for `Namespace//web`. */
+const nameOf = (id: string): string => id.replace(/\/+/, ' ')
+
 function assemble(files: ReadonlyMap<string, FileState>, date: (object: KubeObject, fileIndex: number, position: number) => KubeObject): Omit<Load, 'pending'> {
   const problems: Problem[] = []
   const objects = new Map<string, KubeObject>()
@@ -207,7 +219,7 @@ function assemble(files: ReadonlyMap<string, FileState>, date: (object: KubeObje
       for (const item of chunk.items) {
         const at = line + item.line - 1
         const first = lines.has(item.id) ? `${file}:${lines.get(item.id)}` : places.get(item.id)
-        if (first !== undefined) report('error', at, 'metadata.name', `${item.id.replace('/', ' ')} is already defined at ${first}; that one counts`)
+        if (first !== undefined) report('error', at, 'metadata.name', `${nameOf(item.id)} is already defined at ${first}; that one counts`)
         else lines.set(item.id, at)
       }
     }

@@ -1,3 +1,4 @@
+import { parseDuration } from '#api/duration.ts'
 import type { ListenerSpec, ParentRef, PathModifier, RouteFilter } from './gateway-api.ts'
 import type { KubeObject } from './objects.ts'
 import { checkPolicy } from './policyrules.ts'
@@ -85,7 +86,23 @@ function checkRuleNames(rules: readonly { readonly name?: string }[] | undefined
 type HttpRule = NonNullable<Extract<KubeObject, { kind: 'HTTPRoute' }>['spec']['rules']>[number]
 
 function checkHttpRule(rule: HttpRule, path: Path): Issue[] {
-  return [...checkFilters(rule, path), ...(rule.matches ?? []).flatMap((match, index) => checkPath(match.path, [...path, 'matches', index, 'path', 'value']))]
+  const redirect = (rule.filters ?? []).findIndex((filter) => filter.type === 'RequestRedirect')
+  return [
+    ...checkFilters(rule, path),
+    ...(rule.matches ?? []).flatMap((match, index) => checkPath(match.path, [...path, 'matches', index, 'path', 'value'])),
+    ...(redirect >= 0 && rule.backendRefs?.length
+      ? [{ path: [...path, 'filters', redirect], message: 'RequestRedirect cannot be used together with backendRefs; remove one of them' }]
+      : []),
+    ...checkTimeouts(rule.timeouts, [...path, 'timeouts', 'backendRequest']),
+  ]
+}
+
+/** An attempt cannot take longer than all of them; 0s is no limit. */
+function checkTimeouts({ request, backendRequest }: NonNullable<HttpRule['timeouts']> = {}, path: Path): Issue[] {
+  const limitMs = parseDuration(request ?? '')
+  const attemptMs = parseDuration(backendRequest ?? '')
+  if (!limitMs || attemptMs === undefined || attemptMs <= limitMs) return []
+  return [{ path, message: `${backendRequest} is longer than timeouts.request ${request}` }]
 }
 
 function checkPath(match: { readonly type: string; readonly value: string } | undefined, path: Path): Issue[] {
