@@ -11,7 +11,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## a gateway with example routes on this machine; DIR=manifests or CONFIG=file.yaml for your own
-	@exec $(X) node e2e/harness/standalone.ts $(if $(CONFIG),--config $(CONFIG),$(or $(DIR),e2e/examples/quickstart))
+	@exec $(X) node e2e/harness/standalone.ts $(if $(CONFIG),--config '$(CONFIG)','$(or $(DIR),e2e/examples/quickstart)')
 
 test: ## unit, property and behaviour tests; T=path for some of them
 	@$(JEST) $(T)

@@ -165,7 +165,11 @@ async function stopAll(code: number): Promise<void> {
 }
 
 const keyOf = (gateway: GatewaySummary) => `${gateway.namespace}/${gateway.name}`
-const shorten = (path: string) => relative(process.cwd(), path) || '.'
+/** Below the working directory without it, elsewhere in full. */
+function shorten(path: string): string {
+  const short = relative(process.cwd(), path) || '.'
+  return short.startsWith('..') ? path : short
+}
 
 main().catch((error: unknown) => {
   process.stderr.write(`error: ${error instanceof StartError ? error.message : String((error as Error).stack ?? error)}\n`)
