@@ -215,7 +215,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
         name: LEASE,
         identity: `${settings.identity}_${crypto.randomUUID()}`,
         onStart: startWriting,
-        onStop: () => log('info', 'not leading any more: another replica writes'),
+        onStop: () => log('info', 'not leading any more'),
         onError: (error) => log('warn', `lease: ${textOf(error)}`),
         ...(options.leaseTimes ? { times: options.leaseTimes } : {}),
       })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -39,6 +40,7 @@ const namespace = `operator-${Date.now().toString(36)}`
 const SYSTEM = 'proxy-system'
 const GATEWAY_API = '/apis/gateway.networking.k8s.io/v1'
 const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${SYSTEM}/leases/proxy-operator`
+const CERTIFICATE = 'proxy-xds-cert'
 const PORT = 18_080
 const inNamespace = (root: string, plural: string, name = ''): string => `${root}/namespaces/${namespace}/${plural}${name === '' ? '' : `/${name}`}`
 const gatewayPath = (name = ''): string => inNamespace(GATEWAY_API, 'gateways', name)
@@ -72,9 +74,9 @@ async function readGatewayApiCrds(): Promise<{ metadata: { name: string } }[]> {
   return Promise.all(files.map(async (file) => parse(await readFile(join(folder, file), 'utf8')) as { metadata: { name: string } }))
 }
 
-async function startReplica(name: string): Promise<Replica> {
+async function startReplica(name: string, more: Record<string, string> = {}): Promise<Replica> {
   const ports = { PROXY_XDS_SERVICE_PORT: '0', PROXY_HEALTH_PORT: '0', PROXY_METRICS_PORT: '0', PROXY_ADMIN_PORT: '0' }
-  const program = startProgram({ name: `operator ${name}`, args: [OPERATOR_MAIN], env: { ...ports, POD_NAME: name, POD_NAMESPACE: SYSTEM } })
+  const program = startProgram({ name: `operator ${name}`, args: [OPERATOR_MAIN], env: { ...ports, POD_NAME: name, POD_NAMESPACE: SYSTEM, ...more } })
   const line = JSON.parse(await program.waitForLine(/"listening"/, 30_000)) as Replica['ports']
   return { program, ports: line }
 }
@@ -245,8 +247,42 @@ test('a data plane gets nothing with the token of another Gateway, with one for 
   expect(await metric(first(), 'xds_auth_rq_success_total')).toBe(accepted)
 })
 
-test('a second replica serves but does not write, until the leader is killed', async () => {
-  replicas.push(await startReplica('two'))
+/** Puts a new self-signed certificate where the operator looks for it; gives the file that data planes are to trust. */
+async function putCertificate(name: string): Promise<string> {
+  const [key, certificate] = [join(directory, `${name}.key`), join(directory, `${name}.crt`)]
+  const asked = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', `/CN=${name}`]
+  execFileSync('openssl', [...asked, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  const [crt, secret] = await Promise.all([certificate, key].map((file) => readFile(file, 'base64')))
+  const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name: CERTIFICATE }, data: { 'tls.crt': crt, 'tls.key': secret, 'ca.crt': crt } }
+  const path = `/api/v1/namespaces/${SYSTEM}/secrets/${CERTIFICATE}?fieldManager=contract&force=true`
+  const { status, causes } = await server.call('PATCH', path, object, 'application/apply-patch+yaml')
+  if (status >= 400) throw new Error(JSON.stringify(causes))
+  return certificate
+}
+
+test('with TLS it does not start without its certificate, and says what is missing', async () => {
+  await server.call('DELETE', `/api/v1/namespaces/${SYSTEM}/secrets/${CERTIFICATE}`)
+  await expect(startReplica('bare', { PROXY_XDS_MODE: 'tls' })).rejects.toThrow(CERTIFICATE)
+})
+
+test('a second replica serves as well, over TLS; a new certificate is used without a restart', async () => {
+  const root = await putCertificate('old')
+  const second = await startReplica('two', { PROXY_XDS_MODE: 'tls' })
+  replicas.push(second)
+  const tokens = await tokenFile('gw', 'proxy')
+  const config = { address: '', namespace, gateway: 'gw' }
+  const start = (authority: string, timeoutMs: number) =>
+    startDataplane({ config, timeoutMs, env: { XDS_TOKEN_FILE: tokens, XDS_ADDRESS: `https://127.0.0.1:${second.ports.xds}`, XDS_ROOT_CA: authority } })
+  const before = await start(root, 20_000)
+  expect(await get('a.example.com')).toMatchObject({ status: 302 })
+  await before.stop()
+  const renewed = await putCertificate('new')
+  await second.program.waitForLine(/certificate of the config stream was replaced/)
+  await expect(start(root, 3_000)).rejects.toThrow('did not become ready')
+  await (await start(renewed, 20_000)).stop()
+})
+
+test('the second replica does not write until the leader is killed', async () => {
   const second = replicas[1] as Replica
   await until('second is ready', async () => (await fetch(`http://127.0.0.1:${second.ports.health}/readyz`)).status === 200)
   expect(await metric(second, 'leader')).toBe(0)
