@@ -1,4 +1,4 @@
-import { GATEWAY_CLASS, METRIC_PREFIX } from '#api/names.ts'
+import { GATEWAY_CLASS } from '#api/names.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { GATEWAY_NAME_LABEL, objectName } from './deploy/metadata.ts'
 import { serveEndpoints } from './endpoints.ts'
@@ -10,6 +10,7 @@ import { startElection, type Election } from './kube/lease.ts'
 import { watchCluster } from './kube/source.ts'
 import { createTokenAuthentication } from './kube/tokenreview.ts'
 import { textOf, type Log } from './log.ts'
+import { createReconcileMetrics, renderGauges } from './metrics.ts'
 import { createProvisioner } from './provision.ts'
 import { systemClock } from './serve/debounce.ts'
 import type { Nack } from './serve/nack.ts'
@@ -52,6 +53,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
   const connection = options.connection ?? connect({ kubeconfig: settings.kubeconfig })
   const { namespace } = settings
   const reviews = { requests: 0, successes: 0, failures: 0 }
+  const reconciles = createReconcileMetrics('gateway', clock.now)
   const tellGateway = createGatewayEvents(connection, clock, now)
   let snapshot: Snapshot = createSnapshot([])
   let translation: Translation = { gateways: new Map(), statuses: [] }
@@ -131,6 +133,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     connection,
     clock,
     isLeader,
+    metrics: reconciles,
     settings: {
       image: { registry: '', repository: 'proxy', tag: `v${packageJson.version}`, ...settings.proxyImage },
       version: packageJson.version,
@@ -187,7 +190,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
       findMissing: () => [...source.missing(), ...(translations === 0 ? ['translation'] : [])],
       renderMetrics: () => {
         const { streams, nacks } = server.stats()
-        return renderMetrics([
+        const gauges = renderGauges([
           ['xds_auth_rq_total', 'counter', 'Config streams that asked for authentication', reviews.requests],
           ['xds_auth_rq_success_total', 'counter', 'Config streams that were authenticated', reviews.successes],
           ['xds_auth_rq_failure_total', 'counter', 'Config streams that were refused', reviews.failures],
@@ -199,6 +202,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
           ['applies_total', 'counter', 'Objects of Gateways applied', provisioner.applies()],
           ['leader', 'gauge', 'Whether this replica writes', isLeader() ? 1 : 0],
         ])
+        return gauges + reconciles.render()
       },
       dump: () => describeState(translation, snapshot, isLeader()),
       log,
@@ -236,17 +240,6 @@ function withAddresses(status: ObjectStatus, snapshot: Snapshot): ObjectStatus {
   const service = snapshot.get('Service', status.namespace, name)
   const own = service?.metadata.labels?.[GATEWAY_NAME_LABEL] === name ? service : undefined
   return { ...status, status: { ...status.status, addresses: addressesOf(gateway, own) } }
-}
-
-type Metric = readonly [name: string, type: 'counter' | 'gauge', help: string, value: number]
-
-function renderMetrics(metrics: readonly Metric[]): string {
-  return metrics
-    .map(([name, type, help, value]) => {
-      const full = `${METRIC_PREFIX}${name}`
-      return `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n${full} ${value}\n`
-    })
-    .join('')
 }
 
 /** Names only: messages and objects hold what Secrets hold. */

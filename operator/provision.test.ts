@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createProvisioner, type Provisioner } from './provision.ts'
 import { startFakeApi, type FakeApi, type StoredObject } from './kube/testing.ts'
+import { createReconcileMetrics } from './metrics.ts'
 import { systemClock } from './serve/debounce.ts'
 import type { KubeObject } from './source/objects.ts'
 import { createSnapshot } from './source/snapshot.ts'
@@ -30,6 +31,7 @@ beforeEach(async () => {
     settings: { image: { registry: 'registry.example.com', repository: 'proxy', tag: 'v1' }, version: '1', xds: { host: 'op', port: 9978, isTls: false } },
     xdsSecret: () => undefined,
     isLeader: () => isLeader,
+    metrics: createReconcileMetrics('gateway', () => performance.now()),
     onOutcome: () => {},
     onNote: () => {},
     onError: (what, error) => errors.push(`${what}: ${String(error)}`),

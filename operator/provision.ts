@@ -10,6 +10,7 @@ import { ApiError, type KubeConnection } from './kube/connection.ts'
 import { applyObject, deleteObject, readObject, watchOwned, type OwnedObject } from './kube/owned.ts'
 import { createQueue } from './kube/queue.ts'
 import { textOf } from './log.ts'
+import type { ReconcileMetrics } from './metrics.ts'
 import type { Clock } from './serve/debounce.ts'
 import type { Gateway, GatewayClass } from './source/objects.ts'
 import type { Snapshot } from './source/snapshot.ts'
@@ -22,6 +23,7 @@ export interface ProvisionerOptions {
   /** Secret with the certificate of the config stream, where TLS is on. */
   readonly xdsSecret: () => SecretData | undefined
   readonly isLeader: () => boolean
+  readonly metrics: ReconcileMetrics
   /** The outcome for some Gateway differs from what it was. */
   readonly onOutcome: () => void
   readonly onNote: (gateway: string, message: string) => void
@@ -144,7 +146,10 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
   }
 
   const queue = createQueue({
-    work: reconcile,
+    work(key) {
+      const [namespace = '', name = ''] = key.split('/')
+      return options.metrics.measure(namespace, name, () => reconcile(key))
+    },
     concurrency: 4,
     intervalMs: 50,
     backoff: { firstMs: 500, maxMs: 10_000 },
@@ -163,7 +168,12 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
       const before = targets
       snapshot = next
       targets = findTargets(next, translation)
-      for (const key of outcomes.keys()) if (!targets.has(key)) outcomes.delete(key)
+      for (const key of outcomes.keys()) {
+        if (targets.has(key)) continue
+        outcomes.delete(key)
+        const [namespace = '', name = ''] = key.split('/')
+        options.metrics.forget(namespace, name)
+      }
       for (const [key, { signature }] of targets) if (before.get(key)?.signature !== signature) add(key)
     },
     reconcileAll: addAll,

@@ -1,0 +1,36 @@
+import { expect, test } from '@jest/globals'
+import { createReconcileMetrics, renderGauges } from './metrics.ts'
+
+test('a value has help, type and name', () => {
+  expect(renderGauges([['leader', 'gauge', 'Whether this replica writes', 1]])).toBe(
+    '# HELP proxy_leader Whether this replica writes\n# TYPE proxy_leader gauge\nproxy_leader 1\n',
+  )
+})
+
+test('reconciles are counted by object and outcome, timed, and forgotten with their object', async () => {
+  let time = 0
+  const metrics = createReconcileMetrics('gateway', () => time)
+  const take = (ms: number) => async () => {
+    time += ms
+    expect(metrics.render()).toContain('proxy_controller_reconciliations_running{controller="gateway"} 1\n')
+  }
+  await metrics.measure('apps', 'gw', take(3))
+  await metrics.measure('apps', 'gw', take(2000))
+  await expect(metrics.measure('apps', 'other', () => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
+  const lines = metrics.render().split('\n')
+  for (const line of [
+    'proxy_controller_reconciliations_total{controller="gateway",name="gw",namespace="apps",result="success"} 2',
+    'proxy_controller_reconciliations_total{controller="gateway",name="gw",namespace="apps",result="error"} 0',
+    'proxy_controller_reconciliations_total{controller="gateway",name="other",namespace="apps",result="error"} 1',
+    'proxy_controller_reconcile_duration_seconds_bucket{controller="gateway",le="0.0025"} 1',
+    'proxy_controller_reconcile_duration_seconds_bucket{controller="gateway",le="0.005"} 2',
+    'proxy_controller_reconcile_duration_seconds_bucket{controller="gateway",le="1"} 2',
+    'proxy_controller_reconcile_duration_seconds_bucket{controller="gateway",le="+Inf"} 3',
+    'proxy_controller_reconcile_duration_seconds_sum{controller="gateway"} 2.003',
+    'proxy_controller_reconcile_duration_seconds_count{controller="gateway"} 3',
+    'proxy_controller_reconciliations_running{controller="gateway"} 0',
+  ])
+    expect(lines).toContain(line)
+  metrics.forget('apps', 'gw')
+  expect(metrics.render()).not.toContain('name="gw"')
+})
