@@ -1,0 +1,17 @@
+import type { Example } from '../../harness/example.ts'
+
+const preflight = (origin: string) =>
+  `curl -si -X OPTIONS -H 'Origin: ${origin}' -H 'Access-Control-Request-Method: PUT' http://localhost:8080/ | grep -i '^access-control' || echo none`
+
+export default {
+  upstreams: [{ name: 'app', port: 9001 }],
+  commands: [
+    {
+      title: 'a preflight is answered, without credentials',
+      command: preflight('https://shop.example.com'),
+      prints: /allow-origin: https:\/\/shop\.example\.com/i,
+    },
+    { title: 'a star stands for any name before it', command: preflight('https://a.b.partner.example.com'), prints: /allow-methods: GET,PUT/i },
+    { title: 'other origins get no permission', command: preflight('https://evil.example.com'), prints: /^none\n$/ },
+  ],
+} satisfies Example
