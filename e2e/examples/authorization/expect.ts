@@ -30,7 +30,7 @@ export default expectations({
     }
   },
   'what the Gateway denies no route allows': async (run) => {
-    const { status, body } = await run.send(8080, { path: '/reports/internal', headers: { 'x-team': 'finance' } })
+    const { status, body } = await run.send(8080, { path: '/reports', headers: { 'x-team': 'finance', 'X-Internal': '' } })
     expect([status, body]).toEqual([403, 'authorization failed'])
   },
   'gRPC callers are told in their own way': async (run) => {
