@@ -11,6 +11,7 @@ const GATEWAYS = '/apis/gateway.networking.k8s.io/v1/gateways'
 const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
 const SERVICES = '/api/v1/services'
 const NAMESPACES = '/api/v1/namespaces'
+const POLICIES = '/apis/proxy.dev/v1alpha1/proxypolicies'
 const DEPLOYMENTS = '/apis/apps/v1/deployments'
 const SECRETS = '/api/v1/secrets'
 const OWNED = [DEPLOYMENTS, SECRETS, '/api/v1/configmaps', '/api/v1/serviceaccounts', '/apis/policy/v1/poddisruptionbudgets']
@@ -120,6 +121,28 @@ test('what the API server refuses shows in the status, and is tried again', asyn
   expect(isAccepted(statusOf(GATEWAYS, 'gw'))).toBe(true)
   api.fail('PATCH', DEPLOYMENTS)
   await until(() => programmed()?.status === 'True')
+})
+
+test('an expression that cannot be read is told where it was written', async () => {
+  api.install(POLICIES)
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }]
+  const traffic = { authorization: { policy: { matchExpressions: ['request.path ==='] } } }
+  api.put(GATEWAYS, gateway)
+  api.put(POLICIES, { metadata: { name: 'p', namespace: 'default' }, spec: { targetRefs, traffic } })
+  await start()
+  const conditions = () => (statusOf(POLICIES, 'p')['ancestors'] as { conditions: { reason: string; message: string }[] }[] | undefined)?.[0]?.conditions
+  await until(() => conditions() !== undefined)
+  expect(conditions()?.[0]).toMatchObject({ reason: 'PartiallyValid', message: expect.stringContaining('traffic.authorization') })
+})
+
+test('only Gateways of selected namespaces are served, as soon as a label says so', async () => {
+  api.put(GATEWAYS, gateway)
+  await start({ PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":{"team":"a"}}]' })
+  await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')))
+  await sleep(100)
+  expect(statusOf(GATEWAYS, 'gw')).toEqual({})
+  api.put(NAMESPACES, { metadata: { name: 'default', labels: { team: 'a' } } })
+  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
 })
 
 test('of two replicas one writes; when it ends, the other one takes over', async () => {

@@ -2,6 +2,7 @@ import { GATEWAY_CLASS } from '#api/names.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { GATEWAY_NAME_LABEL, objectName } from './deploy/metadata.ts'
 import { serveEndpoints } from './endpoints.ts'
+import { checkExpression } from './expression.ts'
 import { watchCertificate, type CertificateSource } from './kube/certificate.ts'
 import { connect, type KubeConnection } from './kube/connection.ts'
 import { createGatewayEvents } from './kube/events.ts'
@@ -97,8 +98,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     snapshot = next
     const startedAt = clock.now()
     try {
-      const translated = translate(next, { backendGrants: settings.backendGrants })
-      translation = translated
+      translation = translate(next, { backendGrants: settings.backendGrants, checkExpression })
     } catch (error) {
       // A mistake of ours: users' are statuses. What was right before stays.
       failedTranslations += 1
