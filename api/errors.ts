@@ -48,6 +48,7 @@ export const errorTable = {
   UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: ': ' },
   UPSTREAM_TIMEOUT: { status: 504, reason: 'Timeout', text: 'upstream call timeout' },
   REQUEST_TIMEOUT: { status: 504, reason: 'Timeout', text: 'request timeout' },
+  BACKEND_AUTH: { status: 500, reason: 'Internal', text: 'backend authentication failed', detail: ': ' },
   FILTER_FAILED: { status: 500, reason: 'Internal', text: 'failed to apply filters', detail: ': ' },
   JWT: { status: 401, reason: 'JwtAuth', text: 'authentication failure', detail: ': ' },
   BASIC: { status: 401, reason: 'BasicAuth', text: 'basic authentication failure', detail: ': ' },

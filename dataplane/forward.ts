@@ -8,6 +8,7 @@ import { redirectTo } from './policy/requestRedirect/redirect.ts'
 import { sendMirrors } from './upstream/mirror.ts'
 import type { ForwardPlan, PlannedBackend, RetryPlan } from './upstream/plan.ts'
 import { recordOutcome, type EndpointState } from './upstream/balancer.ts'
+import { authenticate } from './upstream/auth.ts'
 import { authorityFor } from './upstream/destination.ts'
 import { UpstreamError, type UpstreamCall } from './upstream/types.ts'
 
@@ -22,6 +23,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   exchange.backend = destination.name
   if (destination.error !== undefined) throw new ProxyError(destination.error)
   if (destination.settings.broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken })
+  if (destination.settings.auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: destination.settings.auth.reason })
   if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan.random)
   if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan.random)
   if (backend.redirect !== undefined) {
@@ -40,6 +42,9 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
 function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   const { request } = exchange
   const { destination } = backend
+  const { auth } = destination.settings
+  // First, so that a header modifier of the backendRef has the last word (traffic.md §5 step 8).
+  if (auth !== undefined) authenticate(request.headers, auth, exchange)
   if (backend.requestHeaders.length > 0 && applyHeaderModifiers(request.headers, backend.requestHeaders, request).isAuthoritySet)
     exchange.isAuthorityFixed = true
   request.authority = authorityFor(exchange, destination)

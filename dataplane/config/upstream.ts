@@ -3,6 +3,7 @@ import { parseDuration } from '#api/duration.ts'
 import type { BackendFull, BackendTLS, BackendTlsValidation, Policy, ResolvedSecret } from '#gen/config/types.ts'
 import { defaultSettings, type UpstreamSettings } from '../upstream/destination.ts'
 import type { UpstreamTls } from '../upstream/types.ts'
+import { compileBackendAuth } from './auth.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 type Secrets = ConfigSnapshot['secrets']
@@ -20,7 +21,7 @@ export interface Target {
 const broken = (reason: string): TlsSettings => ({ tls: undefined, broken: reason })
 
 /**
- * The connection settings of one destination. `attached` are the policies on it, oldest first: each of tcp, tls and http is
+ * The connection settings of one destination. `attached` are the policies on it, oldest first: each section is
  * taken whole from the first that sets it. A ProxyPolicy's tls wins over a BackendTLSPolicy, being the more specific resource.
  */
 export function upstreamSettings(target: Target, attached: readonly Policy[], secrets: Secrets): UpstreamSettings {
@@ -29,11 +30,13 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   const tls = sections.find((section) => section.tls !== undefined)?.tls
   const validation = relevant.find(({ backendTls }) => backendTls !== undefined)?.backendTls
   const http = sections.find((section) => section.http !== undefined)?.http
+  const auth = sections.find((section) => section.auth !== undefined)?.auth
   const tcp = sections.find((section) => section.tcp !== undefined)?.tcp
   return {
     connectMs: durationOf(tcp?.connectTimeout) ?? defaultSettings.connectMs,
     requestMs: durationOf(http?.requestTimeout),
     httpVersion: http?.version,
+    auth: auth && compileBackendAuth(auth, secrets),
     ...(tls !== undefined
       ? fromPolicy(tls, target, secrets)
       : validation !== undefined

@@ -3,6 +3,7 @@ import type { Endpoint, ServicePort } from '#gen/config/types.ts'
 import type { Exchange } from '../exchange.ts'
 import { isGrpcRequest } from '../error.ts'
 import { hostOf, portOf } from '../http/message.ts'
+import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type EndpointState } from './balancer.ts'
 import type { Transport, UpstreamPool, UpstreamTls } from './types.ts'
 
@@ -17,9 +18,18 @@ export interface UpstreamSettings {
   readonly httpVersion: 'HTTP1' | 'HTTP2' | undefined
   /** Set when a security piece does not resolve: connections fail with this text rather than go out unprotected. */
   readonly broken: string | undefined
+  /** Credentials of its requests. */
+  readonly auth: UpstreamAuth | undefined
 }
 
-export const defaultSettings: UpstreamSettings = { connectMs: 10_000, requestMs: undefined, tls: undefined, httpVersion: undefined, broken: undefined }
+export const defaultSettings: UpstreamSettings = {
+  connectMs: 10_000,
+  requestMs: undefined,
+  tls: undefined,
+  httpVersion: undefined,
+  broken: undefined,
+  auth: undefined,
+}
 
 export type PoolFactory = (kind: HttpChoice, transport: Transport) => UpstreamPool
 

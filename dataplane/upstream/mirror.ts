@@ -1,5 +1,6 @@
 import type { Exchange } from '../exchange.ts'
 import type { RequestHead } from '../http/message.ts'
+import { authenticate } from './auth.ts'
 import { authorityFor } from './destination.ts'
 import type { PlannedMirror } from './plan.ts'
 
@@ -12,11 +13,13 @@ export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[
 }
 
 function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
-  if (destination.error !== undefined || destination.settings.broken !== undefined) return
+  const { broken, auth } = destination.settings
+  if (destination.error !== undefined || broken !== undefined || auth?.kind === 'broken') return
   const endpoint = destination.pick(exchange)
   if (endpoint === undefined) return
   const headers = exchange.request.headers.clone()
   headers.remove('content-length')
+  if (auth !== undefined) authenticate(headers, auth, exchange)
   const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
   request.authority = authorityFor(exchange, destination)
   destination

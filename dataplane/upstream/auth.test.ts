@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals'
+import type { BackendAuth, JWTProvider, Policy, Secret, Traffic } from '#gen/config/types.ts'
+import { createConfigStore, type ConfigMessage } from '../config/store.ts'
+import { Gateway } from '../gateway.ts'
+import { readBody } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import { Exchange } from '../exchange.ts'
+import { testConnection, testRequest } from '../testing/exchange.ts'
+import { makeSigningKey, makeToken } from '../testing/tokens.ts'
+
+const key = makeSigningKey('one')
+const token = makeToken(key, { iss: 'https://issuer', exp: 4_000_000_000 })
+const provider: JWTProvider = { issuer: 'https://issuer', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
+const jwt: Traffic = { jwtAuthentication: { providers: [provider] } }
+const apiKeys: Traffic = { apiKeyAuthentication: { secretRef: { secret: 'opaque/ns/keys' } } }
+
+const secret = (name: string, data: Secret['data']): ConfigMessage => ({
+  kind: 'secret',
+  message: { key: `opaque/ns/${name}`, type: 'opaque', ...(data && { data }) },
+})
+const attached = (name: string, target: Policy['target'], sections: Pick<Policy, 'traffic' | 'backend'>): ConfigMessage => ({
+  kind: 'policy',
+  message: { key: `p/ns/${name}`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, target, ...sections },
+})
+const onGateway = (traffic: Traffic): ConfigMessage => attached('clients', { kind: 'Gateway', namespace: 'ns', name: 'gw' }, { traffic })
+const onBackend = (auth: BackendAuth): ConfigMessage => attached('upstream', { kind: 'Backend', namespace: 'ns', name: 'api' }, { backend: { auth } })
+const secrets = [secret('keys', { bob: 'bobs-key' }), secret('token', { Authorization: ' Bearer t0ken\n' }), secret('bare', { Authorization: 't0ken' })]
+
+/** Sends a request through a gateway to a backend with an inline auth section, and to its mirror, which has one too. */
+async function send(inline: BackendAuth | undefined, lines: string[] = [], more: ConfigMessage[] = []) {
+  const seen: Record<string, string[]> = {}
+  const gateway = new Gateway({
+    createPool: (_, { host }) => ({
+      size: 0,
+      close: () => {},
+      call: ({ headers }) => {
+        seen[host] = headers.getAll('authorization')
+        return { response: Promise.resolve({ status: 200, headers: new HeaderList(), body: undefined, upgraded: undefined }), cancel: () => {} }
+      },
+    }),
+  })
+  const store = createConfigStore()
+  store.subscribe((snapshot) => gateway.update(snapshot))
+  const mirror = { kind: 'backend', message: { key: 'ns/mirror', static: { host: 'mirror', port: 80 }, policies: { auth: { key: 'of-mirror' } } } } as const
+  store.replace('file', [
+    { kind: 'bind', message: { key: 'b', port: 80 } },
+    { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
+    {
+      kind: 'route',
+      message: {
+        key: 'r',
+        listeners: ['l'],
+        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
+        backends: [{ ref: { backend: 'ns/api' } }],
+        filters: { mirrors: [{ backend: { backend: 'ns/mirror' } }] },
+      },
+    },
+    { kind: 'backend', message: { key: 'ns/api', static: { host: 'api', port: 80 }, ...(inline && { policies: { auth: inline } }) } },
+    mirror,
+    ...secrets,
+    ...more,
+  ])
+  const exchange = new Exchange({ ...testConnection, bind: 'b' }, testRequest(), performance.now())
+  for (const line of lines) exchange.request.headers.append('authorization', line)
+  await gateway.handle(exchange)
+  const { response, error } = exchange
+  return { status: response?.status, text: String((await readBody(response?.body, 1000)).bytes), reason: error?.row.reason, seen }
+}
+
+describe('backend auth', () => {
+  test.each<[string, BackendAuth | undefined, string[], ConfigMessage[], string[]]>([
+    ['key is sent as a bearer', { key: 'k' }, [], [], ['Bearer k']],
+    ['key replaces whatever the client sent', { key: 'k' }, ['Bearer client', 'Basic eDp5'], [], ['Bearer k']],
+    ['secretRef is trimmed and loses one leading Bearer', { secretRef: { secret: 'opaque/ns/token' } }, [], [], ['Bearer t0ken']],
+    ['secretRef without a scheme is sent as it is', { secretRef: { secret: 'opaque/ns/bare' } }, [], [], ['Bearer t0ken']],
+    ['an attached policy counts where nothing is inline', undefined, [], [onBackend({ key: 'attached' })], ['Bearer attached']],
+    ['inline wins over an attached policy', { key: 'inline' }, [], [onBackend({ key: 'attached' })], ['Bearer inline']],
+    ['without it a validated token goes no further', undefined, [`Bearer ${token}`], [onGateway(jwt)], []],
+    ['passthrough adds a validated token back', { passthrough: {} }, [`Bearer ${token}`], [onGateway(jwt)], [`Bearer ${token}`]],
+    ['also one validated before routing', { passthrough: {} }, [`Bearer ${token}`], [onGateway({ ...jwt, phase: 'PreRouting' })], [`Bearer ${token}`]],
+    ['passthrough adds a validated API key back', { passthrough: {} }, ['bearer bobs-key'], [onGateway(apiKeys)], ['Bearer bobs-key']],
+    ['passthrough does nothing without client authentication', { passthrough: {} }, ['Bearer client'], [], ['Bearer client']],
+  ])('%s', async (_, auth, lines, more, expected) => expect((await send(auth, lines, more)).seen['api']).toEqual(expected))
+
+  test.each<[string, BackendAuth, ConfigMessage[], string]>([
+    ['a Secret that is not there', { secretRef: { secret: 'opaque/ns/gone' } }, [], 'the Secret of secretRef does not resolve'],
+    ['a reference that the operator refused', { secretRef: { invalid: 'no such secret' } }, [], 'the Secret of secretRef does not resolve'],
+    ['a Secret without the entry', { secretRef: { secret: 'opaque/ns/keys' } }, [], 'the Secret of secretRef has no entry Authorization'],
+    ['an empty entry', { secretRef: { secret: 'opaque/ns/e' } }, [secret('e', { Authorization: 'Bearer \n' })], 'the credential of secretRef is empty'],
+    ['a second header line', { key: 'a\r\nx: y' }, [], 'the credential of key is not printable ASCII'],
+    ['no section', {}, [], 'auth is empty: set key, secretRef or passthrough'],
+    ['cloudA', { cloudA: {} }, [], 'auth.cloudA is not supported yet'],
+    ['cloudB', { cloudB: {} }, [], 'auth.cloudB is not supported yet'],
+    ['cloudC', { cloudC: {} }, [], 'auth.cloudC is not supported yet'],
+  ])('%s fails closed', async (_, auth, more, detail) => {
+    const { status, text, reason, seen } = await send(auth, ['Bearer client'], more)
+    expect([status, text, reason, seen]).toEqual([500, `backend authentication failed: ${detail}`, 'Internal', {}])
+  })
+
+  test('a mirror gets its own credentials, never those of the backend', async () => {
+    expect((await send({ key: 'k' }, ['Bearer client'])).seen).toEqual({ mirror: ['Bearer of-mirror'], api: ['Bearer k'] })
+  })
+})
