@@ -301,6 +301,6 @@ describe('the config server', () => {
     const { port } = await serve([])
     const second = createConfigServer()
     closers.push(() => second.close())
-    await expect(second.listen(`127.0.0.1:${port}`)).rejects.toThrow(`config server: cannot listen on 127.0.0.1:${port}`)
+    await expect(second.listen(`127.0.0.1:${port}`)).rejects.toThrow(`config server: cannot listen on 127.0.0.1:${port}: the port is in use`)
   })
 })

@@ -128,10 +128,10 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
   return {
     async listen(address) {
       if (options.authenticate === undefined && options.isOpen !== true && !isLoopback(address))
-        throw new Error(`config server: ${address} is not a loopback address; set authenticate, or isOpen to serve everyone`)
+        throw new Error(`config server: ${address} is not a loopback address such as 127.0.0.1:9978; only those are served without authentication`)
       return new Promise((resolve, reject) => {
         server.bindAsync(address, options.credentials ?? ServerCredentials.createInsecure(), (error, port) =>
-          error === null ? resolve(port) : reject(new Error(`config server: cannot listen on ${address}: ${error.message}`, { cause: error })),
+          error === null ? resolve(port) : reject(new Error(`config server: cannot listen on ${address}: ${describeListenError(error)}`, { cause: error })),
         )
       })
     },
@@ -158,6 +158,12 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       })
     },
   }
+}
+
+/** The library wraps the system's error in text of its own. */
+function describeListenError({ message }: Error): string {
+  if (message.includes('EADDRINUSE')) return 'the port is in use; stop what holds it, or choose another'
+  return message.includes('EACCES') ? 'not permitted; choose a port above 1023' : message
 }
 
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
