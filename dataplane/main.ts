@@ -8,7 +8,7 @@ const USAGE = `usage: dataplane [-f FILE]
   -f, --file FILE  configuration file (YAML); with XDS_ADDRESS set, its listeners are added to those of the stream
   --version        print the version
 
-Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG (docs/guide/config-file.md)
+Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG (docs/guide/management-endpoints.md)
 `
 
 async function main(): Promise<void> {
