@@ -290,7 +290,7 @@ describe('the config server', () => {
   test('listens beyond loopback only with authentication, or when told to serve everyone', async () => {
     const closed = createConfigServer()
     for (const address of ['0.0.0.0:0', '[::]:0', '10.0.0.1:0', 'example.org:0'])
-      await expect(closed.listen(address)).rejects.toThrow(`config server: ${address} is not a loopback address; set authenticate, or isOpen to serve everyone`)
+      await expect(closed.listen(address)).rejects.toThrow(`config server: ${address} is not a loopback address such as 127.0.0.1:9978`)
     await closed.close()
     const open = createConfigServer({ isOpen: true })
     closers.push(() => open.close())
