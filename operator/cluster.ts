@@ -43,6 +43,8 @@ export interface ClusterMode {
 
 /** Name of the Lease that replicas elect their leader on. */
 const LEASE = 'proxy-operator'
+/** When GatewayClass `proxy` is looked at again after it could not be put right. */
+const CLASS_RETRY_MS = 15_000
 const now = (): Date => new Date()
 
 /**
@@ -156,11 +158,16 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
       }),
     )
   let isAsserting = false
+  let cancelRetry = (): void => {}
   const assertClass = (): void => {
     if (!isLeader() || !source.isSynced() || isAsserting) return
     isAsserting = true
     assertGatewayClass(connection, source, settings.classParameters.get(GATEWAY_CLASS))
-      .catch((error: unknown) => log('error', textOf(error)))
+      .catch((error: unknown) => {
+        log('error', textOf(error))
+        cancelRetry()
+        cancelRetry = clock.after(CLASS_RETRY_MS, assertClass)
+      })
       .finally(() => (isAsserting = false))
   }
 
@@ -175,6 +182,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     source.close()
     writer.close()
     provisioner.close()
+    cancelRetry()
     certificate?.close()
     await election?.close()
     await server.close()

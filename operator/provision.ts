@@ -174,7 +174,7 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
         const [namespace = '', name = ''] = key.split('/')
         options.metrics.forget(namespace, name)
       }
-      for (const [key, { signature }] of targets) if (before.get(key)?.signature !== signature) add(key)
+      for (const [key, { signature }] of targets) if (before.get(key)?.signature !== signature && isSynced && options.isLeader()) queue.renew(key)
     },
     reconcileAll: addAll,
     outcomeOf: (key) => outcomes.get(key),

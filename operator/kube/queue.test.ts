@@ -89,6 +89,22 @@ test('failures are told, and retried after pauses that grow to a bound; success 
   expect(errors).toEqual(['a: one', 'a: two', 'a: three', 'a: four', 'a: five'])
 })
 
+test('a key whose input changed does not wait for the rest of its pause, and its failures are forgotten', async () => {
+  const { clock, queue, starts, end } = createBench()
+  queue.add('a')
+  await end('a', new Error('one'))
+  await clock.advance(500)
+  await end('a', new Error('two'))
+  await clock.advance(200)
+  queue.add('a')
+  expect(starts).toEqual(['0 a', '500 a'])
+  queue.renew('a')
+  await end('a', new Error('three'))
+  queue.renew('b')
+  await clock.advance(500)
+  expect(starts).toEqual(['0 a', '500 a', '700 a', '700 b', '1200 a'])
+})
+
 test('no more keys than allowed are worked on at once', async () => {
   const { clock, queue, starts, end } = createBench(2)
   for (const key of ['a', 'b', 'c']) queue.add(key)

@@ -14,6 +14,8 @@ export interface QueueOptions {
 /** A keyed work queue: a key that is added while it waits counts once; one that is added while it is worked on is worked on again. */
 export interface Queue {
   add(key: string): void
+  /** As `add`, for a key whose input changed: what failed before is tried now, without the rest of its pause. */
+  renew(key: string): void
   /** Forgets everything that waits; what is being worked on ends. */
   clear(): void
   /** Number of keys that wait or are worked on. */
@@ -83,15 +85,24 @@ export function createQueue(options: QueueOptions): Queue {
     }
   }
 
+  const add = (key: string): void => {
+    const entry = entries.get(key)
+    if (!entry) {
+      const fresh: Entry = { state: 'idle', isDirty: false, failures: 0, startedAt: -Infinity, cancelTimer: () => {} }
+      entries.set(key, fresh)
+      schedule(key, fresh, 0)
+    } else if (entry.state === 'running') entry.isDirty = true
+    else if (entry.state === 'idle') schedule(key, entry, entry.startedAt + intervalMs - clock.now())
+  }
+
   return {
-    add(key) {
+    add,
+    renew(key) {
       const entry = entries.get(key)
-      if (!entry) {
-        const fresh: Entry = { state: 'idle', isDirty: false, failures: 0, startedAt: -Infinity, cancelTimer: () => {} }
-        entries.set(key, fresh)
-        schedule(key, fresh, 0)
-      } else if (entry.state === 'running') entry.isDirty = true
-      else if (entry.state === 'idle') schedule(key, entry, entry.startedAt + intervalMs - clock.now())
+      if (entry?.state === 'waiting' && entry.failures > 0) {
+        entry.failures = 0
+        schedule(key, entry, entry.startedAt + intervalMs - clock.now())
+      } else add(key)
     },
     clear() {
       for (const entry of entries.values()) entry.cancelTimer()
