@@ -1,13 +1,14 @@
-import { isGrpcRequest, ProxyError } from './error.ts'
+import { ProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
 import { ObservedBody } from './http/observe.ts'
+import { recordResponse } from './health.ts'
 import { ReplayableBody } from './http/replay.ts'
 import type { ResponseHead } from './http/message.ts'
 import { applyHeaderModifiers } from './policy/headerModifiers/apply.ts'
 import { redirectTo } from './policy/requestRedirect/redirect.ts'
 import { sendMirrors } from './upstream/mirror.ts'
 import type { ForwardPlan, PlannedBackend, RetryPlan } from './upstream/plan.ts'
-import { recordOutcome, type EndpointState } from './upstream/balancer.ts'
+import type { EndpointState } from './upstream/balancer.ts'
 import { authenticate } from './upstream/auth.ts'
 import { authorityFor } from './upstream/destination.ts'
 import { UpstreamError, type UpstreamCall } from './upstream/types.ts'
@@ -35,7 +36,6 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan) : callWithRetries(exchange, backend, plan, plan.retry))
   if (backend.responseHeaders.length > 0) exchange.backendResponseHeaders = backend.responseHeaders
   exchange.response = response
-  if (isGrpcRequest(exchange.request)) watchGrpcStatus(exchange, response)
   if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
 }
 
@@ -133,12 +133,12 @@ async function callOnce(
     const response = await call.response
     const now = performance.now()
     exchange.responseHeadAtMs = now
-    recordOutcome(endpoint, response.status < 500, (now - startedAtMs) / 1000)
     checkUpgrade(exchange, response)
+    recordResponse(exchange, destination, endpoint, response, (now - startedAtMs) / 1000)
     return response
   } catch (error) {
     const isCancelled = error instanceof UpstreamError && error.failure === 'cancelled' && watch?.isLate !== true
-    if (!isCancelled) recordOutcome(endpoint, false, 0)
+    if (!isCancelled) destination.record(endpoint, false, 0)
     throw watch?.isLate === true ? new ProxyError(watch.code, { cause: error }) : toProxyFailure(error)
   } finally {
     if (watch !== undefined) clearTimeout(watch.timer)
@@ -195,13 +195,6 @@ function checkUpgrade({ request }: Exchange, response: ResponseHead): void {
   if (request.upgrade !== undefined && response.upgraded !== undefined && answered.toLowerCase() === request.upgrade.toLowerCase()) return
   response.upgraded?.socket.destroy()
   throw new ProxyError('UPGRADE_FAILED', { detail: 'the upstream switched to another protocol than the client asked for' })
-}
-
-/** grpc-status is in the head of a response without messages, else in the trailers. */
-function watchGrpcStatus(exchange: Exchange, response: ResponseHead): void {
-  exchange.grpcStatus = response.headers.get('grpc-status')
-  if (response.body === undefined || exchange.grpcStatus !== undefined) return
-  response.body = new ObservedBody(response.body, { onTrailers: (trailers) => (exchange.grpcStatus = trailers?.get('grpc-status')) })
 }
 
 /** Breaks the response off when the request timeout, which covers the body too, is reached. */

@@ -42,7 +42,7 @@ export class Gateway {
   #binds = new Map<string, RunningBind>()
 
   constructor({ createPool, random = Math.random, clocks }: GatewayOptions) {
-    this.destinations = new Destinations(createPool)
+    this.destinations = new Destinations(createPool, clocks?.monotonicMs)
     this.#context = { destinations: this.destinations, policies: new Map(), state: createPolicyState(clocks), random }
   }
 

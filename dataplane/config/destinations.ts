@@ -29,12 +29,15 @@ function keyOf(ref: BackendRef): string {
  */
 export class Destinations {
   readonly #createPool: PoolFactory
+  readonly #nowMs: (() => number) | undefined
   readonly #known = new Map<string, { ref: BackendRef; destination: Destination }>()
   #snapshot: ConfigSnapshot | undefined
   #policies: PolicyIndex = new Map()
 
-  constructor(createPool: PoolFactory) {
+  /** `nowMs`: the clock of evictions; default the machine's, which never goes back. */
+  constructor(createPool: PoolFactory, nowMs?: () => number) {
     this.#createPool = createPool
+    this.#nowMs = nowMs
   }
 
   /** The destination of a reference; made on first use. */
@@ -42,7 +45,7 @@ export class Destinations {
     const key = keyOf(ref)
     const known = this.#known.get(key)
     if (known !== undefined) return known.destination
-    const destination = new Destination(nameOf(ref), this.#configOf(ref), this.#createPool)
+    const destination = new Destination(nameOf(ref), this.#configOf(ref), this.#createPool, { nowMs: this.#nowMs })
     this.#known.set(key, { ref, destination })
     return destination
   }

@@ -4,6 +4,7 @@ import type { BackendFull, BackendTLS, BackendTlsValidation, Policy, ResolvedSec
 import { defaultSettings, type UpstreamSettings } from '../upstream/destination.ts'
 import type { UpstreamTls } from '../upstream/types.ts'
 import { compileBackendAuth } from './auth.ts'
+import { compileHealth } from './health.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 type Secrets = ConfigSnapshot['secrets']
@@ -31,11 +32,13 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   const validation = relevant.find(({ backendTls }) => backendTls !== undefined)?.backendTls
   const http = sections.find((section) => section.http !== undefined)?.http
   const auth = sections.find((section) => section.auth !== undefined)?.auth
+  const health = sections.find((section) => section.health !== undefined)?.health
   const tcp = sections.find((section) => section.tcp !== undefined)?.tcp
   return {
     connectMs: durationOf(tcp?.connectTimeout) ?? defaultSettings.connectMs,
     requestMs: durationOf(http?.requestTimeout),
     httpVersion: http?.version,
+    health: health && compileHealth(health),
     auth: auth && compileBackendAuth(auth, secrets),
     ...(tls !== undefined
       ? fromPolicy(tls, target, secrets)

@@ -16,7 +16,7 @@ describe('Balancer', () => {
   test('gives nothing without endpoints', () => expect(new Balancer().pick()).toBeUndefined())
 
   test('spreads over equal endpoints', () => {
-    const balancer = new Balancer(sequence())
+    const balancer = new Balancer({ random: sequence() })
     balancer.update(endpoints(1, 2, 3))
     const counts = new Map<number, number>()
     for (let i = 0; i < 3000; i++) {
@@ -27,7 +27,7 @@ describe('Balancer', () => {
   })
 
   test('prefers the healthy, the fast and the idle', () => {
-    const balancer = new Balancer(sequence())
+    const balancer = new Balancer({ random: sequence() })
     balancer.update(endpoints(1, 2))
     const [bad, good] = balancer.endpoints
     if (!bad || !good) throw new Error('two endpoints expected')
@@ -39,7 +39,7 @@ describe('Balancer', () => {
   })
 
   test('a retry avoids the endpoint that failed while another exists', () => {
-    const balancer = new Balancer(sequence())
+    const balancer = new Balancer({ random: sequence() })
     balancer.update(endpoints(1, 2))
     const failed = balancer.endpoints[0]
     for (let i = 0; i < 100; i++) expect(balancer.pick(failed)?.port).toBe(2)
@@ -48,7 +48,7 @@ describe('Balancer', () => {
   })
 
   test('draining endpoints are used only when nothing else is left', () => {
-    const balancer = new Balancer(sequence())
+    const balancer = new Balancer({ random: sequence() })
     balancer.update([{ address: '10.0.0.1', port: 1, draining: true }, ...endpoints(2)])
     for (let i = 0; i < 50; i++) expect(balancer.pick()?.port).toBe(2)
     balancer.update([{ address: '10.0.0.1', port: 1, draining: true }])
@@ -56,7 +56,7 @@ describe('Balancer', () => {
   })
 
   test('known addresses keep what was learned over an update', () => {
-    const balancer = new Balancer(sequence())
+    const balancer = new Balancer({ random: sequence() })
     balancer.update(endpoints(1, 2))
     const first = balancer.endpoints[0]
     if (first) recordOutcome(first, false, 0)

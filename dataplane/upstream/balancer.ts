@@ -1,14 +1,13 @@
 import type { Endpoint } from '#gen/config/types.ts'
+import { countOutcome, restore, type EndpointHealth, type Eviction } from './health.ts'
 
 /** An endpoint with what traffic has taught us about it. Lives as long as its address is in the config. */
-export interface EndpointState {
+export interface EndpointState extends EndpointHealth {
   readonly address: string
   readonly port: number
   /** `host:port` for logs; IPv6 in brackets. */
   readonly label: string
   draining: boolean
-  /** EWMA of outcomes: 1 all good, 0 all bad. */
-  health: number
   /** EWMA of seconds to the response head, successes only. */
   latencySeconds: number
   /** Requests in flight. */
@@ -28,33 +27,66 @@ export function recordOutcome(endpoint: EndpointState, isHealthy: boolean, secon
   if (isHealthy) endpoint.latencySeconds += EWMA_ALPHA * (seconds - endpoint.latencySeconds)
 }
 
+function newState(address: string, port: number, label: string): EndpointState {
+  return { address, port, label, draining: false, health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0 }
+}
+
 const labelOf = (address: string, port: number): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)
+
+export interface BalancerOptions {
+  /** Uniform in [0, 1). */
+  readonly random?: (() => number) | undefined
+  /** Milliseconds of a clock that never goes back. */
+  readonly nowMs?: (() => number) | undefined
+}
 
 /** The endpoints of one destination, chosen by the power of two choices. Survives config changes: known addresses keep their state. */
 export class Balancer {
   #active: EndpointState[] = []
   #draining: EndpointState[] = []
+  readonly #evicted = new Set<EndpointState>()
+  /** Those of `#active` that are not evicted. */
+  #available: EndpointState[] = []
   readonly #random: () => number
+  readonly #nowMs: () => number
 
-  constructor(random: () => number = Math.random) {
+  constructor({ random = Math.random, nowMs = () => performance.now() }: BalancerOptions = {}) {
     this.#random = random
+    this.#nowMs = nowMs
   }
 
   update(endpoints: readonly Endpoint[]): void {
     const known = new Map([...this.#active, ...this.#draining].map((state) => [state.label, state]))
     const states = endpoints.map(({ address, port, draining }) => {
       const label = labelOf(address, port)
-      const state = known.get(label) ?? { address, port, label, draining: false, health: 1, latencySeconds: 0, pending: 0 }
+      const state = known.get(label) ?? newState(address, port, label)
       state.draining = draining ?? false
       return state
     })
     this.#active = states.filter((state) => !state.draining)
     this.#draining = states.filter((state) => state.draining)
+    const active = new Set(this.#active)
+    for (const endpoint of this.#evicted) if (!active.has(endpoint)) this.#bringBack(endpoint)
+    this.#available = this.#withoutEvicted()
   }
 
-  /** Undefined when there is no endpoint at all. `avoid` is passed over while there is another choice: retries go elsewhere. */
+  /** Records how a call to the endpoint went and takes it out if that is what the policy says. */
+  record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined): void {
+    recordOutcome(endpoint, isHealthy, seconds)
+    if (!countOutcome(endpoint, isHealthy, eviction, this.#nowMs())) return
+    this.#evicted.add(endpoint)
+    this.#available = this.#withoutEvicted()
+  }
+
+  /** Ends all evictions: nobody is evicted without a policy. */
+  restoreAll(): void {
+    for (const endpoint of this.#evicted) this.#bringBack(endpoint)
+    this.#available = this.#active
+  }
+
+  /** Undefined when there is no endpoint at all; evicted ones are used when all are. `avoid` is passed over while there is another choice: retries go elsewhere. */
   pick(avoid?: EndpointState): EndpointState | undefined {
-    const pool = this.#active.length > 0 ? this.#active : this.#draining
+    const pool = this.#candidates()
     const count = pool.length
     if (count <= 1) return pool[0]
     const first = pool[Math.floor(this.#random() * count)]
@@ -64,6 +96,26 @@ export class Balancer {
     if (best !== avoid) return best
     const other = best === first ? second : first
     return other !== avoid ? other : pool[(pool.indexOf(best) + 1) % count]
+  }
+
+  #candidates(): readonly EndpointState[] {
+    if (this.#evicted.size > 0) this.#restoreDue(this.#nowMs())
+    return this.#available.length > 0 ? this.#available : this.endpoints
+  }
+
+  #restoreDue(nowMs: number): void {
+    const before = this.#evicted.size
+    for (const endpoint of this.#evicted) if (endpoint.evicted === undefined || endpoint.evicted.untilMs <= nowMs) this.#bringBack(endpoint)
+    if (this.#evicted.size !== before) this.#available = this.#withoutEvicted()
+  }
+
+  #bringBack(endpoint: EndpointState): void {
+    restore(endpoint)
+    this.#evicted.delete(endpoint)
+  }
+
+  #withoutEvicted(): EndpointState[] {
+    return this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint))
   }
 
   get endpoints(): readonly EndpointState[] {

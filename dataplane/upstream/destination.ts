@@ -4,7 +4,8 @@ import type { Exchange } from '../exchange.ts'
 import { isGrpcRequest } from '../error.ts'
 import { hostOf, portOf } from '../http/message.ts'
 import type { UpstreamAuth } from './auth.ts'
-import { Balancer, type EndpointState } from './balancer.ts'
+import { Balancer, type BalancerOptions, type EndpointState } from './balancer.ts'
+import type { HealthPolicy } from './health.ts'
 import type { Transport, UpstreamPool, UpstreamTls } from './types.ts'
 
 export type HttpChoice = 'http1' | 'http2' | 'negotiate'
@@ -20,6 +21,7 @@ export interface UpstreamSettings {
   readonly broken: string | undefined
   /** Credentials of its requests. */
   readonly auth: UpstreamAuth | undefined
+  readonly health: HealthPolicy | undefined
 }
 
 export const defaultSettings: UpstreamSettings = {
@@ -29,6 +31,7 @@ export const defaultSettings: UpstreamSettings = {
   httpVersion: undefined,
   broken: undefined,
   auth: undefined,
+  health: undefined,
 }
 
 export type PoolFactory = (kind: HttpChoice, transport: Transport) => UpstreamPool
@@ -64,10 +67,10 @@ export class Destination {
   #config: DestinationConfig
   #transportKey: string
 
-  constructor(name: string, config: DestinationConfig, createPool: PoolFactory, random: () => number = Math.random) {
+  constructor(name: string, config: DestinationConfig, createPool: PoolFactory, { random, nowMs }: BalancerOptions = {}) {
     this.name = name
     this.#createPool = createPool
-    this.#balancer = new Balancer(random)
+    this.#balancer = new Balancer({ random, nowMs })
     this.#config = config
     this.#transportKey = JSON.stringify(config.settings.tls ?? null)
     this.#balancer.update(config.endpoints)
@@ -96,6 +99,7 @@ export class Destination {
     this.#config = config
     this.#transportKey = transportKey
     this.#balancer.update(config.endpoints)
+    if (config.settings.health?.eviction === undefined) this.#balancer.restoreAll()
     const alive = new Set(this.#balancer.endpoints)
     if (!config.isDynamic) this.#closePools((endpoint) => !alive.has(endpoint))
   }
@@ -103,6 +107,12 @@ export class Destination {
   /** An endpoint for this request, or undefined when there is none. */
   pick(exchange: Exchange, avoid?: EndpointState): EndpointState | undefined {
     return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
+  }
+
+  /** How a call went; `seconds` until its response head count for successes only. */
+  record(endpoint: EndpointState, isHealthy: boolean, seconds: number): void {
+    // The one endpoint of an authority has no other that could take over.
+    this.#balancer.record(endpoint, isHealthy, seconds, this.#config.isDynamic ? undefined : this.#config.settings.health?.eviction)
   }
 
   /** An endpoint for a raw connection. `authority` is where dynamicForwardProxy goes. */

@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals'
+import { Balancer } from './balancer.ts'
+import type { Eviction } from './health.ts'
+
+const eviction = (limits: Partial<Eviction>): Eviction => ({
+  durationMs: 3000,
+  restoreHealth: undefined,
+  consecutiveFailures: undefined,
+  healthThreshold: undefined,
+  ...limits,
+})
+
+/** Steps on endpoint a: `+` and `-` are outcomes, a number is seconds that pass. Afterwards: is a in use, beside b? */
+function play(policy: Eviction | undefined, steps: string): { balancer: Balancer; isUsed: () => boolean; health: () => number | undefined } {
+  let nowMs = 0
+  // Draws 0 and 0.5, which are a and b, where both are available.
+  let draw = 0
+  const balancer = new Balancer({ random: () => (draw++ % 2) / 2, nowMs: () => nowMs })
+  const endpoints = ['a', 'b'].map((address) => ({ address, port: 80 }))
+  balancer.update(endpoints)
+  const [a] = balancer.endpoints
+  if (a === undefined) throw new Error('two endpoints expected')
+  const look = (): void => void balancer.pick()
+  for (const step of steps.split(' ')) {
+    if (step === '+' || step === '-') balancer.record(a, step === '+', 0, policy)
+    else nowMs += Number(step) * 1000
+    look()
+  }
+  // What is avoided is taken only where there is no other choice.
+  const b = balancer.endpoints[1]
+  return { balancer, isUsed: () => balancer.pick(b) === a, health: () => a.health }
+}
+
+describe('eviction', () => {
+  test.each<[string, Eviction | undefined, string, boolean]>([
+    ['without a policy nobody is evicted', undefined, '- - - - - - - -', true],
+    ['without limits one unhealthy response evicts', eviction({}), '-', false],
+    ['one of two consecutive failures does not', eviction({ consecutiveFailures: 2 }), '-', true],
+    ['the second does', eviction({ consecutiveFailures: 2 }), '- -', false],
+    ['a success in between starts the count anew', eviction({ consecutiveFailures: 2 }), '- + -', true],
+    ['consecutiveFailures 0 is as good as 1', eviction({ consecutiveFailures: 0 }), '-', false],
+    ['health 0.7 is not below 0.7', eviction({ healthThreshold: 0.7 }), '-', true],
+    ['health 0.49 is', eviction({ healthThreshold: 0.7 }), '- -', false],
+    ['health below the threshold does not evict on a success', eviction({ healthThreshold: 0.95 }), '+', true],
+    ['either limit suffices: failures', eviction({ consecutiveFailures: 1, healthThreshold: 0.1 }), '-', false],
+    ['either limit suffices: health', eviction({ consecutiveFailures: 9, healthThreshold: 0.8 }), '-', false],
+    ['the time has not passed', eviction({}), '- 2.9', false],
+    ['the time has passed', eviction({}), '- 3', true],
+    ['the second time takes twice as long', eviction({}), '- 3 - 5.9', false],
+    ['and no longer', eviction({}), '- 3 - 6', true],
+    ['the third thrice', eviction({}), '- 3 - 6 - 8.9', false],
+    ['a success starts with the base time again', eviction({}), '- 3 - 6 + - 3', true],
+    ['row 75: 2 failures, back after 3 s', eviction({ consecutiveFailures: 2 }), '- - 3', true],
+    ['row 75: back means that 2 failures are needed again', eviction({ consecutiveFailures: 2 }), '- - 3 -', true],
+    ['row 75: then 6 s', eviction({ consecutiveFailures: 2 }), '- - 3 - - 5.9', false],
+    ['row 75: and back', eviction({ consecutiveFailures: 2 }), '- - 3 - - 6', true],
+    ['failures while it is out do not lengthen the time', eviction({}), '- 2 - - 1', true],
+    ['a success while it is out does not shorten it', eviction({}), '- + 2.9', false],
+  ])('%s', (_, policy, steps, isUsed) => expect(play(policy, steps).isUsed()).toBe(isUsed))
+
+  test.each<[string, number | undefined, string, number]>([
+    ['the health it had when evicted', undefined, '- - 3', 0.49],
+    ['not what it had while it was out', undefined, '- - + 3', 0.49],
+    ['restoreHealth', 1, '- - 3', 1],
+    ['restoreHealth 0', 0, '- - 3', 0],
+  ])('comes back with %s', (_, restoreHealth, steps, health) =>
+    expect(play(eviction({ consecutiveFailures: 2, restoreHealth }), steps).health()).toBeCloseTo(health, 10),
+  )
+
+  test('when all are evicted, all are used', () => {
+    const { balancer } = play(eviction({}), '-')
+    const [, b] = balancer.endpoints
+    if (b) balancer.record(b, false, 0, eviction({}))
+    const picked = new Set(Array.from({ length: 10 }, (_, i) => balancer.pick(balancer.endpoints[i % 2])?.address))
+    expect(picked).toEqual(new Set(['a', 'b']))
+  })
+
+  test('draining endpoints do not take over from evicted ones', () => {
+    const balancer = new Balancer()
+    balancer.update([
+      { address: 'a', port: 80 },
+      { address: 'b', port: 80, draining: true },
+    ])
+    const [a] = balancer.endpoints
+    if (a) balancer.record(a, false, 0, eviction({}))
+    for (let i = 0; i < 10; i++) expect(balancer.pick()?.address).toBe('a')
+  })
+
+  test('an update keeps evictions, of new endpoints there are none', () => {
+    const { balancer, isUsed } = play(eviction({}), '-')
+    balancer.update(['a', 'b', 'c'].map((address) => ({ address, port: 80 })))
+    expect([isUsed(), balancer.pick(balancer.endpoints[1])?.address]).toEqual([false, 'c'])
+    balancer.update([{ address: 'b', port: 80 }])
+    balancer.update(['a', 'b'].map((address) => ({ address, port: 80 })))
+    expect(balancer.pick(balancer.endpoints[1])?.address).toBe('a')
+  })
+
+  test('without the policy they end', () => {
+    const { balancer, isUsed } = play(eviction({}), '-')
+    balancer.restoreAll()
+    expect(isUsed()).toBe(true)
+  })
+})
