@@ -1,8 +1,9 @@
 import { checkExpression } from './expression.ts'
+import { createKeySets } from './jwks/index.ts'
+import { textOf } from './log.ts'
 import { createConfigServer } from './serve/server.ts'
 import { watchDirectory, type Load } from './source/directory.ts'
 import { findTroubles, summarizeGateways, type ReportEvent } from './report.ts'
-import { translate } from './translate/translate.ts'
 
 export interface DirectoryModeOptions {
   readonly directory: string
@@ -24,8 +25,15 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   })
   const host = listen.slice(0, listen.lastIndexOf(':'))
   const reporter = createReporter(report)
+  let latest: Load | undefined
+  const keySets = createKeySets({
+    isLoopbackAllowed: true,
+    onChange: () => latest && take(latest),
+    onError: (url, error) => report({ event: 'error', message: `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays` }),
+  })
   const take = (load: Load): void => {
-    const translation = translate(load.snapshot, { isStandalone: true, checkExpression })
+    latest = load
+    const translation = keySets.translate(load.snapshot, { isStandalone: true, checkExpression })
     server.publish(translation)
     reporter.problems(load.problems)
     reporter.conditions(findTroubles(translation.statuses))
@@ -47,6 +55,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   return {
     async close() {
       source.close()
+      keySets.close()
       await server.close()
     },
   }

@@ -1,3 +1,4 @@
+import { parseDuration } from '#api/duration.ts'
 import { GROUP } from '#api/names.ts'
 import { refName, type Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
@@ -23,6 +24,17 @@ export interface ResolvedBody {
   readonly errors: readonly BodyError[]
   readonly targets: readonly BackendTarget[]
   readonly secrets: readonly SecretMessage[]
+  readonly keySets: readonly KeySetReference[]
+}
+
+/** A remote key set whose backend resolves. */
+export interface KeySetReference {
+  /** What `keySetId` gives. */
+  readonly id: string
+  readonly backend: BackendTarget
+  readonly path: string
+  /** Time between fetches. */
+  readonly cacheMs: number
 }
 
 /** Entries that a Secret must have, by definition and field that refer to it. */
@@ -32,6 +44,13 @@ const neededEntries: Readonly<Record<string, readonly string[]>> = {
   'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
   'BasicAuthentication.secretRef': ['.htaccess'],
 }
+
+interface RemoteKeySet {
+  readonly jwksPath: string
+  readonly cacheDuration?: string
+  readonly backendRef: Partial<BackendObjectRef>
+}
+const DEFAULT_CACHE_MS = 300_000
 
 const leaves = new Set(['BackendObjectReference', 'SecretReference', 'ConfigMapReference', 'SecretSelector', 'RemoteJWKS', 'McpSelector', 'CELExpression'])
 /** Definitions with a check of their own besides the references in them. */
@@ -60,13 +79,14 @@ export function resolveBody(context: Context, kind: 'ProxyPolicy' | 'ProxyBacken
   const resolver = new Resolver(context, kind, namespace)
   // The walk keeps the shape: an object stays an object.
   const resolved = resolver.resolve({ $ref: `#/$defs/${definition}` }, body, [], '') as object
-  return { body: resolved, errors: resolver.errors, targets: resolver.targets, secrets: resolver.secrets }
+  return { body: resolved, errors: resolver.errors, targets: resolver.targets, secrets: resolver.secrets, keySets: resolver.keySets }
 }
 
 class Resolver {
   readonly errors: BodyError[] = []
   readonly targets: BackendTarget[] = []
   readonly secrets: SecretMessage[] = []
+  readonly keySets: KeySetReference[] = []
   readonly #context: Context
   readonly #kind: string
   readonly #namespace: string
@@ -123,7 +143,7 @@ class Resolver {
       case 'SecretSelector':
         return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels)
       case 'RemoteJWKS':
-        return this.#keySet(value as { jwksPath: string; backendRef: Partial<BackendObjectRef> }, path)
+        return this.#keySet(value as RemoteKeySet, path)
       case 'McpSelector': {
         const { targets, problems } = selectMcpTargets(this.#context, this.#namespace, value)
         for (const problem of problems) this.#fail(path, problem, 'selection')
@@ -171,12 +191,17 @@ class Resolver {
     return { secrets: messages.map((message) => message.key) }
   }
 
-  #keySet(remote: { jwksPath: string; backendRef: Partial<BackendObjectRef> }, path: readonly string[]): ResolvedKeySet {
+  #keySet(remote: RemoteKeySet, path: readonly string[]): ResolvedKeySet {
     const ref = this.#backend(remote.backendRef, [...path, 'backendRef'])
-    if (ref.invalid !== undefined) return { invalid: 'the backend of the key set does not resolve' }
     // The operator fetches it; the data plane never calls the identity provider for keys.
-    this.targets.pop()
-    const inline = this.#context.options.keySets.get(keySetId(ref, remote.jwksPath))
+    const backend = ref.invalid === undefined ? this.targets.pop() : undefined
+    if (!backend) return { invalid: 'the backend of the key set does not resolve' }
+    const [namespace = '', name = ''] = backend.key.split('/')
+    if (backend.kind === 'ProxyBackend' && !this.#context.snapshot.get('ProxyBackend', namespace, name)?.spec.static)
+      return { invalid: this.#fail([...path, 'backendRef'], `ProxyBackend ${backend.key} has no fixed host; give it spec.static, or name a Service`) }
+    const id = keySetId(ref, remote.jwksPath)
+    this.keySets.push({ id, backend, path: remote.jwksPath, cacheMs: parseDuration(remote.cacheDuration ?? '') ?? DEFAULT_CACHE_MS })
+    const inline = this.#context.options.keySets.get(id)
     return inline === undefined ? { invalid: this.#fail(path, `key set ${remote.jwksPath} has not been fetched yet`) } : { inline }
   }
 

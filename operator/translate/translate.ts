@@ -9,6 +9,7 @@ import { gatewayStatus, readGateways, servedListeners, type GatewayState } from 
 import { gatewayClassStatus, readClasses } from './gatewayclass.ts'
 import { compileGrpcRoute } from './grpcroute.ts'
 import { compileHttpRoute } from './httproute.ts'
+import { findKeySets } from './keysets.ts'
 import type { ListenerState } from './listener.ts'
 import { listenerSetStatus } from './listenerset.ts'
 import { Messages } from './messages.ts'
@@ -62,6 +63,7 @@ export function translate(snapshot: Snapshot, options: TranslateOptions = {}): T
   return {
     gateways: new Map(gateways.map((gateway) => [gateway.key, collected.get(gateway)?.messages.list() ?? []])),
     statuses: statuses.toSorted(compareStatuses),
+    keySets: findKeySets(world, policies),
   }
 }
 

@@ -39,4 +39,39 @@ export interface Translation {
   readonly gateways: ReadonlyMap<string, readonly ConfigMessage[]>
   /** Sorted by kind, namespace and name. */
   readonly statuses: readonly ObjectStatus[]
+  /** The remote key sets that policies and backends name, for whoever fetches them. */
+  readonly keySets?: readonly KeySetRequest[]
+}
+
+/** A remote key set, and how to reach it. What is not given in `url` and `tls` does not tell two sources apart. */
+export interface KeySetRequest {
+  /** Its name in `TranslateOptions.keySets`. */
+  readonly id: string
+  readonly url: {
+    /** Host name or IP address, without brackets: what Host, SNI and certificate checks use. */
+    readonly host: string
+    readonly port: number
+    /** Starts with a slash. */
+    readonly path: string
+  }
+  /** Where the host is, when DNS does not know it (directory mode). */
+  readonly endpoints?: readonly { readonly address: string; readonly port: number }[]
+  /** Absent: plaintext. */
+  readonly tls?: KeySetTls
+  /** Time between fetches. */
+  readonly cacheMs: number
+}
+
+/** PEM where it is key material. */
+export interface KeySetTls {
+  /** Default: the host. */
+  readonly servername?: string
+  /** Default: those of the system. */
+  readonly ca?: readonly string[]
+  readonly certificate?: string
+  readonly privateKey?: string
+  /** `chain`: not the names. */
+  readonly verify: 'full' | 'chain' | 'none'
+  /** The certificate must carry one of these; default: the server name. */
+  readonly subjectAltNames?: readonly { readonly type: 'Hostname' | 'URI'; readonly value: string }[]
 }

@@ -1,0 +1,221 @@
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { makeAuthority, makeCertificate, type Certificate } from '../../e2e/harness/certificates.ts'
+import type { KeySetRequest, KeySetTls } from '../translate/types.ts'
+import { createLookup, refuseAddress } from './address.ts'
+import { createFetch, describeSource } from './fetch.ts'
+
+const set = '{"keys":[{"kty":"EC","kid":"a"}]}'
+const opened: (Server & { closeAllConnections?: () => void })[] = []
+afterEach(async () => {
+  for (const server of opened) server.closeAllConnections?.()
+  await Promise.all(opened.splice(0).map((server) => new Promise((resolve) => server.close(resolve))))
+})
+
+let authority: Certificate
+let leaf: Certificate
+let client: Certificate
+beforeAll(() => {
+  authority = makeAuthority('ca')
+  leaf = makeCertificate({ name: 'idp', hosts: ['idp.example'], issuer: authority })
+  client = makeCertificate({ name: 'operator', issuer: authority })
+})
+
+async function listen(server: Server): Promise<number> {
+  opened.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+const sourceOf = (port: number, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
+  id: 'id',
+  url: { host: 'idp.example', port, path: '/keys' },
+  endpoints: [{ address: '127.0.0.1', port }],
+  cacheMs: 300_000,
+  ...more,
+})
+const never = new AbortController().signal
+const fetchOptions = { isLoopbackAllowed: true, times: { dialMs: 150, totalMs: 200 }, maxBytes: 1000 }
+
+describe('the answer to a fetch', () => {
+  test.each<[sentence: string, answer: RequestListener, outcome: string]>([
+    ['a key set is taken', (_, response) => response.end(set), set],
+    ['white space and other members make no difference', (_, response) => response.end(`{"x": 1,\n "keys": [ {"kty": "EC", "kid": "a"} ] }`), set],
+    ['an empty set is a set', (_, response) => response.end('{"keys":[]}'), '{"keys":[]}'],
+    ['a redirect is not followed', (_, response) => response.writeHead(302, { location: '/other' }).end(set), 'answered 302; redirects are not followed'],
+    ['an error is none', (_, response) => response.writeHead(500).end(set), 'answered 500'],
+    ['nor is a partial answer', (_, response) => response.writeHead(206).end(set), 'answered 206'],
+    ['text is none', (_, response) => response.end('<html>'), 'the answer is not JSON'],
+    ['JSON without keys is none', (_, response) => response.end('{"key":[]}'), 'the answer is not a JSON Web Key Set'],
+    ['a key without kty is none', (_, response) => response.end('{"keys":[{"kid":"a"}]}'), 'the answer is not a JSON Web Key Set'],
+    ['null is none', (_, response) => response.end('null'), 'the answer is not a JSON Web Key Set'],
+    ['too long by content-length', (_, response) => response.writeHead(200, { 'content-length': '1001' }).write('{'), 'longer than 1000 bytes'],
+    [
+      'too long in chunks',
+      (_, response) => {
+        for (let count = 0; count < 3; count += 1) response.write(' '.repeat(400))
+        response.end(set)
+      },
+      'longer than 1000 bytes',
+    ],
+    ['no answer in time', () => {}, 'no key set within 200 ms'],
+    ['a body that does not end in time', (_, response) => response.write('{'), 'no key set within 200 ms'],
+    [
+      'a body that is cut',
+      (_, response) => {
+        response.writeHead(200, { 'content-length': '100' }).write('{"keys"')
+        setTimeout(() => response.destroy(), 20)
+      },
+      'aborted',
+    ],
+  ])('%s', async (_, answer, outcome) => {
+    const port = await listen(createServer(answer))
+    const fetched = createFetch(fetchOptions)(sourceOf(port), 0, never).catch((error: unknown) => (error as Error).message)
+    expect(await fetched).toContain(outcome)
+  })
+
+  test('the request goes to the path as it is, with the host of the URL', async () => {
+    const seen: unknown[] = []
+    const server = createServer((request, response) => {
+      seen.push([request.method, request.url, request.headers.host])
+      response.end(set)
+    })
+    const port = await listen(server)
+    await createFetch(fetchOptions)(sourceOf(port, { url: { host: 'idp.example', port: 80, path: '//evil.example/x?y' } }), 0, never)
+    expect(seen).toEqual([['GET', '//evil.example/x?y', 'idp.example']])
+  })
+
+  test.each([
+    ['a port where nobody listens', 'ECONNREFUSED'],
+    ['no endpoint', 'idp.example has no endpoints'],
+    ['a path with a space', 'unescaped characters'],
+  ])('%s fails', async (what, message) => {
+    const server = createServer()
+    const port = await listen(server)
+    server.close()
+    const source = sourceOf(port, what === 'no endpoint' ? { endpoints: [] } : what.includes('path') ? { url: { host: 'x', port, path: '/a b' } } : {})
+    await expect(createFetch(fetchOptions)(source, 0, never)).rejects.toThrow(message)
+  })
+
+  test('each attempt takes the next endpoint', async () => {
+    const port = await listen(createServer((_, response) => response.end(set)))
+    const source = sourceOf(port, {
+      endpoints: [
+        { address: '127.0.0.1', port: 1 },
+        { address: '127.0.0.1', port },
+      ],
+    })
+    await expect(createFetch(fetchOptions)(source, 0, never)).rejects.toThrow('ECONNREFUSED')
+    expect(await createFetch(fetchOptions)(source, 3, never)).toBe(set)
+  })
+
+  test('a TLS handshake that does not happen ends at the dial timeout', async () => {
+    const port = await listen(createTcpServer((socket) => void socket.on('error', () => {}).resume()))
+    await expect(createFetch(fetchOptions)(sourceOf(port, { tls: { verify: 'none' } }), 0, never)).rejects.toThrow('not connected within 150 ms')
+  })
+
+  test('an abort ends it', async () => {
+    const abort = new AbortController()
+    const port = await listen(createServer(() => abort.abort()))
+    await expect(createFetch(fetchOptions)(sourceOf(port), 0, abort.signal)).rejects.toThrow('aborted')
+  })
+})
+
+describe('TLS', () => {
+  test.each<[sentence: string, tls: () => KeySetTls, outcome: string]>([
+    ['a certificate of the given CA, in the name of the host, is good', () => ({ ca: [authority.certificate], verify: 'full' }), 'good: idp.example'],
+    ['the CAs of the system do not know it', () => ({ verify: 'full' }), 'self-signed certificate in certificate chain'],
+    ['another server name is sent and checked', () => ({ ca: [authority.certificate], servername: 'other.example', verify: 'full' }), 'does not match'],
+    ['names are not checked with chain', () => ({ ca: [authority.certificate], servername: 'other.example', verify: 'chain' }), 'good: other.example'],
+    ['the chain is, with chain', () => ({ verify: 'chain' }), 'self-signed certificate in certificate chain'],
+    ['nothing is checked with none', () => ({ verify: 'none' }), 'good: idp.example'],
+    [
+      'one of the configured names is enough',
+      () => ({ ca: [authority.certificate], servername: 'other.example', subjectAltNames: [{ type: 'Hostname', value: 'idp.example' }], verify: 'full' }),
+      'good: other.example',
+    ],
+    [
+      'none of the configured names',
+      () => ({ ca: [authority.certificate], subjectAltNames: [{ type: 'URI', value: 'spiffe://td/idp' }], verify: 'full' }),
+      'carries none of the names',
+    ],
+    [
+      'the client certificate is shown',
+      () => ({ ca: [authority.certificate], certificate: client.certificate, privateKey: client.privateKey, verify: 'full' }),
+      'good: idp.example operator',
+    ],
+  ])('%s', async (_, tls, outcome) => {
+    const options = { cert: leaf.certificate, key: leaf.privateKey, ca: authority.certificate, requestCert: true, rejectUnauthorized: false }
+    const seen: string[] = []
+    const server = createTlsServer(options, (request, response) => {
+      const socket = request.socket as TLSSocket
+      const subject: unknown = socket.getPeerCertificate().subject?.CN
+      seen.push(`${String(socket.servername)}${typeof subject === 'string' ? ` ${subject}` : ''}`)
+      response.end(set)
+    })
+    const port = await listen(server)
+    const result = await createFetch({ ...fetchOptions, times: { dialMs: 2000, totalMs: 2000 } })(sourceOf(port, { tls: tls() }), 0, never).then(
+      () => `good: ${seen.join()}`,
+      (error: unknown) => (error as Error).message,
+    )
+    expect(result).toContain(outcome)
+  })
+})
+
+describe('addresses', () => {
+  test.each([
+    ['169.254.169.254', false],
+    ['::ffff:169.254.169.254', false],
+    ['::ffff:a9fe:a9fe', false],
+    ['64:ff9b::a9fe:a9fe', false],
+    ['fe80::1', false],
+    ['febf::1%eth0', false],
+    ['fd00:ec2::254', false],
+    ['100.100.100.200', false],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['239.1.1.1', false],
+    ['255.255.255.255', false],
+    ['ff02::1', false],
+    ['127.0.0.1', true],
+    ['127.9.9.9', true],
+    ['::1', true],
+    ['::ffff:127.0.0.1', true],
+  ])('%s is refused, in directory mode too unless it is loopback', (address, isLoopback) => {
+    expect(refuseAddress(address, false)).toContain(address)
+    expect(refuseAddress(address, true) === undefined).toBe(isLoopback)
+  })
+
+  test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', '2001:db8::1', 'fd00::1', '169.253.255.255', '64:ff9b::a00:1'])('%s is not refused', (address) =>
+    expect(refuseAddress(address, false)).toBeUndefined(),
+  )
+
+  test.each<[sentence: string, source: Partial<KeySetRequest>, message: string]>([
+    ['an endpoint', { endpoints: [{ address: '169.254.169.254', port: 80 }] }, '169.254.169.254 is a link-local'],
+    ['a host that is an address', { url: { host: '::1', port: 80, path: '/' } }, '::1 is a loopback'],
+    ['a host in another spelling of an address', { url: { host: '2130706433', port: 80, path: '/' } }, '2130706433: 127.0.0.1 is a loopback'],
+    ['a name', { url: { host: 'localhost', port: 80, path: '/' } }, 'localhost: '],
+  ])('%s is checked before anything is sent', async (_, more, message) => {
+    const { endpoints: _endpoints, ...plain } = sourceOf(80)
+    await expect(createFetch({ ...fetchOptions, isLoopbackAllowed: false })({ ...plain, ...more }, 0, never)).rejects.toThrow(message)
+  })
+
+  test.each([true, false])('a name with good addresses resolves (all: %s)', async (all) => {
+    const found = await new Promise((resolve, reject) => {
+      createLookup(true)('localhost', { all, family: 0 }, (error, address) => (error ? reject(error) : resolve(address)))
+    })
+    expect(JSON.stringify(found)).toMatch(all ? /^\[\{"address":/ : /^"(127|::1)/)
+  })
+})
+
+test.each<[expected: string, url: KeySetRequest['url'], tls: KeySetTls | undefined]>([
+  ['http://idp.example/keys', { host: 'idp.example', port: 80, path: '/keys' }, undefined],
+  ['https://idp.example/keys', { host: 'idp.example', port: 443, path: '/keys' }, { verify: 'full' }],
+  ['http://[2001:db8::1]:8080/', { host: '2001:db8::1', port: 8080, path: '/' }, undefined],
+])('a source is described as %s', (expected, url, tls) => {
+  expect(describeSource({ id: 'id', url, cacheMs: 1, ...(tls && { tls }) })).toBe(expected)
+})

@@ -1,0 +1,145 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createReader } from '../source/reader.ts'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runDirectoryMode } from '../directory.ts'
+import type { ReportEvent } from '../report.ts'
+import type { Snapshot } from '../source/snapshot.ts'
+import { createKeySets } from './index.ts'
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+})
+
+/** An identity provider whose answer can be set; undefined: it hangs up. */
+async function startProvider(answer?: string) {
+  const provider = { answer, requests: 0, port: 0 }
+  const server = createServer((_, response) => {
+    provider.requests += 1
+    if (provider.answer === undefined) response.destroy()
+    else response.end(provider.answer)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanups.push(() => new Promise((resolve) => server.close(resolve)))
+  provider.port = (server.address() as AddressInfo).port
+  return provider
+}
+
+const manifests = (port: number, cacheDuration = '5m'): string => `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw}
+spec: {gatewayClassName: proxy, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: idp, annotations: {proxy.dev/endpoints: "127.0.0.1:${port}"}}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyPolicy
+metadata: {name: jwt}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  traffic: {jwtAuthentication: {providers: [{issuer: i, jwks: {remote: {jwksPath: /keys, cacheDuration: ${cacheDuration}, backendRef: {name: idp, port: 80}}}}]}}
+`
+
+async function writeManifests(text: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'jwks-'))
+  cleanups.push(() => rm(directory, { recursive: true }))
+  await writeFile(join(directory, 'all.yaml'), text)
+  return directory
+}
+
+async function waitFor(what: string, isThere: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 400; tries += 1) {
+    if (isThere()) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`never came: ${what}`)
+}
+
+const setOf = (kid: string): string => `{"keys":[{"kty":"EC","kid":"${kid}"}]}`
+
+/** Translates again at each change, as both modes do. Gives the last config of the policy, and its Accepted condition. */
+function start(snapshot: Snapshot) {
+  const errors: string[] = []
+  const seen = { keySet: '', status: '', changes: 0 }
+  let current = snapshot
+  const take = (next: Snapshot): void => {
+    current = next
+    const { gateways, statuses } = keySets.translate(next, { isStandalone: true })
+    const policy = gateways.get('default/gw')?.find(({ kind }) => kind === 'policy')
+    seen.keySet = JSON.stringify(policy?.message ?? '')
+    seen.status = JSON.stringify(statuses.find(({ kind }) => kind === 'ProxyPolicy')?.status ?? '')
+  }
+  const keySets = createKeySets({
+    isLoopbackAllowed: true,
+    onChange() {
+      seen.changes += 1
+      take(current)
+    },
+    onError: (url, error) => errors.push(`${url}: ${(error as Error).message}`),
+  })
+  cleanups.push(keySets.close)
+  take(snapshot)
+  return { seen, errors, take }
+}
+
+test('a policy is PartiallyValid until its key set arrives; rotation, outage and garbage are lived through; once removed it is not fetched', async () => {
+  const provider = await startProvider(setOf('first'))
+  const { snapshot } = await createReader(await writeManifests(manifests(provider.port, '1s'))).load()
+  const { seen, errors, take } = start(snapshot)
+  expect(seen.status).toContain('PartiallyValid')
+  expect(seen.keySet).toContain('"remote":{"invalid":')
+
+  await waitFor('the first set', () => seen.keySet.includes('first'))
+  expect(seen.status).toContain('"reason":"Valid"')
+
+  provider.answer = setOf('second')
+  await waitFor('the rotated set', () => seen.keySet.includes('second'))
+
+  provider.answer = undefined
+  await waitFor('the outage', () => errors.length === 1)
+  provider.answer = '<html>maintenance</html>'
+  await waitFor('the garbage', () => errors.length === 2)
+  expect(errors).toEqual(['http://idp.default.svc.cluster.local/keys: socket hang up', 'http://idp.default.svc.cluster.local/keys: the answer is not JSON'])
+  expect(seen.keySet).toContain('second')
+
+  const { requests } = provider
+  take((await createReader(await writeManifests(manifests(provider.port).split('---\n').slice(0, 2).join('---\n'))).load()).snapshot)
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  expect([provider.requests, seen.changes]).toEqual([requests, 2])
+})
+
+test('a policy whose key set moves elsewhere does not go on with the old keys', async () => {
+  const provider = await startProvider(setOf('first'))
+  const text = manifests(provider.port)
+  const { seen, take } = start((await createReader(await writeManifests(text)).load()).snapshot)
+  await waitFor('the set', () => seen.keySet.includes('first'))
+  const onService = '{group: "", kind: Service, name: idp}'
+  const tls = `---\napiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: tls}\nspec: {targetRefs: [${onService}], backend: {tls: {sni: a}}}\n`
+  take((await createReader(await writeManifests(text + tls)).load()).snapshot)
+  expect(seen.keySet).toContain('"remote":{"invalid":')
+})
+
+test('directory mode fetches, and tells when it cannot', async () => {
+  const provider = await startProvider()
+  const events: ReportEvent[] = []
+  const mode = await runDirectoryMode({
+    directory: await writeManifests(manifests(provider.port)),
+    listen: '127.0.0.1:0',
+    report: (event) => events.push(event),
+  })
+  cleanups.push(mode.close)
+  const isTold = (event: ReportEvent): boolean =>
+    event.event === 'error' && /^key set http:\/\/idp\.default\.svc\.cluster\.local\/keys: .*socket hang up; /.test(event.message)
+  await waitFor('the error', () => events.some(isTold))
+  provider.answer = setOf('first')
+  const { requests } = provider
+  await waitFor('the next try', () => provider.requests > requests)
+})

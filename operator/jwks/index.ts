@@ -1,0 +1,45 @@
+import { systemClock, type Clock } from '../serve/debounce.ts'
+import type { Snapshot } from '../source/snapshot.ts'
+import type { TranslateOptions } from '../translate/context.ts'
+import { translate } from '../translate/translate.ts'
+import type { Translation } from '../translate/types.ts'
+import { createFetch, type FetchKeySet } from './fetch.ts'
+import { createKeySetStore } from './store.ts'
+
+export interface KeySetsOptions {
+  /** Loopback is refused in a cluster: there it is the operator itself. */
+  readonly isLoopbackAllowed: boolean
+  /** Key sets arrived or changed: translate the latest snapshot again, and publish. */
+  readonly onChange: () => void
+  /** A fetch failed; what was fetched before stays in force. */
+  readonly onError: (url: string, error: unknown) => void
+  /** Defaults: the system's clock, and HTTP. */
+  readonly clock?: Clock
+  readonly fetch?: FetchKeySet
+}
+
+export interface KeySets {
+  /** `translate` with the key sets that are there; those that it lacks are fetched. */
+  translate(snapshot: Snapshot, options: Omit<TranslateOptions, 'keySets'>): Translation
+  /** Stops fetching. */
+  close(): void
+}
+
+/** The remote key sets of policies, fetched and kept fresh (traffic.md §8.3, mcp.md §8.6). */
+export function createKeySets({
+  isLoopbackAllowed,
+  onChange,
+  onError,
+  clock = systemClock,
+  fetch = createFetch({ isLoopbackAllowed }),
+}: KeySetsOptions): KeySets {
+  const store = createKeySetStore({ fetch, clock, onChange, onError })
+  return {
+    translate(snapshot, options) {
+      const first = translate(snapshot, { ...options, keySets: store.current() })
+      // An id whose URL or TLS settings became others must not go on with the keys of before.
+      return store.want(first.keySets ?? []) ? translate(snapshot, { ...options, keySets: store.current() }) : first
+    },
+    close: store.close,
+  }
+}

@@ -1,0 +1,21 @@
+interface Jwk {
+  readonly kty: string
+}
+
+const isKey = (value: unknown): value is Jwk => typeof value === 'object' && value !== null && 'kty' in value && typeof value.kty === 'string'
+
+/**
+ * Reads a JSON Web Key Set (RFC 7517 §5) and gives it in one form, so that white space and other members make no difference.
+ * Throws when it is none. An empty set is one: its owner has withdrawn all keys.
+ */
+export function readKeySet(text: string): string {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error('the answer is not JSON')
+  }
+  const keys: unknown = typeof value === 'object' && value !== null && 'keys' in value ? value.keys : undefined
+  if (!Array.isArray(keys) || !keys.every(isKey)) throw new Error('the answer is not a JSON Web Key Set: it needs "keys", a list of objects with "kty"')
+  return JSON.stringify({ keys })
+}
