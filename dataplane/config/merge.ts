@@ -5,7 +5,7 @@ import type { ConfigSnapshot } from './store.ts'
 export type EffectiveTraffic = Omit<Traffic, 'phase' | 'authorization'> & { readonly authorization?: readonly Authorization[] }
 
 /** Sections that merge piece by piece; every other field of a stronger policy replaces the weaker one's whole. */
-const split = { rateLimit: ['local', 'global'], headerModifiers: ['request', 'response'] } as const
+export const splitSections = { rateLimit: ['local', 'global'], headerModifiers: ['request', 'response'] } as const
 
 /** Attached policies by what they are attached to. Built once per config version. */
 export type PolicyIndex = ReadonlyMap<string, readonly Policy[]>
@@ -50,7 +50,7 @@ export function effectiveTraffic(index: PolicyIndex, phase: NonNullable<Traffic[
 }
 
 /** Keys of the targets that a request on a listener, or of a rule, is under; weakest first. */
-function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteRef | undefined): string[] {
+export function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteRef | undefined): string[] {
   const levels = [targetKey('Gateway', gateway.namespace, gateway.name)]
   if (listenerSet === undefined) levels.push(targetKey('Gateway', gateway.namespace, gateway.name, name))
   else for (const section of ['', name]) levels.push(targetKey('ListenerSet', listenerSet.namespace, listenerSet.name, section))
@@ -76,6 +76,7 @@ function override(weak: Record<string, unknown>, strong: Record<string, unknown>
   // Nobody can lift what another level forbids (traffic.md §4 item 5).
   if (weak['authorization'] !== undefined && strong['authorization'] !== undefined)
     merged['authorization'] = [...(weak['authorization'] as Authorization[]), ...(strong['authorization'] as Authorization[])]
-  for (const field of Object.keys(split)) if (weak[field] !== undefined && strong[field] !== undefined) merged[field] = { ...weak[field], ...strong[field] }
+  for (const field of Object.keys(splitSections))
+    if (weak[field] !== undefined && strong[field] !== undefined) merged[field] = { ...weak[field], ...strong[field] }
   return merged
 }

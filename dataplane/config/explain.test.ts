@@ -1,0 +1,148 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { Listener, Policy, PolicyTarget, Route, Traffic } from '#gen/config/types.ts'
+import { explainRoute, explainTraffic, type ExplainedTraffic } from './explain.ts'
+import { effectiveTraffic, indexPolicies } from './merge.ts'
+import { createConfigStore } from './store.ts'
+
+const listener: Listener = { key: 'ns/gw.http', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' }
+const other: Listener = { ...listener, key: 'ns/gw.other', name: 'other' }
+const route: Route = {
+  key: 'r0',
+  listeners: ['ns/gw.http', 'ns/gw.other'],
+  route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', rule: 'first', ruleIndex: 0 },
+}
+
+const targets = {
+  gateway: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+  listener: { kind: 'Gateway', namespace: 'ns', name: 'gw', section: 'http' },
+  route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r' },
+  rule: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', section: 'first' },
+} as const satisfies Record<string, PolicyTarget>
+
+function policy(target: keyof typeof targets, traffic: Traffic, name: string = target): Policy {
+  return { key: `traffic/ns/${name}:0`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, target: targets[target], traffic }
+}
+const indexOf = (policies: readonly Policy[]) => indexPolicies(new Map(policies.map((p) => [p.key, p])))
+const explain = (policies: readonly Policy[], of: Route = route): ExplainedTraffic => explainTraffic(indexOf(policies), 'PostRouting', listener, of)
+
+const timeouts = (request: string): Traffic => ({ timeouts: { request } })
+const from = (target: keyof typeof targets, name: string = target) => ({
+  from: `ProxyPolicy ns/${name}`,
+  target: { gateway: 'Gateway ns/gw', listener: 'Gateway ns/gw http', route: 'HTTPRoute ns/r', rule: 'HTTPRoute ns/r first' }[target],
+})
+const own = { from: 'HTTPRoute ns/r', target: 'the rule itself' }
+const rules = (expression: string): Traffic => ({ authorization: { policy: { matchExpressions: [expression] } } })
+
+describe('explainTraffic', () => {
+  test.each<[string, Policy[], Partial<Route>, ExplainedTraffic]>([
+    ['nothing', [], {}, {}],
+    ['one policy', [policy('gateway', timeouts('1s'))], {}, { timeouts: { value: { request: '1s' }, sources: [from('gateway')], overrides: [] } }],
+    [
+      'each level overrides the ones before, the strongest first',
+      [policy('rule', timeouts('4s')), policy('gateway', timeouts('1s')), policy('listener', timeouts('2s')), policy('route', timeouts('3s'))],
+      {},
+      { timeouts: { value: { request: '4s' }, sources: [from('rule')], overrides: [from('route'), from('listener'), from('gateway')] } },
+    ],
+    [
+      'on one target the first name',
+      [policy('route', timeouts('2s'), 'b'), policy('route', timeouts('1s'), 'a')],
+      {},
+      { timeouts: { value: { request: '1s' }, sources: [from('route', 'a')], overrides: [from('route', 'b')] } },
+    ],
+    [
+      'parts that merge on their own',
+      [
+        policy('gateway', { headerModifiers: { request: { remove: ['a'] }, response: { remove: ['b'] } } }),
+        policy('route', { headerModifiers: { request: { remove: ['c'] } } }),
+      ],
+      {},
+      {
+        'headerModifiers.request': { value: { remove: ['c'] }, sources: [from('route')], overrides: [from('gateway')] },
+        'headerModifiers.response': { value: { remove: ['b'] }, sources: [from('gateway')], overrides: [] },
+      },
+    ],
+    [
+      'authorization adds up',
+      [policy('route', rules('b')), policy('gateway', rules('a'))],
+      {},
+      {
+        authorization: {
+          value: [rules('a').authorization, rules('b').authorization],
+          sources: [from('gateway'), from('route')],
+          overrides: [],
+        },
+      },
+    ],
+    [
+      'what the rule itself says overrides every policy',
+      [policy('rule', timeouts('1s')), policy('gateway', timeouts('2s'))],
+      { timeouts: { requestMs: 9 }, filters: { cors: { maxAge: 1 } } },
+      {
+        cors: { value: { maxAge: 1 }, sources: [own], overrides: [] },
+        timeouts: { value: { requestMs: 9 }, sources: [own], overrides: [from('rule'), from('gateway')] },
+      },
+    ],
+    ['the other phase has no say', [policy('gateway', { phase: 'PreRouting', ...timeouts('1s') })], {}, {}],
+  ])('%s', (_, policies, change, expected) => expect(explain(policies, { ...route, ...change })).toEqual(expected))
+
+  test('says what effectiveTraffic says, whatever the policies', () => {
+    const traffic = fc.record<Traffic>(
+      {
+        phase: fc.constantFrom('PreRouting', 'PostRouting'),
+        timeouts: fc.record({ request: fc.constantFrom('1s', '2s', '3s') }),
+        csrf: fc.record({ additionalOrigins: fc.array(fc.constantFrom('https://a', 'https://b')) }),
+        authorization: fc.record({ policy: fc.record({ matchExpressions: fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1 }) }) }),
+        headerModifiers: fc.record(
+          { request: fc.constantFrom({ remove: ['x'] }, { remove: ['y'] }), response: fc.constant({ remove: ['z'] }) },
+          { requiredKeys: ['request'] },
+        ),
+      },
+      { requiredKeys: [] },
+    )
+    const entry = fc.tuple(fc.constantFrom(...(Object.keys(targets) as (keyof typeof targets)[])), traffic)
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 8 }), fc.constantFrom('PreRouting' as const, 'PostRouting' as const), (entries, phase) => {
+        const index = indexOf(entries.map(([target, section], i) => policy(target, section, `p${(i * 5) % 8}`)))
+        const said: Record<string, Record<string, unknown>> = {}
+        for (const [field, { value, sources }] of Object.entries(explainTraffic(index, phase, listener, route))) {
+          expect(sources.length).toBeGreaterThan(0)
+          const [section = '', part] = field.split('.')
+          if (part === undefined) said[section] = value as Record<string, unknown>
+          else (said[section] ??= {})[part] = value
+        }
+        expect(said).toEqual(effectiveTraffic(index, phase, listener, route.route) ?? {})
+      }),
+    )
+  })
+})
+
+describe('explainRoute', () => {
+  const store = createConfigStore()
+  const policies = [policy('gateway', { phase: 'PreRouting', ...timeouts('1s') }, 'pre'), policy('listener', timeouts('2s')), policy('rule', rules('a'))]
+  store.replace('file', [
+    { kind: 'listener', message: listener },
+    { kind: 'listener', message: other },
+    { kind: 'route', message: route },
+    { kind: 'route', message: { key: 'r1', listeners: ['ns/gw.http', 'ns/gone'], route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 1 } } },
+    { kind: 'route', message: { ...route, key: 'x', route: { ...route.route, namespace: 'else' } } },
+    ...policies.map((message) => ({ kind: 'policy', message }) as const),
+  ])
+  const ask = (namespace: string, name: string) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name)
+
+  test('lists each rule on each listener', () => {
+    expect(
+      ask('ns', 'r').map(({ route: of, rule, ruleIndex, listener: on, preRouting, postRouting }) => [
+        `${of} ${rule ?? '-'} ${ruleIndex} ${on}`,
+        Object.keys(preRouting),
+        Object.keys(postRouting),
+      ]),
+    ).toEqual([
+      ['HTTPRoute ns/r first 0 ns/gw.http', ['timeouts'], ['authorization', 'timeouts']],
+      ['HTTPRoute ns/r first 0 ns/gw.other', ['timeouts'], ['authorization']],
+      ['HTTPRoute ns/r - 1 ns/gw.http', ['timeouts'], ['timeouts']],
+    ])
+  })
+
+  test('has nothing to say of a route that is not there', () => expect(ask('ns', 'gone')).toEqual([]))
+})

@@ -1,0 +1,109 @@
+import type { Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
+import { levelsOf, splitSections, type PolicyIndex } from './merge.ts'
+import type { ConfigSnapshot } from './store.ts'
+
+/** A place that says something about a field. */
+export interface Source {
+  /** `ProxyPolicy <namespace>/<name>`, or the route itself. */
+  readonly from: string
+  /** What it is attached to: `<kind> <namespace>/<name>`, with the section where it names one. */
+  readonly target: string
+}
+
+export interface ExplainedField {
+  /** What is enforced. */
+  readonly value: unknown
+  /** One source; of fields that add up (authorization) all of them. Weakest first. */
+  readonly sources: readonly Source[]
+  /** Sources that said something else and have no say, strongest first. */
+  readonly overrides: readonly Source[]
+}
+
+/** By field: `timeouts`, `rateLimit.local`. Sorted by name. */
+export type ExplainedTraffic = Readonly<Record<string, ExplainedField>>
+
+export interface ExplainedRule {
+  /** `<kind> <namespace>/<name>`. */
+  readonly route: string
+  /** Name of the rule, where it has one. */
+  readonly rule: string | undefined
+  readonly ruleIndex: number
+  /** Key of the listener. */
+  readonly listener: string
+  readonly preRouting: ExplainedTraffic
+  readonly postRouting: ExplainedTraffic
+}
+
+type Phase = NonNullable<Traffic['phase']>
+
+/** Why `effectiveTraffic` says what it says: the same walk, with the policy that each field came from and what it overrode. */
+export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Listener, route?: Route): ExplainedTraffic {
+  const fields = new Map<string, ExplainedField>()
+  for (const key of levelsOf(listener, route?.route)) {
+    // Policies of a level are oldest first, and the oldest has the last word.
+    for (const policy of (index.get(key) ?? []).toReversed()) {
+      const { traffic } = policy
+      if (traffic === undefined || (traffic.phase ?? 'PostRouting') !== phase) continue
+      for (const [field, value] of fieldsOf(traffic)) state(fields, field, value, sourceOf(policy))
+    }
+  }
+  if (route !== undefined && phase === 'PostRouting')
+    for (const [field, value] of ownFields(route)) state(fields, field, value, { from: nameOf(route), target: 'the rule itself' })
+  return Object.fromEntries([...fields].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Every rule of the HTTP and gRPC routes of a name, on every listener that takes it. Empty: no such route. */
+export function explainRoute({ routes, listeners }: ConfigSnapshot, index: PolicyIndex, namespace: string, name: string): ExplainedRule[] {
+  const explained: ExplainedRule[] = []
+  for (const route of routes.values()) {
+    if (route.route.namespace !== namespace || route.route.name !== name) continue
+    for (const key of route.listeners) {
+      const listener = listeners.get(key)
+      if (listener === undefined) continue
+      explained.push({
+        route: nameOf(route),
+        rule: route.route.rule,
+        ruleIndex: route.route.ruleIndex,
+        listener: key,
+        preRouting: explainTraffic(index, 'PreRouting', listener),
+        postRouting: explainTraffic(index, 'PostRouting', listener, route),
+      })
+    }
+  }
+  return explained
+}
+
+/** A stronger source than those before says `value`. */
+function state(fields: Map<string, ExplainedField>, field: string, value: unknown, source: Source): void {
+  const { sources = [], overrides = [], value: before } = fields.get(field) ?? {}
+  if (field === 'authorization') fields.set(field, { value: [...((before ?? []) as unknown[]), value], sources: [...sources, source], overrides })
+  else fields.set(field, { value, sources: [source], overrides: [...sources, ...overrides] })
+}
+
+/** The units that merge on their own. */
+function fieldsOf({ phase: _, ...sections }: Traffic): [field: string, value: unknown][] {
+  return Object.entries(sections).flatMap(([section, value]): [string, unknown][] =>
+    section in splitSections ? Object.entries(value).map(([part, inner]) => [`${section}.${part}`, inner]) : [[section, value]],
+  )
+}
+
+/** What the rule says about the same things; it replaces what policies say (traffic.md §4.2). */
+function ownFields({ filters, timeouts, retry }: Route): [field: string, value: unknown][] {
+  const own = {
+    cors: filters?.cors,
+    'headerModifiers.request': filters?.requestHeaders,
+    'headerModifiers.response': filters?.responseHeaders,
+    timeouts,
+    retry,
+  }
+  return Object.entries(own).filter(([, value]) => value !== undefined)
+}
+
+function sourceOf({ policy, target }: Policy): Source {
+  const section = target.section === undefined ? '' : ` ${target.section}`
+  return { from: `${policy.kind} ${policy.namespace}/${policy.name}`, target: `${target.kind} ${target.namespace}/${target.name}${section}` }
+}
+
+function nameOf({ route }: Route): string {
+  return `${route.kind} ${route.namespace}/${route.name}`
+}
