@@ -2,8 +2,10 @@ import type { ProcessConfig } from '#gen/config/types.ts'
 import { resolveAddresses } from './admin/listen.ts'
 import { startManagement } from './admin/management.ts'
 import { Binds } from './binds.ts'
+import { explainRoute } from './config/explain.ts'
 import type { ConfigFileOptions } from './config/file-problem.ts'
 import { readConfigFile } from './config/file-read.ts'
+import { indexPolicies } from './config/merge.ts'
 import { createConfigStore, type ConfigSnapshot } from './config/store.ts'
 import { Gateway } from './gateway.ts'
 import { readSettings } from './settings.ts'
@@ -52,6 +54,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const management = await startManagement({
     addresses: resolveAddresses(env, processConfig),
     readiness: () => (isStarted ? [...store.pending(), ...binds.pending()] : ['start']),
+    explainRoute: (namespace, name) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name),
     configDump: () => ({ ...store.snapshot(), config: processConfig }),
     metrics: telemetry.metrics.registry,
     logging,

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { getHeapStatistics } from 'node:v8'
 import { LogLevelError, type Logging } from '../telemetry/log.ts'
-import { writeDump, type ConfigDump } from './dump.ts'
+import { redactMessage, writeDump, type ConfigDump } from './dump.ts'
 import { guardBrowsers } from './guard.ts'
 import type { HostPort } from './listen.ts'
 import { encodePieces } from './stats.ts'
@@ -9,6 +9,8 @@ import { encodePieces } from './stats.ts'
 export interface AdminOptions {
   readonly logging: Logging
   configDump(): ConfigDump
+  /** What applies to each rule of a route, and why; empty: there is no such route. Redacted here. */
+  explainRoute(namespace: string, name: string): readonly unknown[]
   /** Starts a graceful stop. */
   onQuit(): void
   listening(): HostPort
@@ -16,12 +18,13 @@ export interface AdminOptions {
 
 const index: readonly [method: string, path: string, what: string][] = [
   ['GET', '/config_dump', 'the config in force, secrets redacted'],
+  ['GET', '/debug/effective', 'which policy each traffic field of a route comes from; ?route=<namespace>/<name>'],
   ['POST', '/logging', 'the log level; ?level=debug or ?level=module=debug,… sets it, ?reset brings the first one back'],
   ['GET', '/memory', 'memory in use, bytes'],
   ['POST', '/quitquitquit', 'stop gracefully'],
 ]
 
-export function createAdminApp({ logging, configDump, onQuit, listening }: AdminOptions): Hono {
+export function createAdminApp({ logging, configDump, explainRoute, onQuit, listening }: AdminOptions): Hono {
   const log = logging.logger('admin')
   const app = new Hono()
   app.use(guardBrowsers(listening))
@@ -30,8 +33,17 @@ export function createAdminApp({ logging, configDump, onQuit, listening }: Admin
     c.header('x-content-type-options', 'nosniff')
     c.header('cache-control', 'no-store')
   })
-  app.get('/', (c) => c.text(index.map(([method, path, what]) => `${method.padEnd(5)}${path.padEnd(16)}${what}\n`).join('')))
+  app.get('/', (c) => c.text(index.map(([method, path, what]) => `${method.padEnd(5)}${path.padEnd(18)}${what}\n`).join('')))
   app.get('/config_dump', (c) => c.body(ReadableStream.from(encodePieces(writeDump(configDump()))), 200, { 'content-type': 'application/json; charset=utf-8' }))
+  app.get('/debug/effective', (c) => {
+    const route = c.req.query('route') ?? ''
+    const [namespace = '', name = '', ...rest] = route.split('/')
+    if (namespace === '' || name === '' || rest.length > 0)
+      return c.text(`route: ${JSON.stringify(route)} is not <namespace>/<name>: use ?route=default/shop\n`, 400)
+    const rules = explainRoute(namespace, name)
+    if (rules.length === 0) return c.text(`route: there is no HTTPRoute or GRPCRoute ${route} on a listener of this gateway\n`, 404)
+    return c.json({ rules: redactMessage(rules, configDump()['secrets']) })
+  })
   app.post('/logging', (c) => {
     const level = c.req.query('level')
     try {

@@ -44,6 +44,11 @@ export async function* writeDump(dump: ConfigDump): AsyncGenerator<string, void>
   yield `${piece}\n}\n`
 }
 
+/** A part of the config that was put together for somebody to read, without credentials; `secrets` are the Secret messages. */
+export function redactMessage(message: unknown, secrets: unknown): unknown {
+  return redact('', message, '', collectSecrets(secrets))
+}
+
 function entriesOf(value: unknown): readonly unknown[] | undefined {
   if (value instanceof Map) return [...(value as ReadonlyMap<string, unknown>).values()]
   return Array.isArray(value) ? (value as unknown[]) : undefined

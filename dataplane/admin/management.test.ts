@@ -14,6 +14,12 @@ const logs: string[] = []
 const newLogging = (): Logging =>
   createLogging({ writer: { dropped: 0, write: (line) => logs.push(line) > 0, flush: () => Promise.resolve(), flushSync: () => undefined } })
 
+const source = { from: 'ProxyPolicy a/authorization', target: 'Gateway a/gw' }
+const explained = {
+  timeouts: { value: { request: '1s' }, sources: [source], overrides: [] },
+  basicAuthentication: { value: { users: ['bob:hash'] }, sources: [source], overrides: [] },
+}
+
 let management: Management
 let logging: Logging
 let pending: string[] = []
@@ -24,6 +30,7 @@ beforeAll(async () => {
   management = await startManagement({
     addresses,
     readiness: () => pending,
+    explainRoute: (namespace, name) => (name === 'shop' ? [{ route: `${namespace}/${name}`, postRouting: explained }] : []),
     configDump: () => ({ version: 3, binds: new Map([['80/a/b', { key: '80/a/b', port: 80 }]]), secrets: new Map(), config: { gateway: 'web' } }),
     metrics: createMetrics({ version: '9.9' }).registry,
     logging,
@@ -133,13 +140,28 @@ describe('admin', () => {
   test('the index lists what there is', async () => {
     const { status, body } = await ask('admin', 'GET /')
     expect(status).toBe(200)
-    for (const path of ['/config_dump', '/logging', '/memory', '/quitquitquit']) expect(body).toContain(path)
+    for (const path of ['/config_dump', '/debug/effective', '/logging', '/memory', '/quitquitquit']) expect(body).toContain(path)
   })
 
   test('config_dump is JSON with a list per kind', async () => {
     const { status, headers, body } = await ask('admin', 'GET /config_dump')
     expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     expect(JSON.parse(body)).toEqual({ version: 3, binds: [{ key: '80/a/b', port: 80 }], secrets: [], config: { gateway: 'web' } })
+  })
+
+  test('debug/effective is what applies to a route, without credentials', async () => {
+    const { status, body } = await ask('admin', 'GET /debug/effective?route=a/shop')
+    const basicAuthentication = { ...explained.basicAuthentication, value: { users: '<redacted>' } }
+    expect([status, JSON.parse(body)]).toEqual([200, { rules: [{ route: 'a/shop', postRouting: { ...explained, basicAuthentication } }] }])
+  })
+
+  test.each([
+    ['', 400, 'route: "" is not <namespace>/<name>: use ?route=default/shop\n'],
+    ['?route=shop', 400, 'route: "shop" is not <namespace>/<name>: use ?route=default/shop\n'],
+    ['?route=a/b/c', 400, 'route: "a/b/c" is not <namespace>/<name>: use ?route=default/shop\n'],
+    ['?route=a/gone', 404, 'route: there is no HTTPRoute or GRPCRoute a/gone on a listener of this gateway\n'],
+  ])('debug/effective%s is answered %d', async (query, status, body) => {
+    expect(await ask('admin', `GET /debug/effective${query}`)).toMatchObject({ status, body })
   })
 
   test('logging shows, sets and resets the level', async () => {
@@ -166,6 +188,7 @@ describe('admin', () => {
 
   test.each([
     ['GET /logging', 405, 'POST'],
+    ['POST /debug/effective', 405, 'GET'],
     ['GET /quitquitquit', 405, 'POST'],
     ['DELETE /config_dump', 405, 'GET'],
     ['GET /nowhere', 404, undefined],
@@ -177,6 +200,7 @@ describe('admin', () => {
   test.each([
     ['a rebound name', 'GET /config_dump', { host: 'evil.example' }],
     ['a name that begins like ours', 'GET /config_dump', { host: 'localhost.evil.example' }],
+    ['a rebound name for routes', 'GET /debug/effective?route=a/shop', { host: 'evil.example' }],
     ['another machine’s address', 'GET /config_dump', { host: '10.0.0.1:15000' }],
     ['a form of another site', 'POST /quitquitquit', { origin: 'http://evil.example' }],
     ['a sandboxed page', 'POST /quitquitquit', { origin: 'null' }],
@@ -218,6 +242,7 @@ describe('addresses', () => {
     const options = {
       readiness: () => [],
       configDump: () => ({}),
+      explainRoute: () => [],
       metrics: createMetrics({ version: 'x' }).registry,
       logging: newLogging(),
       onQuit: () => undefined,
@@ -234,6 +259,7 @@ describe('addresses', () => {
       addresses,
       readiness: () => [],
       configDump: () => ({}),
+      explainRoute: () => [],
       metrics: createMetrics({ version: 'x' }).registry,
       logging: newLogging(),
       onQuit: () => undefined,

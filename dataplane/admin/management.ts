@@ -17,6 +17,8 @@ export interface ManagementOptions {
   readiness(): readonly string[]
   /** The config in force: `{ ...store.snapshot(), config }`. Redacted here. */
   configDump(): ConfigDump
+  /** What applies to each rule of a route, and why. Redacted here. */
+  explainRoute(namespace: string, name: string): readonly unknown[]
   readonly metrics: Registry
   readonly logging: Logging
   /** Called once per `POST /quitquitquit`. */

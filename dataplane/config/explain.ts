@@ -81,10 +81,12 @@ function state(fields: Map<string, ExplainedField>, field: string, value: unknow
 }
 
 /** The units that merge on their own. */
-function fieldsOf({ phase: _, ...sections }: Traffic): [field: string, value: unknown][] {
-  return Object.entries(sections).flatMap(([section, value]): [string, unknown][] =>
-    section in splitSections ? Object.entries(value).map(([part, inner]) => [`${section}.${part}`, inner]) : [[section, value]],
-  )
+function fieldsOf(traffic: Traffic): [field: string, value: unknown][] {
+  return Object.entries(traffic).flatMap(([section, value]: [string, unknown]): [string, unknown][] => {
+    if (section === 'phase') return []
+    if (!(section in splitSections)) return [[section, value]]
+    return Object.entries(value as object).map(([part, inner]) => [`${section}.${part}`, inner])
+  })
 }
 
 /** What the rule says about the same things; it replaces what policies say (traffic.md §4.2). */
