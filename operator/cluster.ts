@@ -3,6 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { GATEWAY_NAME_LABEL, objectName } from './deploy/metadata.ts'
 import { serveEndpoints } from './endpoints.ts'
 import { checkExpression } from './expression.ts'
+import { createKeySets } from './jwks/index.ts'
 import { watchCertificate, type CertificateSource } from './kube/certificate.ts'
 import { connect, type KubeConnection } from './kube/connection.ts'
 import { createGatewayEvents } from './kube/events.ts'
@@ -22,7 +23,6 @@ import { createSnapshot, type Snapshot } from './source/snapshot.ts'
 import { addressesOf } from './status/addresses.ts'
 import { withDeploymentFault } from './status/deployment.ts'
 import { createStatusWriter } from './status/writer.ts'
-import { translate } from './translate/translate.ts'
 import type { ObjectStatus, Translation } from './translate/types.ts'
 
 export interface ClusterModeOptions {
@@ -95,12 +95,19 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     onNack: reportNack,
   })
 
+  // Every replica fetches for itself: each must be able to serve the stream alone.
+  const keySets = createKeySets({
+    isLoopbackAllowed: false,
+    onChange: () => take(snapshot),
+    onError: (url, error) => log('warn', `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays`),
+  })
+
   /** The latest snapshot in force: statuses and class for the leader, config for everybody. */
   const take = (next: Snapshot): void => {
     snapshot = next
     const startedAt = clock.now()
     try {
-      translation = translate(next, { backendGrants: settings.backendGrants, checkExpression })
+      translation = keySets.translate(next, { backendGrants: settings.backendGrants, checkExpression })
     } catch (error) {
       // A mistake of ours: users' are statuses. What was right before stays.
       failedTranslations += 1
@@ -180,6 +187,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
   const closeAll = async (): Promise<void> => {
     isClosed = true
     source.close()
+    keySets.close()
     writer.close()
     provisioner.close()
     cancelRetry()
