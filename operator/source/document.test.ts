@@ -83,6 +83,9 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     gateway('{name: a, port: 80, protocol: HTTP}\n    - {name: a, port: 81, protocol: HTTP}'),
     '9: spec.listeners[1]: name ["a"] is already used by an earlier item; items must differ',
   ],
+  'a spec that is still empty': [route(''), '5: spec: is required and empty; fill it in'],
+  'a required field that is still empty': [gateway('{name: a, port: , protocol: HTTP}'), '8: spec.listeners[0].port: is required and empty; fill it in'],
+  'an empty name': ['apiVersion: v1\nkind: Secret\nmetadata: {name: ""}', '3: metadata.name: must not be empty'],
   'a name in upper case': [
     'apiVersion: v1\nkind: Service\nmetadata:\n  name: Web_1',
     '4: metadata.name: "Web_1" is not a name that Service can have; use lower-case letters, digits and -',
@@ -246,6 +249,15 @@ describe('a good manifest is completed as an API server would', () => {
     expect(objectOf('apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: YQ==, b: Yg==}\nstringData: {b: new}')).toMatchObject({
       data: { a: 'YQ==', b: 'bmV3' },
     })
+  })
+
+  test.each<[string, object, boolean]>([
+    ['entries of others', { parents: [{ controllerName: 'example.com/other' }], conditions: [] }, true],
+    ['an entry that is empty', { parents: [null] }, false],
+    ['entries that are not a list', { ancestors: {} }, false],
+  ])('a status with %s', (_, status, isKept) => {
+    const found = objectOf(JSON.stringify({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', metadata: { name: 'r' }, spec: {}, status }))
+    expect((found as { status?: object }).status).toEqual(isKept ? status : undefined)
   })
 
   test('items of a List are read one by one, and reported at their line', () => {

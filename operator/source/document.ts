@@ -163,16 +163,25 @@ function checkNames(kind: Kind, name: string, namespace: string): Issue[] {
   const isGood = labelKinds.has(kind) ? isLabel(name) : name.length <= 253 && name.split('.').every((part) => LABEL.test(part))
   const advice = 'use lower-case letters, digits and -'
   return [
-    ...(isGood ? [] : [{ path: ['metadata', 'name'], message: `"${name}" is not a name that ${kind} can have; ${advice}` }]),
+    ...(isGood || name === '' ? [] : [{ path: ['metadata', 'name'], message: `"${name}" is not a name that ${kind} can have; ${advice}` }]),
     ...(namespace === '' || isLabel(namespace) ? [] : [{ path: ['metadata', 'namespace'], message: `"${namespace}" is not a name of a namespace; ${advice}` }]),
   ]
 }
 
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether a status that came along, as in the output of kubectl, can be read for entries of other controllers. Nobody checked it. */
+function hasEntries(status: unknown): boolean {
+  const isListOrAbsent = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.every(isObject))
+  return isObject(status) && isListOrAbsent(status['parents']) && isListOrAbsent(status['ancestors'])
+}
+
 /** What an API server would add: the newest version, namespace, generation, and data for stringData. */
-function complete(kind: Kind, namespace: string, object: KubeObject): KubeObject {
+function complete(kind: Kind, namespace: string, { status, ...object }: KubeObject & { readonly status?: unknown }): KubeObject {
   const { namespace: _written, creationTimestamp, ...metadata } = object.metadata
   const completed = {
     ...object,
+    ...(hasEntries(status) ? { status } : {}),
     kind,
     apiVersion: apiVersionOf(kind),
     metadata: { ...metadata, namespace, generation: object.metadata.generation ?? 1, creationTimestamp: creationTimestamp ?? '' },

@@ -137,7 +137,11 @@ function visitObject(schema: Schema, value: Record<string, unknown>, path: Path,
     else if (schema['x-kubernetes-preserve-unknown-fields']) result[field] = child
     else issues.push({ path: [...path, field], message: unknownField(field, known) })
   }
-  for (const field of required) if (result[field] === undefined && !Object.hasOwn(value, field)) issues.push({ path, message: `${field} is required; add it` })
+  for (const field of required) {
+    const isWritten = Object.hasOwn(value, field)
+    if ((isWritten && value[field] !== null && value[field] !== undefined) || (known[field] && resolve(known[field]).default !== undefined)) continue
+    issues.push(isWritten ? { path: [...path, field], message: 'is required and empty; fill it in' } : { path, message: `${field} is required; add it` })
+  }
   for (const [field, child] of Object.entries(known)) {
     const fallback: Json | undefined = result[field] === undefined ? resolve(child).default : undefined
     // A default may leave out inner defaults, so it is visited like a written value.
