@@ -4,7 +4,7 @@ import type { TranslateOptions } from '../translate/context.ts'
 import { translate } from '../translate/translate.ts'
 import type { Translation } from '../translate/types.ts'
 import { createFetch, type FetchKeySet } from './fetch.ts'
-import { createKeySetStore } from './store.ts'
+import { createKeySetStore, type KeySetMemory } from './store.ts'
 
 export interface KeySetsOptions {
   /** Loopback is refused in a cluster: there it is the operator itself. */
@@ -13,6 +13,8 @@ export interface KeySetsOptions {
   readonly onChange: () => void
   /** A fetch failed; what was fetched before stays in force. */
   readonly onError: (url: string, error: unknown) => void
+  /** Default: none; a restart fetches anew. */
+  readonly memory?: KeySetMemory
   /** Defaults: the system's clock, and HTTP. */
   readonly clock?: Clock
   readonly fetch?: FetchKeySet
@@ -26,19 +28,13 @@ export interface KeySets {
 }
 
 /** The remote key sets of policies, fetched and kept fresh (traffic.md §8.3, mcp.md §8.6). */
-export function createKeySets({
-  isLoopbackAllowed,
-  onChange,
-  onError,
-  clock = systemClock,
-  fetch = createFetch({ isLoopbackAllowed }),
-}: KeySetsOptions): KeySets {
-  const store = createKeySetStore({ fetch, clock, onChange, onError })
+export function createKeySets({ isLoopbackAllowed, clock = systemClock, fetch = createFetch({ isLoopbackAllowed }), ...options }: KeySetsOptions): KeySets {
+  const store = createKeySetStore({ ...options, clock, fetch })
   return {
-    translate(snapshot, options) {
-      const first = translate(snapshot, { ...options, keySets: store.current() })
+    translate(snapshot, settings) {
+      const first = translate(snapshot, { ...settings, keySets: store.current() })
       // An id whose URL or TLS settings became others must not go on with the keys of before.
-      return store.want(first.keySets ?? []) ? translate(snapshot, { ...options, keySets: store.current() }) : first
+      return store.want(first.keySets ?? []) ? translate(snapshot, { ...settings, keySets: store.current() }) : first
     },
     close: store.close,
   }

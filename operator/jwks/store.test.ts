@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../serve/debounce.ts'
 import type { KeySetRequest } from '../translate/types.ts'
-import { createKeySetStore } from './store.ts'
+import { createKeySetStore, type KeySetMemory } from './store.ts'
 
 /** A clock that moves only when told, and lets promises settle between timers. */
 function createTestClock(): Clock & { advance(ms: number): Promise<void>; pending(): number } {
@@ -39,7 +39,7 @@ const requestOf = (id: string, more: Partial<KeySetRequest> = {}): KeySetRequest
 })
 
 /** `answer` gives what the fetch at that time and number yields; an Error fails it, undefined leaves it open. */
-function start(answer: (request: KeySetRequest, count: number) => string | Error | undefined) {
+function start(answer: (request: KeySetRequest, count: number) => string | Error | undefined, memory?: KeySetMemory) {
   const clock = createTestClock()
   const fetches: { at: number; id: string; attempt: number; signal: AbortSignal }[] = []
   const errors: string[] = []
@@ -47,6 +47,7 @@ function start(answer: (request: KeySetRequest, count: number) => string | Error
   const open: ((text: string) => void)[] = []
   const store = createKeySetStore({
     clock,
+    ...(memory && { memory }),
     onChange: () => changes.push(clock.now()),
     onError: (url, error) => errors.push(`${clock.now()} ${url}: ${(error as Error).message}`),
     fetch: (request, attempt, signal) => {
@@ -200,5 +201,55 @@ describe('what is wanted', () => {
     store.close()
     expect(fetches.map(({ signal }) => signal.aborted)).toEqual([true, true])
     expect(clock.pending()).toBe(0)
+  })
+})
+
+describe('memory', () => {
+  const set = (kid: string): string => `{"keys":[{"kty":"EC","kid":"${kid}"}]}`
+  /** Holds one text, whatever the source. */
+  function createMemory(text?: string): KeySetMemory & { told: string[] } {
+    const told: string[] = []
+    return {
+      told,
+      recall: (source) => (/^[0-9a-f]{64}$/.test(source) ? text : 'not a source'),
+      keep: (source, kept) => told.push(`keep ${source.length} ${kept}`),
+      forget: (source) => told.push(`forget ${source.length}`),
+    }
+  }
+
+  test('what is recalled is given at once, stays while fetches fail, and gives way to what is fetched', async () => {
+    const memory = createMemory(set('old'))
+    const { clock, store } = start((_, count) => (count === 1 ? new Error('down') : set('new')), memory)
+    expect(store.want([requestOf('a')])).toBe(true)
+    expect(store.current().get('a')).toBe(set('old'))
+    await clock.advance(100)
+    expect(store.current().get('a')).toBe(set('old'))
+    await clock.advance(200)
+    expect(store.current().get('a')).toBe(set('new'))
+    expect(memory.told).toEqual([`keep 64 ${set('new')}`])
+  })
+
+  test('what is fetched unchanged is neither kept again nor announced', async () => {
+    const memory = createMemory(set('old'))
+    const { clock, store, changes } = start(() => set('old'), memory)
+    store.want([requestOf('a')])
+    await clock.advance(1000)
+    expect([memory.told, changes]).toEqual([[], []])
+  })
+
+  test('garbage is not recalled', () => {
+    const { store } = start(() => undefined, createMemory('garbage'))
+    expect(store.want([requestOf('a')])).toBe(false)
+    expect(store.current().size).toBe(0)
+  })
+
+  test('it forgets what nobody wants, and nothing when closed', async () => {
+    const memory = createMemory()
+    const { clock, store } = start(() => set('a'), memory)
+    store.want([requestOf('a'), requestOf('b')])
+    await clock.advance(100)
+    store.want([requestOf('b')])
+    store.close()
+    expect(memory.told.filter((text) => text.startsWith('forget'))).toEqual(['forget 64'])
   })
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { debounce, type Clock } from '../serve/debounce.ts'
 import type { KeySetRequest } from '../translate/types.ts'
 import { describeSource, type FetchKeySet } from './fetch.ts'
+import { readKeySet } from './keyset.ts'
 
 export interface StoreOptions {
   readonly fetch: FetchKeySet
@@ -10,6 +11,17 @@ export interface StoreOptions {
   readonly onChange: () => void
   /** A fetch failed; told once until one succeeds or the reason changes. */
   readonly onError: (url: string, error: unknown) => void
+  readonly memory?: KeySetMemory
+}
+
+/** Keeps key sets across restarts. A source is 64 hex digits, which tell its URL and TLS settings from all others. */
+export interface KeySetMemory {
+  /** What was kept; it is given out until the first fetch ends, and stays when that fails. */
+  recall(source: string): string | undefined
+  /** A key set arrived or changed. */
+  keep(source: string, text: string): void
+  /** Nobody wants it any more. Not called on close. */
+  forget(source: string): void
 }
 
 export interface KeySetStore {
@@ -31,6 +43,7 @@ const CHANGE_TIMES = { quietMs: 10, maxMs: 100 }
 
 /** One distinct URL and TLS settings. */
 interface Source {
+  readonly key: string
   request: KeySetRequest
   text?: string
   /** Since the last success. */
@@ -53,7 +66,7 @@ function sourceKey({ url, tls, endpoints }: KeySetRequest): string {
 }
 
 /** Keeps the key sets that are wanted: fetched at once, then at cacheDuration; after a failure 200 ms later, doubling to 15 s. */
-export function createKeySetStore({ fetch, clock, onChange, onError }: StoreOptions): KeySetStore {
+export function createKeySetStore({ fetch, clock, onChange, onError, memory }: StoreOptions): KeySetStore {
   const sources = new Map<string, Source>()
   let keyById: ReadonlyMap<string, string> = new Map()
   const queue: Source[] = []
@@ -101,6 +114,7 @@ export function createKeySetStore({ fetch, clock, onChange, onError }: StoreOpti
     scheduleRefresh(source)
     if (source.text === text) return
     source.text = text
+    memory?.keep(source.key, text)
     change.ask()
   }
   const fail = (source: Source, error: unknown): void => {
@@ -112,6 +126,15 @@ export function createKeySetStore({ fetch, clock, onChange, onError }: StoreOpti
     if (message === source.toldError) return
     source.toldError = message
     onError(describeSource(source.request), error)
+  }
+  const recall = (key: string): string | undefined => {
+    try {
+      const text = memory?.recall(key)
+      return text === undefined ? undefined : readKeySet(text)
+    } catch {
+      // Somebody else wrote there; the fetch that follows puts it right.
+      return undefined
+    }
   }
   const drop = (source: Source): void => {
     source.cancelTimer()
@@ -151,12 +174,22 @@ export function createKeySetStore({ fetch, clock, onChange, onError }: StoreOpti
         if (wanted.has(key)) continue
         drop(source)
         sources.delete(key)
+        memory?.forget(key)
       }
       for (const [key, request] of wanted) {
         const known = sources.get(key)
         if (known) update(known, request)
         else {
-          const source: Source = { request, failures: 0, isQueued: false, cancelTimer: () => {}, abort: new AbortController() }
+          const text = recall(key)
+          const source: Source = {
+            key,
+            request,
+            ...(text !== undefined && { text }),
+            failures: 0,
+            isQueued: false,
+            cancelTimer: () => {},
+            abort: new AbortController(),
+          }
           sources.set(key, source)
           enqueue(source)
         }
