@@ -10,7 +10,15 @@ export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: 
   const startedAtMs = performance.now()
   const { rule, labels } = gateway.findTcpRule(tcp.listener, tcp.sni)
   const finish = (error: ProxyError | undefined, endpoint?: string): void =>
-    telemetry.onTcpFinished({ connection: tcp.connection, labels: rule?.labels ?? labels, endpoint, error, startedAtMs, finishedAtMs: performance.now() })
+    telemetry.onTcpFinished({
+      connection: tcp.connection,
+      sni: tcp.sni,
+      labels: rule?.labels ?? labels,
+      endpoint,
+      error,
+      startedAtMs,
+      finishedAtMs: performance.now(),
+    })
   const refuse = (error: ProxyError): void => {
     tcp.socket.destroy()
     finish(error)
@@ -19,14 +27,21 @@ export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: 
   const destination = rule.pick()
   if (destination === undefined) return refuse(new ProxyError('NO_VALID_BACKENDS'))
   if (destination.error !== undefined) return refuse(new ProxyError(destination.error))
-  if (destination.settings.broken !== undefined) return refuse(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
+  const isPassthrough = isTlsOfClient(tcp)
+  if (destination.settings.broken !== undefined && !isPassthrough) return refuse(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
   const target = destination.pickForConnection(tcp.sni)
   if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS'))
   target.pending++
-  void relayTcp(tcp, destination.transportTo(target), { connectMs: destination.settings.connectMs }).then(({ error }) => {
+  const transport = destination.transportTo(target)
+  void relayTcp(tcp, isPassthrough ? { ...transport, tls: undefined } : transport, { connectMs: destination.settings.connectMs }).then(({ error }) => {
     target.pending--
     finish(error === undefined ? undefined : toFailure(error), target.label)
   })
+}
+
+/** TLS that passes through is between client and backend: the backend's own TLS policies are for connections that we secure. */
+function isTlsOfClient({ connection, initial }: TcpConnection): boolean {
+  return connection.tls === undefined && initial?.[0] === 0x16
 }
 
 function toFailure(error: Error): ProxyError {

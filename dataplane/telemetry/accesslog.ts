@@ -12,6 +12,8 @@ export interface TcpSession {
   readonly endpoint: string | undefined
   readonly error: ProxyError | undefined
   /** Milliseconds of `performance.now()`. */
+  /** Where TLS passes through, nothing else knows it. */
+  readonly sni?: string | undefined
   readonly startedAtMs: number
   readonly finishedAtMs: number
 }
@@ -157,7 +159,7 @@ function tcpLine(session: TcpSession, syntax: LineSyntax): string {
   if (session.labels !== undefined) line = addLabels(line, session.labels, syntax)
   if (session.endpoint !== undefined) line = syntax.foreign(line, 'endpoint', session.endpoint)
   line = addSource(line, session.connection, syntax)
-  const sni = session.connection.tls?.sni
+  const sni = session.sni ?? session.connection.tls?.sni
   if (sni !== undefined) line = syntax.foreign(line, 'tls.sni', sni)
   line = syntax.plain(line, 'protocol', 'tcp')
   if (session.error !== undefined) {
