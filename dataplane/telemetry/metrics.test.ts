@@ -112,8 +112,15 @@ describe('request metrics', () => {
 
   test('retries are counted by number of extra attempts', () => {
     const metrics = createMetrics({ version: 'x' })
-    for (const attempt of [0, 2, 1]) metrics.recordExchange(makeExchange('GET', (exchange) => void (exchange.retryAttempt = attempt)))
+    for (const attempt of [0, 2, 1])
+      metrics.recordExchange(
+        makeExchange('GET', (exchange) => {
+          exchange.retryAttempt = attempt
+          exchange.upstreamStartedAtMs = 1000.2
+        }),
+      )
     expect(read(metrics).value('proxy_retries_total', requestLabels)).toBe(3)
+    expect(read(metrics).value('proxy_request_processing_seconds_count')).toBe(3)
   })
 
   test('ten thousand invented methods and fresh label objects make no new series', () => {

@@ -128,9 +128,10 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       if (exchange.retryAttempt > 0) {
         series.retries ??= retries.series(...requestValues(exchange, methods[methodIndex] ?? 'other'))
         series.retries.value += exchange.retryAttempt
-      } else if (exchange.upstreamStartedAtMs > 0) {
+      }
+      if (exchange.upstreamStartedAtMs > 0) {
         series.processing.observe((exchange.upstreamStartedAtMs - exchange.startedAtMs) / 1000)
-        if (exchange.responseHeadAtMs > 0) series.call.observe((exchange.responseHeadAtMs - exchange.upstreamStartedAtMs) / 1000)
+        if (exchange.responseHeadAtMs > 0 && exchange.retryAttempt === 0) series.call.observe((exchange.responseHeadAtMs - exchange.upstreamStartedAtMs) / 1000)
       }
     },
     downstream(bindKey, gateway, listener, protocol) {
