@@ -11,7 +11,9 @@ function code(value: unknown): string {
   const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value)
   return text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``
 }
-const link = (name: string): string => `[${name}](#${name.toLowerCase()})`
+/** The Kubernetes type, which has no section of its own. */
+const METADATA = 'ObjectMeta'
+const link = (name: string): string => (name === METADATA ? name : `[${name}](#${name.toLowerCase()})`)
 
 function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) return link(refName(schema.$ref))
@@ -76,7 +78,7 @@ function sectionOf(name: string, schema: Schema, definitions: Definitions): stri
 
 /** A page: the roots first, then every definition that they lead to. */
 function toPage(definitions: Definitions, title: string, intro: string, roots: readonly string[]): string {
-  const reachable = reachableFrom(definitions, roots).filter((name) => !roots.includes(name) && name !== 'ObjectMeta')
+  const reachable = reachableFrom(definitions, roots).filter((name) => !roots.includes(name) && name !== METADATA)
   const sections = [...roots, ...reachable].map((name) => sectionOf(name, definitions[name] ?? {}, definitions))
   return `${NOTE}\n\n# ${title}\n\n${intro}\n\n${sections.join('\n\n')}\n`
 }
