@@ -41,6 +41,15 @@ function policy(traffic: Policy['traffic'], name = 'p', target: Policy['target']
 
 const ofRoute = (traffic: Policy['traffic']): ConfigMessage => policy(traffic, 'of-route', { kind: 'HTTPRoute', namespace: 'ns', name: 'a' })
 
+function policyMessage(section: Partial<Policy>, name = 'p'): Policy {
+  return {
+    key: `any/ns/${name}:0`,
+    policy: { kind: 'ProxyPolicy', namespace: 'ns', name },
+    target: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+    ...section,
+  }
+}
+
 /** A gateway whose upstreams answer 200 and are remembered by the address that they were reached at. */
 function start(...messages: ConfigMessage[]) {
   const store = createConfigStore()
@@ -231,4 +240,42 @@ test('who is refused by one authentication costs no other and no budget; CORS ha
   for (let i = 0; i < 3; i++)
     expect(await ask({ headers: HeaderList.from([['authorization', authorization]]) })).toBe('401 authentication failure: no bearer token found')
   expect(await ask({ method: 'OPTIONS', headers: HeaderList.from([['origin', 'https://a.com']]) })).toBe('200 ')
+})
+
+describe('backend policies', () => {
+  test.each<[string, Partial<Policy>, string]>([
+    ['on the Gateway', { target: { kind: 'Gateway', namespace: 'ns', name: 'gw' } }, 'http2'],
+    ['on the route', { target: { kind: 'HTTPRoute', namespace: 'ns', name: 'a' } }, 'http2'],
+    ['on another route', { target: { kind: 'HTTPRoute', namespace: 'ns', name: 'other' } }, 'http1'],
+  ])('a backend policy %s decides how its backends are spoken to', async (_, where, kind) => {
+    const attached = { ...policyMessage({ backend: { http: { version: 'HTTP2' } } }), ...where }
+    const { ask, pools } = start(bind, listener('http'), route('a'), service('a'), { kind: 'policy', message: attached })
+    expect(await ask()).toBe('200 10.0.0.1')
+    expect(pools).toEqual([`10.0.0.1 ${kind}`])
+  })
+
+  test('the backend’s own policy is stronger than one on the way to it', async () => {
+    const onGateway = policyMessage({ backend: { http: { version: 'HTTP2' } } }, 'weak')
+    const onService = {
+      ...policyMessage({ backend: { http: { version: 'HTTP1' } } }, 'strong'),
+      target: { kind: 'Service', namespace: 'ns', name: 'a' },
+    } as const
+    const { ask, pools } = start(
+      bind,
+      listener('http'),
+      route('a'),
+      service('a'),
+      { kind: 'policy', message: onGateway },
+      { kind: 'policy', message: onService },
+    )
+    await ask()
+    expect(pools).toEqual(['10.0.0.1 http1'])
+  })
+
+  test('a backend policy that this build cannot carry out lets nothing out', async () => {
+    const attached = policyMessage({ backend: { tunnel: { backendRef: { address: 'proxy:3128' } } } })
+    const { ask, pools } = start(bind, listener('http'), route('a'), service('a'), { kind: 'policy', message: attached })
+    expect(await ask()).toBe('503 upstream call failed: its backend policy tunnel is not supported by this version')
+    expect(pools).toEqual([])
+  })
 })

@@ -6,7 +6,7 @@ import { compareRouteAge } from './route/age.ts'
 import { ProxyError } from './error.ts'
 import { compose, type Chain } from './compose.ts'
 import { effectiveFrontend } from './config/frontend.ts'
-import { effectiveTraffic } from './config/merge.ts'
+import { effectiveBackend, effectiveTraffic } from './config/merge.ts'
 import { compilePolicies } from './policy/index.ts'
 import { compileTcpRule, type TcpRule } from './tcprule.ts'
 import { Rule, type RuleContext } from './rule.ts'
@@ -26,7 +26,7 @@ export class RunningListener {
   #rules = new Map<Route, Rule>()
   #tcpRoutes: readonly TcpRoute[] = []
   #tcpTable = new HostTable<TcpRoute>()
-  readonly #tcpRules = new WeakMap<TcpRoute, TcpRule>()
+  #tcpRules = new WeakMap<TcpRoute, TcpRule>()
   #toldErrors: readonly string[] = []
 
   constructor(listener: Listener) {
@@ -70,6 +70,7 @@ export class RunningListener {
     this.#rules.clear()
     this.#table = undefined
     this.#preRouting = undefined
+    this.#tcpRules = new WeakMap()
   }
 
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
@@ -97,11 +98,12 @@ export class RunningListener {
   }
 
   /** The L4 rule for a server name; undefined closes the connection. */
-  findTcpRule(sni: string | undefined, { destinations, random }: RuleContext): TcpRule | undefined {
+  findTcpRule(sni: string | undefined, { destinations, policies, random }: RuleContext): TcpRule | undefined {
     const route = this.#tcpTable.lookup((sni ?? '').toLowerCase())
     if (route === undefined) return undefined
     let rule = this.#tcpRules.get(route)
-    if (rule === undefined) this.#tcpRules.set(route, (rule = compileTcpRule(route, this.labels, destinations, random)))
+    if (rule === undefined)
+      this.#tcpRules.set(route, (rule = compileTcpRule(route, this.labels, destinations, random, effectiveBackend(policies, this.#listener))))
     return rule
   }
 

@@ -1,8 +1,8 @@
-import type { Listener, Route, WeightedBackend } from '#gen/config/types.ts'
+import type { BackendFull, Listener, Route, WeightedBackend } from '#gen/config/types.ts'
 import { compose, type Chain } from './compose.ts'
 import type { Destinations } from './config/destinations.ts'
 import { effectiveFrontend } from './config/frontend.ts'
-import { effectiveTraffic, type PolicyIndex } from './config/merge.ts'
+import { effectiveBackend, effectiveTraffic, type PolicyIndex } from './config/merge.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
 import { forward } from './forward.ts'
@@ -64,31 +64,37 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
     }
     return { chain: compose([], refuse), requestMs: undefined }
   }
-  const plan = planForward(route, { backendRequestMs: timeouts.backendRequestMs, retry }, context)
+  const outer = effectiveBackend(context.policies, listener, route.route)
+  const plan = planForward(route, outer, { backendRequestMs: timeouts.backendRequestMs, retry }, context)
   return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs }
 }
 
-function planForward(route: Route, limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry'>, { destinations, random }: RuleContext): ForwardPlan {
-  const backends = (route.backends ?? []).map((backend) => planBackend(backend, destinations))
+function planForward(
+  route: Route,
+  outer: BackendFull | undefined,
+  limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry'>,
+  { destinations, random }: RuleContext,
+): ForwardPlan {
+  const backends = (route.backends ?? []).map((backend) => planBackend(backend, outer, destinations))
   const pickIndex = createWeightedPicker(
     backends.map(({ weight }) => weight),
     random,
   )
   const pick = (): PlannedBackend | undefined => (pickIndex === undefined ? undefined : backends[pickIndex()])
-  return { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, destinations), random }
+  return { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random }
 }
 
-function planBackend(backend: WeightedBackend, destinations: Destinations): PlannedBackend {
+function planBackend(backend: WeightedBackend, outer: BackendFull | undefined, destinations: Destinations): PlannedBackend {
   return {
-    destination: destinations.get(backend.ref),
+    destination: destinations.get(backend.ref, outer),
     weight: backend.weight ?? 1,
     requestHeaders: backend.requestHeaders ?? [],
     responseHeaders: backend.responseHeaders ?? [],
     redirect: backend.redirect,
-    mirrors: planMirrors(backend.mirrors, destinations),
+    mirrors: planMirrors(backend.mirrors, outer, destinations),
   }
 }
 
-function planMirrors(mirrors: WeightedBackend['mirrors'], destinations: Destinations): ForwardPlan['mirrors'] {
-  return (mirrors ?? []).map(({ backend, numerator = 100, denominator = 100 }) => ({ destination: destinations.get(backend), numerator, denominator }))
+function planMirrors(mirrors: WeightedBackend['mirrors'], outer: BackendFull | undefined, destinations: Destinations): ForwardPlan['mirrors'] {
+  return (mirrors ?? []).map(({ backend, numerator = 100, denominator = 100 }) => ({ destination: destinations.get(backend, outer), numerator, denominator }))
 }

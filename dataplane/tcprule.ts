@@ -1,4 +1,4 @@
-import type { TcpRoute } from '#gen/config/types.ts'
+import type { BackendFull, TcpRoute } from '#gen/config/types.ts'
 import type { Destinations } from './config/destinations.ts'
 import type { RouteLabels } from './exchange.ts'
 import { createWeightedPicker } from './route/weights.ts'
@@ -11,8 +11,8 @@ export interface TcpRule {
   readonly pick: () => Destination | undefined
 }
 
-export function compileTcpRule(route: TcpRoute, labels: Partial<RouteLabels>, destinations: Destinations, random: () => number): TcpRule {
-  const backends = (route.backends ?? []).map(({ ref, weight = 1 }) => ({ destination: destinations.get(ref), weight }))
+export function compileTcpRule(route: TcpRoute, labels: Partial<RouteLabels>, destinations: Destinations, random: () => number, outer?: BackendFull): TcpRule {
+  const backends = (route.backends ?? []).map(({ ref, weight = 1 }) => ({ destination: destinations.get(ref, outer), weight }))
   const pickIndex = createWeightedPicker(
     backends.map(({ weight }) => weight),
     random,

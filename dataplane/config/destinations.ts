@@ -1,4 +1,4 @@
-import type { BackendRef } from '#gen/config/types.ts'
+import type { BackendFull, BackendRef } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import { targetKey, type PolicyIndex } from './merge.ts'
@@ -23,6 +23,15 @@ function keyOf(ref: BackendRef): string {
   return `invalid ${ref.invalid ?? 'BACKEND_NOT_FOUND'}`
 }
 
+interface Known {
+  readonly ref: BackendRef
+  /** Policies of what leads to it: Gateway, listener, route, rule, merged. Weaker than those on the destination itself. */
+  readonly outer: BackendFull | undefined
+  readonly destination: Destination
+  /** Policies changed since it was last asked for: nothing that is composed now refers to it. */
+  isStale: boolean
+}
+
 /**
  * The destinations that routes refer to. Routes hold them over config versions; `update` gives each its new endpoints and
  * settings, so that a change of endpoints recompiles no route.
@@ -30,7 +39,7 @@ function keyOf(ref: BackendRef): string {
 export class Destinations {
   readonly #createPool: PoolFactory
   readonly #nowMs: (() => number) | undefined
-  readonly #known = new Map<string, { ref: BackendRef; destination: Destination }>()
+  readonly #known = new Map<string, Known>()
   #snapshot: ConfigSnapshot | undefined
   #policies: PolicyIndex = new Map()
 
@@ -40,28 +49,35 @@ export class Destinations {
     this.#nowMs = nowMs
   }
 
-  /** The destination of a reference; made on first use. */
-  get(ref: BackendRef): Destination {
-    const key = keyOf(ref)
+  /** The destination of a reference under the policies of what leads to it; made on first use. */
+  get(ref: BackendRef, outer?: BackendFull): Destination {
+    const key = outer === undefined ? keyOf(ref) : `${keyOf(ref)} ${JSON.stringify(outer)}`
     const known = this.#known.get(key)
-    if (known !== undefined) return known.destination
-    const destination = new Destination(nameOf(ref), this.#configOf(ref), this.#createPool, { nowMs: this.#nowMs })
-    this.#known.set(key, { ref, destination })
+    if (known !== undefined) {
+      known.isStale = false
+      return known.destination
+    }
+    const destination = new Destination(nameOf(ref), this.#configOf(ref, outer), this.#createPool, { nowMs: this.#nowMs })
+    this.#known.set(key, { ref, outer, destination, isStale: false })
     return destination
   }
 
   update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {
+    const arePoliciesNew = policies !== this.#policies
     this.#policies = policies
     this.#snapshot = snapshot
-    for (const { ref, destination } of this.#known.values()) destination.update(this.#configOf(ref))
+    for (const known of this.#known.values()) {
+      if (arePoliciesNew && known.outer !== undefined) known.isStale = true
+      known.destination.update(this.#configOf(known.ref, known.outer))
+    }
   }
 
   /** Closes and forgets destinations that no reference names any more. */
   retain(refs: Iterable<BackendRef>): void {
     const used = new Set<string>()
     for (const ref of refs) used.add(keyOf(ref))
-    for (const [key, { destination }] of this.#known) {
-      if (used.has(key)) continue
+    for (const [key, { ref, destination, isStale }] of this.#known) {
+      if (used.has(keyOf(ref)) && !isStale) continue
       this.#known.delete(key)
       destination.close()
     }
@@ -72,14 +88,18 @@ export class Destinations {
     this.#known.clear()
   }
 
-  #configOf(ref: BackendRef): DestinationConfig {
-    if (ref.service !== undefined) return this.#serviceConfig(ref.service, ref.port)
-    if (ref.backend !== undefined) return this.#backendConfig(ref.backend)
-    if (ref.address !== undefined) return addressConfig(ref.address, defaultSettings)
+  #configOf(ref: BackendRef, outer: BackendFull | undefined): DestinationConfig {
+    if (ref.service !== undefined) return this.#serviceConfig(ref.service, ref.port, outer)
+    if (ref.backend !== undefined) return this.#backendConfig(ref.backend, outer)
+    if (ref.address !== undefined)
+      return addressConfig(
+        ref.address,
+        upstreamSettings({ host: splitAddress(ref.address).host, port: undefined, inline: undefined, outer }, [], this.#secrets()),
+      )
     return { ...noEndpoints, error: ref.invalid ?? 'BACKEND_NOT_FOUND' }
   }
 
-  #serviceConfig(key: string, portNumber: number | undefined): DestinationConfig {
+  #serviceConfig(key: string, portNumber: number | undefined, outer: BackendFull | undefined): DestinationConfig {
     const service = this.#snapshot?.services.get(key)
     const port = service?.ports.find((candidate) => candidate.port === portNumber)
     if (service === undefined || port === undefined) return { ...noEndpoints, error: 'SERVICE_NOT_FOUND' }
@@ -87,21 +107,24 @@ export class Destinations {
       ...noEndpoints,
       endpoints: port.endpoints,
       appProtocol: port.appProtocol,
-      settings: this.#settingsOf('Service', key, { host: service.hostname, port: portNumber, inline: undefined }),
+      hostname: service.hostname,
+      settings: this.#settingsOf('Service', key, { host: service.hostname, port: portNumber, inline: undefined, outer }),
     }
   }
 
-  #backendConfig(key: string): DestinationConfig {
+  #backendConfig(key: string, outer: BackendFull | undefined): DestinationConfig {
     const backend = this.#snapshot?.backends.get(key)
     if (backend === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
-    if (backend.dynamicForwardProxy !== undefined)
-      return { ...noEndpoints, isDynamic: true, settings: this.#settingsOf('Backend', key, { host: undefined, port: undefined, inline: backend.policies }) }
+    const settingsFor = (host: string | undefined): UpstreamSettings =>
+      this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies, outer })
+    if (backend.dynamicForwardProxy !== undefined) return { ...noEndpoints, isDynamic: true, settings: settingsFor(undefined) }
     if (backend.static === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static
-    return addressConfig(
-      `${host.includes(':') ? `[${host}]` : host}:${port}`,
-      this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies }),
-    )
+    return addressConfig(`${host.includes(':') ? `[${host}]` : host}:${port}`, settingsFor(host))
+  }
+
+  #secrets(): ConfigSnapshot['secrets'] {
+    return this.#snapshot?.secrets ?? new Map()
   }
 
   /** Policies of a Service port come by its number, or for all ports. */
@@ -109,7 +132,7 @@ export class Destinations {
     const [namespace = '', name = ''] = key.split('/')
     const whole = this.#policies.get(targetKey(kind, namespace, name)) ?? []
     const ofPort = target.port === undefined ? [] : (this.#policies.get(targetKey(kind, namespace, name, String(target.port))) ?? [])
-    return upstreamSettings(target, [...ofPort, ...whole], this.#snapshot?.secrets ?? new Map())
+    return upstreamSettings(target, [...ofPort, ...whole], this.#secrets())
   }
 }
 
@@ -118,12 +141,17 @@ function nameOf(ref: BackendRef): string {
   return ref.backend ?? ref.address ?? 'invalid'
 }
 
-function addressConfig(address: string, settings: UpstreamSettings): DestinationConfig {
+/** `host:port`, IPv6 in brackets. */
+function splitAddress(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
-  const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+}
+
+function addressConfig(address: string, settings: UpstreamSettings): DestinationConfig {
+  const { host, port } = splitAddress(address)
   return {
     ...noEndpoints,
-    endpoints: [{ address: host, port: Number(address.slice(colon + 1)) }],
+    endpoints: [{ address: host, port }],
     settings,
     // An IP address is not a name that a virtual host could go by: the client's Host stays (traffic.md §8.11).
     hostname: isIP(host) === 0 ? host : undefined,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Listener, Policy, PolicyTarget, RouteRef, Traffic } from '#gen/config/types.ts'
-import { effectiveTraffic, indexPolicies } from './merge.ts'
+import { effectiveBackend, effectiveTraffic, indexPolicies } from './merge.ts'
 
 const listener: Listener = { key: 'ns/gw.http', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' }
 const ofSet: Listener = { ...listener, key: 'ns/set.http', listenerSet: { namespace: 'ns', name: 'set' } }
@@ -97,4 +97,29 @@ describe('effectiveTraffic', () => {
       }),
     )
   })
+})
+
+describe('effectiveBackend', () => {
+  const backend = (target: keyof typeof targets, section: NonNullable<Policy['backend']>, month = 1): Policy => {
+    const { traffic: _, ...rest } = policy(target, {}, `b${count++}`, `2026-0${month}-01T00:00:00Z`)
+    return { ...rest, backend: section }
+  }
+  const mergeBackend = (...policies: Policy[]) => effectiveBackend(indexPolicies(new Map(policies.map((p) => [p.key, p]))), listener, route)
+
+  test('a rule beats its route, a route the listener, a listener its Gateway, field by field', () => {
+    expect(
+      mergeBackend(
+        backend('rule', { http: { version: 'HTTP2' } }),
+        backend('gateway', { http: { version: 'HTTP1' }, tcp: { connectTimeout: '1s' } }),
+        backend('route', { tls: { sni: 'route' } }),
+        backend('listener', { tls: { sni: 'listener' } }),
+      ),
+    ).toEqual({ http: { version: 'HTTP2' }, tcp: { connectTimeout: '1s' }, tls: { sni: 'route' } })
+  })
+
+  test('on one target the oldest wins', () => {
+    expect(mergeBackend(backend('route', { tls: { sni: 'young' } }, 2), backend('route', { tls: { sni: 'old' } }, 1))).toEqual({ tls: { sni: 'old' } })
+  })
+
+  test('nothing attached is nothing', () => expect(mergeBackend()).toBeUndefined())
 })

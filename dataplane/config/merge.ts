@@ -1,4 +1,4 @@
-import type { Authorization, Listener, Policy, RouteRef, Traffic } from '#gen/config/types.ts'
+import type { BackendFull, Authorization, Listener, Policy, RouteRef, Traffic } from '#gen/config/types.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 /** A traffic section without what says when it runs, and with the authorization rule sets of all levels. */
@@ -47,6 +47,15 @@ export function effectiveTraffic(index: PolicyIndex, phase: NonNullable<Traffic[
     if (atLevel !== undefined) effective = effective === undefined ? atLevel : override(effective, atLevel)
   }
   return effective
+}
+
+/**
+ * What backend policies on the way to a destination say, from Gateway to rule, field by field; those on the destination itself
+ * are stronger (traffic.md §4.7, decision D2). Undefined when nothing applies.
+ */
+export function effectiveBackend(index: PolicyIndex, listener: Listener, route?: RouteRef): BackendFull | undefined {
+  const sections = levelsOf(listener, route).flatMap((key) => (index.get(key) ?? []).flatMap(({ backend }) => backend ?? []).toReversed())
+  return sections.length === 0 ? undefined : (Object.assign({}, ...sections) as BackendFull)
 }
 
 /** Keys of the targets that a request on a listener, or of a rule, is under; weakest first. */

@@ -17,6 +17,8 @@ export interface Target {
   readonly port: number | undefined
   /** `spec.policies` of the backend itself; wins over attached policies, field by field. */
   readonly inline: BackendFull | undefined
+  /** Policies of what leads to it (Gateway, listener, route, rule), merged; the weakest. */
+  readonly outer: BackendFull | undefined
 }
 
 const broken = (reason: string): TlsSettings => ({ tls: undefined, broken: reason })
@@ -27,9 +29,13 @@ const broken = (reason: string): TlsSettings => ({ tls: undefined, broken: reaso
  */
 export function upstreamSettings(target: Target, attached: readonly Policy[], secrets: Secrets): UpstreamSettings {
   const relevant = attached.filter(({ target: selected }) => selected.port === undefined || selected.port === target.port)
-  const sections = [...(target.inline === undefined ? [] : [target.inline]), ...relevant.flatMap(({ backend }) => backend ?? [])]
-  const tls = sections.find((section) => section.tls !== undefined)?.tls
+  const own = [...(target.inline === undefined ? [] : [target.inline]), ...relevant.flatMap(({ backend }) => backend ?? [])]
+  const sections = target.outer === undefined ? own : [...own, target.outer]
   const validation = relevant.find(({ backendTls }) => backendTls !== undefined)?.backendTls
+  const tls = (validation === undefined ? sections : own).find((section) => section.tls !== undefined)?.tls
+  // Who asked for these relies on them: without them nothing goes out.
+  const unsupported = (['tunnel', 'transformation'] as const).find((name) => sections.some((section) => section[name] !== undefined))
+  if (unsupported !== undefined) return { ...defaultSettings, ...broken(`its backend policy ${unsupported} is not supported by this version`) }
   const http = sections.find((section) => section.http !== undefined)?.http
   const auth = sections.find((section) => section.auth !== undefined)?.auth
   const health = sections.find((section) => section.health !== undefined)?.health

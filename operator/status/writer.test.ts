@@ -159,5 +159,7 @@ test('a write that fails for a while is tried again', async () => {
   await until(() => errors.length >= 2)
   api.fail('PATCH', ROUTES)
   await until(() => messagesOf('a').length === 1)
+  // The server has it before we have read its answer.
+  await until(() => writer.writes() > 0)
   expect(writer.writes()).toBe(1)
 })
