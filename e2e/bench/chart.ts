@@ -1,9 +1,9 @@
 import type { Judged } from './measure.ts'
 
 const ROW = 34
-const LEFT = 330
+const LEFT = 400
 const SCALE = 240
-const WIDTH = 960
+const WIDTH = 1030
 
 /** How far a result is over its bar: 1 is on it, more is better. Undefined where nothing is asked. */
 export function marginOf({ ratio, bar }: Judged): number | undefined {
