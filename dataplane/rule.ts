@@ -50,13 +50,6 @@ function labelsOf({ gateway, name }: Listener, { route }: Route): RouteLabels {
 
 function composeRule(route: Route, listener: Listener, context: RuleContext): { chain: Chain; requestMs: number | undefined } {
   const { filters } = route
-  const traffic = effectiveTraffic(context.policies, 'PostRouting', listener, route.route)
-  // What the rule itself says replaces what policies say, kind by kind (traffic.md §4.2).
-  const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
-  const retry = planRetry(route.retry, traffic?.retry)
-  const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
-  const maxBufferBytes = effectiveFrontend(context.policies, listener.gateway).http?.maxBufferSize
-  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, maxBufferBytes, state: context.state })
   const invalid = filters?.invalid
   if (invalid !== undefined) {
     const refuse = (): void => {
@@ -64,6 +57,13 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
     }
     return { chain: compose([], refuse), requestMs: undefined }
   }
+  const traffic = effectiveTraffic(context.policies, 'PostRouting', listener, route.route)
+  // What the rule itself says replaces what policies say, kind by kind (traffic.md §4.2).
+  const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
+  const retry = planRetry(route.retry, traffic?.retry)
+  const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
+  const maxBufferBytes = effectiveFrontend(context.policies, listener.gateway).http?.maxBufferSize
+  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, maxBufferBytes, state: context.state })
   const outer = effectiveBackend(context.policies, listener, route.route)
   const plan = planForward(route, outer, { backendRequestMs: timeouts.backendRequestMs, retry }, context)
   return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs }
