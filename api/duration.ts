@@ -2,11 +2,12 @@
 
 export const DURATION_PATTERN = '^([0-9]{1,5}(h|m|s|ms)){1,4}$'
 
+const duration = new RegExp(DURATION_PATTERN)
 const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
 
 /** Milliseconds of a GEP-2257 duration, or undefined when the text is not one. */
 export function parseDuration(text: string): number | undefined {
-  if (text.length > 32 || !new RegExp(DURATION_PATTERN).test(text)) return undefined
+  if (text.length > 32 || !duration.test(text)) return undefined
   let total = 0
   for (const [, digits, unit] of text.matchAll(/([0-9]+)(h|ms|m|s)/g)) total += Number(digits) * (unitMs[unit ?? ''] ?? 0)
   return total
