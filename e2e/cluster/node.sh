@@ -63,6 +63,7 @@ authorization: {mode: Webhook}
 tlsCertFile: $PKI/kubelet.crt
 tlsPrivateKeyFile: $PKI/kubelet.key
 cgroupDriver: cgroupfs
+cgroupRoot: /$NS
 enforceNodeAllocatable: []
 failSwapOn: false
 failCgroupV1: false
@@ -109,8 +110,16 @@ YAML
 
 is_node_ready() { kc get node "$NODE" | grep -qw Ready; }
 
+# A kubelet ends the pods below its cgroup that it does not know: each cluster has one of its own, in every hierarchy.
+cgroup_root() {
+  local hierarchy
+  if [ -f /sys/fs/cgroup/cgroup.controllers ]; then mkdir -p "/sys/fs/cgroup/$NS"; return; fi
+  for hierarchy in /sys/fs/cgroup/*/; do mkdir -p "$hierarchy$NS" 2>/dev/null || true; done
+}
+
 start_node() {
   node_config
+  cgroup_root
   start containerd containerd --config "$RUN/containerd.toml"
   wait_for 20 test -S "$RUN/containerd.sock"
   wait_for 20 ctrk version
@@ -134,6 +143,9 @@ stop_node() {
   local kind id
   stop lb kubelet proxy sched kcm coredns
   [ -S "$RUN/containerd.sock" ] || return 0
+  for id in $(ctrk containers ls -q 2>/dev/null); do
+    ctrk containers info "$id" | jq -r '.Spec.linux.namespaces[]? | select(.type == "network") | .path // empty'
+  done 2>/dev/null | sort -u > "$RUN/pod-networks" || true
   for kind in tasks containers; do
     for id in $(ctrk $kind ls -q 2>/dev/null); do
       if [ $kind = tasks ]; then ctrk tasks rm -f "$id"; else ctrk containers rm "$id"; fi >/dev/null 2>&1 || true
@@ -143,7 +155,7 @@ stop_node() {
 }
 
 wipe_node() {
-  ip netns list | awk '/^cni-/{print $1}' | xargs -r -n1 ip netns del 2>/dev/null || true
+  grep -oE 'cni-[^/]+$' "$RUN/pod-networks" 2>/dev/null | xargs -r -n1 ip netns del 2>/dev/null || true
   grep -oE " $RUN[^ ]*" /proc/mounts | sort -r | xargs -r umount -l 2>/dev/null || true
 }
 
