@@ -1,6 +1,7 @@
 import type { HeaderModifier, PathMatch, RouteRef } from '#gen/config/types.ts'
 import type { ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
+import type { TokenBudgets } from './policy/rateLimit/tokens.ts'
 
 /** What is known of a client's TLS session. */
 export interface TlsSession {
@@ -78,6 +79,8 @@ export class Exchange {
   isHostRewritten = false
   /** `performance.now()` after which the whole exchange, body included, is late; undefined: never. */
   deadlineAtMs: number | undefined = undefined
+  /** Limits of LLM tokens that the request is under; who speaks to an LLM asks and settles them. */
+  tokenBudgets: TokenBudgets | undefined = undefined
   /** The endpoint whose `pending` counts this exchange until it is finished. */
   pendingOn: { pending: number } | undefined = undefined
   /** Number of the attempt that answered, from 0. */

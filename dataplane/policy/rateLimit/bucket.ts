@@ -27,13 +27,19 @@ export class Bucket {
     this.#left = this.#capacity
   }
 
-  /** Takes 1 if there is 1. */
-  take(nowMs: number): Allowance {
+  /** Takes `count` if that many are left. With 0 it only asks whether anything is left. */
+  take(nowMs: number, count = 1): Allowance {
     this.#refill(nowMs)
-    const isAdmitted = this.#left >= 1
-    if (isAdmitted) this.#left--
+    const isAdmitted = this.#left >= Math.max(1, count)
+    if (isAdmitted) this.#left -= count
     const resetMs = (this.#units + 1) * this.#unitMs - (nowMs - this.#startedAtMs)
     return { isAdmitted, limit: this.#capacity, remaining: this.#left, resetMs }
+  }
+
+  /** Charges what is already spent, or gives back when negative. There are no debts: what it cannot pay is forgotten. */
+  charge(nowMs: number, count: number): void {
+    this.#refill(nowMs)
+    this.#left = Math.min(this.#capacity, Math.max(0, this.#left - count))
   }
 
   #refill(nowMs: number): void {

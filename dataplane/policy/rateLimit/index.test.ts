@@ -6,7 +6,6 @@ import { mountPolicies } from '../../testing/hono.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
 import { Bucket } from './bucket.ts'
-import { compileLocalRateLimit } from './index.ts'
 
 let nowMs = 0
 let state: PolicyState
@@ -95,7 +94,6 @@ describe('several entries', () => {
   })
 
   test('entries for tokens are no concern of requests', async () => {
-    expect(compileLocalRateLimit([{ tokens: 1, unit: 'Hours' }], state)).toBeUndefined()
     const results = await sendMany(2, [
       { tokens: 1, unit: 'Hours' },
       { requests: 2, unit: 'Hours' },

@@ -1,53 +1,40 @@
 import type { LocalRateLimit } from '#gen/config/types.ts'
 import type { Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
-import type { HeaderList } from '../../http/headers.ts'
 import type { PolicyState } from '../state.ts'
-import { Bucket, type Allowance } from './bucket.ts'
+import { Bucket } from './bucket.ts'
+import { addHeaders, headersOf } from './headers.ts'
+import { LocalTokenBudget, takeAll, tighter } from './local.ts'
+import { TokenBudgets } from './tokens.ts'
 
 const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
 
 /**
- * Local rate limits for requests (traffic.md §8.9). The list is that of one policy on one target, which keeps its budgets over
- * config versions and shares them among all its routes. Entries are asked in order; those before one that refuses have been
- * charged. Entries for tokens are for LLM traffic. Undefined: nothing here concerns requests.
+ * Local rate limits (traffic.md §8.9). The list is that of one policy on one target, which keeps its budgets over config versions
+ * and shares them among all its routes. Entries for requests are asked here, in order; those before one that refuses have been
+ * charged. Entries for tokens are left in `exchange.tokenBudgets` for whoever speaks to an LLM.
  */
-export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs }: PolicyState): Policy | undefined {
-  const buckets = kept.get(entries, [], () => createBuckets(entries, monotonicMs()))
-  if (buckets.length === 0) return undefined
+export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs }: PolicyState): Policy {
+  const { requests, tokens } = kept.get(entries, [], () => createBuckets(entries, monotonicMs()))
   return async (c, next) => {
-    const tightest = takeAll(buckets, monotonicMs())
-    if (!tightest.isAdmitted) throw new ProxyError('RATE_LIMIT', { headers: headersOf(tightest) })
+    const { exchange } = c.var
+    const asked = takeAll(requests, monotonicMs())
+    if (asked?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(asked) })
+    const budget = tokens.length === 0 ? undefined : new LocalTokenBudget(tokens, monotonicMs)
+    if (budget !== undefined) (exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
     await next()
-    const headers = c.var.exchange.response?.headers
-    if (headers !== undefined) addHeaders(headers, tightest)
+    const tightest = tighter(asked, budget?.allowance)
+    if (tightest !== undefined && exchange.response !== undefined) addHeaders(exchange.response.headers, tightest)
   }
 }
 
-function createBuckets(entries: readonly LocalRateLimit[], nowMs: number): readonly Bucket[] {
-  return entries.flatMap(({ requests, unit, burst = 0 }) =>
-    requests === undefined ? [] : new Bucket({ amount: requests, burst, unitMs: unitMs[unit], nowMs }),
-  )
+interface Buckets {
+  readonly requests: readonly Bucket[]
+  readonly tokens: readonly Bucket[]
 }
 
-/** Of all that were asked, the one that refused, or the one with the least left. */
-function takeAll(buckets: readonly Bucket[], nowMs: number): Allowance {
-  let tightest: Allowance | undefined
-  for (const bucket of buckets) {
-    const allowance = bucket.take(nowMs)
-    if (!allowance.isAdmitted) return allowance
-    if (tightest === undefined || allowance.remaining < tightest.remaining) tightest = allowance
-  }
-  return tightest ?? { isAdmitted: true, limit: 0, remaining: 0, resetMs: 0 }
-}
-
-function headersOf({ limit, remaining, resetMs }: Allowance): Record<string, string> {
-  return { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': String(remaining), 'x-ratelimit-reset': String(Math.ceil(resetMs / 1000)) }
-}
-
-/** All or none: an upstream that limits by itself knows better, and a mix of both would say nothing. */
-function addHeaders(headers: HeaderList, allowance: Allowance): void {
-  const own = headersOf(allowance)
-  for (const name in own) if (headers.has(name)) return
-  for (const name in own) headers.append(name, own[name] ?? '')
+function createBuckets(entries: readonly LocalRateLimit[], nowMs: number): Buckets {
+  const bucketsOf = (kind: 'requests' | 'tokens'): Bucket[] =>
+    entries.flatMap(({ [kind]: amount, unit, burst = 0 }) => (amount === undefined ? [] : new Bucket({ amount, burst, unitMs: unitMs[unit], nowMs })))
+  return { requests: bucketsOf('requests'), tokens: bucketsOf('tokens') }
 }
