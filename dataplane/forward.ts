@@ -22,9 +22,8 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
   const { destination } = backend
   exchange.backend = destination.name
-  if (destination.error !== undefined) throw new ProxyError(destination.error)
-  if (destination.settings.broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken })
-  if (destination.settings.auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: destination.settings.auth.reason })
+  const service = backend.service?.current
+  if (service === undefined) checkDestination(destination)
   if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan.random)
   if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan.random)
   if (backend.redirect !== undefined) {
@@ -32,9 +31,24 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     exchange.response = redirectTo(exchange.request, backend.redirect, exchange.pathMatch)
     return
   }
+  if (service !== undefined) {
+    if (backend.requestHeaders.length > 0) applyHeaderModifiers(exchange.request.headers, backend.requestHeaders, exchange.request)
+    answer(exchange, backend, await service.handle(exchange, plan))
+    return
+  }
   prepareRequest(exchange, backend)
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan) : callWithRetries(exchange, backend, plan, plan.retry))
-  if (backend.responseHeaders.length > 0) exchange.backendResponseHeaders = backend.responseHeaders
+  answer(exchange, backend, response)
+}
+
+function checkDestination({ error, settings: { broken, auth } }: PlannedBackend['destination']): void {
+  if (error !== undefined) throw new ProxyError(error)
+  if (broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: broken })
+  if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
+}
+
+function answer(exchange: Exchange, { responseHeaders }: PlannedBackend, response: ResponseHead): void {
+  if (responseHeaders.length > 0) exchange.backendResponseHeaders = responseHeaders
   exchange.response = response
   if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
 }

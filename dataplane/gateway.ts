@@ -11,6 +11,7 @@ import { checkMisdirected, createListenerTable, selectListener, type ListenerTab
 import type { TcpRule } from './tcprule.ts'
 import { createPolicyState, takeSecrets } from './policy/state.ts'
 import type { RuleContext } from './rule.ts'
+import { Services, type ServiceFactories } from './service.ts'
 import type { PoolFactory } from './upstream/destination.ts'
 
 /** The listeners of one port, by what is spoken to them. */
@@ -28,6 +29,8 @@ export interface GatewayOptions {
   readonly random?: () => number
   /** Clocks for policies; default the machine's. */
   readonly clocks?: Parameters<typeof createPolicyState>[0]
+  /** How backends that answer by themselves are made; default: those of this build. */
+  readonly factories?: ServiceFactories
 }
 
 /**
@@ -41,9 +44,11 @@ export class Gateway {
   #listeners = new Map<string, RunningListener>()
   #binds = new Map<string, RunningBind>()
 
-  constructor({ createPool, random = Math.random, clocks }: GatewayOptions) {
+  constructor({ createPool, random = Math.random, clocks, factories = {} }: GatewayOptions) {
     this.destinations = new Destinations(createPool, clocks?.monotonicMs)
-    this.#context = { destinations: this.destinations, policies: new Map(), state: createPolicyState(clocks), random }
+    const state = createPolicyState({ ...clocks, destinations: this.destinations })
+    const services = new Services(factories, this.destinations)
+    this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }
 
   get binds(): ReadonlyMap<string, RunningBind> {
@@ -61,6 +66,7 @@ export class Gateway {
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
     if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
     this.destinations.update(snapshot, this.#context.policies)
+    this.#context.services.update(snapshot, this.#context.policies, this.#context.state)
     if (
       !arePoliciesNew &&
       !areSecretsNew &&
@@ -76,7 +82,9 @@ export class Gateway {
 
   /** Forgets what no route names any more. Apart from `update`, whose time is a pause in traffic. */
   tidy(): void {
-    if (this.#snapshot !== undefined) this.destinations.retain(refsOf(this.#snapshot))
+    if (this.#snapshot === undefined) return
+    this.#context.services.retain(refsOf(this.#snapshot))
+    this.destinations.retain(refsOf(this.#snapshot))
   }
 
   #updateListeners(snapshot: ConfigSnapshot, isRecomposed: boolean): Map<string, RunningListener> {
@@ -146,6 +154,7 @@ export class Gateway {
   }
 
   close(): void {
+    this.#context.services.close()
     this.destinations.close()
   }
 }

@@ -2,12 +2,13 @@ import type { BackendFull, Listener, Route, WeightedBackend } from '#gen/config/
 import { compose, type Chain } from './compose.ts'
 import type { Destinations } from './config/destinations.ts'
 import { effectiveFrontend } from './config/frontend.ts'
-import { effectiveBackend, effectiveTraffic, type PolicyIndex } from './config/merge.ts'
+import { backendSections, effectiveTraffic, mergeBackend, type PolicyIndex } from './config/merge.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
 import { forward } from './forward.ts'
 import { compilePolicies } from './policy/index.ts'
 import type { PolicyState } from './policy/state.ts'
+import type { Services } from './service.ts'
 import { createWeightedPicker } from './route/weights.ts'
 import { planRetry, planTimeouts, type ForwardPlan, type PlannedBackend } from './upstream/plan.ts'
 
@@ -16,6 +17,7 @@ export interface RuleContext {
   readonly destinations: Destinations
   readonly policies: PolicyIndex
   readonly state: PolicyState
+  readonly services: Services
   /** Uniform in [0, 1). */
   readonly random: () => number
 }
@@ -64,18 +66,21 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
   const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
   const maxBufferBytes = effectiveFrontend(context.policies, listener.gateway).http?.maxBufferSize
   const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, maxBufferBytes, state: context.state })
-  const outer = effectiveBackend(context.policies, listener, route.route)
-  const plan = planForward(route, outer, { backendRequestMs: timeouts.backendRequestMs, retry }, context)
+  const plan = planForward(route, backendSections(context.policies, listener, route.route), { backendRequestMs: timeouts.backendRequestMs, retry }, context)
   return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs }
 }
 
 function planForward(
   route: Route,
-  outer: BackendFull | undefined,
+  sections: readonly BackendFull[],
   limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry'>,
-  { destinations, random }: RuleContext,
+  { destinations, services, random }: RuleContext,
 ): ForwardPlan {
-  const backends = (route.backends ?? []).map((backend) => planBackend(backend, outer, destinations))
+  const outer = mergeBackend(sections)
+  const backends = (route.backends ?? []).map((backend) => ({
+    ...planBackend(backend, outer, destinations),
+    service: backend.ref.backend === undefined ? undefined : services.get(backend.ref.backend, sections),
+  }))
   const pickIndex = createWeightedPicker(
     backends.map(({ weight }) => weight),
     random,
@@ -84,7 +89,7 @@ function planForward(
   return { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random }
 }
 
-function planBackend(backend: WeightedBackend, outer: BackendFull | undefined, destinations: Destinations): PlannedBackend {
+function planBackend(backend: WeightedBackend, outer: BackendFull | undefined, destinations: Destinations): Omit<PlannedBackend, 'service'> {
   return {
     destination: destinations.get(backend.ref, outer),
     weight: backend.weight ?? 1,

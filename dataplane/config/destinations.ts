@@ -23,13 +23,32 @@ function keyOf(ref: BackendRef): string {
   return `invalid ${ref.invalid ?? 'BACKEND_NOT_FOUND'}`
 }
 
-interface Known {
-  readonly ref: BackendRef
-  /** Policies of what leads to it: Gateway, listener, route, rule, merged. Weaker than those on the destination itself. */
+/** One of the places that a backend consists of: an LLM provider, an MCP target. */
+export interface BackendPart {
+  /** Key of the Backend message. */
+  readonly backend: string
+  /** What policies target it by (`sectionName`). */
+  readonly section: string
+  readonly host: string
+  readonly port: number
+  /** Policies written on the backend and on the part, merged. */
+  readonly inline: BackendFull | undefined
+  /** Policies of what leads to the backend, merged; the weakest. */
   readonly outer: BackendFull | undefined
+  /** TLS with the system's CAs unless a policy says otherwise. */
+  readonly isTlsDefault: boolean
+}
+
+interface Known {
+  /** What the route table must refer to for it to stay; undefined: it stays until the policies change and nobody asks again. */
+  readonly routeKey: string | undefined
+  /** Its config under the current snapshot and policies. */
+  readonly configure: () => DestinationConfig
   readonly destination: Destination
-  /** Policies changed since it was last asked for: nothing that is composed now refers to it. */
+  /** Nothing that is composed from the current policies has asked for it yet. */
   isStale: boolean
+  /** A change of what makes it stale. */
+  readonly staleWith: 'nothing' | 'policies' | 'policies and backends'
 }
 
 /**
@@ -49,26 +68,42 @@ export class Destinations {
     this.#nowMs = nowMs
   }
 
-  /** The destination of a reference under the policies of what leads to it; made on first use. */
+  /** The destination of a route's reference under the policies of what leads to it; made on first use. */
   get(ref: BackendRef, outer?: BackendFull): Destination {
-    const key = outer === undefined ? keyOf(ref) : `${keyOf(ref)} ${JSON.stringify(outer)}`
-    const known = this.#known.get(key)
-    if (known !== undefined) {
-      known.isStale = false
-      return known.destination
-    }
-    const destination = new Destination(nameOf(ref), this.#configOf(ref, outer), this.#createPool, { nowMs: this.#nowMs })
-    this.#known.set(key, { ref, outer, destination, isStale: false })
-    return destination
+    const routeKey = keyOf(ref)
+    const key = outer === undefined ? routeKey : `${routeKey} ${JSON.stringify(outer)}`
+    return this.#ask(key, nameOf(ref), { routeKey, staleWith: outer === undefined ? 'nothing' : 'policies', configure: () => this.#configOf(ref, outer) })
+  }
+
+  /** The destination of a reference in a policy: an authorization server, a collector. Ask again after every change of policies. */
+  forPolicy(ref: BackendRef): Destination {
+    const key = `policy ${keyOf(ref)}`
+    return this.#ask(key, nameOf(ref), { routeKey: undefined, staleWith: 'policies', configure: () => this.#configOf(ref, undefined) })
+  }
+
+  /** The destination of a part of a backend. Ask again on every update of the backend or of policies. */
+  forPart(part: BackendPart): Destination {
+    const { backend, section, host, port } = part
+    const name = section === '' ? backend : `${backend}/${section}`
+    return this.#ask(`part ${JSON.stringify(part)}`, name, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => {
+        const settings = this.#settingsOf('Backend', backend, { host, port: undefined, inline: part.inline, outer: part.outer }, section)
+        const isPlain = settings.tls === undefined && settings.broken === undefined
+        return addressConfig(bracketed(host, port), part.isTlsDefault && isPlain ? { ...settings, tls: systemTls(host) } : settings)
+      },
+    })
   }
 
   update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {
     const arePoliciesNew = policies !== this.#policies
+    const areBackendsNew = snapshot.backends !== this.#snapshot?.backends
     this.#policies = policies
     this.#snapshot = snapshot
     for (const known of this.#known.values()) {
-      if (arePoliciesNew && known.outer !== undefined) known.isStale = true
-      known.destination.update(this.#configOf(known.ref, known.outer))
+      if ((arePoliciesNew && known.staleWith !== 'nothing') || (areBackendsNew && known.staleWith === 'policies and backends')) known.isStale = true
+      known.destination.update(known.configure())
     }
   }
 
@@ -76,8 +111,8 @@ export class Destinations {
   retain(refs: Iterable<BackendRef>): void {
     const used = new Set<string>()
     for (const ref of refs) used.add(keyOf(ref))
-    for (const [key, { ref, destination, isStale }] of this.#known) {
-      if (used.has(keyOf(ref)) && !isStale) continue
+    for (const [key, { routeKey, destination, isStale }] of this.#known) {
+      if ((routeKey === undefined || used.has(routeKey)) && !isStale) continue
       this.#known.delete(key)
       destination.close()
     }
@@ -86,6 +121,17 @@ export class Destinations {
   close(): void {
     for (const { destination } of this.#known.values()) destination.close()
     this.#known.clear()
+  }
+
+  #ask(key: string, name: string, how: Pick<Known, 'routeKey' | 'configure' | 'staleWith'>): Destination {
+    const known = this.#known.get(key)
+    if (known !== undefined) {
+      known.isStale = false
+      return known.destination
+    }
+    const destination = new Destination(name, how.configure(), this.#createPool, { nowMs: this.#nowMs })
+    this.#known.set(key, { ...how, destination, isStale: false })
+    return destination
   }
 
   #configOf(ref: BackendRef, outer: BackendFull | undefined): DestinationConfig {
@@ -120,25 +166,32 @@ export class Destinations {
     if (backend.dynamicForwardProxy !== undefined) return { ...noEndpoints, isDynamic: true, settings: settingsFor(undefined) }
     if (backend.static === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static
-    return addressConfig(`${host.includes(':') ? `[${host}]` : host}:${port}`, settingsFor(host))
+    return addressConfig(bracketed(host, port), settingsFor(host))
   }
 
   #secrets(): ConfigSnapshot['secrets'] {
     return this.#snapshot?.secrets ?? new Map()
   }
 
-  /** Policies of a Service port come by its number, or for all ports. */
-  #settingsOf(kind: 'Service' | 'Backend', key: string, target: Target): UpstreamSettings {
+  /** Policies of a Service port come by its number, or for all ports; those of a part of a backend by its name. */
+  #settingsOf(kind: 'Service' | 'Backend', key: string, target: Target, section = target.port === undefined ? '' : String(target.port)): UpstreamSettings {
     const [namespace = '', name = ''] = key.split('/')
     const whole = this.#policies.get(targetKey(kind, namespace, name)) ?? []
-    const ofPort = target.port === undefined ? [] : (this.#policies.get(targetKey(kind, namespace, name, String(target.port))) ?? [])
-    return upstreamSettings(target, [...ofPort, ...whole], this.#secrets())
+    const ofSection = section === '' ? [] : (this.#policies.get(targetKey(kind, namespace, name, section)) ?? [])
+    return upstreamSettings(target, [...ofSection, ...whole], this.#secrets())
   }
 }
 
 function nameOf(ref: BackendRef): string {
   if (ref.service !== undefined) return `${ref.service}:${ref.port ?? 0}`
   return ref.backend ?? ref.address ?? 'invalid'
+}
+
+const bracketed = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+function systemTls(host: string): NonNullable<UpstreamSettings['tls']> {
+  const servername = isIP(host) === 0 ? host : undefined
+  return { servername, ca: undefined, cert: undefined, key: undefined, subjectAltNames: undefined, verify: 'full', alpn: undefined }
 }
 
 /** `host:port`, IPv6 in brackets. */

@@ -49,13 +49,21 @@ export function effectiveTraffic(index: PolicyIndex, phase: NonNullable<Traffic[
   return effective
 }
 
+/** What backend policies on the way to a destination say, from Gateway to rule, weakest first (traffic.md §4.7, decision D2). */
+export function backendSections(index: PolicyIndex, listener: Listener, route?: RouteRef): BackendFull[] {
+  return levelsOf(listener, route).flatMap((key) => (index.get(key) ?? []).flatMap(({ backend }) => backend ?? []).toReversed())
+}
+
 /**
- * What backend policies on the way to a destination say, from Gateway to rule, field by field; those on the destination itself
- * are stronger (traffic.md §4.7, decision D2). Undefined when nothing applies.
+ * Backend sections merged field by field; those on the destination itself are stronger. `ai` and `mcp` merge differently: whoever
+ * enforces them reads the sections. Undefined when nothing applies.
  */
-export function effectiveBackend(index: PolicyIndex, listener: Listener, route?: RouteRef): BackendFull | undefined {
-  const sections = levelsOf(listener, route).flatMap((key) => (index.get(key) ?? []).flatMap(({ backend }) => backend ?? []).toReversed())
+export function mergeBackend(sections: readonly BackendFull[]): BackendFull | undefined {
   return sections.length === 0 ? undefined : (Object.assign({}, ...sections) as BackendFull)
+}
+
+export function effectiveBackend(index: PolicyIndex, listener: Listener, route?: RouteRef): BackendFull | undefined {
+  return mergeBackend(backendSections(index, listener, route))
 }
 
 /** Keys of the targets that a request on a listener, or of a rule, is under; weakest first. */

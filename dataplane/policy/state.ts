@@ -1,3 +1,4 @@
+import type { Destinations } from '../config/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 
 /** What compiled policies have besides their section of the config. */
@@ -5,14 +6,23 @@ export interface PolicyState {
   /** Those with credentials. */
   readonly secrets: ConfigSnapshot['secrets']
   readonly kept: KeptState
+  /** Where references of policies lead to: `forPolicy(ref)`. */
+  readonly destinations: Pick<Destinations, 'forPolicy'>
   /** Milliseconds of a clock that never goes back. */
   readonly monotonicMs: () => number
   /** Milliseconds since 1970: for what tokens say. */
   readonly epochMs: () => number
 }
 
-export function createPolicyState(clocks: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs'>> = {}): PolicyState {
-  return { secrets: new Map(), kept: new KeptState(), monotonicMs: () => performance.now(), epochMs: () => Date.now(), ...clocks }
+/** Default: no secrets, nothing kept, the machine's clocks, and nowhere to call. */
+export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations'>> = {}): PolicyState {
+  return { secrets: new Map(), kept: new KeptState(), destinations: nowhere, monotonicMs: () => performance.now(), epochMs: () => Date.now(), ...own }
+}
+
+const nowhere: PolicyState['destinations'] = {
+  forPolicy: () => {
+    throw new Error('a policy asked for a destination where none can be had')
+  },
 }
 
 /** The Secrets that policies read; `before` when none of them is new, so that a renewed certificate composes no chain anew. */

@@ -10,9 +10,9 @@ export type UpstreamAuth =
   /** It cannot be had: no request goes out. `reason` may reach the client and holds no secret. */
   | { readonly kind: 'broken'; readonly reason: string }
 
-/** Writes the credentials of a destination into the headers of a request to it. */
-export function authenticate(headers: HeaderList, auth: UpstreamAuth, exchange: Exchange): void {
-  const token = auth.kind === 'bearer' ? auth.token : auth.kind === 'passthrough' ? validatedCredential(exchange) : undefined
+/** Writes the credentials of a destination into the headers of a request to it; `exchange` is the one it is made for, if any. */
+export function authenticate(headers: HeaderList, auth: UpstreamAuth, exchange: Exchange | undefined): void {
+  const token = auth.kind === 'bearer' ? auth.token : auth.kind === 'passthrough' && exchange !== undefined ? validatedCredential(exchange) : undefined
   // All lines are replaced: which of two the upstream would believe is anyone's guess.
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
 }

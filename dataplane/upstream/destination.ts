@@ -8,6 +8,12 @@ import { Balancer, type BalancerOptions, type EndpointState } from './balancer.t
 import type { HealthPolicy } from './health.ts'
 import type { Transport, UpstreamPool, UpstreamTls } from './types.ts'
 
+/** What choosing an endpoint and a protocol needs to know of an exchange; a call of our own has no more. */
+export interface Caller {
+  readonly request: Exchange['request']
+  readonly connection: Pick<Exchange['connection'], 'tls'>
+}
+
 export type HttpChoice = 'http1' | 'http2' | 'negotiate'
 
 /** How a destination is spoken to: what its backend policies say, defaults filled in (traffic.md §13). */
@@ -105,7 +111,7 @@ export class Destination {
   }
 
   /** An endpoint for this request, or undefined when there is none. */
-  pick(exchange: Exchange, avoid?: EndpointState): EndpointState | undefined {
+  pick(exchange: Caller, avoid?: EndpointState): EndpointState | undefined {
     return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
   }
 
@@ -120,7 +126,7 @@ export class Destination {
     return this.#config.isDynamic ? this.#dynamicEndpoint(authority ?? '', 443) : this.#balancer.pick()
   }
 
-  poolFor(endpoint: EndpointState, exchange: Exchange): UpstreamPool {
+  poolFor(endpoint: EndpointState, exchange: Caller): UpstreamPool {
     const kind = this.chooseHttp(exchange)
     let pools = this.#pools.get(endpoint)
     if (pools === undefined) this.#pools.set(endpoint, (pools = new Map()))
@@ -134,7 +140,7 @@ export class Destination {
   }
 
   /** HTTP version: policy, then appProtocol, then what the client speaks; TLS negotiates unless a policy fixed it (traffic.md §13). */
-  chooseHttp(exchange: Exchange): HttpChoice {
+  chooseHttp(exchange: Caller): HttpChoice {
     const { request, connection } = exchange
     if (request.upgrade !== undefined) return 'http1'
     const { settings, appProtocol } = this.#config
@@ -150,7 +156,7 @@ export class Destination {
     this.#closePools(() => true)
   }
 
-  #pickDynamic({ request }: Exchange): EndpointState | undefined {
+  #pickDynamic({ request }: Caller): EndpointState | undefined {
     return this.#dynamicEndpoint(request.authority, request.scheme === 'https' ? 443 : 80)
   }
 

@@ -1,10 +1,13 @@
 import { parseDuration } from '#api/duration.ts'
 import type { HeaderModifier, RequestRedirect, Retry, RouteRetry, RouteTimeouts, Timeouts } from '#gen/config/types.ts'
+import type { ServiceSlot } from '../service.ts'
 import type { Destination } from './destination.ts'
 
 /** One backend of a rule, its reference resolved. */
 export interface PlannedBackend {
   readonly destination: Destination
+  /** Set for ProxyBackends that answer by themselves (LLM, MCP); `current` is undefined while the backend is a plain destination. */
+  readonly service?: ServiceSlot | undefined
   readonly weight: number
   readonly requestHeaders: readonly HeaderModifier[]
   readonly responseHeaders: readonly HeaderModifier[]
