@@ -1,0 +1,12 @@
+import type { ClientFormat, Conversion, UpstreamFormat } from '../formats/types.ts'
+
+/** Filled by one line per pair, in order of preference (llm.md §5). */
+const preferences: readonly Conversion[] = []
+
+/**
+ * The conversion for a client of `from` and an upstream that speaks `supported` formats for the model at hand: the first of the
+ * preference list. undefined: the client gets 400 `unsupported conversion: from <title> to provider <provider>`.
+ */
+export function chooseConversion(from: ClientFormat, supported: readonly UpstreamFormat[]): Conversion | undefined {
+  return preferences.find((conversion) => conversion.from === from && supported.includes(conversion.to))
+}

@@ -1,0 +1,150 @@
+import { FormatError, type JsonObject } from './types.ts'
+
+/** A number kept as written, because a double would change it. */
+export interface RawNumber {
+  readonly rawJSON: string
+}
+
+type Revive = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
+// In V8 since 11.4 (ECMA-262 "JSON.parse source text access"); not yet in TypeScript's library.
+const exact = JSON as unknown as {
+  parse(text: string, reviver: Revive): unknown
+  rawJSON(text: string): RawNumber
+  isRawJSON(value: unknown): value is RawNumber
+}
+
+/** Digits enough for more than a double holds, or an exponent that may overflow. Also matches inside strings: then parsing is only slower. */
+const MAYBE_INEXACT = /\d{16}|\d[eE][+-]?\d{3}|\d\.\d{15}/
+
+/** Parses JSON so that printing it again loses no number. Throws FormatError (`failed to parse request: ...`). */
+export function parseJson(text: string): unknown {
+  try {
+    return MAYBE_INEXACT.test(text) ? exact.parse(text, keepExact) : JSON.parse(text)
+  } catch (error) {
+    throw new FormatError('invalid', `failed to parse request: ${error instanceof RangeError ? 'nested too deeply' : (error as Error).message}`)
+  }
+}
+
+function keepExact(_key: string, value: unknown, { source }: { source?: string }): unknown {
+  if (typeof value !== 'number' || source === undefined || isExact(value, source)) return value
+  return exact.rawJSON(source)
+}
+
+/** Whether printing the double gives the same number as the source: trailing zeros and exponent spellings do not matter. */
+function isExact(value: number, source: string): boolean {
+  return Number.isFinite(value) && digitsOf(String(value)) === digitsOf(source)
+}
+
+function digitsOf(number: string): string {
+  const mantissa = /^-?([\d.]*)/.exec(number)?.[1] ?? ''
+  return mantissa.replace('.', '').replace(/^0+|0+$/g, '')
+}
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return typeof value === 'object' && exact.isRawJSON(value)
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !exact.isRawJSON(value)
+}
+
+export function printJson(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    throw new FormatError('invalid', 'failed to parse request: nested too deeply')
+  }
+}
+
+/** Where top-level members are in the text of an object: [start of key, end of value). */
+interface Member {
+  readonly key: string
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Prints an edited body. Top-level members that are still the same value keep their bytes, changed ones are replaced where they
+ * stand, new ones are added at the end, and every duplicate of an edited key goes: upstream must not see what policy replaced.
+ */
+export function renderBody(text: string, before: JsonObject, after: JsonObject): string {
+  if (before === after) return text
+  const members = listMembers(text)
+  if (members === undefined) return printJson(after)
+  const written = new Set<string>()
+  let out = '{'
+  for (const { key, start, end } of members) {
+    if (!Object.hasOwn(after, key) || after[key] === undefined) continue
+    const isSame = after[key] === before[key]
+    if (!isSame && written.has(key)) continue
+    out += out.length > 1 ? ',' : ''
+    out += isSame ? text.slice(start, end) : `${JSON.stringify(key)}:${printJson(after[key])}`
+    written.add(key)
+  }
+  for (const key of Object.keys(after)) {
+    const value = after[key]
+    if (!written.has(key) && value !== undefined) out += `${out.length > 1 ? ',' : ''}${JSON.stringify(key)}:${printJson(value)}`
+  }
+  return out + '}'
+}
+
+/** Whether a top-level key occurs twice: parsers disagree on which counts, so nothing may rely on either. */
+export function hasDuplicateKeys(text: string): boolean {
+  const members = listMembers(text) ?? []
+  return new Set(members.map(({ key }) => key)).size < members.length
+}
+
+/** Scans valid JSON text of an object. Strings are skipped by native search, so long prompts cost little. */
+function listMembers(text: string): Member[] | undefined {
+  let at = text.indexOf('{') + 1
+  if (at === 0) return undefined
+  const members: Member[] = []
+  for (;;) {
+    const start = text.indexOf('"', at)
+    if (start === -1) return members
+    const keyEnd = skipString(text, start)
+    const end = skipValue(text, text.indexOf(':', keyEnd) + 1)
+    if (end === -1) return undefined
+    members.push({ key: JSON.parse(text.slice(start, keyEnd)) as string, start, end })
+    at = end
+  }
+}
+
+/** The index after the closing quote of the string that opens at `from`. */
+function skipString(text: string, from: number): number {
+  let at = from
+  for (;;) {
+    at = text.indexOf('"', at + 1)
+    if (at === -1) return text.length
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at + 1
+  }
+}
+
+/** The index after the value that starts at or after `from`, at the `,` or `}` of depth 0 (trailing space excluded from the member). */
+function skipValue(text: string, from: number): number {
+  let depth = 0
+  for (let at = from; at < text.length;) {
+    switch (text.charCodeAt(at)) {
+      case 0x22:
+        at = skipString(text, at)
+        continue
+      case 0x7b:
+      case 0x5b:
+        depth++
+        break
+      case 0x2c:
+        if (depth === 0) return at
+        break
+      case 0x7d:
+      case 0x5d:
+        if (depth === 0) return at
+        depth--
+        break
+      default:
+    }
+    at++
+  }
+  return -1
+}
