@@ -44,6 +44,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const store = createConfigStore()
   const connects = { plaintext: telemetry.metrics.upstreamConnect('plaintext'), tls: telemetry.metrics.upstreamConnect('tls') }
   const gateway = new Gateway({
+    registry: telemetry.metrics.registry,
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
   })

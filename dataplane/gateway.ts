@@ -12,6 +12,7 @@ import type { TcpRule } from './tcprule.ts'
 import { createPolicyState, takeSecrets } from './policy/state.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from './service.ts'
+import type { Registry } from './telemetry/registry.ts'
 import type { PoolFactory } from './upstream/destination.ts'
 
 /** The listeners of one port, by what is spoken to them. */
@@ -29,6 +30,8 @@ export interface GatewayOptions {
   readonly random?: () => number
   /** Clocks for policies; default the machine's. */
   readonly clocks?: Parameters<typeof createPolicyState>[0]
+  /** Where policies and backends count; default: one that nobody reads. */
+  readonly registry?: Registry
   /** How backends that answer by themselves are made; default: those of this build. */
   readonly factories?: ServiceFactories
 }
@@ -44,9 +47,9 @@ export class Gateway {
   #listeners = new Map<string, RunningListener>()
   #binds = new Map<string, RunningBind>()
 
-  constructor({ createPool, random = Math.random, clocks, factories = {} }: GatewayOptions) {
+  constructor({ createPool, random = Math.random, clocks, registry, factories = {} }: GatewayOptions) {
     this.destinations = new Destinations(createPool, clocks?.monotonicMs)
-    const state = createPolicyState({ ...clocks, destinations: this.destinations })
+    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }

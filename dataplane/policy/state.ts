@@ -1,5 +1,6 @@
 import type { Destinations } from '../config/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { createRegistry, type Registry } from '../telemetry/registry.ts'
 
 /** What compiled policies have besides their section of the config. */
 export interface PolicyState {
@@ -8,15 +9,25 @@ export interface PolicyState {
   readonly kept: KeptState
   /** Where references of policies lead to: `forPolicy(ref)`. */
   readonly destinations: Pick<Destinations, 'forPolicy'>
+  /** Where metrics are counted: `defineMetrics` in telemetry/area.ts. */
+  readonly registry: Registry
   /** Milliseconds of a clock that never goes back. */
   readonly monotonicMs: () => number
   /** Milliseconds since 1970: for what tokens say. */
   readonly epochMs: () => number
 }
 
-/** Default: no secrets, nothing kept, the machine's clocks, and nowhere to call. */
-export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations'>> = {}): PolicyState {
-  return { secrets: new Map(), kept: new KeptState(), destinations: nowhere, monotonicMs: () => performance.now(), epochMs: () => Date.now(), ...own }
+/** Default: no secrets, nothing kept, the machine's clocks, nowhere to call, and metrics that nobody reads. */
+export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry'>> = {}): PolicyState {
+  return {
+    secrets: new Map(),
+    kept: new KeptState(),
+    destinations: nowhere,
+    registry: own.registry ?? createRegistry(),
+    monotonicMs: () => performance.now(),
+    epochMs: () => Date.now(),
+    ...own,
+  }
 }
 
 const nowhere: PolicyState['destinations'] = {

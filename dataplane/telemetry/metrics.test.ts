@@ -4,6 +4,7 @@ import { Exchange, type Connection } from '../exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import { parseExposition } from '../testing/exposition.ts'
 import { setProtocol } from './outcome.ts'
+import { callSeconds } from './call.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { addProcessMetrics } from './process.ts'
 import { createRegistry } from './registry.ts'
@@ -162,7 +163,7 @@ describe('request metrics', () => {
     series.sentBytes.value += 20
     series.handshake.observe(0.003)
     metrics.upstreamConnect('tls').observe(0.002)
-    metrics.upstreamCall('Policy', 'ExtAuthz').observe(0.2)
+    callSeconds(metrics.registry)('Policy', 'ExtAuthz').observe(0.2)
     const samples = read(metrics)
     const want = { bind: '443/default/web', gateway: 'default/web', listener: 'https', protocol: 'https' }
     expect(samples.value('proxy_downstream_connections_total', want)).toBe(1)

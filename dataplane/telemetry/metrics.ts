@@ -1,23 +1,20 @@
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Reason } from '#api/errors.ts'
 import type { Exchange, RouteLabels } from '../exchange.ts'
+import { CALL_SECONDS, ROUTE_LABELS, UNKNOWN, routeValues } from './area.ts'
+import { callSeconds, type CallSubtype } from './call.ts'
 import { protocolOf, reasonOf, statusOf, type Protocol } from './outcome.ts'
-import { createHistogramSeries, createRegistry, type HistogramSeries, type Registry, type Series } from './registry.ts'
+import { createHistogramSeries, createRegistry, OVERFLOW_LABEL, type HistogramSeries, type Registry, type Series } from './registry.ts'
 
-const REQUEST_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80] as const
 const PROCESSING_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25] as const
 const HANDSHAKE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8] as const
 
-const UNKNOWN = 'unknown'
-const ROUTE_LABELS = ['bind', 'gateway', 'listener', 'route', 'route_rule'] as const
 const REQUEST_LABELS = ['backend', 'protocol', 'method', 'status', 'reason', ...ROUTE_LABELS] as const
 
 /** Methods that get their own label value; a client could invent any number of others. */
 const methods = ['other', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'] as const
 
 export type DownstreamProtocol = 'http' | 'https' | 'tcp' | 'tls'
-export type CallKind = 'Primary' | 'Policy' | 'Mirror'
-export type CallSubtype = 'Http' | 'Llm' | 'Mcp' | 'ExtAuthz' | 'ExtProc' | 'Guardrail' | 'RateLimit'
 
 /** Series of the connections of one bind, listener and protocol: add to `value` directly. */
 export interface DownstreamSeries {
@@ -49,8 +46,6 @@ export interface Metrics {
   downstream(bind: string, gateway: string, listener: string, protocol: DownstreamProtocol): DownstreamSeries
   /** Seconds until a new upstream connection is usable. */
   upstreamConnect(transport: 'plaintext' | 'tls'): HistogramSeries
-  /** Seconds from the start of an outbound call to its response head. Requests without retries count themselves as Primary. */
-  upstreamCall(kind: CallKind, subtype: CallSubtype): HistogramSeries
   /** Forgets the request series of routes that are gone; for config changes. `route` is the label value, `<namespace>/<name>`. */
   retainRoutes(isAlive: (route: string) => boolean): void
 }
@@ -65,7 +60,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
     registry.histogram(METRIC_PREFIX + name, help, bounds, labels)
 
   const requests = counter('requests_total', 'Finished requests.', REQUEST_LABELS)
-  const durations = histogram('request_duration_seconds', 'Time from the request head to the last byte of the response.', REQUEST_SECONDS, REQUEST_LABELS)
+  const durations = histogram('request_duration_seconds', 'Time from the request head to the last byte of the response.', CALL_SECONDS, REQUEST_LABELS)
   const responseBytes = counter('response_bytes_total', 'Bytes of response bodies.', REQUEST_LABELS)
   const retries = counter('retries_total', 'Attempts after the first.', REQUEST_LABELS)
   const processing = histogram(
@@ -82,7 +77,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
   const sent = counter('downstream_sent_bytes_total', 'Bytes written to clients, on the wire.', connectionLabels)
   const handshakes = histogram('tls_handshake_duration_seconds', 'Time of completed TLS handshakes with clients.', HANDSHAKE_SECONDS, connectionLabels)
   const connects = histogram('upstream_connect_duration_seconds', 'Time to establish upstream connections, TLS included.', HANDSHAKE_SECONDS, ['transport'])
-  const calls = histogram('upstream_call_duration_seconds', 'Time from an outbound call to its response head.', REQUEST_SECONDS, ['kind', 'subtype'])
+  const calls = callSeconds(registry)
 
   const byLabels = new WeakMap<Partial<RouteLabels>, BackendCache>()
   /** Requests that no listener took, by bind. */
@@ -105,7 +100,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       duration: durations.series(...values),
       bytes: responseBytes.series(...values),
       processing: processing.series(exchange.backend ?? UNKNOWN, ...routeValues(exchange)),
-      call: calls.series('Primary', primarySubtype[protocolOf(exchange)]),
+      call: calls('Primary', primarySubtype[protocolOf(exchange)]),
       retries: undefined,
     }
   }
@@ -146,16 +141,11 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       }
     },
     upstreamConnect: (transport) => connects.series(transport),
-    upstreamCall: (kind, subtype) => calls.series(kind, subtype),
     retainRoutes(isAlive) {
-      const isGone = (route: string): boolean => route !== UNKNOWN && !isAlive(route)
-      for (const family of [requests, responseBytes, retries, durations, processing]) family.drop('route', isGone)
+      const isGone = (route: string): boolean => route !== UNKNOWN && route !== OVERFLOW_LABEL && !isAlive(route)
+      registry.drop('route', isGone)
     },
   }
-}
-
-function routeValues({ connection, labels }: Exchange): string[] {
-  return [connection.bind, labels?.gateway || UNKNOWN, labels?.listener || UNKNOWN, labels?.route || UNKNOWN, labels?.rule || UNKNOWN]
 }
 
 function requestValues(exchange: Exchange, method: string): string[] {

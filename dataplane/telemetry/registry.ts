@@ -24,7 +24,7 @@ export interface Family<S> {
   series(...values: string[]): S
   /** Number of series. */
   readonly size: number
-  /** Forgets series whose label `label` satisfies `isGone`. Users that still hold one count into the void. */
+  /** Forgets series whose label `label` satisfies `isGone`; a family without the label keeps all. Users that still hold one count into the void. */
   drop(label: string, isGone: (value: string) => boolean): void
 }
 
@@ -39,6 +39,8 @@ export interface Registry {
   histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<HistogramSeries>
   /** Constant labels with the value 1. */
   info(name: string, help: string, labels: Readonly<Record<string, string>>): void
+  /** Forgets, in every family with the label `label`, the series for which `isGone` holds. */
+  drop(label: string, isGone: (value: string) => boolean): void
   /** Runs before each exposition, to set gauges that are read rather than counted. */
   onCollect(collect: () => void): void
   /** The exposition in pieces of some hundred lines, so that a scrape of many series does not hold up traffic. */
@@ -89,6 +91,7 @@ class StoredFamily<S> implements Family<S> {
 
   drop(label: string, isGone: (value: string) => boolean): void {
     const index = this.#labels.indexOf(label)
+    if (index === -1) return
     for (const [key, { values }] of this.entries) if (isGone(values[index] ?? '')) this.entries.delete(key)
   }
 }
@@ -109,6 +112,9 @@ export function createRegistry(options: { maxSeries?: number } = {}): Registry {
     histogram: (name, help, bounds, labels = []) => add('histogram', name, help, labels, () => createHistogramSeries(bounds)),
     info(name, help, labels) {
       add('info', name, help, Object.keys(labels), () => ({ value: 1 })).series(...Object.values(labels))
+    },
+    drop(label, isGone) {
+      for (const family of families) family.drop(label, isGone)
     },
     onCollect: (collect) => void collectors.push(collect),
     *expose(format) {

@@ -1,0 +1,103 @@
+import { randomFillSync } from 'node:crypto'
+import type { Exchange } from '../exchange.ts'
+
+/** What a request's trace context says (W3C Trace Context, level 1). */
+export interface TraceContext {
+  /** 32 lower-case hexadecimal digits. */
+  readonly traceId: string
+  /** 16: the span that the header names. */
+  readonly spanId: string
+  /** The last two digits. */
+  readonly flags: number
+}
+
+/** A call that was made for a traced request. */
+export interface ClientSpan {
+  readonly kind: string
+  readonly subtype: string
+  /** Milliseconds of `performance.now()`. */
+  readonly startedAtMs: number
+  readonly endedAtMs: number
+  readonly method?: string | undefined
+  readonly host?: string | undefined
+  readonly path?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly status?: number | undefined
+  readonly error?: Error | undefined
+}
+
+/** The trace of a request that has a span here. */
+export interface ActiveTrace extends TraceContext {
+  /** Span that the client sent; undefined where the trace begins here. */
+  readonly parentId: string | undefined
+  /** The client wants it recorded; else the context is only passed on. */
+  readonly isRecorded: boolean
+  readonly calls: ClientSpan[]
+}
+
+/** A request cannot make us remember more calls than this. */
+const MAX_CALLS = 64
+const SAMPLED = 1
+const TRACE_KEY = 'trace'
+
+/** The trace of a request, if it was chosen. */
+export function traceOf(exchange: Exchange): ActiveTrace | undefined {
+  return exchange.get(TRACE_KEY) as ActiveTrace | undefined
+}
+
+/** The header for calls on behalf of a request. */
+export function traceparentOf(exchange: Exchange): string | undefined {
+  const trace = traceOf(exchange)
+  return trace && formatTraceparent(trace)
+}
+
+export function recordClientSpan(exchange: Exchange, span: ClientSpan): void {
+  const trace = traceOf(exchange)
+  if (trace?.isRecorded === true && trace.calls.length < MAX_CALLS) trace.calls.push(span)
+}
+
+/** Starts the request's span: in the client's trace, or in a new one that is recorded. The header for the upstream is rewritten. */
+export function startTrace(exchange: Exchange, incoming: TraceContext | undefined): ActiveTrace {
+  const trace: ActiveTrace = {
+    traceId: incoming?.traceId ?? randomId(16),
+    spanId: randomId(8),
+    flags: incoming?.flags ?? SAMPLED,
+    parentId: incoming?.spanId,
+    isRecorded: incoming === undefined || (incoming.flags & SAMPLED) !== 0,
+    calls: [],
+  }
+  exchange.set(TRACE_KEY, trace)
+  exchange.request.headers.set('traceparent', formatTraceparent(trace))
+  return trace
+}
+
+const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const NO_TRACE = '0'.repeat(32)
+const NO_SPAN = '0'.repeat(16)
+
+/** The context that a request came with. Malformed ones, and two at once, are absent; later versions are read as far as known. */
+export function readTraceparent({ request }: Exchange): TraceContext | undefined {
+  const values = request.headers.getAll('traceparent')
+  if (values.length !== 1) return undefined
+  const [, version, traceId = NO_TRACE, spanId = NO_SPAN, flags = '', more] = pattern.exec(values[0] ?? '') ?? []
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined) || traceId === NO_TRACE || spanId === NO_SPAN) return undefined
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) }
+}
+
+export function formatTraceparent({ traceId, spanId, flags }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
+}
+
+const pool = Buffer.alloc(4096)
+let used = pool.length
+
+/** Random identifiers as hexadecimal digits, never all zero; asking the system for each would cost more than the rest of a span. */
+export function randomId(bytes: 8 | 16): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const id = pool.toString('hex', used, used + bytes)
+  used += bytes
+  return /[^0]/.test(id) ? id : randomId(bytes)
+}
