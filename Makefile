@@ -49,8 +49,8 @@ bench: ## measure against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
 conformance: ## the Gateway API conformance suite (not there yet)
 	@echo 'make conformance comes with the cluster part: controller, provisioning, conformance. Nothing was run.' >&2; exit 1
 
-images: ## container images of operator and data plane (not there yet)
-	@echo 'make images comes with the cluster part: controller, provisioning, conformance. Nothing was built.' >&2; exit 1
+images: ## container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
+	@$(X) node images/main.ts $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(TAG),--tag '$(TAG)') $(if $(BASE),--base '$(BASE)')
 
 clean: ## remove what builds and test runs leave behind
 	rm -rf dist coverage e2e/bench/out/*.tmp

@@ -1,0 +1,49 @@
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** A program and the files that it starts as processes or threads of their own: each becomes a file beside `main.js`. */
+const programs = {
+  dataplane: {
+    main: 'dataplane/main.ts',
+    'file-reader': 'dataplane/config/file-reader.ts',
+    'password-worker': 'dataplane/policy/basicAuthentication/password-worker.ts',
+  },
+  operator: { main: 'operator/main.ts' },
+} as const
+
+export type ProgramName = keyof typeof programs
+
+/** The data plane as images run it. Returns the path of its `main.js`. */
+export const bundleDataplane = (directory: string): Promise<string> => bundleProgram('dataplane', directory)
+
+/** Writes a program and everything that it imports into a folder that needs no packages. Returns the path of its `main.js`. */
+export async function bundleProgram(name: ProgramName, directory: string): Promise<string> {
+  await mkdir(directory, { recursive: true })
+  await writeFile(join(directory, 'package.json'), '{ "type": "module" }\n')
+  const entries = Object.entries(programs[name])
+  await build({
+    entryPoints: Object.fromEntries(entries.map(([output, source]) => [output, join(ROOT, source)])),
+    outdir: directory,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    logLevel: 'error',
+    // CommonJS packages in an ESM bundle call require.
+    banner: { js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);" },
+  })
+  for (const [output] of entries) await checkNeighbours(directory, `${output}.js`)
+  return join(directory, 'main.js')
+}
+
+/** What a bundle starts from beside it must be there: the image would fail only when it is asked for. */
+async function checkNeighbours(directory: string, file: string): Promise<void> {
+  const text = await readFile(join(directory, file), 'utf8')
+  for (const [, neighbour = ''] of text.matchAll(/["']\.\/([\w-]+\.js)["'],\s*import\.meta\.url/g))
+    await access(join(directory, neighbour)).catch(() => {
+      throw new Error(`${file} starts ${neighbour}, which is not bundled; add it to the programs in images/bundle.ts`)
+    })
+}
