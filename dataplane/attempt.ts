@@ -82,6 +82,7 @@ export async function callEndpoint(
   if (limit !== undefined && limit.ms <= 0) throw new ProxyError(limit.code)
   load.pending++
   exchange.pendingOn = load
+  const step = exchange.trace?.add('upstream', endpoint.label, { backend: destination.name, attempt: exchange.retryAttempt })
   const call = destination
     .poolFor(endpoint, request === exchange.request ? exchange : { request, connection: exchange.connection })
     .call(request, destination.settings)
@@ -91,10 +92,12 @@ export async function callEndpoint(
     const response = await call.response
     const now = performance.now()
     exchange.responseHeadAtMs = now
+    if (step !== undefined) step.detail = { ...step.detail, status: response.status }
     checkUpgrade(request, response)
     judge(target, exchange, response, (now - startedAtMs) / 1000)
     return response
   } catch (error) {
+    if (step !== undefined) step.detail = { ...step.detail, failed: error instanceof Error ? error.message : String(error) }
     const isCancelled = error instanceof UpstreamError && error.failure === 'cancelled' && watch?.isLate !== true
     if (!isCancelled) judge(target, exchange, undefined, 0)
     throw watch?.isLate === true ? new ProxyError(watch.code, { cause: error }) : toProxyFailure(error)

@@ -3,6 +3,7 @@ import { LightContext, type Policy } from './context.ts'
 import { toErrorResponse, toProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
 import type { ResponseHead } from './http/message.ts'
+import type { TraceStep } from './trace/trace.ts'
 
 /** The end of a chain: puts a response head into `exchange.response`, or throws a ProxyError. */
 export type Terminal = (exchange: Exchange) => Promise<void> | void
@@ -51,18 +52,22 @@ class Run extends LightContext {
     if (index <= this.#reached) throw new Error('a policy called next() twice')
     this.#reached = index
     const { exchange } = this
+    let step: TraceStep | undefined
     try {
       const policy = this.#policies[index]
       if (policy === undefined) {
         await this.#terminal(exchange)
         return
       }
+      step = exchange.trace?.add('policy', policy.name)
       const answer = await policy(this, () => this.#dispatch(index + 1))
       if (answer === undefined) return
+      if (step !== undefined) step.detail = { answered: answer.status }
       replaceResponse(exchange, toResponseHead(answer))
       exchange.isLocalAnswer = true
     } catch (thrown) {
       respondWithError(exchange, thrown)
+      if (step !== undefined) step.detail = { refused: exchange.error?.code ?? '' }
     }
   }
 }

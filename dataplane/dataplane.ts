@@ -56,6 +56,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     addresses: resolveAddresses(env, processConfig),
     readiness: () => (isStarted ? [...store.pending(), ...binds.pending()] : ['start']),
     explainRoute: (namespace, name) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name),
+    trace: (filter, timeoutMs) => gateway.tracer.wait(filter, timeoutMs),
     configDump: () => ({ ...store.snapshot(), config: processConfig }),
     metrics: telemetry.metrics.registry,
     logging,

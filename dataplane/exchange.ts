@@ -1,6 +1,7 @@
 import type { HeaderModifier, PathMatch, RouteRef } from '#gen/config/types.ts'
 import type { ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
+import type { RequestTrace } from './trace/trace.ts'
 import type { TokenBudgets } from './policy/rateLimit/tokens.ts'
 
 /** What is known of a client's TLS session. */
@@ -94,6 +95,9 @@ export class Exchange {
   cutBy: 'client' | 'upstream' | 'timeout' | 'shutdown' | undefined = undefined
   /** grpc-status from headers or trailers. */
   grpcStatus: string | undefined = undefined
+
+  /** Set while somebody on the admin port traces this very request. */
+  trace: RequestTrace | undefined = undefined
 
   /** Values that policies leave for others and for expressions (`metadata`, `jwt`, …); allocated on first use. */
   #values: Map<string, unknown> | undefined = undefined

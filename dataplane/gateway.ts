@@ -13,6 +13,7 @@ import { createPolicyState, takeSecrets } from './policy/state.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from './service.ts'
 import type { Registry } from './telemetry/registry.ts'
+import { Tracer } from './trace/tracer.ts'
 import type { PoolFactory } from './upstream/destination.ts'
 
 /** The listeners of one port, by what is spoken to them. */
@@ -42,6 +43,7 @@ export interface GatewayOptions {
  */
 export class Gateway {
   readonly destinations: Destinations
+  readonly tracer = new Tracer()
   #context: RuleContext
   #snapshot: ConfigSnapshot | undefined
   #listeners = new Map<string, RunningListener>()
@@ -106,6 +108,10 @@ export class Gateway {
 
   /** Answers a request. Never rejects: `exchange.response` is set afterwards. */
   handle(exchange: Exchange): Promise<void> | void {
+    return this.tracer.isArmed ? this.tracer.run(exchange, (traced) => this.#handle(traced)) : this.#handle(exchange)
+  }
+
+  #handle(exchange: Exchange): Promise<void> | void {
     try {
       return this.#selectListener(exchange).handle(exchange, this.#context)
     } catch (error) {

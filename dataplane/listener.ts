@@ -76,6 +76,7 @@ export class RunningListener {
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
     // Before PreRouting policies, whose expressions and denials name the listener.
     exchange.labels = this.labels
+    exchange.trace?.add('listener', this.key)
     this.#preRouting ??= this.#composePreRouting(context)
     return this.#preRouting(exchange)
   }

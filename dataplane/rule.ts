@@ -39,6 +39,7 @@ export class Rule {
 
   handle(exchange: Exchange): Promise<void> | void {
     exchange.labels = this.#labels
+    exchange.trace?.add('route', this.#labels.route, { kind: this.#labels.kind ?? '', rule: this.#labels.rule })
     const { chain, requestMs } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
     if (requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + requestMs
     return chain(exchange)

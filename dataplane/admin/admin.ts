@@ -2,6 +2,8 @@ import { Hono } from 'hono'
 import { getHeapStatistics } from 'node:v8'
 import { LogLevelError, type Logging } from '../telemetry/log.ts'
 import { redactMessage, writeDump, type ConfigDump } from './dump.ts'
+import { parseDuration } from '#api/duration.ts'
+import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 import { guardBrowsers } from './guard.ts'
 import type { HostPort } from './listen.ts'
 import { encodePieces } from './stats.ts'
@@ -11,20 +13,25 @@ export interface AdminOptions {
   configDump(): ConfigDump
   /** What applies to each rule of a route, and why; empty: there is no such route. Redacted here. */
   explainRoute(namespace: string, name: string): readonly unknown[]
+  /** Records the next request that fits; undefined: none came in time. Throws a RangeError when too many wait. */
+  trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined>
   /** Starts a graceful stop. */
   onQuit(): void
   listening(): HostPort
 }
 
+const LONGEST_TRACE_MS = 600_000
+
 const index: readonly [method: string, path: string, what: string][] = [
   ['GET', '/config_dump', 'the config in force, secrets redacted'],
   ['GET', '/debug/effective', 'which policy each traffic field of a route comes from; ?route=<namespace>/<name>'],
+  ['GET', '/debug/trace', 'the steps of the next request; ?path=<prefix>, ?host=, ?method= and ?id=<x-proxy-trace-id> choose it, ?timeout=30s'],
   ['POST', '/logging', 'the log level; ?level=debug or ?level=module=debug,… sets it, ?reset brings the first one back'],
   ['GET', '/memory', 'memory in use, bytes'],
   ['POST', '/quitquitquit', 'stop gracefully'],
 ]
 
-export function createAdminApp({ logging, configDump, explainRoute, onQuit, listening }: AdminOptions): Hono {
+export function createAdminApp({ logging, configDump, explainRoute, trace, onQuit, listening }: AdminOptions): Hono {
   const log = logging.logger('admin')
   const app = new Hono()
   app.use(guardBrowsers(listening))
@@ -43,6 +50,19 @@ export function createAdminApp({ logging, configDump, explainRoute, onQuit, list
     const rules = explainRoute(namespace, name)
     if (rules.length === 0) return c.text(`route: there is no HTTPRoute or GRPCRoute ${route} on a listener of this gateway\n`, 404)
     return c.json({ rules: redactMessage(rules, configDump()['secrets']) })
+  })
+  app.get('/debug/trace', async (c) => {
+    const { path, host, method, id, timeout = '30s' } = c.req.query()
+    const timeoutMs = parseDuration(timeout)
+    if (timeoutMs === undefined || timeoutMs > LONGEST_TRACE_MS)
+      return c.text(`timeout: ${JSON.stringify(timeout)} is not a duration of at most 10m: use ?timeout=30s\n`, 400)
+    try {
+      const report = await trace({ path, host, method, id }, timeoutMs)
+      return report === undefined ? c.text(`no request that fits came within ${timeout}\n`, 404) : c.json(report)
+    } catch (error) {
+      if (error instanceof RangeError) return c.text(`${error.message}\n`, 429)
+      throw error
+    }
   })
   app.post('/logging', (c) => {
     const level = c.req.query('level')

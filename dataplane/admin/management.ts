@@ -4,7 +4,7 @@ import { createServer, type Server as HttpServer } from 'node:http'
 import type { Server } from 'node:net'
 import type { Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/registry.ts'
-import { createAdminApp } from './admin.ts'
+import { createAdminApp, type AdminOptions } from './admin.ts'
 import type { ConfigDump } from './dump.ts'
 import { formatAddress, listen, type Endpoint, type HostPort, type ManagementAddresses } from './listen.ts'
 import { createProxyHeaderServer } from './proxyheader.ts'
@@ -19,6 +19,8 @@ export interface ManagementOptions {
   configDump(): ConfigDump
   /** What applies to each rule of a route, and why. Redacted here. */
   explainRoute(namespace: string, name: string): readonly unknown[]
+  /** As `AdminOptions.trace`; default: nothing is ever recorded. */
+  trace?: AdminOptions['trace']
   readonly metrics: Registry
   readonly logging: Logging
   /** Called once per `POST /quitquitquit`. */
@@ -54,7 +56,7 @@ export async function startManagement(options: ManagementOptions): Promise<Manag
   }
   try {
     let admin: HostPort = addresses.admin
-    admin = await start('admin', createAdminApp({ ...options, listening: () => admin }))
+    admin = await start('admin', createAdminApp({ trace: () => Promise.resolve(undefined), ...options, listening: () => admin }))
     const stats = await start('stats', createStatsApp(options.metrics))
     const readiness = await start(
       'readiness',

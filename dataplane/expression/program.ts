@@ -1,3 +1,4 @@
+import { ExchangeView } from './view.ts'
 import { compilePermissive, environments, readsMember, type Phase, type Program } from '#api/cel/index.ts'
 
 /**
@@ -5,7 +6,14 @@ import { compilePermissive, environments, readsMember, type Phase, type Program 
  * has a meaning for (traffic.md §9). The operator's status says what is wrong.
  */
 export function compileExpression(source: string, phase: Phase): Program {
-  return compilePermissive(source, environments[phase]).program
+  const { program } = compilePermissive(source, environments[phase])
+  return { ...program, eval: (context) => evalTraced(program, context) }
+}
+
+function evalTraced(program: Program, context: object): ReturnType<Program['eval']> {
+  const value = program.eval(context)
+  if (context instanceof ExchangeView) context.trace?.addExpression(program.source, value)
+  return value
 }
 
 /** Whether the request's body has to be buffered for any of them (traffic.md §9, body rule). */

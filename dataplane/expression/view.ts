@@ -1,6 +1,7 @@
 import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { RequestView, ResponseView } from './message.ts'
+import type { RequestTrace } from '../trace/trace.ts'
 import { viewDestination, viewSource } from './peer.ts'
 
 /** Variables that policies leave with `exchange.set`. */
@@ -17,6 +18,10 @@ export class ExchangeView extends HostMap {
   constructor(exchange: Exchange) {
     super()
     this.#exchange = exchange
+  }
+
+  get trace(): RequestTrace | undefined {
+    return this.#exchange.trace
   }
 
   get(key: string): Stored {

@@ -129,7 +129,11 @@ export const trafficHomes = {
 /** The policies of a chain, in order; empty for most rules. */
 export function compilePolicies(sources: PolicySources): Policy[] {
   const { filters = {}, traffic = {}, state = createPolicyState() } = sources
-  return order.map((entry: Entry) => entry.compile(filters, traffic, { ...sources, state })).filter((policy) => policy !== undefined)
+  return order.flatMap((entry: Entry) => {
+    const policy = entry.compile(filters, traffic, { ...sources, state })
+    // Traces call a policy by its name.
+    return policy === undefined ? [] : [Object.defineProperty(policy, 'name', { value: entry.name, configurable: true })]
+  })
 }
 
 /** The policies of a rule without attached ones. */
