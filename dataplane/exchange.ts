@@ -3,6 +3,7 @@ import type { ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
 import type { RequestTrace } from './trace/trace.ts'
 import type { TokenBudgets } from './policy/rateLimit/tokens.ts'
+import type { BackendTransformation } from './policy/transformation/backend.ts'
 
 /** What is known of a client's TLS session. */
 export interface TlsSession {
@@ -31,6 +32,9 @@ export interface Connection {
   /** Client address, after PROXY protocol. */
   readonly remoteAddress: string
   readonly remotePort: number
+  /** The socket's own peer, where a PROXY protocol header named another client. */
+  readonly rawAddress?: string
+  readonly rawPort?: number
   readonly tls: TlsSession | undefined
   /** Key of the listener that TLS selected by SNI; undefined for plaintext, where Host selects it per request. */
   readonly listener: string | undefined
@@ -72,6 +76,8 @@ export class Exchange {
   backend: string | undefined = undefined
   /** Response filters of the chosen backendRef; they run after those of the rule (traffic.md §5, Response). */
   backendResponseHeaders: readonly HeaderModifier[] | undefined = undefined
+  /** What the backend's policies change in the response; set with the request's changes. */
+  backendTransformation: BackendTransformation | undefined = undefined
   /** Path condition of the rule that the request matched: prefix rewriting and span names need it. */
   pathMatch: PathMatch | undefined = undefined
   /** A rewrite fixed the authority: automatic host rewriting leaves it alone. */
@@ -120,6 +126,17 @@ export class Exchange {
   set(name: string, value: unknown): void {
     this.#values ??= new Map()
     this.#values.set(name, value)
+  }
+
+  /** For a copy of the request that goes elsewhere: it sees what policies left so far, and leaves nothing here. */
+  fork(request: RequestHead): Exchange {
+    const copy = new Exchange(this.connection, request, this.startedAtMs)
+    copy.labels = this.labels
+    copy.backend = this.backend
+    copy.isHostRewritten = this.isHostRewritten
+    copy.isAuthorityFixed = this.isAuthorityFixed
+    if (this.#values !== undefined) copy.#values = new Map(this.#values)
+    return copy
   }
 
   get abortReason(): Error | undefined {

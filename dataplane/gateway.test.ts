@@ -271,11 +271,4 @@ describe('backend policies', () => {
     await ask()
     expect(pools).toEqual(['10.0.0.1 http1'])
   })
-
-  test('a backend policy that this build cannot carry out lets nothing out', async () => {
-    const attached = policyMessage({ backend: { tunnel: { backendRef: { address: 'proxy:3128' } } } })
-    const { ask, pools } = start(bind, listener('http'), route('a'), service('a'), { kind: 'policy', message: attached })
-    expect(await ask()).toBe('503 upstream call failed: its backend policy tunnel is not supported by this version')
-    expect(pools).toEqual([])
-  })
 })

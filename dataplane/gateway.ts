@@ -68,6 +68,7 @@ export class Gateway {
     const { state } = this.#context
     const secrets = snapshot.secrets === before?.secrets ? state.secrets : takeSecrets(state.secrets, snapshot.secrets)
     const areSecretsNew = secrets !== state.secrets
+    const isChainOfBackendsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
     if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
     this.destinations.update(snapshot, this.#context.policies)
@@ -75,13 +76,14 @@ export class Gateway {
     if (
       !arePoliciesNew &&
       !areSecretsNew &&
+      !isChainOfBackendsNew &&
       snapshot.binds === before?.binds &&
       snapshot.listeners === before.listeners &&
       snapshot.routes === before.routes &&
       snapshot.tcpRoutes === before.tcpRoutes
     )
       return
-    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew)
+    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew || isChainOfBackendsNew)
     this.#binds = bindsOf(snapshot, this.#listeners)
   }
 
@@ -166,6 +168,14 @@ export class Gateway {
     this.#context.services.close()
     this.destinations.close()
   }
+}
+
+/** The backends whose own policies add something to the chains of rules that lead to them. */
+function transformingBackends(snapshot: ConfigSnapshot | undefined): string {
+  const keys = []
+  for (const { key, policies, ai, mcp, cloudBackend } of snapshot?.backends.values() ?? [])
+    if ((policies?.transformation ?? ai ?? mcp ?? cloudBackend) !== undefined) keys.push(key)
+  return keys.join(' ')
 }
 
 function groupByListener<T extends { readonly listeners: readonly string[] }>(routes: Iterable<T>): Map<string, T[]> {

@@ -66,17 +66,18 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
   const retry = planRetry(route.retry, traffic?.retry)
   const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
   const maxBufferBytes = effectiveFrontend(context.policies, listener.gateway).http?.maxBufferSize
-  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, maxBufferBytes, state: context.state })
-  const plan = planForward(route, backendSections(context.policies, listener, route.route), { backendRequestMs: timeouts.backendRequestMs, retry }, context)
+  const limits = { backendRequestMs: timeouts.backendRequestMs, retry, maxBufferBytes }
+  const { plan, hasBackendTransformation } = planForward(route, backendSections(context.policies, listener, route.route), limits, context)
+  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, hasBackendTransformation, maxBufferBytes, state: context.state })
   return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs }
 }
 
 function planForward(
   route: Route,
   sections: readonly BackendFull[],
-  limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry'>,
+  limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry' | 'maxBufferBytes'>,
   { destinations, services, random }: RuleContext,
-): ForwardPlan {
+): { plan: ForwardPlan; hasBackendTransformation: boolean } {
   const outer = mergeBackend(sections)
   const backends = (route.backends ?? []).map((backend) => ({
     ...planBackend(backend, outer, destinations),
@@ -87,7 +88,11 @@ function planForward(
     random,
   )
   const pick = (): PlannedBackend | undefined => (pickIndex === undefined ? undefined : backends[pickIndex()])
-  return { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random }
+  // Parts of a backend that answers by itself have policies of their own.
+  const hasBackendTransformation = backends.some(
+    ({ destination, service }) => destination.settings.transformation !== undefined || service?.current !== undefined,
+  )
+  return { plan: { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random }, hasBackendTransformation }
 }
 
 function planBackend(backend: WeightedBackend, outer: BackendFull | undefined, destinations: Destinations): Omit<PlannedBackend, 'service'> {

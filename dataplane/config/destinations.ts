@@ -140,7 +140,7 @@ export class Destinations {
     if (ref.address !== undefined)
       return addressConfig(
         ref.address,
-        upstreamSettings({ host: splitAddress(ref.address).host, port: undefined, inline: undefined, outer }, [], this.#secrets()),
+        upstreamSettings({ host: splitAddress(ref.address).host, port: undefined, inline: undefined, outer }, [], this.#secrets(), this.#find),
       )
     return { ...noEndpoints, error: ref.invalid ?? 'BACKEND_NOT_FOUND' }
   }
@@ -169,6 +169,8 @@ export class Destinations {
     return addressConfig(bracketed(host, port), settingsFor(host))
   }
 
+  readonly #find = (ref: BackendRef): Destination => this.forPolicy(ref)
+
   #secrets(): ConfigSnapshot['secrets'] {
     return this.#snapshot?.secrets ?? new Map()
   }
@@ -178,7 +180,7 @@ export class Destinations {
     const [namespace = '', name = ''] = key.split('/')
     const whole = this.#policies.get(targetKey(kind, namespace, name)) ?? []
     const ofSection = section === '' ? [] : (this.#policies.get(targetKey(kind, namespace, name, section)) ?? [])
-    return upstreamSettings(target, [...ofSection, ...whole], this.#secrets())
+    return upstreamSettings(target, [...ofSection, ...whole], this.#secrets(), this.#find)
   }
 }
 

@@ -1,11 +1,13 @@
 import { isIP } from 'node:net'
 import { parseDuration } from '#api/duration.ts'
 import type { BackendFull, BackendTLS, BackendTlsValidation, Policy, ResolvedSecret } from '#gen/config/types.ts'
+import { compileBackendTransformation } from '../policy/transformation/backend.ts'
 import { defaultSettings, type UpstreamSettings } from '../upstream/destination.ts'
 import type { UpstreamTls } from '../upstream/types.ts'
 import { compileBackendAuth } from './auth.ts'
 import { compileHealth } from './health.ts'
 import type { ConfigSnapshot } from './store.ts'
+import { compileTunnel, type FindDestination } from './tunnel.ts'
 
 type Secrets = ConfigSnapshot['secrets']
 type TlsSettings = Pick<UpstreamSettings, 'tls' | 'broken'>
@@ -25,20 +27,19 @@ const broken = (reason: string): TlsSettings => ({ tls: undefined, broken: reaso
 
 /**
  * The connection settings of one destination. `attached` are the policies on it, oldest first: each section is
- * taken whole from the first that sets it. A ProxyPolicy's tls wins over a BackendTLSPolicy, being the more specific resource.
+ * taken whole from the first that sets it. `find` gives the proxy server that a tunnel names. A ProxyPolicy's tls wins over a BackendTLSPolicy, being the more specific resource.
  */
-export function upstreamSettings(target: Target, attached: readonly Policy[], secrets: Secrets): UpstreamSettings {
+export function upstreamSettings(target: Target, attached: readonly Policy[], secrets: Secrets, find: FindDestination): UpstreamSettings {
   const relevant = attached.filter(({ target: selected }) => selected.port === undefined || selected.port === target.port)
   const own = [...(target.inline === undefined ? [] : [target.inline]), ...relevant.flatMap(({ backend }) => backend ?? [])]
   const sections = target.outer === undefined ? own : [...own, target.outer]
   const validation = relevant.find(({ backendTls }) => backendTls !== undefined)?.backendTls
   const tls = (validation === undefined ? sections : own).find((section) => section.tls !== undefined)?.tls
-  // Who asked for these relies on them: without them nothing goes out.
-  const unsupported = (['tunnel', 'transformation'] as const).find((name) => sections.some((section) => section[name] !== undefined))
-  if (unsupported !== undefined) return { ...defaultSettings, ...broken(`its backend policy ${unsupported} is not supported by this version`) }
   const http = sections.find((section) => section.http !== undefined)?.http
   const auth = sections.find((section) => section.auth !== undefined)?.auth
   const health = sections.find((section) => section.health !== undefined)?.health
+  const transformation = sections.find((section) => section.transformation !== undefined)?.transformation
+  const tunnel = sections.find((section) => section.tunnel !== undefined)?.tunnel
   const tcp = sections.find((section) => section.tcp !== undefined)?.tcp
   return {
     connectMs: durationOf(tcp?.connectTimeout) ?? defaultSettings.connectMs,
@@ -46,6 +47,8 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
     httpVersion: http?.version,
     health: health && compileHealth(health),
     auth: auth && compileBackendAuth(auth, secrets),
+    transformation: transformation && compileBackendTransformation(transformation),
+    tunnel: tunnel && compileTunnel(tunnel.backendRef, find),
     ...(tls !== undefined
       ? fromPolicy(tls, target, secrets)
       : validation !== undefined

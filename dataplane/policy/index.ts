@@ -13,6 +13,7 @@ import { compileJwtAuthentication } from './jwtAuthentication/index.ts'
 import { compileLocalRateLimit } from './rateLimit/index.ts'
 import { compileRequestRedirect } from './requestRedirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
+import { transformBackendResponse } from './transformation/backend.ts'
 import { compileTransformation } from './transformation/index.ts'
 import { unsupportedPolicy } from './unsupported/index.ts'
 import { compileUrlRewrite } from './urlRewrite/index.ts'
@@ -27,6 +28,8 @@ export interface PolicySources {
   readonly state?: PolicyState
   /** A backendRef of the rule has response filters. */
   readonly hasBackendResponseHeaders?: boolean
+  /** A backend of the rule may have a transformation among its policies. */
+  readonly hasBackendTransformation?: boolean
   /** How much of a body is read for expressions; default 2 MiB. */
   readonly maxBufferBytes?: number | undefined
 }
@@ -62,6 +65,12 @@ const order = [
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
   // After whatever may deny: requests that were refused consume no budget.
   { name: 'rateLimit', compile: (_, { rateLimit }, { state }) => rateLimit?.local && compileLocalRateLimit(rateLimit.local, state) },
+  // Its response side follows that of the route's transformation: the backend is the more specific place.
+  {
+    name: 'backendTransformation',
+    compile: (_, __, { hasBackendTransformation, maxBufferBytes }) =>
+      hasBackendTransformation === true ? transformBackendResponse(maxBufferBytes) : undefined,
+  },
   // After the limits, so that what is refused costs nothing. On responses after the header modifiers, which are fixed.
   {
     name: 'transformation',

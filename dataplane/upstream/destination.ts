@@ -3,9 +3,11 @@ import type { Endpoint, ServicePort } from '#gen/config/types.ts'
 import type { Exchange } from '../exchange.ts'
 import { isGrpcRequest } from '../error.ts'
 import { hostOf, portOf } from '../http/message.ts'
+import type { BackendTransformation } from '../policy/transformation/backend.ts'
 import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type BalancerOptions, type EndpointState } from './balancer.ts'
 import type { HealthPolicy } from './health.ts'
+import type { Tunnel } from './tunnel.ts'
 import type { Transport, UpstreamPool, UpstreamTls } from './types.ts'
 
 /** What choosing an endpoint and a protocol needs to know of an exchange; a call of our own has no more. */
@@ -28,6 +30,10 @@ export interface UpstreamSettings {
   /** Credentials of its requests. */
   readonly auth: UpstreamAuth | undefined
   readonly health: HealthPolicy | undefined
+  /** Changes to its requests and responses. */
+  readonly transformation: BackendTransformation | undefined
+  /** The proxy that connections go through. */
+  readonly tunnel: Tunnel | undefined
 }
 
 export const defaultSettings: UpstreamSettings = {
@@ -38,6 +44,8 @@ export const defaultSettings: UpstreamSettings = {
   broken: undefined,
   auth: undefined,
   health: undefined,
+  transformation: undefined,
+  tunnel: undefined,
 }
 
 export type PoolFactory = (kind: HttpChoice, transport: Transport) => UpstreamPool
@@ -78,7 +86,7 @@ export class Destination {
     this.#createPool = createPool
     this.#balancer = new Balancer({ random, nowMs })
     this.#config = config
-    this.#transportKey = JSON.stringify(config.settings.tls ?? null)
+    this.#transportKey = transportKeyOf(config.settings)
     this.#balancer.update(config.endpoints)
   }
 
@@ -100,7 +108,7 @@ export class Destination {
   }
 
   update(config: DestinationConfig): void {
-    const transportKey = JSON.stringify(config.settings.tls ?? null)
+    const transportKey = transportKeyOf(config.settings)
     if (transportKey !== this.#transportKey) this.#closePools(() => true)
     this.#config = config
     this.#transportKey = transportKey
@@ -136,13 +144,14 @@ export class Destination {
   }
 
   transportTo(endpoint: EndpointState): Transport {
-    return { host: endpoint.address, port: endpoint.port, tls: this.#config.settings.tls, keepAlive: { idleMs: IDLE_MS } }
+    const { tls, tunnel } = this.#config.settings
+    return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel }
   }
 
   /** HTTP version: policy, then appProtocol, then what the client speaks; TLS negotiates unless a policy fixed it (traffic.md §13). */
   chooseHttp(exchange: Caller): HttpChoice {
     const { request, connection } = exchange
-    if (request.upgrade !== undefined) return 'http1'
+    if (request.upgrade !== undefined || request.method === 'CONNECT') return 'http1'
     const { settings, appProtocol } = this.#config
     if (settings.httpVersion !== undefined) return settings.httpVersion === 'HTTP2' ? 'http2' : 'http1'
     if (appProtocol === 'HTTP2' || appProtocol === 'GRPC') return 'http2'
@@ -191,6 +200,11 @@ export class Destination {
       for (const pool of pools.values()) pool.close()
     }
   }
+}
+
+/** Connections of one key are as good as each other. */
+function transportKeyOf({ tls, tunnel }: UpstreamSettings): string {
+  return JSON.stringify([tls, tunnel?.key])
 }
 
 /** Authority of a request to a destination: rewritten unless a filter fixed it (traffic.md §8.11). */

@@ -1,6 +1,7 @@
 import { connect as connectTcp, Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { tlsOptions } from './tls.ts'
+import { openTunnel } from './tunnel.ts'
 import { UpstreamError, type Transport, type UpstreamFailure } from './types.ts'
 
 /** Opens a connection and calls back once it is ready for HTTP; failures come as the socket's `error`. */
@@ -21,8 +22,9 @@ export function createConnector(transport: Transport, alpn: readonly string[]): 
 }
 
 function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
-  const { host, port, tls } = transport
+  const { host, port, tls, tunnel } = transport
   if (tls === undefined) {
+    if (tunnel !== undefined) return (onReady) => openTunnel(tunnel, host, port, onReady)
     return (onReady) => connectTcp({ host, port, noDelay: true }, onReady)
   }
   let options: ConnectionOptions
@@ -34,7 +36,8 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
   }
   let session: Buffer | undefined
   return (onReady) => {
-    const socket: TLSSocket = connectTls({ host, port, ...options, ...(session !== undefined && { session }) }, () => {
+    const way = tunnel === undefined ? { host, port } : { socket: openTunnel(tunnel, host, port, () => {}) }
+    const socket: TLSSocket = connectTls({ ...way, ...options, ...(session !== undefined && { session }) }, () => {
       if (socket.alpnProtocol === false || alpn.includes(String(socket.alpnProtocol))) onReady()
       else socket.destroy(new Error(`upstream chose ${String(socket.alpnProtocol)} by ALPN`))
     })
@@ -48,6 +51,8 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
 
 /** Failure of a connection that never got ready. */
 export function connectFailure({ host, port }: Transport, error: NodeJS.ErrnoException): UpstreamError {
+  // What happened on the way to it, in a tunnel.
+  if (error instanceof UpstreamError) return error
   const isDns = error.syscall === 'getaddrinfo' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN'
   const failure: UpstreamFailure = isDns ? 'dns' : 'connect'
   return new UpstreamError(failure, `${host}:${port}: connect failed: ${error.code ?? error.message}`, error)

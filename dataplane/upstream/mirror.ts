@@ -1,5 +1,7 @@
 import type { Exchange } from '../exchange.ts'
+import { ExchangeView } from '../expression/view.ts'
 import type { RequestHead } from '../http/message.ts'
+import { transformRequest } from '../policy/transformation/request.ts'
 import { authenticate } from './auth.ts'
 import { authorityFor } from './destination.ts'
 import type { PlannedMirror } from './plan.ts'
@@ -13,7 +15,7 @@ export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[
 }
 
 function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
-  const { broken, auth } = destination.settings
+  const { broken, auth, transformation } = destination.settings
   if (destination.error !== undefined || broken !== undefined || auth?.kind === 'broken') return
   const endpoint = destination.pick(exchange)
   if (endpoint === undefined) return
@@ -21,9 +23,13 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
   headers.remove('content-length')
   if (auth !== undefined) authenticate(headers, auth, exchange)
   const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
-  request.authority = authorityFor(exchange, destination)
+  const copy = exchange.fork(request)
+  copy.backend = destination.name
+  // Bodies are not mirrored, so none is read.
+  if (transformation?.request !== undefined) transformRequest(copy, { ...transformation.request, body: undefined }, new ExchangeView(copy))
+  request.authority = authorityFor(copy, destination)
   destination
-    .poolFor(endpoint, exchange)
+    .poolFor(endpoint, copy)
     .call(request, destination.settings)
     .response.then(
       (response) => {

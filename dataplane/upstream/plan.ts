@@ -28,6 +28,8 @@ export interface ForwardPlan {
   readonly mirrors: readonly PlannedMirror[]
   readonly backendRequestMs: number | undefined
   readonly retry: RetryPlan | undefined
+  /** How much of a body is read for expressions of backend policies; default 2 MiB. */
+  readonly maxBufferBytes?: number | undefined
   /** Uniform in [0, 1): decides which requests are mirrored. */
   readonly random: () => number
 }

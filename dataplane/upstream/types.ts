@@ -1,4 +1,5 @@
 import type { RequestHead, ResponseHead } from '../http/message.ts'
+import type { Tunnel } from './tunnel.ts'
 
 /**
  * One HTTP call to one endpoint. `request.authority` becomes Host or `:authority`; hop-by-hop headers are added back by the client
@@ -50,6 +51,8 @@ export interface Transport {
   /** Undefined: plaintext. */
   readonly tls: UpstreamTls | undefined
   readonly keepAlive: { readonly idleMs: number } | undefined
+  /** Through which proxy; undefined: none. */
+  readonly tunnel?: Tunnel | undefined
   /** Told how many seconds each new connection took to become usable, its TLS handshake included. */
   readonly onConnected?: (seconds: number) => void
 }

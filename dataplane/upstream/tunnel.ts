@@ -1,0 +1,95 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import type { ResponseHead } from '../http/message.ts'
+import { UpstreamError, type UpstreamCall } from './types.ts'
+
+/** How connections to an endpoint reach it through an HTTP proxy (backend policy `tunnel`). */
+export interface Tunnel {
+  /** Tells tunnels apart: connections through one are not used for another. */
+  readonly key: string
+  /** Sends CONNECT for `authority` to the proxy. Throws an UpstreamError when there is nobody to ask. */
+  connect(authority: string): UpstreamCall
+}
+
+/**
+ * A connection to an endpoint through a proxy, by CONNECT (RFC 9110 §9.3.6). What is written before the proxy has answered waits;
+ * calls `onReady` once it has. Any answer but 2xx fails it.
+ */
+export class TunnelSocket extends Duplex {
+  readonly #authority: string
+  readonly #call: UpstreamCall | undefined
+  #inner: Duplex | undefined
+  /** A write or end that came before the tunnel was open. */
+  #waiting: ((inner: Duplex) => void) | undefined
+
+  constructor(tunnel: Tunnel, host: string, port: number, onReady: () => void) {
+    super({ allowHalfOpen: true })
+    this.#authority = `${host.includes(':') ? `[${host}]` : host}:${port}`
+    try {
+      this.#call = tunnel.connect(this.#authority)
+    } catch (error) {
+      this.destroy(error as Error)
+      return
+    }
+    this.#call.response.then(
+      (response) => this.#answered(response, onReady),
+      (error: Error) => this.destroy(error),
+    )
+  }
+
+  /** As a Socket has it; connections to the proxy are so from the start. */
+  setNoDelay(): this {
+    return this
+  }
+
+  override _read(): void {
+    this.#inner?.resume()
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#withInner((inner) => inner.write(chunk, done))
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#withInner((inner) => inner.end(() => done()))
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#waiting = undefined
+    if (this.#inner === undefined) this.#call?.cancel(error ?? new Error('the connection is not needed any more'))
+    else this.#inner.destroy()
+    done(error)
+  }
+
+  #withInner(use: (inner: Duplex) => void): void {
+    if (this.#inner === undefined) this.#waiting = use
+    else use(this.#inner)
+  }
+
+  #answered({ status, body, upgraded }: ResponseHead, onReady: () => void): void {
+    if (upgraded === undefined) {
+      body?.cancel()
+      this.destroy(new UpstreamError('connect', `${this.#authority}: no tunnel: the proxy answered ${status}`))
+      return
+    }
+    const inner = upgraded.socket
+    if (this.destroyed) return void inner.destroy()
+    this.#inner = inner
+    inner.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) inner.pause()
+    })
+    inner.on('end', () => this.push(null))
+    inner.on('error', (error) => this.destroy(error))
+    inner.on('close', () => this.destroy())
+    if (upgraded.head.length > 0) this.push(upgraded.head)
+    else inner.resume()
+    onReady()
+    this.#waiting?.(inner)
+    this.#waiting = undefined
+  }
+}
+
+/** The rest of the house knows sockets; of these it uses what this has. */
+export function openTunnel(tunnel: Tunnel, host: string, port: number, onReady: () => void): Socket {
+  return new TunnelSocket(tunnel, host, port, onReady) as unknown as Socket
+}
