@@ -9,14 +9,13 @@ const live = (kind: string, changes: Partial<LiveObject['metadata']> = {}): Live
   kind,
   metadata: { name: 'gw', namespace: 'default', labels: { [label]: 'gw' }, ownerReferences: [owner], ...changes },
 })
-const wanted = (kind: string): DeployObject => ({ apiVersion: '', kind, metadata: { name: 'gw', namespace: 'default' } })
+const wanted = (kind: string, name: string): DeployObject => ({ apiVersion: '', kind, metadata: { name, namespace: 'default' } })
 
 test.each([
   ['a budget that no overlay asks for any more', live('PodDisruptionBudget'), true],
   ['an autoscaler that no overlay asks for any more', live('HorizontalPodAutoscaler'), true],
-  ['a Deployment by another name', live('Deployment', { name: 'old' }), true],
-  ['a DaemonSet', live('DaemonSet'), true],
-  ['a Deployment that is wanted', live('Deployment'), false],
+  ['a Deployment by another name', live('Deployment', { name: 'old' }), false],
+  ['a budget that is wanted', live('PodDisruptionBudget', { name: 'wanted' }), false],
   ['a Service', live('Service', { name: 'old' }), false],
   ['a Secret', live('Secret', { name: 'old' }), false],
   ["a user's budget without owner", live('PodDisruptionBudget', { ownerReferences: [] }), false],
@@ -31,5 +30,5 @@ test.each([
   ],
   ['a budget in another namespace', live('PodDisruptionBudget', { namespace: 'other' }), false],
 ])('%s is deleted or kept', (_, object, isDeleted) => {
-  expect(selectPruned(gateway, [wanted('Deployment')], [object])).toEqual(isDeleted ? [object] : [])
+  expect(selectPruned(gateway, [wanted('Deployment', 'gw'), wanted('PodDisruptionBudget', 'wanted')], [object])).toEqual(isDeleted ? [object] : [])
 })

@@ -35,7 +35,6 @@ const collections: Readonly<Record<string, string>> = {
   Secret: '/api/v1/secrets',
   Service: '/api/v1/services',
   Deployment: '/apis/apps/v1/deployments',
-  DaemonSet: '/apis/apps/v1/daemonsets',
   PodDisruptionBudget: '/apis/policy/v1/poddisruptionbudgets',
   HorizontalPodAutoscaler: '/apis/autoscaling/v2/horizontalpodautoscalers',
 }
