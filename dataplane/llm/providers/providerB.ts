@@ -1,0 +1,24 @@
+import { openaiFormats, type Provider, type ProviderSettings } from './types.ts'
+
+const suffixes: Readonly<Record<string, string>> = { completions: '/chat/completions', responses: '/responses', embeddings: '/embeddings' }
+
+/** Azure OpenAI: the deployment is the model; dated API versions have it in the path. */
+export function createProviderB({ endpoint, deploymentName, apiVersion = 'v1' }: ProviderSettings<'providerB'>): Provider {
+  const host = endpoint.replace(/^https?:\/\//i, '').replace(/\/.*$/, '')
+  return {
+    kind: 'providerB',
+    system: 'azure',
+    host,
+    model: deploymentName,
+    defaultAuth: { cloudB: {} },
+    tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
+    supports: (from) => openaiFormats(from, true),
+    pathFor({ format, model }) {
+      const suffix = suffixes[format] ?? '/chat/completions'
+      if (apiVersion === 'v1') return `/openai/v1${suffix}`
+      const version = `api-version=${encodeURIComponent(apiVersion)}`
+      if (apiVersion === 'preview') return `/openai/v1${suffix}?${version}`
+      return format === 'responses' ? `/openai${suffix}?${version}` : `/openai/deployments/${encodeURIComponent(model)}${suffix}?${version}`
+    },
+  }
+}

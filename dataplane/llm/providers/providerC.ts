@@ -1,0 +1,32 @@
+import type { HeaderList } from '../../http/headers.ts'
+import type { Provider, ProviderSettings } from './types.ts'
+
+const VERSION = '2023-06-01'
+/** What browsers add; the API takes a request with them for one from a web page. */
+const browserHeaders = /^(?:origin|access-control-request-.*|sec-fetch-.*)$/
+
+/** Anthropic. */
+export function createProviderC({ model }: ProviderSettings<'providerC'>): Provider {
+  return {
+    kind: 'providerC',
+    system: 'anthropic',
+    host: 'api.anthropic.com',
+    model,
+    defaultAuth: undefined,
+    supports: (from) => (from === 'tokenCount' ? ['messagesCount'] : from === 'embeddings' ? [] : ['messages']),
+    pathFor: ({ format }) => (format === 'messagesCount' ? '/v1/messages/count_tokens' : '/v1/messages'),
+    finishHeaders,
+  }
+}
+
+/** Keys go into x-api-key; only OAuth tokens stay bearer tokens (llm.md §4.3). */
+function finishHeaders(headers: HeaderList): void {
+  headers.set('anthropic-version', VERSION)
+  const token = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
+  if (token?.startsWith('sk-ant-oat') === true) headers.remove('x-api-key')
+  else if (token !== undefined) {
+    headers.set('x-api-key', token)
+    headers.remove('authorization')
+  }
+  for (const [name] of [...headers]) if (browserHeaders.test(name)) headers.remove(name)
+}

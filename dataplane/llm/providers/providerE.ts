@@ -1,0 +1,77 @@
+import type { JsonObject } from '../formats/types.ts'
+import { isObject } from '../formats/json.ts'
+import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
+
+const ANTHROPIC_VERSION = 'vertex-2023-10-16'
+
+/** Google Vertex AI: Claude in its own format, everything else by the OpenAI-compatible endpoint. */
+export function createProviderE({ model, projectId, region }: ProviderSettings<'providerE'>): Provider {
+  const base = `/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(region)}`
+  return {
+    kind: 'providerE',
+    system: 'gcp.vertex_ai',
+    host: hostOf(region),
+    model,
+    defaultAuth: { cloudC: {} },
+    supports(from, requested) {
+      if (from === 'embeddings') return ['predictEmbeddings']
+      if (claudeOf(requested) === undefined) return ['completions']
+      return from === 'tokenCount' ? ['messagesCount'] : ['messages']
+    },
+    pathFor({ format, model: requested, isStreaming }) {
+      if (format === 'messages') {
+        const verb = isStreaming ? 'streamRawPredict' : 'rawPredict'
+        return `${base}/publishers/anthropic/models/${segment(claudeOf(requested) ?? requested)}:${verb}`
+      }
+      if (format === 'messagesCount') return `${base}/publishers/anthropic/models/count-tokens:rawPredict`
+      if (format === 'predictEmbeddings') return `${base}/publishers/google/models/${segment(googleOf(requested))}:predict`
+      return `${base}/endpoints/openapi/chat/completions`
+    },
+    finishBody,
+  }
+}
+
+function hostOf(region: string): string {
+  if (region === 'global' || region === '') return 'aiplatform.googleapis.com'
+  return region === 'us' || region === 'eu' ? `aiplatform.${region}.rep.googleapis.com` : `${region}-aiplatform.googleapis.com`
+}
+
+const segment = (model: string): string => encodeURIComponent(model).replaceAll('%40', '@')
+
+/** The model's name for Vertex when it is a Claude model, else undefined (llm.md §4.2). */
+function claudeOf(model: string): string | undefined {
+  const marker = 'publishers/anthropic/models/'
+  const at = model.indexOf(marker)
+  const name = at !== -1 ? model.slice(at + marker.length) : model.startsWith('anthropic/') ? model.slice('anthropic/'.length) : model
+  if (at === -1 && name === model && !model.startsWith('claude-')) return undefined
+  return name.replace(/-(\d{8})$/, '@$1')
+}
+
+const googleOf = (model: string): string => model.replace(/^(?:.*publishers\/google\/models\/|models\/|google\/)/, '')
+
+/** Claude on Vertex: the model is in the path, and the version in the body (llm.md §4.3). */
+function finishBody(body: JsonObject, { format, model }: ProviderCall): JsonObject {
+  if (format !== 'messages' && format !== 'messagesCount') return body
+  const { model: _, output_format: __, ...rest } = body
+  const kept = withoutCacheScope(rest) as JsonObject
+  return { ...kept, anthropic_version: ANTHROPIC_VERSION, ...(format === 'messagesCount' && { model: claudeOf(model) ?? model }) }
+}
+
+/** A copy without `cache_control.scope`, which Vertex refuses; what has none stays the same object. */
+function withoutCacheScope(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map(withoutCacheScope)
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  if (!isObject(value)) return value
+  let copy: Record<string, unknown> | undefined
+  for (const [key, member] of Object.entries(value)) {
+    let next = withoutCacheScope(member)
+    if (key === 'cache_control' && isObject(next) && 'scope' in next) {
+      const { scope: _, ...rest } = next
+      next = rest
+    }
+    if (next !== member) (copy ??= { ...value })[key] = next
+  }
+  return copy ?? value
+}

@@ -1,0 +1,40 @@
+import type { UpstreamFormat } from '../formats/types.ts'
+import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
+
+const DEFAULT_REGION = 'us-east-1'
+
+/** Amazon Bedrock. */
+export function createProviderF({ model, region = DEFAULT_REGION, guardrail }: ProviderSettings<'providerF'>): Provider {
+  return {
+    kind: 'providerF',
+    system: 'aws.bedrock',
+    host: `bedrock-runtime.${region}.amazonaws.com`,
+    model,
+    defaultAuth: { cloudA: {} },
+    signing: { region, service: 'bedrock' },
+    ...(guardrail && { guardrail }),
+    supports(from, requested) {
+      if (from === 'embeddings') return [embeddingsOf(requested.toLowerCase())]
+      if (from === 'tokenCount') return requested.toLowerCase().includes('anthropic.claude') ? ['invokeCount'] : []
+      return ['converse']
+    },
+    pathFor: ({ format, model: requested, isStreaming }) => `/model/${encodeModel(requested)}/${verbOf(format, isStreaming)}`,
+    finishHeaders(headers) {
+      // Told in the body instead (llm.md §4.3), or of no meaning here.
+      for (const name of ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'conversation_id', 'session_id', 'x-api-key']) headers.remove(name)
+    },
+  }
+}
+
+function embeddingsOf(model: string): UpstreamFormat {
+  if (model.includes('cohere')) return 'cohereEmbeddings'
+  return model.includes('nova') ? 'novaEmbeddings' : 'titanEmbeddings'
+}
+
+function verbOf(format: ProviderCall['format'], isStreaming: boolean): string {
+  if (format === 'converse') return isStreaming ? 'converse-stream' : 'converse'
+  return format === 'invokeCount' ? 'count-tokens' : 'invoke'
+}
+
+/** ARNs have slashes. The colon of model versions stays. */
+const encodeModel = (model: string): string => encodeURIComponent(model).replaceAll('%3A', ':')

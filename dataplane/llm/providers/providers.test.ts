@@ -1,0 +1,108 @@
+import { describe, expect, test } from '@jest/globals'
+import type { NamedLLMProvider } from '#gen/config/types.ts'
+import { HeaderList } from '../../http/headers.ts'
+import type { ClientFormat, UpstreamFormat } from '../formats/types.ts'
+import { createProvider } from './index.ts'
+
+const make = (config: Omit<NamedLLMProvider, 'name'>) => {
+  const provider = createProvider(config)
+  if (provider === undefined) throw new Error('no provider')
+  return provider
+}
+const a = { providerA: {} }
+const b = (more: object = {}) => ({ providerB: { endpoint: 'https://res.openai.azure.com', ...more } })
+const dated = b({ deploymentName: 'my-gpt', apiVersion: '2024-10-21' })
+const c = { providerC: {} }
+const d = { providerD: {} }
+const e = (region = 'us-central1') => ({ providerE: { projectId: 'p1', region } })
+const f = { providerF: {} }
+const vertex = '/v1/projects/p1/locations/us-central1'
+
+describe('paths', () => {
+  test.each<[string, Omit<NamedLLMProvider, 'name'>, UpstreamFormat, string, boolean, string]>([
+    ['A, chat', a, 'completions', 'gpt', false, '/v1/chat/completions'],
+    ['A, responses', a, 'responses', 'gpt', true, '/v1/responses'],
+    ['A, embeddings', a, 'embeddings', 'e', false, '/v1/embeddings'],
+    ['B, v1', b(), 'completions', 'gpt', false, '/openai/v1/chat/completions'],
+    ['B, preview', b({ apiVersion: 'preview' }), 'responses', 'gpt', false, '/openai/v1/responses?api-version=preview'],
+    ['B, dated', dated, 'completions', 'my-gpt', false, '/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21'],
+    ['B, dated responses', dated, 'responses', 'my-gpt', false, '/openai/responses?api-version=2024-10-21'],
+    ['B, dated embeddings', dated, 'embeddings', 'my-gpt', false, '/openai/deployments/my-gpt/embeddings?api-version=2024-10-21'],
+    ['C, messages', c, 'messages', 'claude', true, '/v1/messages'],
+    ['C, count', c, 'messagesCount', 'claude', false, '/v1/messages/count_tokens'],
+    ['D, chat', d, 'completions', 'gemini-2.0-flash', true, '/v1beta/openai/chat/completions'],
+    ['D, embeddings', d, 'embeddings', 'e', false, '/v1beta/openai/embeddings'],
+    ['E, Claude', e(), 'messages', 'claude-sonnet-4-20250514', false, `${vertex}/publishers/anthropic/models/claude-sonnet-4@20250514:rawPredict`],
+    ['E, Claude stream', e(), 'messages', 'anthropic/claude-x', true, `${vertex}/publishers/anthropic/models/claude-x:streamRawPredict`],
+    ['E, Claude count', e(), 'messagesCount', 'claude-x', false, `${vertex}/publishers/anthropic/models/count-tokens:rawPredict`],
+    ['E, others', e(), 'completions', 'google/gemini-2.5-pro', true, `${vertex}/endpoints/openapi/chat/completions`],
+    ['E, embeddings', e(), 'predictEmbeddings', 'text-embedding-005', false, `${vertex}/publishers/google/models/text-embedding-005:predict`],
+    ['F, chat', f, 'converse', 'anthropic.claude-3-haiku-20240307-v1:0', false, '/model/anthropic.claude-3-haiku-20240307-v1:0/converse'],
+    ['F, stream', f, 'converse', 'm', true, '/model/m/converse-stream'],
+    ['F, an ARN', f, 'converse', 'arn:aws:bedrock:a/b%', false, '/model/arn:aws:bedrock:a%2Fb%25/converse'],
+    ['F, embeddings', f, 'titanEmbeddings', 'amazon.titan', false, '/model/amazon.titan/invoke'],
+    ['F, count', f, 'invokeCount', 'anthropic.claude-x', false, '/model/anthropic.claude-x/count-tokens'],
+  ])('%s', (_, config, format, model, isStreaming, path) => expect(make(config).pathFor({ format, model, isStreaming })).toBe(path))
+})
+
+test.each<[string, Omit<NamedLLMProvider, 'name'>, string]>([
+  ['A', a, 'api.openai.com'],
+  ['B, scheme removed', b(), 'res.openai.azure.com'],
+  ['C', c, 'api.anthropic.com'],
+  ['D', d, 'generativelanguage.googleapis.com'],
+  ['E, a region', e(), 'us-central1-aiplatform.googleapis.com'],
+  ['E, global', e('global'), 'aiplatform.googleapis.com'],
+  ['E, a continent', e('eu'), 'aiplatform.eu.rep.googleapis.com'],
+  ['F, default region', f, 'bedrock-runtime.us-east-1.amazonaws.com'],
+  ['F, a region', { providerF: { region: 'eu-west-1' } }, 'bedrock-runtime.eu-west-1.amazonaws.com'],
+])('the host of %s', (_, config, host) => expect(make(config).host).toBe(host))
+
+test.each<[string, Omit<NamedLLMProvider, 'name'>, ClientFormat, string, UpstreamFormat[]]>([
+  ['A speaks both of its APIs', a, 'completions', 'gpt', ['completions', 'responses']],
+  ['C speaks messages only', c, 'completions', 'claude', ['messages']],
+  ['C has no embeddings', c, 'embeddings', 'claude', []],
+  ['C counts', c, 'tokenCount', 'claude', ['messagesCount']],
+  ['E speaks messages for Claude', e(), 'responses', 'projects/x/publishers/anthropic/models/claude-3', ['messages']],
+  ['E speaks completions for others', e(), 'messages', 'gemini-2.5-pro', ['completions']],
+  ['F has an embedding format for each family', f, 'embeddings', 'cohere.embed-v4', ['cohereEmbeddings']],
+  ['F counts for Claude', f, 'tokenCount', 'us.Anthropic.Claude-3', ['invokeCount']],
+  ['F counts for nobody else', f, 'tokenCount', 'amazon.nova', []],
+])('%s', (_, config, from, model, formats) => expect(make(config).supports(from, model)).toEqual(formats))
+
+describe('headers of C', () => {
+  test.each<[string, Record<string, string>, Record<string, string>]>([
+    ['a key moves', { authorization: 'Bearer k1', 'x-api-key': 'old' }, { 'anthropic-version': '2023-06-01', 'x-api-key': 'k1' }],
+    [
+      'an OAuth token stays',
+      { authorization: 'Bearer sk-ant-oat01-x', 'x-api-key': 'old' },
+      { authorization: 'Bearer sk-ant-oat01-x', 'anthropic-version': '2023-06-01' },
+    ],
+    ["the client's key passes", { 'x-api-key': 'mine' }, { 'x-api-key': 'mine', 'anthropic-version': '2023-06-01' }],
+    ["the client's version does not", { 'anthropic-version': '2030-01-01' }, { 'anthropic-version': '2023-06-01' }],
+    ['browser headers go', { origin: 'https://x', 'sec-fetch-mode': 'cors', 'access-control-request-method': 'POST' }, { 'anthropic-version': '2023-06-01' }],
+  ])('%s', (_, given, expected) => {
+    const headers = HeaderList.from(Object.entries(given))
+    make(c).finishHeaders?.(headers)
+    expect(Object.fromEntries(headers)).toEqual(expected)
+  })
+})
+
+test('Claude on E: version in the body, model and cache scopes out of it', () => {
+  const provider = make(e())
+  const body = {
+    model: 'claude-x',
+    output_format: {},
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'a', cache_control: { type: 'e', scope: 's' } }] }],
+  }
+  expect(provider.finishBody?.(body, { format: 'messages', model: 'claude-x', isStreaming: false })).toEqual({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'a', cache_control: { type: 'e' } }] }],
+    anthropic_version: 'vertex-2023-10-16',
+  })
+  const count = provider.finishBody?.(
+    { model: 'anthropic/claude-x-20250101', messages: [] },
+    { format: 'messagesCount', model: 'anthropic/claude-x-20250101', isStreaming: false },
+  )
+  expect(count).toEqual({ messages: [], anthropic_version: 'vertex-2023-10-16', model: 'claude-x@20250101' })
+  const chat = { model: 'gemini' }
+  expect(provider.finishBody?.(chat, { format: 'completions', model: 'gemini', isStreaming: false })).toBe(chat)
+})
