@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Frontend, Listener } from '#gen/config/types.ts'
-import { connectionSettings, deniedFrontendSection, tlsSettings } from './config/frontend.ts'
+import type { Listener } from '#gen/config/types.ts'
+import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './config/frontend.ts'
 import type { ConfigSnapshot } from './config/store.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway, RunningBind } from './gateway.ts'
 import type { RunningListener } from './listener.ts'
+import { compileNetworkAuthorization } from './policy/authorization/rules.ts'
 import { relayToBackend } from './relay.ts'
 import { selectListener } from './route/listeners.ts'
 import { createBind, type Bind } from './server/bind.ts'
@@ -99,7 +100,7 @@ export class Binds {
     clearTimeout(timer)
   }
 
-  #openBind(key: string, place: string, running: RunningBind, frontend: Frontend, choices: ReadonlyMap<string, ChosenTls>): OpenBind {
+  #openBind(key: string, place: string, running: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): OpenBind {
     const bind = createBind({
       key,
       port: running.bind.port,
@@ -131,7 +132,7 @@ export class Binds {
     }
   }
 
-  #change(open: OpenBind, running: RunningBind, frontend: Frontend, choices: ReadonlyMap<string, ChosenTls>): void {
+  #change(open: OpenBind, running: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): void {
     open.bind.update(this.#programOf(running, frontend, choices))
     // Existing connections of a listener that changed would go on under its old terms (traffic.md §7).
     open.bind.drainListeners((listener) => open.tls.has(listener) && open.tls.get(listener)?.terms !== choices.get(listener)?.terms)
@@ -143,16 +144,12 @@ export class Binds {
     void open.bind.close(false)
   }
 
-  #programOf({ bind, http, tls, tcp }: RunningBind, frontend: Frontend, choices: ReadonlyMap<string, ChosenTls>): BindProgram {
-    const denied = deniedFrontendSection(frontend)
-    if (denied !== undefined) {
-      this.#telemetry.logging
-        .logger('bind')
-        .error('no connection is accepted: this version cannot enforce a frontend policy', { bind: bind.key, section: denied })
-      return { plaintext: 'none', hasTls: true, selectTls: () => undefined, handleTcp: ({ socket }) => socket.destroy() }
-    }
+  #programOf({ http, tls, tcp }: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): BindProgram {
+    const admits = compileNetworkAuthorization(frontend.networkAuthorization ?? [])
     return {
       settings: connectionSettings(frontend),
+      proxyProtocol: proxyProtocolSettings(frontend),
+      ...(admits && { admits }),
       plaintext: tcp !== undefined ? 'tcp' : http.values().next().done === true ? 'none' : 'http',
       hasTls: choices.size > 0,
       tcpListener: tcp?.key,
@@ -162,7 +159,7 @@ export class Binds {
   }
 
   /** TLS of each listener of a bind that has some; logs what cannot be used, once per change. */
-  #choose({ tls }: RunningBind, frontend: Frontend, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, ChosenTls> {
+  #choose({ tls }: RunningBind, frontend: EffectiveFrontend, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, ChosenTls> {
     const choices = new Map<string, ChosenTls>()
     for (const running of tls.values()) {
       const listener = { ...toTlsListener(running, secrets), settings: tlsSettings(frontend) }

@@ -1,6 +1,6 @@
-import type { BackendRef, Bind, Frontend, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations } from './config/destinations.ts'
-import { effectiveFrontend } from './config/frontend.ts'
+import { effectiveFrontend, type EffectiveFrontend } from './config/frontend.ts'
 import { indexPolicies } from './config/merge.ts'
 import type { ConfigSnapshot } from './config/store.ts'
 import { respondWithError } from './compose.ts'
@@ -149,7 +149,7 @@ export class Gateway {
   }
 
   /** The frontend policies of a bind's Gateway. */
-  frontendOf(bindKey: string): Frontend {
+  frontendOf(bindKey: string): EffectiveFrontend {
     for (const { listener } of this.#listeners.values()) if (listener.bind === bindKey) return effectiveFrontend(this.#context.policies, listener.gateway)
     return {}
   }

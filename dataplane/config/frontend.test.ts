@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import type { Frontend, Policy } from '#gen/config/types.ts'
-import { connectionSettings, deniedFrontendSection, effectiveFrontend, tlsSettings } from './frontend.ts'
+import type { Authorization, Frontend, Policy } from '#gen/config/types.ts'
+import { connectionSettings, effectiveFrontend, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from './merge.ts'
 
 const gateway = { namespace: 'ns', name: 'gw' }
@@ -11,7 +11,7 @@ const policy = (name: string, frontend: Frontend, month = 1): Policy => ({
   target: { kind: 'Gateway', ...gateway },
   frontend,
 })
-const merge = (...policies: Policy[]): Frontend => effectiveFrontend(indexPolicies(new Map(policies.map((one) => [one.key, one]))), gateway)
+const merge = (...policies: Policy[]): EffectiveFrontend => effectiveFrontend(indexPolicies(new Map(policies.map((one) => [one.key, one]))), gateway)
 
 describe('frontend policies', () => {
   test('fields merge, and of one field the oldest policy wins', () => {
@@ -21,7 +21,7 @@ describe('frontend policies', () => {
     expect(merge()).toEqual({})
   })
 
-  test.each<[string, Frontend, object]>([
+  test.each<[string, EffectiveFrontend, object]>([
     ['limits of heads', { http: { http1MaxHeaders: 7 } }, { http1: { limits: { maxHeaders: 7 } } }],
     ['idle and head timeouts', { http: { http1IdleTimeout: '5s' } }, { http1: { timeouts: { idleMs: 5000, headMs: 5000 } } }],
     [
@@ -46,8 +46,16 @@ describe('frontend policies', () => {
     expect(tlsSettings({})).toEqual({})
   })
 
-  test('what is not enforced here is named', () => {
-    expect(deniedFrontendSection({ networkAuthorization: { policy: { matchExpressions: ['true'] } } })).toBe('networkAuthorization')
-    expect(deniedFrontendSection({ http: {} })).toBeUndefined()
+  test('rules about connections of all policies count, oldest first', () => {
+    const deny: Authorization = { action: 'Deny', policy: { matchExpressions: ['x'] } }
+    const allow = { policy: { matchExpressions: ['true'] } }
+    const rules = merge(policy('b', { networkAuthorization: allow }, 2), policy('a', { networkAuthorization: deny }, 1))
+    expect(rules.networkAuthorization).toEqual([deny, allow])
+  })
+
+  test('PROXY protocol is version 2 and strict unless said otherwise', () => {
+    expect(proxyProtocolSettings({})).toBeUndefined()
+    expect(proxyProtocolSettings({ proxyProtocol: {} })).toEqual({ version: 'V2', mode: 'Strict' })
+    expect(proxyProtocolSettings({ proxyProtocol: { version: 'All', mode: 'Optional' } })).toEqual({ version: 'All', mode: 'Optional' })
   })
 })

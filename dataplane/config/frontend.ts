@@ -1,24 +1,35 @@
 import { parseDuration } from '#api/duration.ts'
-import type { Duration, Frontend, GatewayRef } from '#gen/config/types.ts'
+import type { Authorization, Duration, Frontend, GatewayRef } from '#gen/config/types.ts'
 import { requestHeadLimits } from '../http/syntax.ts'
 import type { ConnectionSettings } from '../server/program.ts'
+import type { ProxyProtocolSettings } from '../server/proxyprotocol.ts'
 import type { TlsSettings } from '../server/tls.ts'
 import { targetKey, type PolicyIndex } from './merge.ts'
 
-/** What the frontend policies of a Gateway say: field by field, the oldest policy wins (traffic.md §4.4). Frontend policies target whole Gateways. */
-export function effectiveFrontend(index: PolicyIndex, { namespace, name }: GatewayRef): Frontend {
+/** Frontend sections merged, with the rules about connections of all of them. */
+export type EffectiveFrontend = Omit<Frontend, 'networkAuthorization'> & { readonly networkAuthorization?: readonly Authorization[] }
+
+/**
+ * What the frontend policies of a Gateway say: field by field, the oldest policy wins; rules about connections are taken together
+ * (traffic.md §4.4). Frontend policies target whole Gateways.
+ */
+export function effectiveFrontend(index: PolicyIndex, { namespace, name }: GatewayRef): EffectiveFrontend {
   const sections = (index.get(targetKey('Gateway', namespace, name)) ?? []).flatMap(({ frontend }) => frontend ?? [])
-  return Object.assign({}, ...sections.toReversed()) as Frontend
+  if (sections.length === 0) return nothing
+  const { networkAuthorization: _, ...merged } = Object.assign({}, ...sections.toReversed()) as Frontend
+  const rules = sections.flatMap(({ networkAuthorization }) => networkAuthorization ?? [])
+  return rules.length === 0 ? merged : { ...merged, networkAuthorization: rules }
 }
 
-/** Sections that this build cannot enforce although somebody relies on them: no connection is accepted. */
-export function deniedFrontendSection({ networkAuthorization, proxyProtocol }: Frontend): string | undefined {
-  if (networkAuthorization !== undefined) return 'networkAuthorization'
-  return proxyProtocol === undefined ? undefined : 'proxyProtocol'
+const nothing: EffectiveFrontend = {}
+
+/** PROXY protocol with its defaults (traffic.md §10). */
+export function proxyProtocolSettings({ proxyProtocol }: EffectiveFrontend): ProxyProtocolSettings | undefined {
+  return proxyProtocol && { version: 'V2', mode: 'Strict', ...proxyProtocol }
 }
 
 /** Settings of client connections; absent fields leave the defaults of the server (traffic.md §10). */
-export function connectionSettings({ tcp, tls, http }: Frontend): ConnectionSettings {
+export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): ConnectionSettings {
   const idleMs = msOf(http?.http1IdleTimeout)
   const handshakeMs = msOf(tls?.handshakeTimeout)
   const keepalive = tcp?.keepalive
@@ -44,7 +55,7 @@ export function connectionSettings({ tcp, tls, http }: Frontend): ConnectionSett
 }
 
 /** TLS settings of a Gateway's listeners; absent fields leave the defaults. */
-export function tlsSettings({ tls }: Frontend): Partial<TlsSettings> {
+export function tlsSettings({ tls }: EffectiveFrontend): Partial<TlsSettings> {
   return {
     ...(tls?.alpnProtocols !== undefined && { alpn: tls.alpnProtocols }),
     ...(tls?.minProtocolVersion !== undefined && { minVersion: `TLSv${tls.minProtocolVersion}` as const }),

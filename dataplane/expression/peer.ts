@@ -2,10 +2,10 @@ import { Ip } from '#api/cel/index.ts'
 import type { Connection } from '../exchange.ts'
 
 /** `source`: the client, and who its certificate says that it is; without a verified certificate those members are absent. */
-export function viewSource({ remoteAddress, remotePort, tls }: Connection): Record<string, unknown> {
+export function viewSource({ remoteAddress, remotePort, rawAddress, rawPort, tls }: Connection): Record<string, unknown> {
   const address = Ip.fromSocket(remoteAddress)
   const certificate = tls?.clientCertificate
-  const source = { address, port: remotePort, rawAddress: address, rawPort: remotePort }
+  const source = { address, port: remotePort, rawAddress: rawAddress === undefined ? address : Ip.fromSocket(rawAddress), rawPort: rawPort ?? remotePort }
   if (certificate === undefined) return source
   const { pem, subject, subjectCn, issuer, subjectAltNames } = certificate
   const spiffeId = subjectAltNames.find((name) => name.startsWith('spiffe://'))

@@ -7,6 +7,7 @@ import { serveHttp1 } from './http1.ts'
 import { serveHttp2 } from './http2.ts'
 import { describeTlsSession } from './identity.ts'
 import type { BindHooks, BindProgram, ConnectionMeter, DownstreamProtocol } from './program.ts'
+import { parseProxyHeader, PROXY_HEADER_MS, type ProxyHeader } from './proxyprotocol.ts'
 import type { TlsChoice } from './tls.ts'
 
 /** What an accepted connection needs of its bind. */
@@ -39,9 +40,11 @@ export class Accepted implements Waiter {
   readonly #owner: AcceptedOwner
   readonly #program: BindProgram
   readonly #raw: Socket
-  readonly #base: Omit<Connection, 'tls' | 'listener'>
+  #base: Omit<Connection, 'tls' | 'listener'>
   readonly #deadlines: Deadlines
   #peeked: Buffer | undefined
+  #isInHeader = false
+  #isAdmitted = false
   #serving: Serving | undefined
   #meter: ConnectionMeter | undefined
   #listener: string | undefined
@@ -72,15 +75,60 @@ export class Accepted implements Waiter {
     const raw = this.#raw
     raw.on('error', ignoreError)
     raw.once('close', this.#onClose)
-    const { plaintext, hasTls, settings } = this.#program
+    const { settings, proxyProtocol } = this.#program
     const { timeMs, intervalMs, retries } = settings?.keepAlive ?? {}
     if (timeMs !== undefined) raw.setKeepAlive(true, timeMs, intervalMs, retries)
-    if (plaintext === 'tcp' && !hasTls) return this.#relay(raw, 'tcp', this.#program.tcpListener, undefined, undefined)
+    if (proxyProtocol === undefined) return this.#detect()
+    this.#isInHeader = true
+    this.#deadlines.add(this)
+    this.deadlineMs = this.#deadlines.nowMs + (proxyProtocol.waitMs ?? PROXY_HEADER_MS)
+    raw.on('data', this.#onHeaderData)
+    raw.once('end', this.#onEarlyEnd)
+  }
+
+  readonly #onHeaderData = (chunk: Buffer): void => {
+    const bytes = (this.#peeked = this.#peeked === undefined ? chunk : Buffer.concat([this.#peeked, chunk]))
+    const header = parseProxyHeader(bytes, this.#program.proxyProtocol?.version)
+    if (header === 'more') return
+    if (header === 'bad' || (header === 'none' && this.#program.proxyProtocol?.mode !== 'Optional')) return this.#drop('no PROXY protocol header')
+    this.#endHeader(header === 'none' ? undefined : header)
+  }
+
+  /** After the PROXY protocol header, or without one where it is optional. */
+  #endHeader(header: ProxyHeader | undefined): void {
+    this.#isInHeader = false
+    this.#raw.removeListener('data', this.#onHeaderData)
+    this.#raw.removeListener('end', this.#onEarlyEnd)
+    if (header?.source !== undefined) {
+      const { remoteAddress, remotePort } = this.#base
+      this.#base = { ...this.#base, remoteAddress: header.source.address, remotePort: header.source.port, rawAddress: remoteAddress, rawPort: remotePort }
+    }
+    const rest = this.#peeked?.subarray(header?.length ?? 0)
+    this.#peeked = rest === undefined || rest.length === 0 ? undefined : rest
+    this.#detect()
+  }
+
+  /** Finds out what is spoken, from what was read and what comes. */
+  #detect(): void {
+    const raw = this.#raw
+    const { plaintext, hasTls, settings } = this.#program
+    // Without TLS nothing more will be known of the client: who is not let in need not be read.
+    if (!hasTls && !this.#admit(undefined, undefined)) return
+    if (plaintext === 'tcp' && !hasTls) return this.#relay(raw, 'tcp', this.#program.tcpListener, undefined, this.#takePeeked())
     this.#deadlines.add(this)
     const handshakeMs = settings?.handshakeMs ?? defaultHandshakeMs
-    if (handshakeMs > 0) this.deadlineMs = this.#deadlines.nowMs + handshakeMs
+    this.deadlineMs = handshakeMs > 0 ? this.#deadlines.nowMs + handshakeMs : Infinity
     raw.on('data', this.#onData)
     raw.once('end', this.#onEarlyEnd)
+    const early = this.#takePeeked()
+    if (early !== undefined) this.#onData(early)
+  }
+
+  /** Whether the network authorization lets the connection in; closes it if not. */
+  #admit(tls: TlsSession | undefined, listener: string | undefined): boolean {
+    this.#isAdmitted ||= this.#program.admits?.({ ...this.#base, tls, listener }) ?? true
+    if (!this.#isAdmitted) this.#drop('denied by networkAuthorization')
+    return this.#isAdmitted
   }
 
   drain(): void {
@@ -96,7 +144,8 @@ export class Accepted implements Waiter {
 
   expire(): void {
     this.deadlineMs = Infinity
-    if (this.#serving === undefined) this.#drop('no protocol or handshake in time')
+    if (this.#isInHeader && this.#program.proxyProtocol?.mode === 'Optional') this.#endHeader(undefined)
+    else if (this.#serving === undefined) this.#drop('no protocol or handshake in time')
     else this.#serving.drain()
   }
 
@@ -173,6 +222,7 @@ export class Accepted implements Waiter {
   #serveHttp(socket: Socket | TLSSocket, tls: TlsSession | undefined, isHttp2: boolean): void {
     const { hooks, onRequest, onFinish, deadlines } = this.#owner
     const { http1, http2, maxConnectionMs } = this.#program.settings ?? {}
+    if (!this.#admit(tls, this.#listener)) return
     const connection: Connection = { ...this.#base, tls, listener: this.#listener }
     this.#meter = hooks.onConnection?.(tls === undefined ? 'http' : 'https', this.#listener)
     const initial = this.#takePeeked()
@@ -195,6 +245,8 @@ export class Accepted implements Waiter {
 
   #relay(socket: Socket | TLSSocket, protocol: 'tcp' | 'tls', listener: string | undefined, sni: string | undefined, initial: Buffer | undefined): void {
     if (listener === undefined) return this.#drop('no TCP listener')
+    const tls = socket === this.#raw ? undefined : describeTlsSession(socket as TLSSocket, sni)
+    if (!this.#admit(tls, listener)) return
     this.#stopPeeking()
     this.#deadlines.remove(this)
     this.#listener = listener
@@ -206,7 +258,6 @@ export class Accepted implements Waiter {
     socket.setNoDelay(true)
     // The relay's own listener comes later, when the upstream is connected.
     if (socket !== this.#raw) socket.on('error', ignoreError)
-    const tls = socket === this.#raw ? undefined : describeTlsSession(socket as TLSSocket, sni)
     const connection: Connection = { ...this.#base, tls, listener }
     this.#program.handleTcp({ connection, listener, sni, socket, initial })
   }

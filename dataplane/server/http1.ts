@@ -78,10 +78,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     if (socket instanceof Socket) socket.setNoDelay(true)
     this.#deadlines.add(this)
     this.#wait(this.#timeouts.headMs)
-    socket.on('error', this.#onError)
-    socket.on('close', this.#onClose)
-    socket.on('end', this.#onEnd)
-    socket.on('drain', this.#onDrain)
+    socket.on('error', this.#onError).on('close', this.#onClose).on('end', this.#onEnd).on('drain', this.#onDrain)
     if (initial !== undefined && initial.length > 0) this.#onData(initial)
     socket.on('data', this.#onData)
     // Whoever read the first bytes may have paused it.
@@ -109,6 +106,17 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
       else if (this.#pending === undefined) this.#closeInOrder()
       else this.#refuse(new MessageError(408, 'request head not received in time'))
     } else if (this.#phase === 'exchange') this.#expireBody()
+    else if (this.#phase === 'tunnel') this.#expireTunnel()
+  }
+
+  /** An upgraded connection that neither side uses is as unused as one without a request. */
+  #expireTunnel(): void {
+    const { idleMs } = this.#timeouts
+    const leftMs = this.#lastActivityMs + idleMs - this.#deadlines.nowMs
+    if (leftMs > 0) return this.#wait(leftMs)
+    if (this.#exchange !== undefined) this.#exchange.cutBy ??= 'timeout'
+    this.#upgraded?.socket.destroy()
+    this.#socket.destroy()
   }
 
   #expireBody(): void {
@@ -469,24 +477,21 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     }
     const socket = this.#socket
     this.#phase = 'tunnel'
-    this.deadlineMs = Infinity
+    this.#lastActivityMs = this.#deadlines.nowMs
+    this.#wait(this.#timeouts.idleMs)
     this.#upgraded = upgraded
-    for (const [event, listener] of [
-      ['data', this.#onData],
-      ['end', this.#onEnd],
-      ['error', this.#onError],
-      ['drain', this.#onDrain],
-    ] as const)
-      socket.removeListener(event, listener)
+    socket.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError).off('drain', this.#onDrain)
     socket.write(head, 'latin1')
     if (upgraded.head.length > 0) socket.write(upgraded.head)
     const early = this.#pending
     this.#pending = undefined
     if (early !== undefined) upgraded.socket.write(early)
     spliceSockets(socket, upgraded.socket, {
+      onBytes: () => (this.#lastActivityMs = this.#deadlines.nowMs),
       onDone: ({ forwardBytes, backwardBytes, error }) => {
         exchange.requestBytes = forwardBytes + (early?.length ?? 0)
         exchange.responseBytes = backwardBytes + upgraded.head.length
+        this.deadlineMs = Infinity
         if (error !== undefined) exchange.cutBy ??= 'client'
         this.#finish(exchange)
       },

@@ -23,7 +23,7 @@ export interface Http1Options {
 export interface Http1Timeouts {
   /** From the first byte of a head, or of the connection, to the head's end: 408. */
   readonly headMs: number
-  /** Between requests: silent close. */
+  /** Between requests, and without a byte either way after an upgrade: silent close. */
   readonly idleMs: number
   /** While the client owes body bytes, or does not take the response: cut. */
   readonly bodyMs: number

@@ -3,6 +3,7 @@ import type { Connection } from '../exchange.ts'
 import type { HeadLimits } from '../http/syntax.ts'
 import type { Http1Timeouts } from './http1.ts'
 import type { Http2Settings } from './http2.ts'
+import type { ProxyProtocolSettings } from './proxyprotocol.ts'
 import type { TlsChoice } from './tls.ts'
 
 /** What a port does with connections. Replaced as a whole on a config change; a connection keeps the one that it began with. */
@@ -18,6 +19,10 @@ export interface BindProgram {
   /** Takes a connection over: it must be relayed or destroyed. */
   handleTcp(tcp: TcpConnection): void
   readonly settings?: ConnectionSettings | undefined
+  /** Headers that load balancers put in front of connections; undefined: none are read. */
+  readonly proxyProtocol?: ProxyProtocolSettings | undefined
+  /** Asked once for each connection, when all is known of it and before anything is answered: TLS is done, HTTP not begun. Default: all. */
+  admits?(connection: Connection): boolean
 }
 
 export interface ConnectionSettings {

@@ -1,0 +1,38 @@
+import { evalBool, type Phase, type Program } from '#api/cel/index.ts'
+import type { Authorization } from '#gen/config/types.ts'
+import type { Connection } from '../../exchange.ts'
+import { viewSource } from '../../expression/peer.ts'
+import { compileExpression } from '../../expression/program.ts'
+
+/** The expressions of all rule sets of a phase, by what their match means. */
+export interface Rules {
+  readonly deny: readonly Program[]
+  readonly require: readonly Program[]
+  readonly allow: readonly Program[]
+}
+
+export function compileSet({ policy }: Authorization, phase: Phase): readonly Program[] {
+  return policy.matchExpressions.map((expression) => compileExpression(expression, phase))
+}
+
+export function groupRules(sets: readonly Authorization[], programsOf: (set: Authorization) => readonly Program[]): Rules {
+  const compiled = sets.map((set) => ({ action: set.action ?? 'Allow', programs: programsOf(set) }))
+  const of = (action: NonNullable<Authorization['action']>): Program[] => compiled.flatMap((set) => (set.action === action ? set.programs : []))
+  return { deny: of('Deny'), require: of('Require'), allow: of('Allow') }
+}
+
+/** One Deny that matches refuses; every Require must match; where there are Allows, one must match. A failure is no match. */
+export function isAllowed({ deny, require, allow }: Rules, view: object): boolean {
+  for (const program of deny) if (evalBool(program, view)) return false
+  for (const program of require) if (!evalBool(program, view)) return false
+  if (allow.length === 0) return true
+  for (const program of allow) if (evalBool(program, view)) return true
+  return false
+}
+
+/** Rules about connections, of all policies of a Gateway: expressions see `source` and nothing else (traffic.md §10). */
+export function compileNetworkAuthorization(sets: readonly Authorization[]): ((connection: Connection) => boolean) | undefined {
+  if (sets.length === 0) return undefined
+  const rules = groupRules(sets, (set) => compileSet(set, 'network'))
+  return (connection) => isAllowed(rules, { source: viewSource(connection) })
+}

@@ -1,0 +1,171 @@
+import { connect as connectHttp2 } from 'node:http2'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { duplexPair } from 'node:stream'
+import { connect as connectTls } from 'node:tls'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Connection } from '../exchange.ts'
+import { HeaderList } from '../http/headers.ts'
+import { makeAuthority, makeCertificate } from '../testing/certificates.ts'
+import type { BindProgram } from './program.ts'
+import { relayTcp } from './relay.ts'
+import { describeRequest, openHttp2, request2, startBind, talk, until, type TestBind } from './testing.ts'
+import { createTlsChoices } from './tls.ts'
+
+const open: { close(): unknown }[] = []
+afterEach(async () => {
+  for (const thing of open.splice(0).toReversed()) await thing.close()
+})
+async function start(program: Partial<BindProgram>): Promise<TestBind> {
+  const server = await startBind(describeRequest, program)
+  open.push(server)
+  return server
+}
+const GET = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
+const V1 = 'PROXY TCP4 203.0.113.7 10.0.0.2 12345 80\r\n'
+const V2 = Buffer.from('0d0a0d0a000d0a515549540a2111000ccb0071070a00000230390050', 'hex')
+const peerOf = ({ remoteAddress, remotePort, rawAddress }: Connection): string => `${remoteAddress}:${remotePort} through ${rawAddress ?? 'nobody'}`
+
+describe('PROXY protocol', () => {
+  test.each<[string, NonNullable<BindProgram['proxyProtocol']>, Buffer | string, string]>([
+    ['v2', { version: 'V2', mode: 'Strict' }, V2, '203.0.113.7:12345 through 127.0.0.1'],
+    ['v1 where all are taken', { version: 'All', mode: 'Strict' }, V1, '203.0.113.7:12345 through 127.0.0.1'],
+    ['Strict without a header closes (row 73)', { version: 'V2', mode: 'Strict' }, '', 'dropped'],
+    ['Strict with a header of the other version closes', { version: 'V2', mode: 'Strict' }, V1, 'dropped'],
+    ['Optional with a broken header closes', { version: 'All', mode: 'Optional' }, 'PROXY TCP4 x y 1 2\r\n', 'dropped'],
+    ['Optional with a header', { version: 'V2', mode: 'Optional' }, V2, '203.0.113.7:12345 through 127.0.0.1'],
+    ['Optional without one', { version: 'V2', mode: 'Optional' }, '', /^127.0.0.1:\d+ through nobody$/.source],
+  ])('%s', async (_, proxyProtocol, header, expected) => {
+    const { port, finished, dropped } = await start({ proxyProtocol })
+    const answer = await talk(port, Buffer.concat([Buffer.from(header as Buffer), Buffer.from(GET)]))
+    if (expected === 'dropped') expect([answer.replace('reset', ''), dropped]).toEqual(['', ['no PROXY protocol header']])
+    else expect(finished.map(({ connection }) => peerOf(connection))[0]).toMatch(new RegExp(expected))
+  })
+
+  test('a header that comes byte by byte, then HTTP/2', async () => {
+    const { port, finished } = await start({ proxyProtocol: { version: 'V2', mode: 'Strict' } })
+    const socket = connect(port, '127.0.0.1')
+    for (const byte of V2) {
+      socket.write(Buffer.of(byte))
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket })
+    for (const emitter of [session, socket]) emitter.on('error', () => undefined)
+    expect((await request2(session, {})).status).toBe(200)
+    session.destroy()
+    expect(finished[0]?.connection).toMatchObject({ remoteAddress: '203.0.113.7', rawAddress: '127.0.0.1' })
+  })
+
+  test.each<['Strict' | 'Optional', string]>([
+    ['Strict', ''],
+    ['Optional', 'hello'],
+  ])(
+    '%s, and nobody speaks: when the time is up, Strict closes and Optional goes on',
+    async (mode, expected) => {
+      const upstream = createServer((socket) => socket.on('error', () => undefined).end('hello'))
+      await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+      open.push({ close: () => void upstream.close() })
+      const target = { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port, tls: undefined, keepAlive: undefined }
+      const { port } = await start({
+        proxyProtocol: { version: 'V2', mode, waitMs: 100 },
+        plaintext: 'tcp',
+        tcpListener: 'l',
+        handleTcp: (tcp) => void relayTcp(tcp, target, { connectMs: 1000 }),
+      })
+      const startedAtMs = performance.now()
+      expect(await talk(port, '')).toBe(expected)
+      expect(performance.now() - startedAtMs).toBeGreaterThan(80)
+    },
+    10_000,
+  )
+})
+
+describe('network authorization', () => {
+  const authority = makeAuthority('Our CA')
+  const server = makeCertificate({ name: 'a.example.com', authority })
+  const client = makeCertificate({ name: 'alice', authority })
+
+  test('a denied plaintext connection is closed before anything is read', async () => {
+    const { port, dropped, finished } = await start({ admits: () => false })
+    expect((await talk(port, '')).replace('reset', '')).toBe('')
+    expect([dropped, finished]).toEqual([['denied by networkAuthorization'], []])
+  })
+
+  test('it sees the client that the PROXY header names', async () => {
+    const seen: string[] = []
+    const { port } = await start({
+      proxyProtocol: { version: 'All', mode: 'Strict' },
+      admits: (connection) => {
+        seen.push(peerOf(connection))
+        return connection.remoteAddress === '203.0.113.7'
+      },
+    })
+    expect(await talk(port, V1 + GET)).toContain('200 OK')
+    expect((await talk(port, V1.replace('113.7', '113.8') + GET)).replace('reset', '')).toBe('')
+    expect(seen).toEqual(['203.0.113.7:12345 through 127.0.0.1', '203.0.113.8:12345 through 127.0.0.1'])
+  })
+
+  test('over TLS it sees the verified certificate, and is asked once', async () => {
+    const seen: (string | undefined)[] = []
+    const choices = createTlsChoices()
+    const { port } = await start({
+      plaintext: 'none',
+      hasTls: true,
+      selectTls: () =>
+        choices.get({
+          key: 'l',
+          kind: 'terminate-http',
+          certificates: [server],
+          clientValidation: { mode: 'AllowInsecureFallback', caCertificates: [authority.certificate] },
+        }),
+      admits: ({ tls }) => {
+        seen.push(tls?.clientCertificate?.subjectCn)
+        return tls?.clientCertificate !== undefined
+      },
+    })
+    const ask = (own: object): Promise<string> =>
+      new Promise((resolve) => {
+        let text = ''
+        const socket = connectTls({ port, host: '127.0.0.1', servername: 'a.example.com', ca: authority.certificate, ...own }, () => void socket.write(GET))
+        socket.on('data', (chunk) => (text += chunk.toString()))
+        socket.on('error', () => undefined)
+        socket.on('close', () => resolve(text))
+      })
+    expect(await ask({ cert: client.certificate, key: client.privateKey })).toContain('200 OK')
+    expect(await ask({})).toBe('')
+    expect(seen).toEqual(['alice', undefined])
+  })
+
+  test('HTTP/2 by prior knowledge is denied like the rest', async () => {
+    const { port } = await start({ admits: () => false })
+    const session = openHttp2(port)
+    expect((await request2(session, {})).status).toBe(0)
+  })
+})
+
+describe('connections without use', () => {
+  test('an upgraded connection that neither side uses is closed, one that is used stays', async () => {
+    const tunnel = await startBind(
+      (exchange) => {
+        const [far, near] = duplexPair({ allowHalfOpen: true })
+        far.on('error', () => undefined)
+        far.resume()
+        exchange.response = { status: 101, headers: new HeaderList(), body: undefined, upgraded: { socket: near, head: Buffer.alloc(0) } }
+      },
+      { settings: { http1: { timeouts: { idleMs: 150 } } } },
+    )
+    open.push(tunnel)
+    const upgrade = 'GET /chat HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
+    let used: Socket | undefined
+    const isClosed: Record<string, boolean> = {}
+    void talk(tunnel.port, upgrade).then(() => (isClosed['unused'] = true))
+    void talk(tunnel.port, upgrade, (socket) => (used = socket)).then(() => (isClosed['used'] = true))
+    const timer = setInterval(() => used?.write('x'), 40)
+    await until(() => isClosed['unused'] === true)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(isClosed).toEqual({ unused: true })
+    clearInterval(timer)
+    await until(() => isClosed['used'] === true)
+    await until(() => tunnel.finished.length === 2)
+    expect(tunnel.finished.map(({ cutBy }) => cutBy)).toEqual(['timeout', 'timeout'])
+  })
+})
