@@ -52,14 +52,19 @@ const order = [
   // Where authentication starts: nothing behind it may run for a request that nobody has checked.
   { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
-  { name: 'jwtAuthentication', compile: (_, traffic, { state }) => optional(traffic.jwtAuthentication, (section) => compileJwtAuthentication(section, state)) },
+  {
+    name: 'jwtAuthentication',
+    compile: (_, { jwtAuthentication, apiKeyAuthentication }, { state }) =>
+      optional(jwtAuthentication, (section) => compileJwtAuthentication(section, state, apiKeyAuthentication !== undefined)),
+  },
   {
     name: 'basicAuthentication',
     compile: (_, traffic, { state }) => optional(traffic.basicAuthentication, (section) => compileBasicAuthentication(section, state)),
   },
   {
     name: 'apiKeyAuthentication',
-    compile: (_, traffic, { state }) => optional(traffic.apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state)),
+    compile: (_, { jwtAuthentication, apiKeyAuthentication }, { state }) =>
+      optional(apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state, jwtAuthentication !== undefined)),
   },
   // After all authentication, whose results its rules are about; before everything that costs, counts or changes something.
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },

@@ -2,21 +2,23 @@ import type { JWTAuthentication } from '#gen/config/types.ts'
 import type { Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
 import { setLogField } from '../../telemetry/accesslog.ts'
-import { findCredentials, removeCredentials } from '../credentials.ts'
+import { findCredentials, isTokenShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { createVerifier, refuse, type Claims, type VerifyToken } from './verify.ts'
 
 /**
  * JSON Web Tokens in `Authorization: Bearer` (traffic.md §8.3). Verified claims are `jwt` for whoever comes after, and the token
- * goes no further. Without usable keys no token is valid.
+ * goes no further. Without usable keys no token is valid. `isBesideApiKeys`: only what is shaped like a token concerns it; the other
+ * bearer credentials are API keys.
  */
-export function compileJwtAuthentication(config: JWTAuthentication, { kept, epochMs }: PolicyState): Policy {
+export function compileJwtAuthentication(config: JWTAuthentication, { kept, epochMs }: PolicyState, isBesideApiKeys = false): Policy {
   const mode = config.mode ?? 'Strict'
   const verify = kept.get(config, [], () => createVerifier(config, epochMs))
+  const isConcerned = isBesideApiKeys ? isTokenShaped : undefined
   return async (c, next) => {
     const { exchange } = c.var
     const { headers } = exchange.request
-    const token = findCredentials(headers, 'bearer')
+    const token = findCredentials(headers, 'bearer', isConcerned)
     if (token === undefined) {
       if (mode === 'Strict') throw refuse('no bearer token found')
       return next()
@@ -29,7 +31,7 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
       if (mode === 'Permissive' && error instanceof ProxyError) return next()
       throw error
     }
-    removeCredentials(headers, 'bearer')
+    removeCredentials(headers, 'bearer', isConcerned)
     exchange.set('jwt', claims)
     if (typeof claims['sub'] === 'string') setLogField(exchange, 'jwt.sub', claims['sub'])
     return next()
