@@ -96,6 +96,16 @@ export class Destinations {
     })
   }
 
+  /** A port of a Service as a part of a backend. Ask again on every update of the backend or of policies. */
+  forServicePart(service: string, port: number, outer: BackendFull | undefined): Destination {
+    const key = `part ${JSON.stringify({ service, port, outer })}`
+    return this.#ask(key, `${service}:${port}`, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => this.#serviceConfig(service, port, outer),
+    })
+  }
+
   update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {
     const arePoliciesNew = policies !== this.#policies
     const areBackendsNew = snapshot.backends !== this.#snapshot?.backends

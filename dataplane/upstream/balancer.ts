@@ -118,6 +118,12 @@ export class Balancer {
     return this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint))
   }
 
+  /** Whatever its state. */
+  find(label: string): EndpointState | undefined {
+    const isIt = (endpoint: EndpointState): boolean => endpoint.label === label
+    return this.#active.find(isIt) ?? this.#draining.find(isIt)
+  }
+
   get endpoints(): readonly EndpointState[] {
     return this.#active.length > 0 ? this.#active : this.#draining
   }

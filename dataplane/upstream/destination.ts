@@ -123,6 +123,11 @@ export class Destination {
     return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
   }
 
+  /** The endpoint of that label (`host:port`), for who has to stay with it: also while it drains or is evicted. Undefined: it is gone. */
+  endpointAt(label: string): EndpointState | undefined {
+    return this.#balancer.find(label)
+  }
+
   /** How a call went; `seconds` until its response head count for successes only. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number): void {
     // The one endpoint of an authority has no other that could take over.
