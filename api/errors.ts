@@ -65,6 +65,12 @@ export const errorTable = {
   UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: ', ' },
   PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: ': ' },
   BODY_TOO_LARGE: { status: 413, reason: 'InvalidRequest', text: 'request body too large' },
+  LLM_REQUEST: { status: 400, reason: 'InvalidRequest', text: 'failed to process LLM request', detail: ': ' },
+  LLM_REQUEST_TOO_LARGE: { status: 413, reason: 'InvalidRequest', text: 'failed to process LLM request: request was too large', detail: ': ' },
+  LLM_REQUEST_ENCODING: { status: 415, reason: 'InvalidRequest', text: 'failed to process LLM request: unsupported content encoding', detail: ': ' },
+  LLM_RESPONSE: { status: 502, reason: 'UpstreamFailure', text: 'failed to process LLM response', detail: ': ' },
+  LLM_MODEL_DENIED: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
+  GUARD_FAILED: { status: 503, reason: 'Guardrail', text: 'prompt guard failed' },
   INTERNAL: { status: 500, reason: 'Internal', text: 'internal error' },
 } as const satisfies Readonly<Record<string, ErrorRow>>
 

@@ -33,7 +33,8 @@ export function recordResponse(exchange: Exchange, destination: Destination, end
   })
 }
 
-function isUnhealthy(exchange: Exchange, response: ResponseHead, condition: Program | undefined): boolean {
+/** What the policy says of a response. */
+export function isUnhealthy(exchange: Exchange, response: ResponseHead, condition: Program | undefined): boolean {
   if (condition === undefined) return response.status >= 500 || (exchange.grpcStatus !== undefined && exchange.grpcStatus !== '0')
   // An attempt that may be retried is not yet the response of the exchange.
   const before = exchange.response
