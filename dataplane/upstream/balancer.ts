@@ -17,12 +17,12 @@ export interface EndpointState extends EndpointHealth {
 const EWMA_ALPHA = 0.3
 
 /** Higher is better (traffic.md §13). */
-export function scoreOf(endpoint: EndpointState): number {
+export function scoreOf(endpoint: Pick<EndpointState, 'health' | 'latencySeconds' | 'pending'>): number {
   return endpoint.health / (1 + endpoint.latencySeconds * (1 + 0.1 * endpoint.pending))
 }
 
 /** Records how a call to the endpoint went; latency counts for successes only. */
-export function recordOutcome(endpoint: EndpointState, isHealthy: boolean, seconds: number): void {
+export function recordOutcome(endpoint: Pick<EndpointState, 'health' | 'latencySeconds'>, isHealthy: boolean, seconds: number): void {
   endpoint.health += EWMA_ALPHA * ((isHealthy ? 1 : 0) - endpoint.health)
   if (isHealthy) endpoint.latencySeconds += EWMA_ALPHA * (seconds - endpoint.latencySeconds)
 }
