@@ -175,7 +175,7 @@ export interface ResponseStream {
 export interface ClientEvent {
   /** Model-made text in it, in order. */
   readonly deltas: readonly TextDelta[]
-  /** Segments that get no more text after this event; `*` = all that are open. */
+  /** Segments that get no more text after this event. A trailing `*` means all that begin so: `0:*` of one choice or block, `*` all. */
   readonly closes: readonly string[]
   /** Bytes to write, with replaced texts. */
   toBytes(): Buffer

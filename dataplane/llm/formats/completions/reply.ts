@@ -1,0 +1,98 @@
+import { readCompletionsUsage } from '../../usage/raw.ts'
+import type { Choice, RawUsage, Reply, ReplyBlock } from '../neutral.ts'
+import { compact, filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../read.ts'
+import { completionsStops, readCompletionsStop, withTools } from '../stops.ts'
+import { parseArguments, printArguments } from '../tools.ts'
+import { FormatError, type JsonObject, type ResponseContext } from '../types.ts'
+
+/** Reads a chat completion. Only its first choice (llm.md §7.5). */
+export function readCompletionsReply(body: JsonObject): Reply {
+  const first = objectsOf(body['choices'])[0]
+  if (first === undefined) throw new FormatError('response', 'failed to parse response: choices must have at least one entry')
+  const message = inside(first['message'])
+  const blocks: ReplyBlock[] = []
+  const content = textOf(message['content']) ?? joinParts(message['content']) ?? filledText(message['refusal'])
+  if (content !== undefined) blocks.push({ type: 'text', text: content })
+  for (const call of objectsOf(message['tool_calls'])) {
+    const called = objectOf(call['function'])
+    if (called === undefined) continue
+    const json = textOf(called['arguments']) ?? ''
+    blocks.push({ type: 'toolUse', id: textOf(call['id']) ?? '', name: textOf(called['name']) ?? '', input: parseArguments(json), json })
+  }
+  return {
+    id: textOf(body['id']),
+    model: textOf(body['model']),
+    serviceTier: textOf(body['service_tier']),
+    stopSequence: undefined,
+    created: numberOf(body['created']),
+    choices: [
+      {
+        blocks,
+        stop: withTools(
+          readCompletionsStop(first['finish_reason']),
+          blocks.some(({ type }) => type === 'toolUse'),
+        ),
+      },
+    ],
+    usage: readCompletionsUsage(inside(body['usage'])),
+  }
+}
+
+function joinParts(content: unknown): string | undefined {
+  if (!Array.isArray(content)) return undefined
+  return objectsOf(content)
+    .map((part) => textOf(part['text']) ?? '')
+    .join('')
+}
+
+/** Writes a chat completion (llm.md §7.3, §7.9, §7.11). */
+export function writeCompletionsReply(reply: Reply, context: ResponseContext): JsonObject {
+  return compact({
+    id: reply.id ?? `chatcmpl-${context.hex(24)}`,
+    object: 'chat.completion',
+    created: reply.created ?? Math.floor(context.nowMs() / 1000),
+    model: reply.model ?? context.memo.model,
+    choices: reply.choices.map(writeChoice),
+    usage: writeCompletionsUsage(reply.usage),
+    service_tier: reply.serviceTier,
+  })
+}
+
+function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
+  let content: string | null = null
+  let reasoning: string | undefined
+  let signature: string | undefined
+  const calls: JsonObject[] = []
+  for (const block of blocks) {
+    if (block.type === 'text') content = (content ?? '') + block.text
+    else if (block.type === 'thinking') {
+      reasoning = block.text
+      signature = block.signature === '' ? undefined : block.signature
+    } else if (block.type === 'toolUse') calls.push({ id: block.id, type: 'function', function: { name: block.name, arguments: printArguments(block) } })
+  }
+  return {
+    index,
+    message: compact({
+      role: 'assistant',
+      content,
+      reasoning_content: reasoning,
+      reasoning_signature: signature,
+      tool_calls: calls.length > 0 ? calls : undefined,
+    }),
+    finish_reason: completionsStops[stop ?? 'end'],
+    logprobs: null,
+  }
+}
+
+export function writeCompletionsUsage({ input = 0, output = 0, total, cacheRead, cacheWrite, reasoning }: RawUsage): JsonObject {
+  return compact({
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: total ?? input + output,
+    cache_read_input_tokens: cacheRead,
+    cache_creation_input_tokens: cacheWrite,
+    prompt_tokens_details:
+      cacheRead === undefined && cacheWrite === undefined ? undefined : compact({ cached_tokens: cacheRead, cache_write_tokens: cacheWrite }),
+    completion_tokens_details: reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
+  })
+}

@@ -1,0 +1,51 @@
+import { inside, listOf, objectsOf, textOf } from '../read.ts'
+import type { JsonObject, PromptCaching } from '../types.ts'
+
+const point: JsonObject = { cachePoint: { type: 'default' } }
+/** More are refused upstream. */
+const MOST_POINTS = 4
+
+/** Cache points where a MSG client set `cache_control`, in the order they are asked for: system, messages, tools (llm.md §7.7). */
+export class CacheMarks {
+  #left: number
+
+  constructor(isOn: boolean) {
+    this.#left = isOn ? MOST_POINTS : 0
+  }
+
+  after(isMarked: boolean | undefined): JsonObject[] {
+    if (isMarked !== true || this.#left === 0) return []
+    this.#left--
+    return [point]
+  }
+}
+
+/** Cache points of the `promptCaching` policy (llm.md §14). */
+export function addCachePoints(body: JsonObject, model: string, caching: PromptCaching | undefined): JsonObject {
+  if (caching === undefined || !canCache(model)) return body
+  const system = listOf(body['system'])
+  const messages = objectsOf(body['messages'])
+  const tools = listOf(inside(body['toolConfig'])['tools'])
+  const marked = messages.length - 2
+  return {
+    ...body,
+    ...(caching.cacheSystem && system.length > 0 && estimateTokens(system) >= caching.minTokens && { system: [...system, point] }),
+    ...(caching.cacheMessages &&
+      marked >= 0 && {
+        messages: messages.map((message, i) => (i === marked ? { ...message, content: [...listOf(message['content']), point] } : message)),
+      }),
+    ...(caching.cacheTools && tools.length > 0 && { toolConfig: { ...inside(body['toolConfig']), tools: [...tools, point] } }),
+  }
+}
+
+function canCache(model: string): boolean {
+  const id = model.toLowerCase()
+  if (/^arn:.*:application-inference-profile\//.test(id) || id.includes('amazon.nova')) return true
+  return id.includes('anthropic.claude') && !/anthropic\.claude-(instant|v1|v2)/.test(id)
+}
+
+/** floor(words × 1.3). */
+function estimateTokens(system: readonly unknown[]): number {
+  const text = system.map((block) => textOf(inside(block)['text']) ?? '').join(' ')
+  return Math.floor((text.match(/\S+/g)?.length ?? 0) * 1.3)
+}

@@ -1,0 +1,52 @@
+import type { Block, Chat, ToolResult } from '../neutral.ts'
+import { compact } from '../read.ts'
+import { objectInput } from '../tools.ts'
+import { FormatError, type ChatFormat, type JsonObject } from '../types.ts'
+import type { Documents } from './documents.ts'
+import type { ToolNames } from './names.ts'
+
+/** A content block of Converse; undefined where it has none. Throws FormatError for remote images. */
+export function writeContent(block: Block, names: ToolNames, documents: Documents, origin: ChatFormat): JsonObject | undefined {
+  switch (block.type) {
+    case 'text':
+      return block.text.trim() === '' ? undefined : { text: block.text }
+    case 'image':
+      return { image: { format: formatOf(block.mediaType), source: { bytes: block.data } } }
+    case 'imageUrl':
+      throw new FormatError('unsupported', 'unsupported conversion: an image must be a base64 data URL, this provider does not fetch images')
+    case 'document':
+      return { document: documents.write(block) }
+    case 'thinking':
+      return { reasoningContent: { reasoningText: compact({ text: block.text, signature: block.signature === '' ? undefined : block.signature }) } }
+    case 'toolUse':
+      // A call whose arguments never were JSON is no call (llm.md §7.8).
+      if (origin === 'responses' && typeof block.input === 'string') return undefined
+      return { toolUse: { toolUseId: block.id, name: names.safe(block.name), input: objectInput(block) } }
+    case 'toolResult':
+      return { toolResult: compact({ toolUseId: block.id, content: writeResult(block), status: statusOf(block, origin) }) }
+  }
+}
+
+/** The subtype after `image/`; `jpg` is no format of Converse. */
+function formatOf(mediaType: string): string {
+  const subtype = mediaType.replace(/^image\//, '')
+  return subtype === 'jpg' ? 'jpeg' : subtype
+}
+
+function writeResult({ content }: ToolResult): JsonObject[] {
+  return content.flatMap((block): JsonObject[] => {
+    if (block.type === 'text') return [{ text: block.text }]
+    if (block.type === 'image') return [{ image: { format: formatOf(block.mediaType), source: { bytes: block.data } } }]
+    if (block.type === 'imageUrl') throw new FormatError('unsupported', 'unsupported conversion: an image in a tool result must be base64')
+    return []
+  })
+}
+
+function statusOf({ isError }: ToolResult, origin: ChatFormat): string | undefined {
+  if (origin !== 'messages') return undefined
+  return isError === true ? 'error' : 'success'
+}
+
+export function hasToolBlocks({ turns }: Chat): boolean {
+  return turns.some(({ blocks }) => blocks.some(({ type }) => type === 'toolUse' || type === 'toolResult'))
+}

@@ -1,0 +1,46 @@
+import type { Block } from '../neutral.ts'
+import { FormatError } from '../types.ts'
+
+type Document = Extract<Block, { type: 'document' }>
+
+const formats = new Set(['pdf', 'csv', 'doc', 'docx', 'xls', 'xlsx', 'html', 'txt', 'md'])
+const formatOfType: Readonly<Record<string, string>> = {
+  'application/pdf': 'pdf',
+  'text/csv': 'csv',
+  'application/msword': 'doc',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  'application/vnd.ms-excel': 'xls',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+  'text/html': 'html',
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+}
+
+/** Documents of one request: Converse wants a known format and names that are unique and plain (llm.md §7.8). */
+export class Documents {
+  readonly #seen = new Map<string, number>()
+
+  write({ mediaType, filename, data }: Document): { format: string; name: string; source: { bytes: string } } {
+    const extension = /\.([a-z0-9]+)$/i.exec(filename ?? '')?.[1]?.toLowerCase()
+    const format = formatOfType[mediaType ?? ''] ?? (extension === 'htm' ? 'html' : extension)
+    if (data === '') throw new FormatError('unsupported', 'unsupported conversion: a file must come as file_data or as a data URL in file_url')
+    if (format === undefined || !formats.has(format))
+      throw new FormatError(
+        'unsupported',
+        `unsupported conversion: a file must be one of ${[...formats].join(', ')}, got ${mediaType ?? filename ?? 'no type'}`,
+      )
+    return { format, name: this.#name(filename), source: { bytes: data } }
+  }
+
+  #name(filename: string | undefined): string {
+    const plain = (filename ?? '')
+      .replace(/\.[a-z0-9]+$/i, '')
+      .replace(/[^A-Za-z0-9 ()[\]-]/g, ' ')
+      .replace(/ +/g, ' ')
+      .trim()
+    const name = plain === '' ? 'document' : plain
+    const count = (this.#seen.get(name) ?? 0) + 1
+    this.#seen.set(name, count)
+    return count === 1 ? name : `${name} [${count}]`
+  }
+}

@@ -1,0 +1,54 @@
+import { isObject, isRawNumber, parseJson, printJson } from '../json.ts'
+import type { Chat, OutputFormat } from '../neutral.ts'
+import { compact } from '../read.ts'
+import type { JsonObject, RequestContext } from '../types.ts'
+
+/** Betas that Bedrock knows; it refuses requests with others (llm.md §4.3). */
+const betas = new Set([
+  'computer-use-2025-01-24',
+  'token-efficient-tools-2025-02-19',
+  'interleaved-thinking-2025-05-14',
+  'output-128k-2025-02-19',
+  'dev-full-thinking-2025-05-14',
+  'context-1m-2025-08-07',
+  'context-management-2025-06-27',
+  'effort-2025-11-24',
+  'tool-search-tool-2025-10-19',
+  'tool-examples-2025-10-29',
+])
+
+/** `additionalModelRequestFields`: what the model knows and Converse does not. */
+export function envelope(chat: Chat, context: RequestContext, thinking: JsonObject | undefined): JsonObject | undefined {
+  const isMessages = chat.origin === 'messages'
+  const known = isMessages ? (context.betas ?? []).filter((beta) => betas.has(beta)) : []
+  const fields = compact({
+    thinking,
+    top_k: thinking?.['type'] === 'enabled' ? undefined : chat.topK,
+    output_config: isMessages && chat.effort !== undefined ? { effort: chat.effort } : undefined,
+    metadata: isMessages ? chat.metadata : undefined,
+    anthropic_beta: known.length > 0 ? known : undefined,
+  })
+  return Object.keys(fields).length > 0 ? fields : undefined
+}
+
+export function writeOutputConfig({ type, schema, name, description }: OutputFormat): JsonObject {
+  const shape = type === 'object' ? { type: 'object', additionalProperties: true } : schema
+  return { textFormat: { type: 'json_schema', structure: { jsonSchema: compact({ schema: printJson(shape), name, description }) } } }
+}
+
+/** Header `x-bedrock-metadata`: scalars of a JSON object, as strings. Anything else is ignored. */
+export function writeRequestMetadata(header: string | undefined): JsonObject | undefined {
+  if (header === undefined) return undefined
+  let parsed: unknown
+  try {
+    parsed = parseJson(header)
+  } catch {
+    return undefined
+  }
+  if (!isObject(parsed)) return undefined
+  const entries = Object.entries(parsed).flatMap(([key, value]) => {
+    if (typeof value === 'string') return [[key, value]]
+    return typeof value === 'number' || typeof value === 'boolean' || isRawNumber(value) ? [[key, printJson(value)]] : []
+  })
+  return entries.length > 0 ? (Object.fromEntries(entries) as JsonObject) : undefined
+}

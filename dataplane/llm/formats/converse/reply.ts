@@ -1,0 +1,35 @@
+import { readConverseUsage } from '../../usage/raw.ts'
+import type { Reply, ReplyBlock } from '../neutral.ts'
+import { inside, objectOf, objectsOf, textOf } from '../read.ts'
+import { readConverseStop } from '../stops.ts'
+import { FormatError, type ClientFormat, type JsonObject, type ResponseContext } from '../types.ts'
+
+/** Reads a Converse answer. It has no id and no model of its own (llm.md §7.9). */
+export function readConverseReply(body: JsonObject, client: ClientFormat, context: ResponseContext): Reply {
+  const message = objectOf(inside(body['output'])['message'])
+  if (message === undefined) throw new FormatError('response', 'failed to parse response: output.message is missing')
+  const { toolNames, model } = context.memo
+  return {
+    id: client === 'completions' ? `bedrock-${context.nowMs()}` : client === 'messages' ? `msg_${context.hex(24)}` : undefined,
+    model,
+    serviceTier: undefined,
+    stopSequence: textOf(inside(body['additionalModelResponseFields'])['stop_sequence']),
+    created: undefined,
+    choices: [{ blocks: objectsOf(message['content']).flatMap((block) => readBlock(block, toolNames) ?? []), stop: readConverseStop(body['stopReason']) }],
+    usage: readConverseUsage(inside(body['usage'])),
+  }
+}
+
+function readBlock(block: JsonObject, toolNames: ReadonlyMap<string, string>): ReplyBlock | undefined {
+  if (typeof block['text'] === 'string') return { type: 'text', text: block['text'] }
+  const use = objectOf(block['toolUse'])
+  if (use) {
+    const name = textOf(use['name']) ?? ''
+    return { type: 'toolUse', id: textOf(use['toolUseId']) ?? '', name: toolNames.get(name) ?? name, input: use['input'] ?? {} }
+  }
+  const reasoning = objectOf(block['reasoningContent'])
+  if (reasoning === undefined) return undefined
+  const thought = objectOf(reasoning['reasoningText'])
+  if (thought) return { type: 'thinking', text: textOf(thought['text']) ?? '', signature: textOf(thought['signature']) ?? '' }
+  return { type: 'redacted', data: textOf(reasoning['redactedContent']) ?? '' }
+}

@@ -1,0 +1,109 @@
+import type { Block, Chat } from '../neutral.ts'
+import { compact } from '../read.ts'
+import { budgetOfEffort } from '../tools.ts'
+import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../types.ts'
+import { addCachePoints, CacheMarks } from './cache.ts'
+import { hasToolBlocks, writeContent } from './content.ts'
+import { Documents } from './documents.ts'
+import { envelope, writeOutputConfig, writeRequestMetadata } from './envelope.ts'
+import { ToolNames } from './names.ts'
+
+const DEFAULT_MAX_TOKENS = 4096
+
+/** Writes a Converse request for clients of CC (llm.md §7.6), MSG (§7.7) and RSP (§7.8). The model is in the URL only. */
+export function writeConverseRequest(chat: Chat, context: RequestContext): ConvertedRequest {
+  if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
+  const { model, guardrail } = context
+  const names = new ToolNames(chat)
+  const marks = new CacheMarks(chat.origin === 'messages')
+  const thinking = thinkingOf(chat)
+  const isThinking = thinking?.['type'] === 'enabled'
+  const isBare = isThinking && chat.origin === 'messages'
+  const system = writeSystem(chat, marks)
+  const messages = writeMessages(chat, names, marks)
+  const tools = writeTools(chat, names, marks)
+  const body = compact({
+    system: system.length > 0 ? system : undefined,
+    messages,
+    inferenceConfig: compact({
+      maxTokens: chat.maxTokens ?? DEFAULT_MAX_TOKENS,
+      temperature: isBare ? undefined : chat.temperature,
+      topP: isBare ? undefined : chat.topP,
+      stopSequences: chat.stop.length > 0 ? chat.stop : undefined,
+    }),
+    toolConfig: tools.length > 0 ? compact({ tools, toolChoice: writeToolChoice(chat, names, isBare) }) : undefined,
+    guardrailConfig: guardrail && { guardrailIdentifier: guardrail.identifier, guardrailVersion: guardrail.version, trace: 'enabled' },
+    additionalModelRequestFields: envelope(chat, context, thinking),
+    outputConfig: chat.format && writeOutputConfig(chat.format),
+    requestMetadata: writeRequestMetadata(context.bedrockMetadata),
+  })
+  return {
+    body: chat.origin === 'messages' ? body : addCachePoints(body, model, context.promptCaching),
+    memo: { model, isStreaming: chat.isStreaming, toolNames: names.restored },
+    warnings: chat.warnings,
+  }
+}
+
+/** MSG hands its own thinking object on; the others have a budget, without a cap (llm.md §7.6, §7.7). */
+function thinkingOf({ origin, thinking, effort, thinkingBudget }: Chat): JsonObject | undefined {
+  if (origin === 'messages') return thinking
+  const budget = thinkingBudget ?? budgetOfEffort(effort)
+  return budget === undefined ? undefined : { type: 'enabled', budget_tokens: budget }
+}
+
+/** Leading system text and, unlike CC's, system messages among the turns. */
+function writeSystem(chat: Chat, marks: CacheMarks): JsonObject[] {
+  const late = chat.turns.filter(({ role }) => role === 'system' || role === 'developer').flatMap(({ blocks }) => blocks)
+  return [...chat.system, ...late].flatMap((block) =>
+    'text' in block && block.text.trim() !== '' ? [{ text: block.text }, ...marks.after('isCached' in block && block.isCached)] : [],
+  )
+}
+
+/** Roles must alternate: neighbours of one role become one message. */
+function writeMessages(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject[] {
+  const messages: { role: string; content: JsonObject[] }[] = []
+  const documents = new Documents()
+  for (const { role, blocks } of chat.turns) {
+    if (role === 'system' || role === 'developer') continue
+    const content = blocks.flatMap((block: Block) => {
+      const written = writeContent(block, names, documents, chat.origin)
+      return written === undefined ? [] : [written, ...marks.after('isCached' in block && block.isCached)]
+    })
+    const last = messages.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else if (content.length > 0) messages.push({ role, content })
+  }
+  return messages
+}
+
+function writeTools(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject[] {
+  const tools = chat.tools.flatMap(({ name, description, schema, isCached }) => [
+    {
+      toolSpec: compact({
+        name: names.safe(name),
+        description: description === '' ? undefined : description,
+        inputSchema: { json: schema ?? { type: 'object' } },
+      }),
+    },
+    ...marks.after(isCached),
+  ])
+  if (tools.length > 0 || !hasToolBlocks(chat)) return tools
+  // Converse refuses tool blocks in the history of a request without tools.
+  const description = 'Stands for tools of earlier turns. Do not call it.'
+  return [{ toolSpec: { name: 'unavailable_do_not_call', description, inputSchema: { json: { type: 'object', properties: {} } } } }]
+}
+
+function writeToolChoice({ toolChoice, tools }: Chat, names: ToolNames, isThinking: boolean): JsonObject | undefined {
+  if (tools.length === 0) return undefined
+  if (isThinking) return { any: {} }
+  switch (toolChoice?.type) {
+    case 'auto':
+      return { auto: {} }
+    case 'any':
+      return { any: {} }
+    case 'tool':
+      return { tool: { name: names.safe(toolChoice.name) } }
+    default:
+      return undefined
+  }
+}

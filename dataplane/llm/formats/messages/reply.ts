@@ -1,0 +1,73 @@
+import { readMessagesUsage } from '../../usage/raw.ts'
+import type { RawUsage, Reply, ReplyBlock } from '../neutral.ts'
+import { compact, filledText, inside, objectsOf, textOf } from '../read.ts'
+import { messagesStops, readMessagesStop } from '../stops.ts'
+import { FormatError, type JsonObject, type ResponseContext } from '../types.ts'
+
+/** Reads a message (llm.md §7.3). */
+export function readMessagesReply(body: JsonObject): Reply {
+  if (!Array.isArray(body['content'])) throw new FormatError('response', 'failed to parse response: content must be a list of blocks')
+  const usage = inside(body['usage'])
+  return {
+    id: textOf(body['id']),
+    model: textOf(body['model']),
+    serviceTier: textOf(usage['service_tier']) ?? textOf(body['service_tier']),
+    stopSequence: textOf(body['stop_sequence']),
+    created: undefined,
+    choices: [{ blocks: objectsOf(body['content']).flatMap((block) => readBlock(block) ?? []), stop: readMessagesStop(body['stop_reason']) }],
+    usage: readMessagesUsage(usage),
+  }
+}
+
+function readBlock(block: JsonObject): ReplyBlock | undefined {
+  switch (block['type']) {
+    case 'text':
+      return { type: 'text', text: textOf(block['text']) ?? '' }
+    case 'thinking':
+      // The signature is of no use to clients of other formats.
+      return { type: 'thinking', text: textOf(block['thinking']) ?? '', signature: '' }
+    case 'tool_use':
+    case 'server_tool_use':
+      return { type: 'toolUse', id: textOf(block['id']) ?? '', name: textOf(block['name']) ?? '', input: block['input'] ?? {} }
+    default:
+      return undefined
+  }
+}
+
+/** Writes a message (llm.md §7.5, §7.9). */
+export function writeMessagesReply(reply: Reply, context: ResponseContext): JsonObject {
+  const { blocks = [], stop } = reply.choices[0] ?? {}
+  return {
+    id: filledText(reply.id) ?? `msg_${context.hex(24)}`,
+    type: 'message',
+    role: 'assistant',
+    model: reply.model ?? context.memo.model,
+    content: blocks.map(writeBlock),
+    stop_reason: messagesStops[stop ?? 'end'],
+    stop_sequence: reply.stopSequence ?? null,
+    usage: writeMessagesUsage(reply.usage),
+  }
+}
+
+function writeBlock(block: ReplyBlock): JsonObject {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text }
+    case 'thinking':
+      return { type: 'thinking', thinking: block.text, signature: block.signature }
+    case 'redacted':
+      return { type: 'redacted_thinking', data: block.data }
+    case 'toolUse':
+      return { type: 'tool_use', id: block.id, name: block.name, input: block.input }
+  }
+}
+
+/** MSG counts input without cached tokens; sources that count them in are corrected, never below zero. */
+export function writeMessagesUsage({ input = 0, output = 0, cacheRead, cacheWrite, isCacheExcluded }: RawUsage): JsonObject {
+  return compact({
+    input_tokens: isCacheExcluded ? input : Math.max(0, input - (cacheRead ?? 0) - (cacheWrite ?? 0)),
+    output_tokens: output,
+    cache_read_input_tokens: cacheRead,
+    cache_creation_input_tokens: cacheWrite,
+  })
+}

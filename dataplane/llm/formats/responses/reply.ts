@@ -1,0 +1,85 @@
+import type { RawUsage, Reply, ReplyBlock, Stop } from '../neutral.ts'
+import { compact } from '../read.ts'
+import { printArguments } from '../tools.ts'
+import type { JsonObject, ResponseContext } from '../types.ts'
+
+/** Writes a response (llm.md §7.9, §7.10). */
+export function writeResponsesReply(reply: Reply, context: ResponseContext): JsonObject {
+  const { blocks = [], stop } = reply.choices[0] ?? {}
+  return writeResponse({
+    id: `resp_${context.hex(16)}`,
+    createdS: reply.created ?? Math.floor(context.nowMs() / 1000),
+    model: reply.model ?? context.memo.model,
+    output: writeOutput(blocks, context),
+    stop: stop ?? 'end',
+    usage: reply.usage,
+  })
+}
+
+function writeOutput(blocks: readonly ReplyBlock[], context: ResponseContext): JsonObject[] {
+  const parts = blocks.flatMap((block) => (block.type === 'text' || block.type === 'thinking' ? [writeTextPart(block.text)] : []))
+  const calls = blocks.flatMap((block) => (block.type === 'toolUse' ? [writeCall(block.id, block.name, printArguments(block), 'completed')] : []))
+  return parts.length > 0 ? [writeMessageItem(`msg_${context.hex(16)}`, parts, 'completed'), ...calls] : calls
+}
+
+export function writeTextPart(text: string): JsonObject {
+  return { type: 'output_text', text, annotations: [] }
+}
+
+export function writeMessageItem(id: string, content: readonly JsonObject[], status: string): JsonObject {
+  return { type: 'message', id, status, role: 'assistant', content }
+}
+
+export function writeCall(id: string, name: string, args: string, status: string): JsonObject {
+  return { type: 'function_call', id, call_id: id, name, arguments: args, status }
+}
+
+export interface ResponseParts {
+  readonly id: string
+  readonly createdS: number
+  readonly model: string
+  readonly output: readonly JsonObject[]
+  /** undefined: still running. */
+  readonly stop: Stop | undefined
+  readonly usage: RawUsage | undefined
+}
+
+/** The response object, with all members that SDKs read without asking. */
+export function writeResponse({ id, createdS, model, output, stop, usage }: ResponseParts): JsonObject {
+  const status = stop === undefined ? 'in_progress' : statusOf(stop)
+  return {
+    id,
+    object: 'response',
+    created_at: createdS,
+    status,
+    error: status === 'failed' ? { code: 'content_filter', message: 'The content was filtered by the provider.' } : null,
+    incomplete_details: status === 'incomplete' ? { reason: 'max_tokens' } : null,
+    instructions: null,
+    metadata: {},
+    model,
+    output,
+    parallel_tool_calls: true,
+    temperature: null,
+    tool_choice: 'auto',
+    tools: [],
+    top_p: null,
+    usage: usage === undefined ? null : writeResponsesUsage(usage),
+  }
+}
+
+export function statusOf(stop: Stop): 'completed' | 'incomplete' | 'failed' {
+  if (stop === 'maxTokens' || stop === 'contextWindow') return 'incomplete'
+  return stop === 'filtered' ? 'failed' : 'completed'
+}
+
+function writeResponsesUsage({ input = 0, output = 0, total, cacheRead, cacheWrite, reasoning }: RawUsage): JsonObject {
+  // Gemini's compatible endpoint may count thinking in the total only.
+  const written = output === 0 && total !== undefined && total > input ? total - input : output
+  return {
+    input_tokens: input,
+    input_tokens_details: compact({ cached_tokens: cacheRead ?? 0, cache_write_tokens: cacheWrite }),
+    output_tokens: written,
+    output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+    total_tokens: total ?? input + written,
+  }
+}

@@ -1,0 +1,63 @@
+import type { Stop } from './neutral.ts'
+
+/** Why a model stopped, in every format's words (llm.md §7.3, §7.5, §7.9). */
+const completions: Readonly<Record<string, Stop>> = {
+  stop: 'end',
+  length: 'maxTokens',
+  tool_calls: 'toolUse',
+  function_call: 'toolUse',
+  content_filter: 'filtered',
+}
+const messages: Readonly<Record<string, Stop>> = {
+  end_turn: 'end',
+  stop_sequence: 'stopSequence',
+  pause_turn: 'pause',
+  max_tokens: 'maxTokens',
+  model_context_window_exceeded: 'contextWindow',
+  tool_use: 'toolUse',
+  refusal: 'filtered',
+}
+const converse: Readonly<Record<string, Stop>> = {
+  end_turn: 'end',
+  stop_sequence: 'stopSequence',
+  max_tokens: 'maxTokens',
+  model_context_window_exceeded: 'contextWindow',
+  tool_use: 'toolUse',
+  content_filtered: 'filtered',
+  guardrail_intervened: 'filtered',
+}
+
+/** undefined when there is none yet; words that nobody knows are an ordinary end. */
+function readStop(words: Readonly<Record<string, Stop>>, word: unknown): Stop | undefined {
+  if (typeof word !== 'string' || word === '') return undefined
+  return Object.hasOwn(words, word) ? words[word] : 'end'
+}
+
+export const readCompletionsStop = (word: unknown): Stop | undefined => readStop(completions, word)
+export const readMessagesStop = (word: unknown): Stop | undefined => readStop(messages, word)
+export const readConverseStop = (word: unknown): Stop | undefined => readStop(converse, word)
+
+export const completionsStops: Readonly<Record<Stop, string>> = {
+  end: 'stop',
+  stopSequence: 'stop',
+  pause: 'stop',
+  maxTokens: 'length',
+  contextWindow: 'length',
+  toolUse: 'tool_calls',
+  filtered: 'content_filter',
+}
+
+export const messagesStops: Readonly<Record<Stop, string>> = {
+  end: 'end_turn',
+  stopSequence: 'stop_sequence',
+  pause: 'pause_turn',
+  maxTokens: 'max_tokens',
+  contextWindow: 'model_context_window_exceeded',
+  toolUse: 'tool_use',
+  filtered: 'refusal',
+}
+
+/** Upstreams that say `stop` beside tool calls (named tool choice, Gemini's compatible endpoint) meant tool use. */
+export function withTools(stop: Stop | undefined, hasTools: boolean): Stop {
+  return hasTools && (stop === undefined || stop === 'end') ? 'toolUse' : (stop ?? 'end')
+}

@@ -1,0 +1,93 @@
+import type { RawUsage, Step } from '../formats/neutral.ts'
+import type { StreamFacts } from '../formats/types.ts'
+import { mergeUsage, toUsage } from '../usage/raw.ts'
+
+interface Call {
+  id: string
+  name: string
+  arguments: string
+}
+
+/** Keeps the facts of a streamed answer from its steps. */
+export class FactsRecorder {
+  readonly facts: StreamFacts = {
+    usage: {},
+    responseModel: undefined,
+    serviceTier: undefined,
+    countTokens: undefined,
+    completion: [],
+    toolCalls: [],
+    hasContent: false,
+    isComplete: false,
+    error: undefined,
+  }
+  /** A finish reason was seen: an end without terminator is then an end. */
+  isFinished = false
+  readonly #collects: boolean
+  readonly #texts = new Map<number, number>()
+  readonly #calls = new Map<number, Call>()
+  #usage: RawUsage | undefined
+
+  constructor(collects: boolean) {
+    this.#collects = collects
+  }
+
+  get usage(): RawUsage | undefined {
+    return this.#usage
+  }
+
+  record(step: Step): void {
+    const { facts } = this
+    switch (step.type) {
+      case 'start':
+        facts.responseModel ??= step.model
+        facts.serviceTier = step.tier ?? facts.serviceTier
+        break
+      case 'text':
+        facts.hasContent = true
+        if (this.#collects) this.#addText(step.block, step.text)
+        break
+      case 'thinking':
+      case 'hidden':
+        facts.hasContent = true
+        break
+      case 'toolStart':
+        facts.hasContent = true
+        if (this.#collects) this.#addCall(step.block, { id: step.id, name: step.name, arguments: '' })
+        break
+      case 'toolInput': {
+        facts.hasContent = true
+        const call = this.#calls.get(step.block)
+        if (call) call.arguments += step.json
+        break
+      }
+      case 'finish':
+        this.isFinished = true
+        break
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, step.usage)
+        facts.usage = toUsage(this.#usage)
+        break
+      case 'done':
+        facts.isComplete = true
+        break
+      case 'error':
+        facts.error ??= { type: step.errorType, message: step.message }
+        break
+      case 'signature':
+      case 'blockStop':
+    }
+  }
+
+  #addText(block: number, text: string): void {
+    const { completion } = this.facts
+    const at = this.#texts.get(block) ?? completion.length
+    this.#texts.set(block, at)
+    completion[at] = (completion[at] ?? '') + text
+  }
+
+  #addCall(block: number, call: Call): void {
+    this.#calls.set(block, call)
+    this.facts.toolCalls.push(call)
+  }
+}

@@ -1,0 +1,86 @@
+import { crc32 } from 'node:zlib'
+
+/** A message of the AWS event stream encoding (`application/vnd.amazon.eventstream`). */
+export interface Frame {
+  /** String headers only: `:message-type`, `:event-type`, `:exception-type`. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly payload: Buffer
+}
+
+/** Total length, header length, CRC of the two. */
+const PRELUDE = 12
+const CRC = 4
+
+/** Bytes of header values by type; -1: two bytes of length before them. */
+const valueSizes = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
+const STRING = 7
+
+/** Signals bytes that are no frame: nothing after them can be trusted. */
+export class FrameError extends Error {}
+
+/** Cuts bytes into frames, wherever they are split. Throws FrameError on a wrong checksum or a frame larger than `maxBytes`. */
+export class FrameScanner {
+  readonly #maxBytes: number
+  #parts: Buffer[] = []
+  #size = 0
+  /** Bytes wanted before the next look. */
+  #wanted = PRELUDE
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get pending(): number {
+    return this.#size
+  }
+
+  push(chunk: Buffer): Frame[] {
+    this.#parts.push(chunk)
+    this.#size += chunk.length
+    if (this.#size < this.#wanted) return []
+    const frames: Frame[] = []
+    let bytes = Buffer.concat(this.#parts)
+    for (this.#wanted = PRELUDE; bytes.length >= PRELUDE;) {
+      const total = this.#checkPrelude(bytes)
+      this.#wanted = total
+      if (bytes.length < total) break
+      frames.push(parseFrame(bytes.subarray(0, total)))
+      bytes = bytes.subarray(total)
+      this.#wanted = PRELUDE
+    }
+    this.#parts = bytes.length > 0 ? [bytes] : []
+    this.#size = bytes.length
+    return frames
+  }
+
+  #checkPrelude(bytes: Buffer): number {
+    const total = bytes.readUInt32BE(0)
+    if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw new FrameError('event stream prelude has a wrong checksum')
+    if (total > this.#maxBytes) throw new FrameError(`event stream frame of ${total} bytes exceeds ${this.#maxBytes}`)
+    if (total < PRELUDE + CRC + bytes.readUInt32BE(4)) throw new FrameError('event stream frame is shorter than its headers')
+    return total
+  }
+}
+
+function parseFrame(bytes: Buffer): Frame {
+  const end = bytes.length - CRC
+  if (crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) throw new FrameError('event stream frame has a wrong checksum')
+  const headersEnd = PRELUDE + bytes.readUInt32BE(4)
+  return { headers: parseHeaders(bytes.subarray(PRELUDE, headersEnd)), payload: bytes.subarray(headersEnd, end) }
+}
+
+function parseHeaders(bytes: Buffer): Map<string, string> {
+  const headers = new Map<string, string>()
+  for (let at = 0; at < bytes.length;) {
+    const nameEnd = at + 1 + (bytes[at] ?? 0)
+    const type = bytes[nameEnd] ?? -1
+    const fixed = valueSizes[type]
+    if (fixed === undefined || nameEnd + 3 > bytes.length + (fixed === -1 ? 0 : 2)) throw new FrameError('event stream header is malformed')
+    const start = nameEnd + (fixed === -1 ? 3 : 1)
+    const end = start + (fixed === -1 ? bytes.readUInt16BE(nameEnd + 1) : fixed)
+    if (end > bytes.length) throw new FrameError('event stream header is cut')
+    if (type === STRING) headers.set(bytes.toString('utf8', at + 1, nameEnd), bytes.toString('utf8', start, end))
+    at = end
+  }
+  return headers
+}

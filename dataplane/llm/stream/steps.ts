@@ -1,0 +1,13 @@
+import type { Step } from '../formats/neutral.ts'
+import type { ClientEvent } from '../formats/types.ts'
+
+/** Reads a server-sent stream of one format. Lenient: what it does not know gives no steps. */
+export interface SseReader {
+  /** `data` is undefined for text that is not JSON. */
+  read(name: string | undefined, data: unknown, text: string): Step[]
+}
+
+/** Writes a stream of a client format. */
+export interface StepWriter {
+  write(step: Step): ClientEvent[]
+}

@@ -1,0 +1,105 @@
+import type { RawUsage } from '../formats/neutral.ts'
+import { compact, inside, numberOf } from '../formats/read.ts'
+import type { JsonObject, Usage } from '../formats/types.ts'
+
+/** Usage objects of each upstream format. Each takes the object itself; a wrong shape reads as no numbers. */
+
+export function readCompletionsUsage(usage: JsonObject): RawUsage {
+  const input = inside(usage['prompt_tokens_details'])
+  const output = inside(usage['completion_tokens_details'])
+  return {
+    input: numberOf(usage['prompt_tokens']),
+    output: numberOf(usage['completion_tokens']),
+    total: numberOf(usage['total_tokens']),
+    cacheRead: numberOf(input['cached_tokens']),
+    cacheWrite: numberOf(input['cache_write_tokens']) ?? numberOf(usage['cache_creation_input_tokens']),
+    reasoning: numberOf(output['reasoning_tokens']),
+    isCacheExcluded: false,
+    modal: modalOf(input, output),
+  }
+}
+
+export function readMessagesUsage(usage: JsonObject): RawUsage {
+  return {
+    input: numberOf(usage['input_tokens']),
+    output: numberOf(usage['output_tokens']),
+    cacheRead: numberOf(usage['cache_read_input_tokens']),
+    cacheWrite: numberOf(usage['cache_creation_input_tokens']),
+    isCacheExcluded: true,
+  }
+}
+
+export function readResponsesUsage(usage: JsonObject): RawUsage {
+  const input = inside(usage['input_tokens_details'])
+  const output = inside(usage['output_tokens_details'])
+  return {
+    input: numberOf(usage['input_tokens']),
+    output: numberOf(usage['output_tokens']),
+    total: numberOf(usage['total_tokens']),
+    cacheRead: numberOf(input['cached_tokens']),
+    cacheWrite: numberOf(input['cache_write_tokens']),
+    reasoning: numberOf(output['reasoning_tokens']),
+    isCacheExcluded: false,
+    modal: modalOf(input, output),
+  }
+}
+
+export function readConverseUsage(usage: JsonObject): RawUsage {
+  return {
+    input: numberOf(usage['inputTokens']),
+    output: numberOf(usage['outputTokens']),
+    total: numberOf(usage['totalTokens']),
+    cacheRead: numberOf(usage['cacheReadInputTokens']),
+    cacheWrite: numberOf(usage['cacheWriteInputTokens']),
+    isCacheExcluded: true,
+  }
+}
+
+export function readGeminiUsage(usage: JsonObject): RawUsage {
+  const candidates = numberOf(usage['candidatesTokenCount'])
+  const thoughts = numberOf(usage['thoughtsTokenCount'])
+  return {
+    input: numberOf(usage['promptTokenCount']),
+    output: candidates === undefined && thoughts === undefined ? undefined : (candidates ?? 0) + (thoughts ?? 0),
+    total: numberOf(usage['totalTokenCount']),
+    cacheRead: numberOf(usage['cachedContentTokenCount']),
+    reasoning: thoughts,
+    isCacheExcluded: false,
+  }
+}
+
+function modalOf(input: JsonObject, output: JsonObject): Usage {
+  return compact({
+    inputImageTokens: numberOf(input['image_tokens']),
+    inputTextTokens: numberOf(input['text_tokens']),
+    inputAudioTokens: numberOf(input['audio_tokens']),
+    outputImageTokens: numberOf(output['image_tokens']),
+    outputTextTokens: numberOf(output['text_tokens']),
+    outputAudioTokens: numberOf(output['audio_tokens']),
+  })
+}
+
+/** Later numbers win: message_start has the input, message_delta the output, and either may be missing. */
+export function mergeUsage(earlier: RawUsage | undefined, later: RawUsage): RawUsage {
+  if (earlier === undefined) return later
+  return { ...earlier, ...compact({ ...later }), isCacheExcluded: later.isCacheExcluded }
+}
+
+/** What limits and CEL see: cache reads and writes count as input whatever the upstream's convention (llm.md §11.4). */
+export function toUsage(raw: RawUsage): Usage {
+  const cached = raw.isCacheExcluded ? (raw.cacheRead ?? 0) + (raw.cacheWrite ?? 0) : 0
+  const input = raw.input === undefined && cached === 0 ? undefined : (raw.input ?? 0) + cached
+  const { output } = raw
+  const hasAny = input !== undefined || output !== undefined
+  return compact({
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens: hasAny ? (input ?? 0) + (output ?? 0) : raw.total,
+    providerInputTokens: raw.input,
+    providerTotalTokens: raw.total ?? (hasAny ? (raw.input ?? 0) + (output ?? 0) : undefined),
+    cachedInputTokens: raw.cacheRead,
+    cacheCreationInputTokens: raw.cacheWrite,
+    reasoningTokens: raw.reasoning,
+    ...raw.modal,
+  })
+}
