@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseAllDocuments, stringify } from 'yaml'
+import { helm, run } from './cluster.ts'
+
+const CASES = join(import.meta.dirname, 'testdata')
+const CHART = 'charts/proxy'
+/** Ours is built without a Kubernetes version, and would say 1.20. */
+const TEMPLATE = ['template', 'proxy', CHART, '-n', 'proxy-system', '--kube-version', '1.34.0']
+
+interface Rendered {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
+const keyOf = ({ kind, metadata }: Rendered): string => `${kind}/${metadata.name}`
+
+async function render(values: string): Promise<Map<string, Rendered>> {
+  const text = await run('helm', [...TEMPLATE, '-f', '-'], values)
+  return new Map(
+    parseAllDocuments(text)
+      .map((document) => document.toJS() as Rendered | null)
+      .filter((object) => object !== null)
+      .map((object) => [keyOf(object), object]),
+  )
+}
+
+test('helm lint has nothing to say', async () => {
+  for (const chart of [CHART, 'charts/proxy-crds']) expect(await helm('lint', '--strict', chart)).not.toMatch(/WARNING|ERROR/)
+})
+
+describe('what the chart renders', () => {
+  const pending = render('{}')
+  test.each(readdirSync(CASES))('case %s', async (name) => {
+    const values = readFileSync(join(CASES, name, 'values.yaml'), 'utf8')
+    const [defaults, objects] = await Promise.all([pending, render(values)])
+    const changed = [...objects].filter(([key, object]) => name === 'default' || JSON.stringify(defaults.get(key)) !== JSON.stringify(object))
+    const missing = [...defaults.keys()].filter((key) => !objects.has(key))
+    const text = [...changed.map(([, object]) => stringify(object, { lineWidth: 0 })), ...missing.map((key) => `# missing: ${key}\n`)].join('---\n')
+    const golden = join(CASES, name, 'out.yaml')
+    if (process.env['UPDATE_GOLDEN'] === '1' && process.env['CI'] !== 'true') writeFileSync(golden, text)
+    expect(text).toBe(existsSync(golden) ? readFileSync(golden, 'utf8') : '')
+  })
+})
+
+test.each([
+  ['an unknown value', { controller: { replicas: 2 } }, /additional properties 'replicas' not allowed/],
+  [
+    'parameters of a class without namespace',
+    { gatewayClassParametersRefs: { proxy: { name: 'a' } } },
+    /gatewayClassParametersRefs\/proxy.*missing property 'namespace'/,
+  ],
+  [
+    'parameters of a class with a blank name',
+    { gatewayClassParametersRefs: { proxy: { name: ' ', namespace: 'b' } } },
+    /gatewayClassParametersRefs\/proxy\/name/,
+  ],
+  ['a selector with an operator that is not known', { discoveryNamespaceSelectors: [{ matchExpressions: [{ key: 'a', operator: 'Is' }] }] }, /operator/],
+  ['a level that is not known', { controller: { logLevel: 'verbose' } }, /logLevel.*value must be one of/],
+  ['a number as tag, of which YAML would drop zeros', { image: { tag: 1.1 } }, /image\/tag.*got number, want string/],
+  ['a port out of range', { controller: { service: { ports: { gwGrpc: 0 } } } }, /gwGrpc/],
+  ['a variable that the chart needs for itself', { controller: { extraEnv: { POD_NAME: 'x' } } }, /POD_NAME/],
+])('%s is refused before anything is installed', async (_, values, message) => {
+  await expect(render(JSON.stringify(values))).rejects.toThrow(message)
+})
