@@ -35,7 +35,7 @@ export function readListenerSets(context: Context): (gateway: Gateway, frontend:
         set,
         key: keyOf(set),
         listeners,
-        isAccepted: () => listeners.some((listener) => !notAcceptedOf(listener)),
+        isAccepted: () => listeners.some((listener) => !notProgrammedOf(listener)),
         ...(isAllowed
           ? {}
           : {
@@ -76,7 +76,7 @@ export function listenerSetStatus(state: ListenerSetState): ObjectStatus {
         faulty.length === 0
           ? condition('Accepted', true, 'Accepted', 'Resource accepted', generation)
           : condition('Accepted', isAccepted, 'ListenersNotValid', message, generation),
-        state.listeners.some((listener) => !notProgrammedOf(listener))
+        isAccepted
           ? condition('Programmed', true, 'Programmed', 'Resource programmed', generation)
           : condition('Programmed', false, 'ListenersNotValid', message, generation),
       ],
