@@ -63,7 +63,7 @@ async function waitFor(what: string, isThere: () => boolean): Promise<void> {
   throw new Error(`never came: ${what}`)
 }
 
-const setOf = (kid: string): string => `{"keys":[{"kty":"EC","kid":"${kid}"}]}`
+const setOf = (kid: string): string => `{"keys":[{"kty":"EC","crv":"P-256","kid":"${kid}"}]}`
 
 /** Translates again at each change, as both modes do. Gives the last config of the policy, and its Accepted condition. */
 function start(snapshot: Snapshot) {
@@ -142,4 +142,18 @@ test('directory mode fetches, and tells when it cannot', async () => {
   provider.answer = setOf('first')
   const { requests } = provider
   await waitFor('the next try', () => provider.requests > requests)
+})
+
+test('the status says why a key set is not there, and what is wrong with the one that came', async () => {
+  const provider = await startProvider('<html>')
+  const { snapshot } = await createReader(await writeManifests(manifests(provider.port))).load()
+  const { seen } = start(snapshot)
+  const place = 'traffic.jwtAuthentication.providers.0.jwks.remote: key set idp.default.svc.cluster.local:80/keys'
+  await waitFor('the reason', () => seen.status.includes('not JSON'))
+  expect(seen.status).toContain(`${place} has not been fetched yet: the answer is not JSON`)
+  expect(seen.keySet).not.toContain('not JSON')
+
+  provider.answer = '{"keys":[{"kty":"oct","kid":"a"}]}'
+  await waitFor('a useless set', () => seen.keySet.includes('oct'))
+  expect(seen.status).toContain(`${place} keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519; all its tokens are refused`)
 })

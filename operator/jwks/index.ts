@@ -22,7 +22,7 @@ export interface KeySetsOptions {
 
 export interface KeySets {
   /** `translate` with the key sets that are there; those that it lacks are fetched. */
-  translate(snapshot: Snapshot, options: Omit<TranslateOptions, 'keySets'>): Translation
+  translate(snapshot: Snapshot, options: Omit<TranslateOptions, 'keySets' | 'keySetErrors'>): Translation
   /** Stops fetching. */
   close(): void
 }
@@ -32,9 +32,10 @@ export function createKeySets({ isLoopbackAllowed, clock = systemClock, fetch = 
   const store = createKeySetStore({ ...options, clock, fetch })
   return {
     translate(snapshot, settings) {
-      const first = translate(snapshot, { ...settings, keySets: store.current() })
+      const run = (): Translation => translate(snapshot, { ...settings, keySets: store.current(), keySetErrors: store.errors() })
+      const first = run()
       // An id whose URL or TLS settings became others must not go on with the keys of before.
-      return store.want(first.keySets ?? []) ? translate(snapshot, { ...settings, keySets: store.current() }) : first
+      return store.want(first.keySets ?? []) ? run() : first
     },
     close: store.close,
   }

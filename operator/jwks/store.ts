@@ -7,7 +7,7 @@ import { readKeySet } from './keyset.ts'
 export interface StoreOptions {
   readonly fetch: FetchKeySet
   readonly clock: Clock
-  /** Key sets arrived or changed; called once for those that come together. */
+  /** Key sets arrived or changed, or one that is not there cannot be fetched; called once for those that come together. */
   readonly onChange: () => void
   /** A fetch failed; told once until one succeeds or the reason changes. */
   readonly onError: (url: string, error: unknown) => void
@@ -29,6 +29,8 @@ export interface KeySetStore {
   want(requests: readonly KeySetRequest[]): boolean
   /** What has been fetched, by id. A failed refresh changes nothing. */
   current(): ReadonlyMap<string, string>
+  /** Why those that are not there could not be fetched, by id. */
+  errors(): ReadonlyMap<string, string>
   close(): void
 }
 
@@ -125,6 +127,8 @@ export function createKeySetStore({ fetch, clock, onChange, onError, memory }: S
     const message = error instanceof Error ? error.message : String(error)
     if (message === source.toldError) return
     source.toldError = message
+    // Until there is a key set its policies' statuses say why.
+    if (source.text === undefined) change.ask()
     onError(describeSource(source.request), error)
   }
   const recall = (key: string): string | undefined => {
@@ -149,6 +153,14 @@ export function createKeySetStore({ fetch, clock, onChange, onError, memory }: S
       }),
     )
 
+  const errors = (): ReadonlyMap<string, string> =>
+    new Map(
+      [...keyById].flatMap(([id, key]) => {
+        const source = sources.get(key)
+        return source?.toldError === undefined || source.text !== undefined ? [] : [[id, source.toldError] as const]
+      }),
+    )
+
   /** The request of a source may differ in endpoints and cacheDuration. */
   const update = (source: Source, request: KeySetRequest): void => {
     const before = source.request
@@ -161,6 +173,7 @@ export function createKeySetStore({ fetch, clock, onChange, onError, memory }: S
 
   return {
     current,
+    errors,
     want(requests) {
       const before = current()
       const wanted = new Map<string, KeySetRequest>()

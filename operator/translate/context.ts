@@ -11,6 +11,8 @@ export interface TranslateOptions {
   readonly backendGrants?: 'none' | 'route' | 'route-and-policy'
   /** Key sets that have been fetched, by the text that `keySetId` gives. */
   readonly keySets?: ReadonlyMap<string, string>
+  /** Why those that have not been fetched could not be, by the same text. */
+  readonly keySetErrors?: ReadonlyMap<string, string>
   /** Syntax check of a CEL expression: what is wrong, or undefined. */
   readonly checkExpression?: (expression: string) => string | undefined
 }
@@ -31,6 +33,7 @@ export function createContext(snapshot: Snapshot, options: TranslateOptions): Co
       isStandalone: options.isStandalone ?? false,
       backendGrants: options.backendGrants ?? 'route',
       keySets: options.keySets ?? new Map(),
+      keySetErrors: options.keySetErrors ?? new Map(),
       checkExpression: options.checkExpression ?? (() => undefined),
     },
   }

@@ -1,3 +1,6 @@
+import { readApiKeyEntry } from '#api/credentials/apikey.ts'
+import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
+import { findKeySetProblem } from '#api/credentials/keyset.ts'
 import { parseDuration } from '#api/duration.ts'
 import { GROUP } from '#api/names.ts'
 import { refName, type Schema } from '#api/schema.ts'
@@ -54,7 +57,7 @@ const DEFAULT_CACHE_MS = 300_000
 
 const leaves = new Set(['BackendObjectReference', 'SecretReference', 'ConfigMapReference', 'SecretSelector', 'RemoteJWKS', 'McpSelector', 'CELExpression'])
 /** Definitions with a check of their own besides the references in them. */
-const checked = new Set(['JWKS', 'Regex', 'BackendTLS'])
+const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication'])
 
 /** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
 const interesting = findInteresting()
@@ -141,7 +144,7 @@ class Resolver {
         return this.#material(map && readConfigMapAuthority(map), `ConfigMap ${this.#namespace}/${key} not found`, path)
       }
       case 'SecretSelector':
-        return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels)
+        return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels, path)
       case 'RemoteJWKS':
         return this.#keySet(value as RemoteKeySet, path)
       case 'McpSelector': {
@@ -181,13 +184,26 @@ class Resolver {
     if (owner === 'BackendTLS.mtlsCertificateRef') return this.#material(secret && readCertificate(secret), missing, path)
     const lacking = secret && neededEntries[owner]?.filter((entry) => secret.data?.[entry] === undefined)
     if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`) }
-    return this.#material(secret && readOpaque(secret), missing, path)
+    const material = secret && readOpaque(secret)
+    for (const problem of this.#badCredentials(material?.message, owner)) this.#fail(path, `Secret ${this.#namespace}/${name}: ${problem}; skipped`)
+    return this.#material(material, missing, path)
   }
 
-  #selectSecrets(labels: Record<string, string>): ResolvedSecrets {
+  /** What of a Secret the data plane will pass over. */
+  #badCredentials(message: SecretMessage | undefined, owner: string): string[] {
+    if (message === undefined) return []
+    if (owner === 'BasicAuthentication.secretRef') return badLines(message.data?.['.htaccess']?.split(/\r?\n/) ?? [])
+    return owner === 'APIKeyAuthentication.secretRef' ? badApiKeys(message) : []
+  }
+
+  /** Only API keys are selected. */
+  #selectSecrets(labels: Record<string, string>, path: readonly string[]): ResolvedSecrets {
     const secrets = this.#context.snapshot.inNamespace('Secret', this.#namespace).filter((secret) => matchesLabels(labels, secret.metadata.labels ?? {}))
     const messages = secrets.flatMap((secret) => readOpaque(secret).message ?? [])
     this.secrets.push(...messages)
+    if (messages.length === 0) this.#fail(path, `no Secret in namespace ${this.#namespace} has the labels ${JSON.stringify(labels)}`)
+    for (const message of messages)
+      for (const problem of badApiKeys(message)) this.#fail(path, `Secret ${message.key.replace('opaque/', '')}: ${problem}; skipped`)
     return { secrets: messages.map((message) => message.key) }
   }
 
@@ -201,13 +217,34 @@ class Resolver {
       return { invalid: this.#fail([...path, 'backendRef'], `ProxyBackend ${backend.key} has no fixed host; give it spec.static, or name a Service`) }
     const id = keySetId(ref, remote.jwksPath)
     this.keySets.push({ id, backend, path: remote.jwksPath, cacheMs: parseDuration(remote.cacheDuration ?? '') ?? DEFAULT_CACHE_MS })
-    const inline = this.#context.options.keySets.get(id)
-    return inline === undefined ? { invalid: this.#fail(path, `key set ${remote.jwksPath} has not been fetched yet`) } : { inline }
+    const { keySets, keySetErrors } = this.#context.options
+    const inline = keySets.get(id)
+    const url = `${this.#hostOf(backend)}${remote.jwksPath.startsWith('/') ? '' : '/'}${remote.jwksPath}`
+    if (inline === undefined) {
+      const error = keySetErrors.get(id)
+      const invalid = `key set ${url} has not been fetched yet`
+      // The config says nothing that changes with each attempt.
+      this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`)
+      return { invalid }
+    }
+    const problem = findKeySetProblem(inline)
+    if (problem !== undefined) this.#fail(path, `key set ${url} ${problem}; all its tokens are refused`)
+    return { inline }
+  }
+
+  #hostOf({ kind, key, port }: BackendTarget): string {
+    const [namespace = '', name = ''] = key.split('/')
+    const fixed = kind === 'ProxyBackend' ? this.#context.snapshot.get('ProxyBackend', namespace, name)?.spec.static : undefined
+    return fixed ? `${fixed.host}:${fixed.port}` : `${name}.${namespace}.svc.${this.#context.options.clusterDomain}:${port ?? ''}`
   }
 
   #check(name: string, value: Record<string, unknown>, resolved: Record<string, unknown>, path: readonly string[]): void {
-    if (name === 'JWKS' && typeof value['inline'] === 'string' && !isKeySet(value['inline']))
-      this.#fail([...path, 'inline'], 'inline is not a JSON Web Key Set', 'expression')
+    if (name === 'JWKS' && typeof value['inline'] === 'string') {
+      const problem = findKeySetProblem(value['inline'])
+      if (problem !== undefined) this.#fail([...path, 'inline'], `${problem}; all its tokens are refused`, 'expression')
+    }
+    if (name === 'BasicAuthentication')
+      for (const problem of badLines((value['users'] ?? []) as string[])) this.#fail([...path, 'users'], `${problem}; skipped`)
     if (name === 'Regex') {
       for (const pattern of (value['matches'] ?? []) as string[]) {
         const error = checkPattern(pattern)
@@ -227,12 +264,35 @@ class Resolver {
   }
 }
 
-function isKeySet(text: string): boolean {
-  try {
-    return Array.isArray((JSON.parse(text) as { keys?: unknown } | null)?.keys)
-  } catch {
-    return false
+/** A status has room for some; whoever has more of them has one mistake made many times. */
+const MAX_TOLD = 5
+
+function firstOf(problems: readonly string[]): string[] {
+  return problems.length <= MAX_TOLD ? [...problems] : [...problems.slice(0, MAX_TOLD), `${problems.length - MAX_TOLD} more like these`]
+}
+
+/** Lines are named by number: they hold hashes. */
+function badLines(lines: readonly string[]): string[] {
+  const problems = lines.map((line, index) => {
+    const user = readHtpasswdLine(line)
+    return user !== undefined && 'problem' in user ? `line ${index + 1} ${user.problem}` : undefined
+  })
+  return firstOf(problems.filter((problem) => problem !== undefined))
+}
+
+const knownApiKeys = new WeakMap<SecretMessage, string[]>()
+
+/** Reading keys takes time where there are thousands of them, so it happens once per Secret. */
+function badApiKeys(message: SecretMessage): string[] {
+  let problems = knownApiKeys.get(message)
+  if (problems === undefined) {
+    const bad = Object.entries(message.data ?? {}).flatMap(([entry, value]) => {
+      const key = readApiKeyEntry(value)
+      return 'problem' in key ? [`entry ${entry} ${key.problem}`] : []
+    })
+    knownApiKeys.set(message, (problems = firstOf(bad.toSorted())))
   }
+  return problems
 }
 
 /** Names a remote key set in `TranslateOptions.keySets`. */

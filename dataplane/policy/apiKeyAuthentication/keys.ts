@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { readApiKeyEntry } from '#api/credentials/apikey.ts'
 import type { Secret } from '#gen/config/types.ts'
 
 /** What a key comes with; usable as `apiKey.<field>`. */
@@ -23,23 +24,8 @@ export function readKeys(secrets: readonly Secret[]): KeyTable {
   return table
 }
 
-/** The key itself, or a JSON object with `key` or `keyHash` (`sha256:` and hex), and perhaps `metadata`. */
 function readEntry(value: string): { digest: string; metadata: KeyMetadata } | undefined {
-  if (value.trim() === '') return undefined
-  if (!value.trimStart().startsWith('{')) return { digest: digestKey(value), metadata: {} }
-  const { key, keyHash, metadata = {} } = parseObject(value)
-  if (!isObject(metadata) || (key === undefined) === (keyHash === undefined)) return undefined
-  if (typeof key === 'string' && key !== '') return { digest: digestKey(key), metadata }
-  const [, digest] = typeof keyHash === 'string' ? (/^sha256:([0-9a-f]{64})$/i.exec(keyHash) ?? []) : []
-  return digest === undefined ? undefined : { digest: digest.toLowerCase(), metadata }
+  const entry = readApiKeyEntry(value)
+  if ('problem' in entry) return undefined
+  return { digest: entry.keyHash ?? digestKey(entry.key), metadata: entry.metadata }
 }
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>
-  } catch {
-    return {}
-  }
-}
-
-const isObject = (value: unknown): value is KeyMetadata => typeof value === 'object' && value !== null && !Array.isArray(value)

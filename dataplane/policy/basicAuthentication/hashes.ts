@@ -1,6 +1,7 @@
 import { hash as digest, timingSafeEqual } from 'node:crypto'
 import { compareSync } from 'bcryptjs'
 import crypt from 'unix-crypt-td-js'
+import { hashFormats } from '#api/credentials/htpasswd.ts'
 import { hashApr1 } from './apr1.ts'
 
 interface Format {
@@ -8,21 +9,16 @@ interface Format {
   verify(password: string, hash: string): boolean
 }
 
-/** What htpasswd writes (traffic.md §8.4). DES is last, being what is left; a raw password fits none, or no password fits it. */
+/** DES is last, being what is left. */
 const formats: readonly Format[] = [
   {
-    pattern: /^\$apr1\$[^$]{1,8}\$[./0-9A-Za-z]{22}$/,
+    pattern: hashFormats.apr1,
     verify: (password, hash) => isEqual(hashApr1(Buffer.from(password), hash.split('$')[2] ?? ''), hash),
   },
-  // A cost of 16 takes seconds; more would stand in everyone's way.
-  { pattern: /^\$2[abxy]\$(?:0[4-9]|1[0-6])\$[./0-9A-Za-z]{53}$/, verify: verifyBcrypt },
-  { pattern: /^\{SHA\}[A-Za-z0-9+/]{27}=$/, verify: (password, hash) => isEqual(`{SHA}${digest('sha1', password, 'base64')}`, hash) },
-  { pattern: /^[./0-9A-Za-z]{13}$/, verify: (password, hash) => isEqual(crypt([...Buffer.from(password)], hash), hash) },
+  { pattern: hashFormats.bcrypt, verify: verifyBcrypt },
+  { pattern: hashFormats.sha1, verify: (password, hash) => isEqual(`{SHA}${digest('sha1', password, 'base64')}`, hash) },
+  { pattern: hashFormats.des, verify: (password, hash) => isEqual(crypt([...Buffer.from(password)], hash), hash) },
 ]
-
-export function isKnownFormat(hash: string): boolean {
-  return formats.some(({ pattern }) => pattern.test(hash))
-}
 
 /** Takes milliseconds, with bcrypt tens or hundreds of them: not for the thread that carries traffic. */
 export function verifyPassword(password: string, hash: string): boolean {

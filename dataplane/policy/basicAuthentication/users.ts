@@ -1,6 +1,6 @@
 import { hash as digest, randomBytes } from 'node:crypto'
+import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import type { CheckPassword } from './checks.ts'
-import { isKnownFormat } from './hashes.ts'
 
 /** Whether these are the credentials of a user; may throw when there is no time to check. */
 export type VerifyUser = (username: string, password: string) => Promise<boolean>
@@ -13,8 +13,8 @@ const processKey = randomBytes(32).toString('hex')
 export function readUsers(lines: readonly string[]): ReadonlyMap<string, string> {
   const users = new Map<string, string>()
   for (const line of lines) {
-    const [, username, hash] = /^\s*([^:#][^:]*):([^:\s]+)/.exec(line) ?? []
-    if (username !== undefined && hash !== undefined && isKnownFormat(hash)) users.set(username, hash)
+    const user = readHtpasswdLine(line)
+    if (user !== undefined && 'hash' in user) users.set(user.username, user.hash)
   }
   return users
 }

@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import { findKeySetProblem, typeOfKey } from '#api/credentials/keyset.ts'
 import type { JWTProvider } from '#gen/config/types.ts'
 
 /** A key that tokens may be signed with, and what the provider it belongs to demands of them. */
@@ -17,6 +18,7 @@ interface KeyType {
 
 /** What is expected of a key in a set; anything else that stands there matches no type and no algorithm. */
 interface Jwk extends Readonly<Record<string, unknown>> {
+  readonly kid?: string
   readonly kty?: string
   readonly crv?: string
   readonly alg?: string
@@ -45,24 +47,19 @@ export function readKeys(providers: readonly JWTProvider[]): ReadonlyMap<string,
 
 function readProvider({ issuer, audiences, jwks }: JWTProvider): [string, VerificationKey][] {
   const text = jwks.inline ?? jwks.remote?.inline
-  if (text === undefined) return []
+  if (text === undefined || findKeySetProblem(text) !== undefined) return []
   try {
     const { keys } = JSON.parse(text) as { keys: Jwk[] }
     // Identity providers publish their encryption keys in the same set.
     const ofSignatures = keys.filter(({ use }) => use !== 'enc')
-    return ofSignatures.map((jwk) => [readKid(jwk), { ...readKey(jwk), issuer, audiences }])
+    return ofSignatures.map((jwk) => [jwk.kid ?? '', { ...readKey(jwk), issuer, audiences }])
   } catch {
     return []
   }
 }
 
-function readKid({ kid }: Jwk): string {
-  if (typeof kid !== 'string' || kid === '') throw new Error('a key has no kid')
-  return kid
-}
-
 function readKey(jwk: Jwk): Pick<VerificationKey, 'key' | 'algorithms'> {
-  const type = keyTypes.get(jwk.crv === undefined ? (jwk.kty ?? '') : `${jwk.kty} ${jwk.crv}`)
+  const type = keyTypes.get(typeOfKey(jwk))
   if (type === undefined) throw new Error('a key is of a type that cannot be used')
   const key = createPublicKey({ format: 'jwk', key: Object.fromEntries(type.members.map((member) => [member, jwk[member]])) })
   if ((key.asymmetricKeyDetails?.modulusLength ?? MIN_RSA_BITS) < MIN_RSA_BITS) throw new Error('an RSA key is too short')
