@@ -68,7 +68,7 @@ function redactSecret(secret: unknown): unknown {
 function redact(name: string, value: unknown, parent: string, known: readonly string[]): unknown {
   if (value === null || typeof value === 'number' || typeof value === 'boolean' || value === undefined) return value
   // References are names of secrets, not secrets: `{name: …}` under secretRef stays readable, a plain value does not.
-  if (isSensitiveName(name) && !isReference(value)) return REDACTED
+  if (isSensitiveName(name) && !isReference(value) && !isRuleSet(value)) return REDACTED
   if (inlineCredentials[parent] === name && typeof value === 'string') return REDACTED
   if (typeof value === 'string') return holdsSecret(value, known) ? REDACTED : redactText(value)
   const entries = entriesOf(value)
@@ -94,6 +94,12 @@ function isReference(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const keys = Object.keys(value)
   return keys.length > 0 && keys.every((key) => key === 'secret' || key === 'secrets' || key === 'invalid' || key === 'name' || key === 'namespace')
+}
+
+/** Authorization rules, a list of them, or what explains them: a section of policies that is called like the header. */
+function isRuleSet(value: unknown): boolean {
+  const entries = Array.isArray(value) ? (value as unknown[]) : [value]
+  return entries.length > 0 && entries.every((entry) => typeof entry === 'object' && entry !== null && ('policy' in entry || 'sources' in entry))
 }
 
 /** Every text of Secret messages that is not public: the values, and the texts inside those that are JSON. */

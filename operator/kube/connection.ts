@@ -120,7 +120,8 @@ export function connect({ kubeconfig, userAgent = 'proxy-operator' }: ConnectOpt
   }
 }
 
-function loadConfig(kubeconfig: string | undefined): KubeConfig {
+/** The kubeconfig of a path; without one the service account of the pod. Throws with what is missing. */
+export function loadConfig(kubeconfig: string | undefined): KubeConfig {
   const config = new KubeConfig()
   if (kubeconfig !== undefined && kubeconfig !== '') {
     try {

@@ -1,0 +1,105 @@
+import { Agent, request, type ClientRequest } from 'node:http'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { openPodPort } from '../kube/portforward.ts'
+import { connect, type KubeConnection } from '../kube/connection.ts'
+import { safeName } from '#api/names.ts'
+import { sha256Hex } from '../deploy/hash.ts'
+import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
+import { UsageError } from './output.ts'
+import type { Invocation } from './types.ts'
+
+const ADMIN_PORT = 15_000
+
+/** The admin endpoint of one data plane. */
+export interface Admin {
+  /** What to call it in texts. */
+  readonly name: string
+  /** Rejects with one line: what was asked, and what went wrong. */
+  ask(method: 'GET' | 'POST', path: string): Promise<{ readonly status: number; readonly body: string }>
+}
+
+/** The data plane that the options name: `--admin`, a pod of `--gateway`, else the one on this machine. */
+export async function openAdmin({ options, env }: Pick<Invocation, 'options' | 'env'>): Promise<Admin> {
+  const { admin, gateway } = options
+  if (admin !== undefined && gateway !== undefined) throw new UsageError('--admin and --gateway name two data planes: give one of them')
+  return gateway === undefined ? adminAt(admin ?? `127.0.0.1:${ADMIN_PORT}`) : adminOfGateway(gateway, kubeconfigOf({ options, env }))
+}
+
+/** An admin endpoint by its address. */
+export function adminAt(address: string): Admin {
+  const colon = address.lastIndexOf(':')
+  const [host, port] = [address.slice(0, colon).replace(/^\[|\]$/g, ''), Number(address.slice(colon + 1))]
+  if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new UsageError(`${JSON.stringify(address)} is not host:port, such as 127.0.0.1:15000`)
+  return {
+    name: address,
+    async ask(method, path) {
+      return receive(request({ host, port, method, path, agent: false })).catch((error: Error) => {
+        throw new Error(`admin endpoint ${address}: ${error.message}; --admin HOST:PORT or --gateway NS/NAME says where the data plane is`, { cause: error })
+      })
+    },
+  }
+}
+
+async function adminOfGateway(gateway: string, kubeconfig: string | undefined): Promise<Admin> {
+  const [namespace = '', name = '', ...rest] = gateway.split('/')
+  if (namespace === '' || name === '' || rest.length > 0) throw new UsageError(`--gateway: ${JSON.stringify(gateway)} is not <namespace>/<name>`)
+  const connection = connect({ kubeconfig, userAgent: 'proxyctl' })
+  try {
+    const pod = await findPod(connection, namespace, name)
+    return {
+      name: `pod ${namespace}/${pod}`,
+      async ask(method, path) {
+        const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
+        const agent = new Agent({ keepAlive: false })
+        agent.createConnection = () => stream
+        return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent })).finally(() => stream.destroy())
+      },
+    }
+  } finally {
+    connection.close()
+  }
+}
+
+async function findPod(connection: KubeConnection, namespace: string, gateway: string): Promise<string> {
+  const selector = encodeURIComponent(`${GATEWAY_NAME_LABEL}=${safeName(gateway, sha256Hex)}`)
+  const { items = [] } = await connection.request<{ items?: { metadata: { name: string }; status?: { phase?: string } }[] }>(
+    'GET',
+    `/api/v1/namespaces/${namespace}/pods?labelSelector=${selector}`,
+  )
+  const running = items.filter(({ status }) => status?.phase === 'Running').map(({ metadata }) => metadata.name)
+  const [first] = running.sort()
+  if (first === undefined) throw new Error(`Gateway ${namespace}/${gateway} has no running pod: proxyctl status says why`)
+  return first
+}
+
+/** The kubeconfig to use: the option, the environment, or the one that kubectl uses; undefined inside a pod. */
+export function kubeconfigOf({ options, env }: Pick<Invocation, 'options' | 'env'>): string | undefined {
+  const given = options.kubeconfig ?? env['KUBECONFIG']
+  if (given !== undefined && given !== '') return given
+  const usual = join(env['HOME'] ?? homedir(), '.kube', 'config')
+  return existsSync(usual) ? usual : undefined
+}
+
+function receive(call: ClientRequest): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    call.on('error', reject)
+    call.on('response', (response) => {
+      let body = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => (body += chunk))
+      response.on('error', reject)
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
+    })
+    call.end()
+  })
+}
+
+/** The JSON that an admin endpoint answers; rejects with its own text when it does not answer 200. */
+export async function askJson<T>(admin: Admin, path: string): Promise<T> {
+  const { status, body } = await admin.ask('GET', path)
+  if (status !== 200) throw new Error(`${admin.name}: ${body.trim()}`)
+  return JSON.parse(body) as T
+}

@@ -1,0 +1,114 @@
+import { readFile, stat } from 'node:fs/promises'
+import { checkExpression } from '../expression.ts'
+import { loadDirectory } from '../source/directory.ts'
+import { translate } from '../translate/translate.ts'
+import { adminAt, askJson, openAdmin } from './admin.ts'
+import { UsageError, type Output } from './output.ts'
+import type { Command, Invocation } from './types.ts'
+
+const REDACTED = '<redacted>'
+
+/** Kind of message -> key -> message, as `/config_dump` shows them: secrets redacted. */
+type Dump = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** `config dump` and `config diff`; a diff ends with 1 when there are differences, as diff(1) does. */
+export const runConfig: Command = async (invocation) => {
+  const [word, ...rest] = invocation.args
+  if (word === 'dump' && rest.length === 0) return dump(invocation)
+  const [from, to, ...more] = rest
+  if (word === 'diff' && from !== undefined && more.length === 0) return diff(invocation, from, to)
+  throw new UsageError('config takes: dump, or: diff FROM [TO]')
+}
+
+async function dump(invocation: Invocation): Promise<number> {
+  const config = await askJson<object>(await openAdmin(invocation), '/config_dump')
+  invocation.output.print(config, () => [JSON.stringify(config, null, 2)])
+  return 0
+}
+
+interface Difference {
+  readonly kind: string
+  readonly key: string
+  readonly from?: unknown
+  readonly to?: unknown
+}
+
+async function diff(invocation: Invocation, from: string, to: string | undefined): Promise<number> {
+  const left = await read(from)
+  const right = to === undefined ? keepMessages(await askJson(await openAdmin(invocation), '/config_dump')) : await read(to)
+  const differences = compare(left, right)
+  invocation.output.print({ differences }, () =>
+    differences.length === 0 ? ['no difference'] : differences.flatMap((each) => describe(each, invocation.output)),
+  )
+  return differences.length === 0 ? 0 : 1
+}
+
+/** A dump by its file, the address of an admin endpoint, or a directory of manifests. */
+async function read(source: string): Promise<Dump> {
+  const info = await stat(source).catch(() => undefined)
+  if (info?.isDirectory() === true) return fromManifests(source)
+  if (info !== undefined) return keepMessages(JSON.parse(await readFile(source, 'utf8')) as object)
+  if (/:\d+$/.test(source)) return keepMessages(await askJson(adminAt(source), '/config_dump'))
+  throw new UsageError(`${source}: no such file or directory, and not host:port`)
+}
+
+async function fromManifests(directory: string): Promise<Dump> {
+  const { snapshot } = await loadDirectory(directory)
+  const { gateways } = translate(snapshot, { isStandalone: true, checkExpression })
+  const kinds: Record<string, Record<string, unknown>> = {}
+  for (const messages of gateways.values()) for (const { kind, key, message } of messages) (kinds[pluralOf(kind)] ??= {})[key] = message
+  return keepMessages(kinds)
+}
+
+const pluralOf = (kind: string): string => (kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`)
+
+/** Secrets are redacted in dumps: only their keys can be compared. */
+function keepMessages(dumped: object): Dump {
+  const kept: Record<string, Record<string, unknown>> = {}
+  for (const [kind, messages] of Object.entries(dumped)) {
+    if (kind === 'config' || typeof messages !== 'object' || messages === null) continue
+    const byKey: [string, unknown][] = Array.isArray(messages)
+      ? messages.map((message: { key?: string }) => [message.key ?? '', message])
+      : Object.entries(messages as Record<string, unknown>)
+    kept[kind] = Object.fromEntries(kind === 'secrets' ? byKey.map(([key]) => [key, REDACTED]) : byKey)
+  }
+  return kept
+}
+
+function compare(left: Dump, right: Dump): Difference[] {
+  const differences: Difference[] = []
+  for (const kind of [...new Set([...Object.keys(left), ...Object.keys(right)])].sort()) {
+    const [before = {}, after = {}] = [left[kind], right[kind]]
+    for (const key of [...new Set([...Object.keys(before), ...Object.keys(after)])].sort())
+      if (!isSame(before[key], after[key]))
+        differences.push({ kind, key, ...(key in before && { from: before[key] }), ...(key in after && { to: after[key] }) })
+  }
+  return differences
+}
+
+/** What a dump redacts may be anything. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === REDACTED || b === REDACTED) return a !== undefined && b !== undefined
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>]
+  return Object.keys(left).length === Object.keys(right).length && Object.keys(left).every((key) => key in right && isSame(left[key], right[key]))
+}
+
+/** JSON with sorted keys, so that the order of fields is no difference. */
+function canonical(value: unknown): string {
+  return (
+    JSON.stringify(value, (_, inner: unknown) =>
+      typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+        ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : inner,
+    ) ?? ''
+  )
+}
+
+function describe({ kind, key, ...sides }: Difference, output: Output): string[] {
+  return [
+    `${kind} ${key}`,
+    ...('from' in sides ? [output.paint('red', `- ${canonical(sides.from)}`)] : []),
+    ...('to' in sides ? [output.paint('green', `+ ${canonical(sides.to)}`)] : []),
+  ]
+}

@@ -1,0 +1,51 @@
+import { askJson, openAdmin } from './admin.ts'
+import { alignColumns, UsageError } from './output.ts'
+import type { Command } from './types.ts'
+
+interface Source {
+  readonly from: string
+  readonly target: string
+}
+
+interface Field {
+  readonly value: unknown
+  readonly sources: readonly Source[]
+  readonly overrides: readonly Source[]
+}
+
+/** One rule of the route on one listener, as `/debug/effective` of the data plane's admin endpoint answers. */
+interface Rule {
+  readonly route: string
+  readonly rule?: string
+  readonly ruleIndex: number
+  readonly listener: string
+  readonly preRouting: Readonly<Record<string, Field>>
+  readonly postRouting: Readonly<Record<string, Field>>
+}
+
+/** What is in force for a route, where it comes from, and what it overrides. */
+export const runExplain: Command = async (invocation) => {
+  const [route, ...rest] = invocation.args
+  if (route === undefined || rest.length > 0 || !/^[^/]+\/[^/]+$/.test(route)) throw new UsageError('explain takes one route, as <namespace>/<name>')
+  const admin = await openAdmin(invocation)
+  const answer = await askJson<{ rules: Rule[] }>(admin, `/debug/effective?route=${encodeURIComponent(route)}`)
+  const { output } = invocation
+  output.print(answer, () =>
+    answer.rules.flatMap((rule) => [
+      `${rule.route}, ${rule.rule === undefined || rule.rule === '' ? `rule ${rule.ruleIndex}` : `rule ${rule.rule}`}, on listener ${rule.listener}`,
+      ...describePhase('before routing', rule.preRouting),
+      ...describePhase('after routing', rule.postRouting),
+    ]),
+  )
+  return 0
+}
+
+function describePhase(title: string, fields: Rule['preRouting']): string[] {
+  const rows = Object.entries(fields).flatMap(([field, { value, sources, overrides }]) => [
+    [`    ${field}`, sources.map(describeSource).join(' + '), JSON.stringify(value)],
+    ...overrides.map((source) => ['', `overrides ${describeSource(source)}`, '']),
+  ])
+  return rows.length === 0 ? [`  ${title}: no policy`] : [`  ${title}:`, ...alignColumns(rows).map((line) => line.trimEnd())]
+}
+
+const describeSource = ({ from, target }: Source): string => `${from} on ${target}`

@@ -1,0 +1,43 @@
+import { checkExpression } from '../expression.ts'
+import { findTroubles } from '../report.ts'
+import { loadDirectory } from '../source/directory.ts'
+import { translate } from '../translate/translate.ts'
+import { UsageError, alignColumns } from './output.ts'
+import type { Command } from './types.ts'
+
+/** Something about a manifest. `where` is `file:line`, or the object. */
+interface Finding {
+  readonly severity: 'error' | 'note'
+  readonly where: string
+  readonly message: string
+}
+
+/** Checks a directory of manifests as the API server and the operator would. 1 when something is wrong. */
+export const runLint: Command = async ({ args, output }) => {
+  const [directory, ...rest] = args
+  if (directory === undefined || rest.length > 0) throw new UsageError('lint takes one directory (or file) of manifests')
+  const { snapshot, problems } = await loadDirectory(directory).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${directory}: ${error.code === 'ENOENT' ? 'no such file or directory' : error.message}`, { cause: error })
+  })
+  const { statuses } = translate(snapshot, { isStandalone: true, checkExpression })
+  const findings: Finding[] = [
+    ...problems.map(({ severity, file, line, field, message }) => ({
+      severity,
+      where: `${file}:${line}`,
+      message: field === '' ? message : `${field}: ${message}`,
+    })),
+    ...findTroubles(statuses)
+      // What is fetched over the network is not there when nothing is fetched.
+      .map(({ kind, namespace, name, type, reason, message }) => ({
+        severity: 'error' as const,
+        where: `${kind} ${namespace === '' ? name : `${namespace}/${name}`}`,
+        message: `${type}: ${reason}: ${message}`,
+      })),
+  ]
+  const errors = findings.filter(({ severity }) => severity === 'error').length
+  output.print({ errors, findings }, () => [
+    ...alignColumns(findings.map(({ severity, where, message }) => [output.paint(severity === 'error' ? 'red' : 'gray', severity), where, message])),
+    errors === 0 ? output.paint('green', `${directory}: no error`) : `${directory}: ${errors} error${errors === 1 ? '' : 's'}`,
+  ])
+  return errors === 0 ? 0 : 1
+}

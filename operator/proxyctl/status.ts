@@ -1,0 +1,128 @@
+import { CONTROLLER_NAME } from '#api/names.ts'
+import { checkExpression } from '../expression.ts'
+import { connect } from '../kube/connection.ts'
+import { collectionPaths, statusKinds } from '../kube/resources.ts'
+import { findTroubles, type ConditionReport } from '../report.ts'
+import { loadDirectory } from '../source/directory.ts'
+import { translate } from '../translate/translate.ts'
+import type { ObjectStatus } from '../translate/types.ts'
+import { kubeconfigOf } from './admin.ts'
+import { alignColumns, type Colour } from './output.ts'
+import type { Command, Invocation } from './types.ts'
+
+/** One resource and what its status says. */
+interface Row {
+  readonly severity: 'error' | 'warning' | 'pending' | 'ok'
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  /** `Type=Status Reason: message` of every condition that says something is wrong, the worst first. */
+  readonly conditions: readonly string[]
+}
+
+const severities = ['error', 'warning', 'pending', 'ok'] as const
+const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warning: 'yellow', pending: 'gray', ok: 'green' }
+
+/** Every resource that this controller answers for, worst first. 1 when one has an error. */
+export const runStatus: Command = async (invocation) => {
+  const { options, output } = invocation
+  const statuses = options.dir === undefined ? await readCluster(invocation) : await readManifests(options.dir)
+  const rows = statuses
+    .filter(({ namespace }) => options.namespace === undefined || namespace === undefined || namespace === options.namespace)
+    .map(describeObject)
+    .sort(
+      (a, b) =>
+        severities.indexOf(a.severity) - severities.indexOf(b.severity) ||
+        compare(a.kind, b.kind) ||
+        compare(a.namespace, b.namespace) ||
+        compare(a.name, b.name),
+    )
+  output.print({ resources: rows }, () => {
+    if (rows.length === 0) return ['no resource of this gateway']
+    const lines = rows.flatMap(({ severity, kind, namespace, name, conditions }) => {
+      const object = namespace === '' ? name : `${namespace}/${name}`
+      const [first = '', ...more] = conditions
+      return [[severity, kind, object, first], ...more.map((text) => ['', '', '', text])]
+    })
+    // Colours after alignment: their codes have no width.
+    return alignColumns(lines).map((line, index) => {
+      const severity = lines[index]?.[0] ?? ''
+      return (severity === '' ? line : output.paint(colours[severity as Row['severity']], severity) + line.slice(severity.length)).trimEnd()
+    })
+  })
+  return rows.some(({ severity }) => severity === 'error') ? 1 : 0
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function describeObject(object: ObjectStatus): Row {
+  const { kind, namespace = '', name, status } = object
+  const troubles = findTroubles([object]).sort((a, b) => rank(a) - rank(b))
+  const isEmpty = !JSON.stringify(status).includes('"conditions"')
+  const severity = isEmpty ? 'pending' : troubles.length === 0 ? 'ok' : troubles.some((trouble) => rank(trouble) === 0) ? 'error' : 'warning'
+  const conditions = isEmpty
+    ? ['no controller has written a status yet']
+    : troubles.map(
+        ({ name: at, type, status: is, reason, message }) => `${at === name ? '' : `${at.slice(name.length + 1)}: `}${type}=${is} ${reason}: ${message}`,
+      )
+  return { severity, kind, namespace, name, conditions }
+}
+
+/** What is partly in force is a warning; what is not in force an error. */
+const rank = ({ status, reason }: ConditionReport): number => (reason === 'PartiallyValid' || status === 'Unknown' ? 1 : 0)
+
+async function readManifests(directory: string): Promise<readonly ObjectStatus[]> {
+  const { snapshot } = await loadDirectory(directory)
+  return translate(snapshot, { isStandalone: true, checkExpression }).statuses
+}
+
+interface Item {
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly spec?: { readonly controllerName?: string; readonly gatewayClassName?: string }
+  readonly status?: object
+}
+
+async function readCluster(invocation: Invocation): Promise<ObjectStatus[]> {
+  const connection = connect({ kubeconfig: kubeconfigOf(invocation), userAgent: 'proxyctl' })
+  /** Objects of a kind, by the newest version that is served; none when no version is. */
+  const list = async (kind: string, paths: readonly string[]): Promise<{ kind: string; items: Item[] }> => {
+    for (const path of paths) {
+      const found = await connection.request<{ items?: Item[] }>('GET', path).catch((error: { status?: number }) => {
+        if (error.status === 404) return undefined
+        throw error
+      })
+      if (found !== undefined) return { kind, items: found.items ?? [] }
+    }
+    return { kind, items: [] }
+  }
+  try {
+    const lists = await Promise.all([...statusKinds].map((kind) => list(kind, collectionPaths(kind))))
+    const classes = new Set(
+      lists
+        .find(({ kind }) => kind === 'GatewayClass')
+        ?.items.flatMap(({ metadata, spec }) => (spec?.controllerName === CONTROLLER_NAME ? [metadata.name] : [])),
+    )
+    return lists.flatMap(({ kind, items }) =>
+      items.flatMap(({ metadata, spec, status = {} }) => {
+        if (kind === 'GatewayClass' && !classes.has(metadata.name)) return []
+        if (kind === 'Gateway' && !classes.has(spec?.gatewayClassName ?? '')) return []
+        const own = ownEntries(status)
+        // A route or a policy that no Gateway of ours is asked to serve is somebody else's.
+        if (own === undefined) return []
+        const { name, namespace } = metadata
+        return [{ group: '', kind, ...(namespace !== undefined && { namespace }), name, status: own }]
+      }),
+    )
+  } finally {
+    connection.close()
+  }
+}
+
+/** A status with only our entries among those of several controllers; undefined when all are others'. */
+function ownEntries(status: object): object | undefined {
+  const { parents, ancestors, ...rest } = status as Record<'parents' | 'ancestors', { controllerName?: string }[] | undefined>
+  const shared = parents ?? ancestors
+  if (shared === undefined) return rest
+  const own = shared.filter(({ controllerName }) => controllerName === CONTROLLER_NAME)
+  return own.length === 0 && shared.length > 0 ? undefined : { ...rest, parents: own }
+}

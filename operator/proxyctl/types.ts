@@ -1,0 +1,26 @@
+import type { Output } from './output.ts'
+
+/** Options of the command line, as given. */
+export interface Options {
+  readonly admin?: string | undefined
+  readonly gateway?: string | undefined
+  readonly kubeconfig?: string | undefined
+  readonly dir?: string | undefined
+  readonly namespace?: string | undefined
+  readonly path?: string | undefined
+  readonly host?: string | undefined
+  readonly method?: string | undefined
+  readonly header?: string[] | undefined
+  readonly timeout?: string | undefined
+}
+
+export interface Invocation {
+  /** What follows the command. */
+  readonly args: readonly string[]
+  readonly options: Options
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly output: Output
+}
+
+/** Resolves with the exit status. Rejects with a UsageError, or an Error whose message is all the user needs. */
+export type Command = (invocation: Invocation) => Promise<number>
