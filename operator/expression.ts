@@ -1,13 +1,13 @@
-import { compile, environments, formatDiagnostic, isParseError, type Environment } from '#api/cel/index.ts'
+import { compile, environments, formatDiagnostic, isParseError, type Environment, type Phase } from '#api/cel/index.ts'
 
-/** Policies say not where an expression is evaluated, so a variable of any place is one; the data plane knows the place. */
+/** A variable of any place is one. */
 const anywhere: Environment = {
   variables: new Set(Object.values(environments).flatMap(({ variables }) => [...(variables ?? [])])),
   hasFlatten: true,
 }
 
-/** What is wrong with an expression, with the position in it; undefined when it compiles. */
-export function checkExpression(expression: string): string | undefined {
-  const result = compile(expression, anywhere)
+/** What is wrong with an expression, with the position in it; undefined when it compiles. Without `phase` it may be for any place. */
+export function checkExpression(expression: string, phase?: Phase): string | undefined {
+  const result = compile(expression, phase === undefined ? anywhere : environments[phase])
   return isParseError(result) ? result.problems.map(formatDiagnostic).join('; ') : undefined
 }

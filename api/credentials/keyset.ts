@@ -11,7 +11,7 @@ interface Jwk {
 
 /** How `signingKeyTypes` calls the type of a key. */
 export function typeOfKey({ kty, crv }: Jwk): string {
-  return crv === undefined ? String(kty) : `${String(kty)} ${String(crv)}`
+  return [kty, crv].filter((part) => typeof part === 'string').join(' ')
 }
 
 /**

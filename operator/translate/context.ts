@@ -1,3 +1,4 @@
+import type { Phase } from '#api/cel/index.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import { readGrants, type Grants } from './referencegrant.ts'
 
@@ -13,8 +14,8 @@ export interface TranslateOptions {
   readonly keySets?: ReadonlyMap<string, string>
   /** Why those that have not been fetched could not be, by the same text. */
   readonly keySetErrors?: ReadonlyMap<string, string>
-  /** Syntax check of a CEL expression: what is wrong, or undefined. */
-  readonly checkExpression?: (expression: string) => string | undefined
+  /** What is wrong with a CEL expression in itself, or where it is evaluated; undefined: nothing. */
+  readonly checkExpression?: (expression: string, phase?: Phase) => string | undefined
 }
 
 /** What every translator of a kind needs. */

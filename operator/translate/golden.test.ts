@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Document, isCollection, parse, visit } from 'yaml'
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import { messageKinds } from '#api/config/definitions.ts'
+import { checkExpression } from '../expression.ts'
 import { createReader } from '../source/reader.ts'
 import type { TranslateOptions } from './context.ts'
 import { translate } from './translate.ts'
@@ -73,7 +74,7 @@ interface CaseOptions extends Omit<TranslateOptions, 'keySets'> {
 function readOptions(text: string): TranslateOptions {
   const [, json = '{}'] = /^# options: (.*)$/m.exec(text) ?? []
   const { keySets = {}, ...options } = parse(json) as CaseOptions
-  return { isStandalone: true, ...options, keySets: new Map(Object.entries(keySets)) }
+  return { isStandalone: true, checkExpression, ...options, keySets: new Map(Object.entries(keySets)) }
 }
 
 describe('translation', () => {

@@ -10,14 +10,15 @@ import type { BackendObjectRef } from '../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from './backendref.ts'
 import type { Context } from './context.ts'
 import { checkPattern } from './matches.ts'
+import { phaseOf } from './phases.ts'
 import { selectMcpTargets } from './mcptargets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from './secret.ts'
 import { matchesLabels } from './selectors.ts'
 
-/** Something wrong in a body. The data plane is told of a bad `reference` and fails closed; an `expression` is bad text; `selection` leaves unclear what was meant. */
+/** Something wrong in a body. The data plane is told of a bad `reference` and fails closed; an `expression` is bad text; a `variable` is not there at its place, so the expression fails when it is evaluated; `selection` leaves unclear what was meant. */
 export interface BodyError {
   readonly path: readonly string[]
-  readonly kind: 'reference' | 'expression' | 'selection'
+  readonly kind: 'reference' | 'expression' | 'variable' | 'selection'
   readonly message: string
 }
 
@@ -79,7 +80,7 @@ function findInteresting(): ReadonlySet<string> {
 
 /** Resolves every reference of `body`, which is a `definition` written in an object of `kind` and `namespace`. */
 export function resolveBody(context: Context, kind: 'ProxyPolicy' | 'ProxyBackend', namespace: string, definition: string, body: object): ResolvedBody {
-  const resolver = new Resolver(context, kind, namespace)
+  const resolver = new Resolver(context, kind, namespace, definition)
   // The walk keeps the shape: an object stays an object.
   const resolved = resolver.resolve({ $ref: `#/$defs/${definition}` }, body, [], '') as object
   return { body: resolved, errors: resolver.errors, targets: resolver.targets, secrets: resolver.secrets, keySets: resolver.keySets }
@@ -93,8 +94,10 @@ class Resolver {
   readonly #context: Context
   readonly #kind: string
   readonly #namespace: string
+  readonly #definition: string
 
-  constructor(context: Context, kind: string, namespace: string) {
+  constructor(context: Context, kind: string, namespace: string, definition: string) {
+    this.#definition = definition
     this.#context = context
     this.#kind = kind
     this.#namespace = namespace
@@ -153,12 +156,18 @@ class Resolver {
         this.targets.push(...targets.map(({ service, port }) => ({ kind: 'Service' as const, key: service, port })))
         return { targets }
       }
-      default: {
-        const problem = this.#context.options.checkExpression(String(value))
-        if (problem !== undefined) this.#fail(path, problem, 'expression')
+      default:
+        this.#checkExpression(String(value), path, owner)
         return value
-      }
     }
+  }
+
+  #checkExpression(expression: string, path: readonly string[], owner: string): void {
+    const { checkExpression } = this.#context.options
+    const problem = checkExpression(expression)
+    if (problem !== undefined) return void this.#fail(path, problem, 'expression')
+    const misplaced = checkExpression(expression, phaseOf(this.#definition, path, owner))
+    if (misplaced !== undefined) this.#fail(path, misplaced, 'variable')
   }
 
   #backend(ref: Partial<BackendObjectRef>, path: readonly string[]): BackendRef {

@@ -1,0 +1,26 @@
+import type { Phase } from '#api/cel/index.ts'
+
+/** Where the data plane evaluates the expressions of a definition's field; those that depend on more are in `phaseOf`. */
+const phases: Readonly<Record<string, Phase>> = {
+  // Results of an authorization call are read from its own response.
+  'AgentExtAuthHTTP.responseMetadata': 'response',
+  'AgentExtAuthHTTP.redirect': 'response',
+  // Descriptors that count tokens are made where the LLM is known.
+  'RateLimitDescriptorEntry.expression': 'backend',
+  'AccessLog.filter': 'log',
+  'AttributeAdd.expression': 'log',
+  'ResourceAdd.expression': 'resource',
+  'Health.unhealthyCondition': 'response',
+  'FieldTransformation.expression': 'llm',
+}
+
+/** Where an expression is evaluated. `path` is in a body of `definition`, `owner` is `<definition>.<field>` that holds it. */
+export function phaseOf(definition: string, path: readonly string[], owner: string): Phase {
+  const known = phases[owner]
+  if (known !== undefined) return known
+  if (path.includes('networkAuthorization')) return 'network'
+  if (!owner.startsWith('Transform.') && !owner.startsWith('HeaderTransformation.')) return 'request'
+  // Names of metadata come after the side, so the side is the part after the section.
+  if (path[path.indexOf('transformation') + 1] === 'response') return 'response'
+  return definition === 'Traffic' ? 'request' : 'backend'
+}
