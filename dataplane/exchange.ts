@@ -40,6 +40,9 @@ export interface Connection {
   readonly listener: string | undefined
 }
 
+/** As expressions call it: `backend.type` (traffic.md §9). */
+export type BackendType = 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
+
 /** Names that logs, metrics and policies know a route by. */
 export interface RouteLabels {
   /** `<namespace>/<name>` of the Gateway. */
@@ -74,6 +77,8 @@ export class Exchange {
   /** `host:port` of the endpoint that answered. */
   endpoint: string | undefined = undefined
   backend: string | undefined = undefined
+  /** What kind of backend it is. */
+  backendType: BackendType | undefined = undefined
   /** Response filters of the chosen backendRef; they run after those of the rule (traffic.md §5, Response). */
   backendResponseHeaders: readonly HeaderModifier[] | undefined = undefined
   /** What the backend's policies change in the response; set with the request's changes. */
@@ -133,6 +138,7 @@ export class Exchange {
     const copy = new Exchange(this.connection, request, this.startedAtMs)
     copy.labels = this.labels
     copy.backend = this.backend
+    copy.backendType = this.backendType
     copy.isHostRewritten = this.isHostRewritten
     copy.isAuthorityFixed = this.isAuthorityFixed
     if (this.#values !== undefined) copy.#values = new Map(this.#values)

@@ -23,6 +23,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
   const { destination } = backend
   exchange.backend = destination.name
+  exchange.backendType = destination.type
   const service = backend.service?.current
   if (service === undefined) checkDestination(destination)
   if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan.random)

@@ -158,10 +158,11 @@ export class Destinations {
   #serviceConfig(key: string, portNumber: number | undefined, outer: BackendFull | undefined): DestinationConfig {
     const service = this.#snapshot?.services.get(key)
     const port = service?.ports.find((candidate) => candidate.port === portNumber)
-    if (service === undefined || port === undefined) return { ...noEndpoints, error: 'SERVICE_NOT_FOUND' }
+    if (service === undefined || port === undefined) return { ...noEndpoints, type: 'service', error: 'SERVICE_NOT_FOUND' }
     return {
       ...noEndpoints,
       endpoints: port.endpoints,
+      type: 'service',
       appProtocol: port.appProtocol,
       hostname: service.hostname,
       settings: this.#settingsOf('Service', key, { host: service.hostname, port: portNumber, inline: undefined, outer }),
@@ -173,8 +174,9 @@ export class Destinations {
     if (backend === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
     const settingsFor = (host: string | undefined): UpstreamSettings =>
       this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies, outer })
-    if (backend.dynamicForwardProxy !== undefined) return { ...noEndpoints, isDynamic: true, settings: settingsFor(undefined) }
-    if (backend.static === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
+    if (backend.dynamicForwardProxy !== undefined) return { ...noEndpoints, type: 'dynamic', isDynamic: true, settings: settingsFor(undefined) }
+    const type = backend.ai === undefined ? (backend.mcp === undefined ? 'unknown' : 'mcp') : 'ai'
+    if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static
     return addressConfig(bracketed(host, port), settingsFor(host))
   }
@@ -216,6 +218,7 @@ function addressConfig(address: string, settings: UpstreamSettings): Destination
   const { host, port } = splitAddress(address)
   return {
     ...noEndpoints,
+    type: 'static',
     endpoints: [{ address: host, port }],
     settings,
     // An IP address is not a name that a virtual host could go by: the client's Host stays (traffic.md §8.11).

@@ -20,6 +20,7 @@ function sample(connection: Partial<Connection> = {}): Exchange {
   exchange.backend = 'ns/svc:80'
   exchange.response = { status: 503, headers: new HeaderList(['grpc-status', '7', 'x-r', '1']), body: undefined, upgraded: undefined }
   exchange.set('jwt', { sub: 'ann', groups: ['a'] })
+  exchange.set('metadata', { tenant: 'acme' })
   exchange.set('telemetry.private', 1)
   return exchange
 }
@@ -53,7 +54,8 @@ describe('ExchangeView', () => {
     ['jwt.sub', 'ann'],
     ['has(jwt.email)', false],
     ['apiKey.key', undefined],
-    ['backend.name', 'ns/svc:80'],
+    ['backend', { name: 'ns/svc:80', type: 'unknown', protocol: 'http' }],
+    ['metadata.tenant', 'acme'],
     ['proxy.bind', '80/default/gateway'],
     ['proxy.gateway.namespace + proxy.gateway.name + proxy.listener.name', 'nsgwhttp'],
     ['proxy.route', { namespace: 'ns', name: 'r', rule: 'first', kind: 'GRPCRoute' }],
@@ -84,6 +86,18 @@ describe('ExchangeView', () => {
     exchange.request.target = '/c'
     view.headersChanged(after)
     expect(evalHost(program, view)).toBe(`${seen}/c`)
+  })
+
+  test.each<[Exchange['backendType'], string]>([
+    ['service', 'http'],
+    ['static', 'http'],
+    ['dynamic', 'http'],
+    ['ai', 'llm'],
+    ['mcp', 'mcp'],
+  ])('a backend of type %s speaks %s', (type, protocol) => {
+    const exchange = sample()
+    exchange.backendType = type
+    expect(evaluate(exchange, '[backend.type, backend.protocol]')).toEqual([type, protocol])
   })
 
   test('builds only what is read', () => {

@@ -1,5 +1,5 @@
 import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { BackendType, Exchange } from '../exchange.ts'
 import { RequestView, ResponseView } from './message.ts'
 import type { RequestTrace } from '../trace/trace.ts'
 import { viewDestination, viewSource } from './peer.ts'
@@ -36,7 +36,7 @@ export class ExchangeView extends HostMap {
       case 'destination':
         return viewDestination(exchange.connection)
       case 'backend':
-        return exchange.backend === undefined ? undefined : { name: exchange.backend }
+        return exchange.backend === undefined ? undefined : viewBackend(exchange.backend, exchange.backendType)
       case 'proxy':
         return viewProxy(exchange)
       case 'env':
@@ -55,6 +55,10 @@ export class ExchangeView extends HostMap {
     this.#request?.headersChanged(written)
     this.#response?.headersChanged(written)
   }
+}
+
+function viewBackend(name: string, type: BackendType = 'unknown'): Record<string, string> {
+  return { name, type, protocol: type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : 'http' }
 }
 
 /** Where in the config the request is; the more is known the further it came. */

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '#api/errors.ts'
 import type { Endpoint, ServicePort } from '#gen/config/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { BackendType, Exchange } from '../exchange.ts'
 import { isGrpcRequest } from '../error.ts'
 import { hostOf, portOf } from '../http/message.ts'
 import type { BackendTransformation } from '../policy/transformation/backend.ts'
@@ -62,6 +62,8 @@ export interface DestinationConfig {
   /** The endpoint is the request's own authority (dynamicForwardProxy). */
   readonly isDynamic: boolean
   readonly error: ErrorCode | undefined
+  /** Default: unknown. */
+  readonly type?: BackendType
 }
 
 const IDLE_MS = 90_000
@@ -101,6 +103,10 @@ export class Destination {
 
   get error(): ErrorCode | undefined {
     return this.#config.error
+  }
+
+  get type(): BackendType {
+    return this.#config.type ?? 'unknown'
   }
 
   get isDynamic(): boolean {

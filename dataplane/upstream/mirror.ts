@@ -25,6 +25,7 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
   const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
   const copy = exchange.fork(request)
   copy.backend = destination.name
+  copy.backendType = destination.type
   // Bodies are not mirrored, so none is read.
   if (transformation?.request !== undefined) transformRequest(copy, { ...transformation.request, body: undefined }, new ExchangeView(copy))
   request.authority = authorityFor(copy, destination)

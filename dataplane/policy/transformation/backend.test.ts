@@ -91,7 +91,7 @@ describe('the request side', () => {
     const transformation: Transformation = {
       request: {
         set: [
-          { name: 'x-backend', value: 'backend.name' },
+          { name: 'x-backend', value: 'backend.name + " " + backend.type + " " + backend.protocol' },
           { name: 'x-auth', value: 'request.headers["authorization"]' },
           { name: 'x-last', value: '"transformation"' },
           { name: ':path', value: '"/v2" + request.path' },
@@ -103,7 +103,7 @@ describe('the request side', () => {
       backend('api', { auth: { key: 'k' }, transformation }),
     )
     expect((await send()).status).toBe(200)
-    expect(seen['api']).toMatchObject([{ line: 'GET api /v2/', headers: { 'x-backend': 'ns/api', 'x-auth': 'Bearer k', 'x-last': 'backendRef' } }])
+    expect(seen['api']).toMatchObject([{ line: 'GET api /v2/', headers: { 'x-backend': 'ns/api static http', 'x-auth': 'Bearer k', 'x-last': 'backendRef' } }])
   })
 
   test('follows the transformation of the route, and a header whose value fails is removed', async () => {
