@@ -1,0 +1,27 @@
+import { expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { encodeFrame, FrameReader } from './frames.ts'
+
+test('messages come out as they went in, however the bytes are cut', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1 }), (messages, cuts) => {
+      const bytes = Buffer.concat(messages.map((message) => encodeFrame(message)))
+      const reader = new FrameReader(40)
+      const read: Buffer[] = []
+      for (let at = 0, nth = 0; at < bytes.length; nth++) {
+        const size = cuts[nth % cuts.length] ?? 1
+        reader.push(bytes.subarray(at, at + size))
+        at += size
+        for (let message = reader.next(); message !== undefined; message = reader.next()) read.push(message)
+      }
+      expect(read.map((message) => [...message])).toEqual(messages.map((message) => [...message]))
+      expect(reader.isBetween).toBe(true)
+    }),
+  )
+})
+
+test('a message that is cut off is not one', () => {
+  const reader = new FrameReader(40)
+  reader.push(encodeFrame(Buffer.from('whole')).subarray(0, 9))
+  expect([reader.next(), reader.isBetween]).toEqual([undefined, false])
+})

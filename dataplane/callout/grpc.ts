@@ -1,0 +1,333 @@
+import {
+  fromBinary,
+  toBinary,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodBiDiStreaming,
+  type DescMethodUnary,
+  type MessageShape,
+} from '@bufbuild/protobuf'
+import { grpcStatusOf } from '#api/errors.ts'
+import type { Exchange } from '../exchange.ts'
+import { readBody, type Body, type BodySink } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { Destination } from '../upstream/destination.ts'
+import { UpstreamError } from '../upstream/types.ts'
+import { encodeFrame, FrameReader } from './frames.ts'
+import { startCall, type Callout, type StartedCall } from './http.ts'
+
+export interface GrpcOptions {
+  /** Of the whole call; the service is told as `grpc-timeout`. Undefined: the destination's own limit, if any. */
+  readonly timeoutMs?: number | undefined
+  /** As in CalloutOptions: its client's leaving ends the call, its deadline is the call's. */
+  readonly exchange?: Exchange | undefined
+  /** Metadata; names in lower case, `-bin` values in base64. */
+  readonly metadata?: HeaderList | undefined
+  /** Longest message that is taken. Default 4 MiB. */
+  readonly limitBytes?: number
+}
+
+/** The service answered with another status than OK. Failures to get an answer are UpstreamErrors. */
+export class GrpcError extends Error {
+  /** As in grpc-status: 1 CANCELLED to 16 UNAUTHENTICATED. */
+  readonly status: number
+  readonly trailers: HeaderList
+
+  constructor(status: number, message: string, trailers = new HeaderList()) {
+    super(message)
+    this.name = 'GrpcError'
+    this.status = status
+    this.trailers = trailers
+  }
+}
+
+const LIMIT_BYTES = 4 * 1024 * 1024
+/** As much is kept for a service that does not read; more waits at its source. */
+const HIGH_WATER_BYTES = 256 * 1024
+
+/**
+ * One request message, one response message. Rejects with a GrpcError when the service says so, with an UpstreamError when it cannot
+ * be had (at once where it did not answer the last calls, see circuit.ts), with a ProxyError when the exchange's time is up.
+ */
+export async function callUnary<I extends DescMessage, O extends DescMessage>(
+  destination: Destination,
+  method: DescMethodUnary<I, O>,
+  message: MessageShape<I>,
+  options: GrpcOptions = {},
+): Promise<MessageShape<O>> {
+  const call = start(destination, method, encodeFrame(toBinary(method.input, message)), 'body', options)
+  const { limitBytes = LIMIT_BYTES } = options
+  try {
+    const head = await call.response
+    checkHead(head)
+    const { bytes, trailers } = await readBody(head.body, limitBytes + 5)
+    checkStatus(head, trailers)
+    const reader = new FrameReader(limitBytes)
+    reader.push(bytes)
+    const answer = reader.next()
+    if (answer === undefined || !reader.isBetween) throw new Error('expected one whole message')
+    const decoded = fromBinary(method.output, answer)
+    call.record(true)
+    return decoded
+  } catch (error) {
+    throw toFailure(error, destination, call)
+  }
+}
+
+/** What a stream tells. `onEnd` comes once, last, also when the call could not begin; not after `cancel`. */
+export interface GrpcSink<O> {
+  onMessage(message: O): void
+  /** Undefined: status OK. Else what `callUnary` rejects with. */
+  onEnd(error: Error | undefined): void
+  /** More may be sent, after `send` gave false. */
+  onDrain?(): void
+}
+
+/** A stream in both directions. */
+export interface GrpcStream<I> {
+  /** False: it is better to wait for `onDrain`. Nothing is lost. */
+  send(message: I): boolean
+  /** There are no more messages to send. */
+  end(): void
+  /** Stops the service from sending more than what is on its way. */
+  pause(): void
+  resume(): void
+  cancel(reason: Error): void
+}
+
+/** Opens a stream of messages in both directions; nothing is told before this returns. */
+export function openStream<I extends DescMessage, O extends DescMessage>(
+  destination: Destination,
+  method: DescMethodBiDiStreaming<I, O>,
+  sink: GrpcSink<MessageShape<O>>,
+  options: GrpcOptions = {},
+): GrpcStream<MessageShape<I>> {
+  return new OwnStream(destination, method, sink, options)
+}
+
+class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStream<MessageShape<I>> {
+  readonly #destination: Destination
+  readonly #method: DescMethodBiDiStreaming<I, O>
+  readonly #sink: GrpcSink<MessageShape<O>>
+  readonly #outgoing: MessageBody
+  readonly #call: StartedCall
+  readonly #reader: FrameReader
+  #body: Body | undefined
+  #isPaused = false
+  #isOver = false
+
+  constructor(destination: Destination, method: DescMethodBiDiStreaming<I, O>, sink: GrpcSink<MessageShape<O>>, options: GrpcOptions) {
+    this.#destination = destination
+    this.#method = method
+    this.#sink = sink
+    this.#reader = new FrameReader(options.limitBytes ?? LIMIT_BYTES)
+    this.#outgoing = new MessageBody(() => this.#sink.onDrain?.())
+    this.#call = start(destination, method, this.#outgoing, 'body', options)
+    void this.#run()
+  }
+
+  send(message: MessageShape<I>): boolean {
+    return this.#isOver || this.#outgoing.push(encodeFrame(toBinary(this.#method.input, message)))
+  }
+
+  end(): void {
+    if (!this.#isOver) this.#outgoing.end()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#body?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#body?.resume()
+  }
+
+  cancel(reason: Error): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#call.cancel(reason)
+  }
+
+  async #run(): Promise<void> {
+    try {
+      const head = await this.#call.response
+      checkHead(head)
+      if (head.body === undefined) return this.#finish(head, undefined)
+      const body = (this.#body = head.body)
+      body.start({
+        onData: (chunk) => this.#receive(chunk),
+        onEnd: (trailers) => this.#finish(head, trailers),
+        onError: (error) => this.#fail(error),
+      })
+      if (this.#isPaused) body.pause()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      this.#reader.push(chunk)
+      for (let bytes = this.#reader.next(); bytes !== undefined && !this.#isOver; bytes = this.#reader.next())
+        this.#sink.onMessage(fromBinary(this.#method.output, bytes))
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #finish(head: ResponseHead, trailers: HeaderList | undefined): void {
+    try {
+      checkStatus(head, trailers)
+      if (!this.#reader.isBetween) throw new Error('the last message is cut off')
+    } catch (error) {
+      return this.#fail(error)
+    }
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#call.record(true)
+    this.#sink.onEnd(undefined)
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#call.cancel(new Error('the stream is over'))
+    this.#sink.onEnd(toFailure(error, this.#destination, this.#call))
+  }
+}
+
+/** Messages as a request body, as they are sent. */
+class MessageBody implements Body {
+  readonly length = undefined
+  readonly #onDrain: () => void
+  #queue: Buffer[] = []
+  #size = 0
+  #sink: BodySink | undefined
+  #isPaused = false
+  #isEnded = false
+  #isDone = false
+  #isAwaited = false
+
+  constructor(onDrain: () => void) {
+    this.#onDrain = onDrain
+  }
+
+  push(frame: Buffer): boolean {
+    if (this.#isDone || this.#isEnded) return true
+    if (this.#sink !== undefined && !this.#isPaused && this.#queue.length === 0) this.#sink.onData(frame)
+    else {
+      this.#queue.push(frame)
+      this.#size += frame.length
+    }
+    this.#isAwaited ||= this.#isPaused || this.#size > HIGH_WATER_BYTES
+    return !this.#isAwaited
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#flow()
+  }
+
+  start(sink: BodySink): void {
+    this.#sink = sink
+    this.#flow()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#flow()
+  }
+
+  cancel(): void {
+    this.#isDone = true
+    this.#queue = []
+  }
+
+  #flow(): void {
+    const sink = this.#sink
+    while (sink !== undefined && !this.#isPaused && !this.#isDone && this.#queue[0] !== undefined) {
+      const [frame] = this.#queue.splice(0, 1)
+      if (frame === undefined) break
+      this.#size -= frame.length
+      sink.onData(frame)
+    }
+    if (sink === undefined || this.#isPaused || this.#isDone) return
+    if (this.#isEnded) {
+      this.#isDone = true
+      sink.onEnd(undefined)
+    } else if (this.#isAwaited) {
+      this.#isAwaited = false
+      this.#onDrain()
+    }
+  }
+}
+
+function start(destination: Destination, method: DescMethod, body: Callout['body'], covers: 'head' | 'body', options: GrpcOptions): StartedCall {
+  const { timeoutMs, exchange, metadata } = options
+  const headers = new HeaderList(['content-type', 'application/grpc', 'user-agent', 'proxy-service'])
+  const limitMs = Math.min(timeoutMs ?? Infinity, destination.settings.requestMs ?? Infinity, (exchange?.deadlineAtMs ?? Infinity) - performance.now())
+  if (limitMs !== Infinity) headers.append('grpc-timeout', encodeTimeout(limitMs))
+  if (metadata !== undefined) headers.raw.push(...metadata.raw)
+  return startCall(
+    destination,
+    { method: 'POST', target: `/${method.parent.typeName}/${method.name}`, headers, body, isGrpc: true },
+    { timeoutMs, exchange, covers, isGuarded: true, isJudgedByCaller: true },
+  )
+}
+
+/** At most eight digits and a unit. */
+function encodeTimeout(ms: number): string {
+  const whole = Math.max(1, Math.ceil(ms))
+  return whole < 100_000_000 ? `${whole}m` : `${Math.ceil(whole / 1000)}S`
+}
+
+/** What is not gRPC at all is told by its HTTP status (gRPC, HTTP to gRPC Status Code Mapping). */
+function checkHead({ status, headers, body }: ResponseHead): void {
+  const isGrpc = headers.get('content-type')?.startsWith('application/grpc') === true
+  if (status === 200 && isGrpc) return
+  body?.cancel()
+  if (status === 200) throw new GrpcError(2, `the answer is not gRPC: content-type ${headers.get('content-type') ?? 'missing'}`, headers)
+  throw new GrpcError(grpcStatusOf(status), `the answer has HTTP status ${status}`, headers)
+}
+
+function checkStatus({ headers, body }: ResponseHead, trailers: HeaderList | undefined): void {
+  const last = trailers ?? (body === undefined ? headers : new HeaderList())
+  const text = last.get('grpc-status')
+  if (text === '0') return
+  if (text === undefined || !/^\d{1,2}$/.test(text)) throw new GrpcError(13, `the answer ended without a grpc-status`, last)
+  throw new GrpcError(Number(text), decodeMessage(last.get('grpc-message') ?? ''), last)
+}
+
+function decodeMessage(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** What cannot be decoded is the service's fault, as an UpstreamError; a call that failed before its head is recorded already. */
+function toFailure(error: unknown, { name }: Destination, call: StartedCall): Error {
+  if (error instanceof GrpcError) {
+    call.record(isServiceHealthy(error.status))
+    return error
+  }
+  if (error instanceof UpstreamError || (error instanceof Error && error.name === 'ProxyError')) return error
+  call.record(false)
+  const text = error instanceof Error ? error.message : String(error)
+  return new UpstreamError('protocol', `${name}: ${text}`, error)
+}
+
+/** A refusal is an answer; these say that the service itself is not well. */
+const troubled = new Set([2, 4, 8, 12, 13, 14, 15])
+
+function isServiceHealthy(status: number): boolean {
+  return !troubled.has(status)
+}

@@ -1,0 +1,148 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { Secret } from '#api/cel/index.ts'
+import { BufferBody, readBody } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import { until } from '../server/testing.ts'
+import { testExchange } from '../testing/exchange.ts'
+import type { Destination, DestinationConfig, UpstreamSettings } from '../upstream/destination.ts'
+import { callDestination, fetchDestination, startCall, type Callout, type CalloutOptions } from './http.ts'
+import { destinationTo } from './testing.ts'
+
+const open: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0).toReversed()) await close()
+})
+
+type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
+
+async function service(answer: Answer, settings: Partial<UpstreamSettings> = {}, change: Partial<DestinationConfig> = {}): Promise<Destination> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => answer(request, response, Buffer.concat(chunks).toString()))
+  })
+  const port = await new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)))
+  const destination = destinationTo(port, settings, change)
+  open.push(() => {
+    destination.close()
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  return destination
+}
+
+const echo: Answer = (request, response, body) => response.end(JSON.stringify({ method: request.method, url: request.url, ...request.headers, body }))
+const get: Callout = { method: 'GET', target: '/a?b' }
+
+async function outcomeOf(destination: Destination, callout: Callout = get, options: CalloutOptions & { limitBytes?: number } = {}): Promise<string> {
+  try {
+    const { status, body } = await fetchDestination(destination, callout, { limitBytes: 1000, ...options })
+    return `${status} ${body.toString()}`
+  } catch (error) {
+    return error instanceof Error ? `${error.name}: ${error.message.replace(/\d+\.\d+\.\d+\.\d+:\d+/, 'address')}` : String(error)
+  }
+}
+
+describe('a call', () => {
+  test('carries method, target, headers and body', async () => {
+    const destination = await service(echo, {}, { hostname: 'auth.example' })
+    const text = await outcomeOf(destination, { method: 'POST', target: '/x', headers: new HeaderList(['x-a', '1']), body: 'hello' })
+    expect(JSON.parse(text.slice(4))).toMatchObject({ method: 'POST', url: '/x', host: 'auth.example', 'x-a': '1', 'content-length': '5', body: 'hello' })
+  })
+
+  test.each<[string, Partial<UpstreamSettings>, Parameters<typeof testExchange>, string | undefined]>([
+    ['its own credentials', { auth: { kind: 'bearer', token: 'ours' } }, [{}, {}], 'Bearer ours'],
+    ["its client's, which a policy left", { auth: { kind: 'passthrough' } }, [{}, {}], 'Bearer theirs'],
+  ])('shows %s', async (_, settings, change, expected) => {
+    const exchange = testExchange(...change)
+    exchange.set('jwt', { rawToken: new Secret('theirs') })
+    const text = await outcomeOf(await service(echo, settings), get, { exchange })
+    expect((JSON.parse(text.slice(4)) as { authorization?: string }).authorization).toBe(expected)
+  })
+
+  test.each<[string, Partial<UpstreamSettings>, Partial<DestinationConfig>, string]>([
+    ['does not resolve', {}, { error: 'SERVICE_NOT_FOUND' }, 'UpstreamError: test/service does not resolve: SERVICE_NOT_FOUND'],
+    ['has a broken policy', { broken: 'no CA' }, {}, 'UpstreamError: test/service cannot be called: no CA'],
+    ['lacks its credentials', { auth: { kind: 'broken', reason: 'no secret' } }, {}, 'UpstreamError: test/service cannot be called: no secret'],
+    ['has no endpoints', {}, { endpoints: [] }, 'UpstreamError: test/service has no endpoints'],
+  ])('to a destination that %s fails', async (_, settings, change, expected) => {
+    expect(await outcomeOf(await service(echo, settings, change))).toBe(expected)
+  })
+
+  test('over the limit of its body fails', async () => {
+    expect(await outcomeOf(await service((_request, response) => response.end('x'.repeat(1001))))).toBe('Error: body exceeds 1000 bytes')
+  })
+
+  test.each<[string, Answer]>([
+    ['no head', () => undefined],
+    ['no end of the body', (_request, response) => void response.write('a')],
+  ])('%s in time is an error', async (_, answer) => {
+    expect(await outcomeOf(await service(answer), get, { timeoutMs: 60 })).toBe('UpstreamError: test/service took longer than 60 ms')
+    expect(await outcomeOf(await service(answer, { requestMs: 50 }), get, { timeoutMs: 5000 })).toBe('UpstreamError: test/service took longer than 50 ms')
+  })
+
+  test('that covers the head only lets the body take its time', async () => {
+    const destination = await service((_request, response) => void (response.write('a'), setTimeout(() => response.end('b'), 120)))
+    const { body } = await callDestination(destination, get, { timeoutMs: 60 })
+    expect((await readBody(body, 10)).bytes.toString()).toBe('ab')
+  })
+
+  test.each<[string, Answer]>([
+    ['before the head', () => undefined],
+    ['in the body', (_request, response) => void response.write('a')],
+  ])("past its exchange's deadline, %s, is the exchange's timeout", async (_, answer) => {
+    const exchange = testExchange()
+    exchange.deadlineAtMs = performance.now() + 50
+    expect(await outcomeOf(await service(answer), get, { exchange, timeoutMs: 5000 })).toBe('ProxyError: request timeout')
+  })
+
+  test('ends with its client, and is not begun after', async () => {
+    let closed = 0
+    const destination = await service((request) => void request.socket.on('close', () => closed++))
+    const exchange = testExchange()
+    setTimeout(() => exchange.abort(new Error('gone')), 40)
+    expect(await outcomeOf(destination, get, { exchange })).toBe('UpstreamError: call was cancelled')
+    await until(() => closed === 1)
+    expect(await outcomeOf(destination, get, { exchange })).toBe('UpstreamError: the client is gone')
+  })
+
+  test('can be stopped by who began it', async () => {
+    const call = startCall(await service(() => undefined), get)
+    setTimeout(() => call.cancel(new Error('enough')), 30)
+    await expect(call.response).rejects.toMatchObject({ failure: 'cancelled' })
+  })
+})
+
+describe('a guarded call', () => {
+  test('to a service that hangs costs its time three times, then nothing', async () => {
+    const destination = await service(() => undefined)
+    const tookMs: number[] = []
+    for (let nth = 0; nth < 6; nth++) {
+      const startedAt = performance.now()
+      await outcomeOf(destination, get, { timeoutMs: 60, isGuarded: true })
+      tookMs.push(performance.now() - startedAt)
+    }
+    expect(tookMs.map((ms) => ms > 40)).toEqual([true, true, true, false, false, false])
+  })
+
+  test('that its client gives up says nothing about the service', async () => {
+    const destination = await service((request, response) => void (request.url === '/now' && response.end('now')))
+    for (let nth = 0; nth < 5; nth++) {
+      const exchange = testExchange()
+      setTimeout(() => exchange.abort(new Error('gone')), 5)
+      await outcomeOf(destination, get, { exchange, isGuarded: true })
+    }
+    expect(await outcomeOf(destination, { method: 'GET', target: '/now' }, { isGuarded: true })).toBe('200 now')
+  })
+
+  test('is sent to another endpoint once, with its body', async () => {
+    const live = await service(echo)
+    const port = live.pick({ request: testExchange().request, connection: { tls: undefined } })?.port ?? 0
+    const destination = destinationTo([1, port])
+    open.push(() => destination.close())
+    const callout = { method: 'POST', target: '/', body: new BufferBody('again') }
+    expect(await outcomeOf(destination, callout, { isGuarded: true })).toContain('"body":"again"')
+  })
+})
