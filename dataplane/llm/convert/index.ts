@@ -1,7 +1,19 @@
 import type { ClientFormat, Conversion, UpstreamFormat } from '../formats/types.ts'
+import { translateChat } from './chat.ts'
+import { passChat } from './native.ts'
 
-/** Filled by one line per pair, in order of preference (llm.md §5). */
-const preferences: readonly Conversion[] = []
+/** One line per pair, in order of preference (llm.md §5). */
+const preferences: readonly Conversion[] = [
+  passChat('responses'),
+  passChat('completions'),
+  passChat('messages'),
+  translateChat('completions', 'messages'),
+  translateChat('completions', 'converse'),
+  translateChat('messages', 'completions'),
+  translateChat('messages', 'converse'),
+  translateChat('responses', 'completions'),
+  translateChat('responses', 'converse'),
+]
 
 /**
  * The conversion for a client of `from` and an upstream that speaks `supported` formats for the model at hand: the first of the

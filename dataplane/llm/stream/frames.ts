@@ -16,15 +16,16 @@ const valueSizes = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
 const STRING = 7
 
 /** Signals bytes that are no frame: nothing after them can be trusted. */
-export class FrameError extends Error {}
+class FrameError extends Error {}
 
-/** Cuts bytes into frames, wherever they are split. Throws FrameError on a wrong checksum or a frame larger than `maxBytes`. */
+/** Cuts bytes into frames, wherever they are split. After a wrong checksum or a frame larger than `maxBytes` there are no more. */
 export class FrameScanner {
   readonly #maxBytes: number
   #parts: Buffer[] = []
   #size = 0
   /** Bytes wanted before the next look. */
   #wanted = PRELUDE
+  #error: string | undefined
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -34,23 +35,40 @@ export class FrameScanner {
     return this.#size
   }
 
+  /** What was wrong with the bytes after the frames given so far. */
+  get error(): string | undefined {
+    return this.#error
+  }
+
   push(chunk: Buffer): Frame[] {
+    if (this.#error !== undefined) return []
     this.#parts.push(chunk)
     this.#size += chunk.length
     if (this.#size < this.#wanted) return []
     const frames: Frame[] = []
-    let bytes = Buffer.concat(this.#parts)
-    for (this.#wanted = PRELUDE; bytes.length >= PRELUDE;) {
-      const total = this.#checkPrelude(bytes)
-      this.#wanted = total
-      if (bytes.length < total) break
-      frames.push(parseFrame(bytes.subarray(0, total)))
-      bytes = bytes.subarray(total)
-      this.#wanted = PRELUDE
+    let rest: Buffer = Buffer.concat(this.#parts)
+    try {
+      rest = this.#cut(rest, frames)
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error
+      this.#error = error.message
+      rest = Buffer.alloc(0)
     }
-    this.#parts = bytes.length > 0 ? [bytes] : []
-    this.#size = bytes.length
+    this.#parts = rest.length > 0 ? [rest] : []
+    this.#size = rest.length
     return frames
+  }
+
+  #cut(bytes: Buffer, frames: Frame[]): Buffer {
+    let rest = bytes
+    for (this.#wanted = PRELUDE; rest.length >= PRELUDE; this.#wanted = PRELUDE) {
+      const total = this.#checkPrelude(rest)
+      this.#wanted = total
+      if (rest.length < total) break
+      frames.push(parseFrame(rest.subarray(0, total)))
+      rest = rest.subarray(total)
+    }
+    return rest
   }
 
   #checkPrelude(bytes: Buffer): number {

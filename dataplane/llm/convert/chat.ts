@@ -1,0 +1,90 @@
+import { readCompletionsReply, writeCompletionsReply } from '../formats/completions/reply.ts'
+import { CompletionsWriter } from '../formats/completions/events.ts'
+import { readCompletionsRequest } from '../formats/completions/request.ts'
+import { CompletionsReader } from '../formats/completions/steps.ts'
+import { writeCompletionsRequest } from '../formats/completions/write.ts'
+import { readConverseReply } from '../formats/converse/reply.ts'
+import { ConverseReader } from '../formats/converse/steps.ts'
+import { writeConverseRequest } from '../formats/converse/write.ts'
+import { MessagesWriter } from '../formats/messages/events.ts'
+import { readMessagesReply, writeMessagesReply } from '../formats/messages/reply.ts'
+import { readMessagesRequest } from '../formats/messages/request.ts'
+import { MessagesReader } from '../formats/messages/steps.ts'
+import { writeMessagesRequest } from '../formats/messages/write.ts'
+import type { Chat, Reply } from '../formats/neutral.ts'
+import { inside } from '../formats/read.ts'
+import { ResponsesWriter } from '../formats/responses/events.ts'
+import { writeResponsesReply } from '../formats/responses/reply.ts'
+import { readResponsesRequest } from '../formats/responses/request.ts'
+import type { ChatFormat, Conversion, ConvertedRequest, JsonObject, RequestContext, ResponseContext, UpstreamFormat } from '../formats/types.ts'
+import { FormatError } from '../formats/types.ts'
+import type { StepWriter } from '../stream/steps.ts'
+import { readFrames, readSse, TranslatedStream, type StepSource } from '../stream/translated.ts'
+import { translateError } from './errors.ts'
+import { readFacts } from './facts.ts'
+
+/** What a client format brings to translations. */
+interface ClientSide {
+  readRequest(body: JsonObject): Chat
+  writeReply(reply: Reply, context: ResponseContext): JsonObject
+  writeStream(context: ResponseContext, to: UpstreamFormat): StepWriter
+}
+
+/** What an upstream format brings. */
+interface UpstreamSide {
+  writeRequest(chat: Chat, context: RequestContext): ConvertedRequest
+  readReply(body: JsonObject, client: ChatFormat, context: ResponseContext): Reply
+  readStream(context: ResponseContext, maxEventBytes?: number): StepSource
+}
+
+const clients: Readonly<Record<ChatFormat, ClientSide>> = {
+  completions: {
+    readRequest: readCompletionsRequest,
+    writeReply: writeCompletionsReply,
+    writeStream: (context, to) =>
+      new CompletionsWriter(context, {
+        isRoleFirst: to === 'converse',
+        id: context.header('x-amzn-requestid') ?? `chatcmpl-${context.hex(24)}`,
+      }),
+  },
+  messages: { readRequest: readMessagesRequest, writeReply: writeMessagesReply, writeStream: (context) => new MessagesWriter(context) },
+  responses: {
+    readRequest: readResponsesRequest,
+    writeReply: writeResponsesReply,
+    writeStream: (context, to) => new ResponsesWriter(context, to === 'converse'),
+  },
+}
+
+const upstreams = {
+  completions: {
+    writeRequest: writeCompletionsRequest,
+    readReply: readCompletionsReply,
+    readStream: () => readSse(new CompletionsReader(false)),
+  },
+  messages: { writeRequest: writeMessagesRequest, readReply: readMessagesReply, readStream: () => readSse(new MessagesReader()) },
+  converse: {
+    writeRequest: writeConverseRequest,
+    readReply: readConverseReply,
+    readStream: ({ memo }, maxEventBytes) => readFrames(new ConverseReader(memo.toolNames), maxEventBytes),
+  },
+} satisfies Partial<Record<UpstreamFormat, UpstreamSide>>
+
+/** A translation between two chat formats. */
+export function translateChat(from: ChatFormat, to: keyof typeof upstreams): Conversion {
+  const client = clients[from]
+  const upstream: UpstreamSide = upstreams[to]
+  return {
+    from,
+    to,
+    isNative: false,
+    request: (body, context) => upstream.writeRequest(client.readRequest(body), context),
+    response(body, context) {
+      if (Object.keys(inside(body)).length === 0) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
+      const reply = upstream.readReply(inside(body), from, context)
+      const written = client.writeReply(reply, context)
+      return { body: written, facts: { ...readFacts(from, written, reply.usage), serviceTier: reply.serviceTier } }
+    },
+    error: (status, body) => translateError(from, false, status, body),
+    stream: (context, options) => new TranslatedStream(upstream.readStream(context, options?.maxEventBytes), client.writeStream(context, to), options),
+  }
+}

@@ -1,0 +1,89 @@
+import { printJson } from '../formats/json.ts'
+import { inside, textOf } from '../formats/read.ts'
+import type { ClientFormat, JsonObject } from '../formats/types.ts'
+import { parseLeniently } from '../stream/native.ts'
+
+/** An upstream's error, whatever its shape (llm.md §9). */
+interface UpstreamProblem {
+  readonly shape: 'openai' | 'anthropic' | 'google' | 'bedrock' | 'other'
+  readonly message: string
+  /** OpenAI's and Anthropic's type. */
+  readonly type: string | undefined
+  /** Google's, such as RESOURCE_EXHAUSTED. */
+  readonly status: string | undefined
+}
+
+export interface ErrorBody {
+  readonly body: string
+  readonly contentType: string
+}
+
+/** HTML pages of load balancers may be long; clients log these. */
+const LONGEST_TEXT = 2000
+
+const typesOfStatus: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  403: 'authentication_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+}
+const typesOfGoogle: Readonly<Record<string, string>> = {
+  INVALID_ARGUMENT: 'invalid_request_error',
+  FAILED_PRECONDITION: 'invalid_request_error',
+  NOT_FOUND: 'not_found_error',
+  PERMISSION_DENIED: 'authentication_error',
+  UNAUTHENTICATED: 'authentication_error',
+  RESOURCE_EXHAUSTED: 'rate_limit_error',
+}
+
+export function typeOfStatus(status: number): string {
+  return typesOfStatus[status] ?? 'api_error'
+}
+
+/** A non-2xx answer in the client's format. undefined: it is in that format already. The shape decides, not the provider: compatible endpoints answer in their own. */
+export function translateError(client: ClientFormat, isNative: boolean, status: number, body: Buffer): ErrorBody | undefined {
+  const text = body.toString()
+  const problem = readProblem(text, status)
+  const written = client === 'messages' || client === 'tokenCount' ? toMessages(problem, status) : toOpenai(client, isNative, problem, status)
+  return written && { body: printJson(written), contentType: 'application/json' }
+}
+
+function readProblem(text: string, status: number): UpstreamProblem {
+  const parsed = parseLeniently(text)
+  const body = inside(Array.isArray(parsed) && parsed.length === 1 ? (parsed as unknown[])[0] : parsed)
+  const error = body['error']
+  const details = inside(error)
+  const message = textOf(details['message'])
+  const type = textOf(details['type'])
+  if (message !== undefined) {
+    const problem = { message, type, status: textOf(details['status']) }
+    if (body['type'] === 'error') return { shape: 'anthropic', ...problem }
+    return { shape: problem.status !== undefined || Array.isArray(parsed) ? 'google' : 'openai', ...problem }
+  }
+  const bare = textOf(body['message']) ?? textOf(body['Message']) ?? textOf(error)
+  if (bare !== undefined) return { shape: 'bedrock', message: bare, type: undefined, status: undefined }
+  const wrapped = text.trim().slice(0, LONGEST_TEXT)
+  return { shape: 'other', message: wrapped === '' ? `the upstream answered with status ${status}` : wrapped, type: undefined, status: undefined }
+}
+
+function toMessages({ shape, message, type, status: google }: UpstreamProblem, status: number): JsonObject | undefined {
+  if (shape === 'anthropic' && type !== undefined) return undefined
+  const known = google === undefined ? type : typesOfGoogle[google]
+  return { type: 'error', error: { type: known ?? typeOfStatus(status), message } }
+}
+
+function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, type, status: google }: UpstreamProblem, status: number): JsonObject | undefined {
+  switch (shape) {
+    case 'openai':
+      return undefined
+    case 'google':
+      if (client === 'embeddings' && isNative) return undefined
+      return { error: { type: type ?? typesOfGoogle[google ?? ''] ?? typeOfStatus(status), message, param: null, code: google ?? String(status) } }
+    case 'other':
+      return isNative ? undefined : { error: { type: typeOfStatus(status), message } }
+    case 'anthropic':
+    case 'bedrock':
+      return isNative ? undefined : { error: { type: 'invalid_request_error', message } }
+  }
+}

@@ -1,0 +1,65 @@
+import { writeCompletionsError } from '../formats/completions/events.ts'
+import { findCompletionsTexts } from '../formats/completions/deltas.ts'
+import { CompletionsReader } from '../formats/completions/steps.ts'
+import { printJson } from '../formats/json.ts'
+import { findMessagesTexts } from '../formats/messages/deltas.ts'
+import { writeMessagesError } from '../formats/messages/events.ts'
+import { MessagesReader } from '../formats/messages/steps.ts'
+import { compact, objectOf, without } from '../formats/read.ts'
+import { findResponsesTexts } from '../formats/responses/deltas.ts'
+import { ResponsesReader } from '../formats/responses/steps.ts'
+import { FormatError, type ChatFormat, type Conversion, type JsonObject } from '../formats/types.ts'
+import { NativeStream, type NativeFormat } from '../stream/native.ts'
+import { printEvent } from '../stream/sse.ts'
+import { translateError } from './errors.ts'
+import { readFacts } from './facts.ts'
+
+const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
+  completions: () => ({
+    reader: new CompletionsReader(true),
+    findTexts: findCompletionsTexts,
+    telling: /"usage"|"error"|"finish_reason":\s*"|\[DONE\]/,
+    printError: (type, message) => printEvent(undefined, printJson(writeCompletionsError(type, message))),
+  }),
+  messages: () => ({
+    reader: new MessagesReader(),
+    findTexts: findMessagesTexts,
+    telling: /message_delta|message_stop|"error"/,
+    printError: (type, message) => printEvent('error', printJson(writeMessagesError(type, message))),
+  }),
+  responses: () => ({
+    reader: new ResponsesReader(),
+    findTexts: findResponsesTexts,
+    telling: /response\.(?:completed|incomplete|failed)|"error"/,
+    printError: (type, message) => printEvent('error', printJson({ type: 'error', code: type, message, param: null })),
+  }),
+}
+
+/** Client and upstream speak the same: bodies pass but for what the upstream needs (llm.md §7.1, §8.1). */
+export function passChat(format: ChatFormat): Conversion {
+  return {
+    from: format,
+    to: format,
+    isNative: true,
+    request(body, { model }) {
+      const isStreaming = body['stream'] === true
+      const written = format === 'completions' ? fitCompletions(body, model, isStreaming) : body
+      return { body: written, memo: { model, isStreaming, toolNames: new Map() }, warnings: [] }
+    },
+    response(body) {
+      const object = objectOf(body)
+      if (object === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
+      return { body: object, facts: readFacts(format, object) }
+    },
+    error: (status, body) => translateError(format, true, status, body),
+    stream: (_context, options) => new NativeStream(formats[format](), options),
+  }
+}
+
+/** Streams tell their usage only when asked; gpt models know `max_completion_tokens` only. */
+function fitCompletions(body: JsonObject, model: string, isStreaming: boolean): JsonObject {
+  const asked = isStreaming && (body['stream_options'] === undefined || body['stream_options'] === null)
+  const withUsage = asked ? { ...body, stream_options: { include_usage: true } } : body
+  if (!model.startsWith('gpt-') || body['max_tokens'] === undefined) return withUsage
+  return compact({ ...without(withUsage, 'max_tokens'), max_completion_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
+}

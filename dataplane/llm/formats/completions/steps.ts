@@ -1,0 +1,96 @@
+import type { SseReader } from '../../stream/steps.ts'
+import { readCompletionsUsage } from '../../usage/raw.ts'
+import { isObject } from '../json.ts'
+import type { Step } from '../neutral.ts'
+import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../read.ts'
+import { readCompletionsStop, withTools } from '../stops.ts'
+import type { JsonObject } from '../types.ts'
+
+/** Choices are so many blocks apart. */
+const CHOICE_BLOCKS = 4096
+
+interface OpenTool {
+  readonly block: number
+  id: string
+  /** Arguments that came before the name. */
+  early: string
+  isStarted: boolean
+}
+
+/** Reads chat completion chunks (llm.md §8.3). Block 0 is the text of choice 0, its tools follow. */
+export class CompletionsReader implements SseReader {
+  readonly #isEveryChoice: boolean
+  readonly #tools = new Map<string, OpenTool>()
+  #toolCount = 0
+  #isStarted = false
+
+  /** `isEveryChoice`: facts of a native stream; a translation knows one choice. */
+  constructor(isEveryChoice: boolean) {
+    this.#isEveryChoice = isEveryChoice
+  }
+
+  read(_name: string | undefined, data: unknown, text: string): Step[] {
+    if (text.trim() === '[DONE]') return [{ type: 'done' }]
+    if (!isObject(data)) return []
+    const steps: Step[] = []
+    if (data['error'] !== undefined && data['error'] !== null) return [readError(data['error'])]
+    if (!this.#isStarted && (Array.isArray(data['choices']) || data['id'] !== undefined)) {
+      this.#isStarted = true
+      steps.push({
+        type: 'start',
+        id: textOf(data['id']),
+        model: filledText(data['model']),
+        tier: textOf(data['service_tier']),
+        created: numberOf(data['created']),
+      })
+    }
+    for (const choice of objectsOf(data['choices'])) {
+      const index = numberOf(choice['index']) ?? 0
+      if (index === 0 || this.#isEveryChoice) this.#readChoice(choice, index, steps)
+    }
+    const usage = objectOf(data['usage'])
+    if (usage) steps.push({ type: 'usage', usage: readCompletionsUsage(usage) })
+    return steps
+  }
+
+  #readChoice(choice: JsonObject, index: number, steps: Step[]): void {
+    const delta = inside(choice['delta'])
+    const base = index * CHOICE_BLOCKS
+    if (filledText(delta['reasoning_content']) ?? filledText(delta['reasoning'])) steps.push({ type: 'hidden' })
+    const text = filledText(delta['content']) ?? filledText(delta['refusal'])
+    if (text !== undefined) steps.push({ type: 'text', block: base, text })
+    objectsOf(delta['tool_calls']).forEach((call, at) => this.#readCall(call, `${index}:${numberOf(call['index']) ?? at}`, base, steps))
+    const stop = readCompletionsStop(choice['finish_reason'])
+    if (stop !== undefined) steps.push({ type: 'finish', stop: withTools(stop, this.#toolCount > 0) })
+  }
+
+  #readCall(call: JsonObject, key: string, base: number, steps: Step[]): void {
+    const called = inside(call['function'])
+    const id = filledText(call['id'])
+    const name = filledText(called['name'])
+    let tool = this.#tools.get(key)
+    // Some upstreams send parallel calls, each whole, all with index 0.
+    if (tool === undefined || (tool.isStarted && id !== undefined && id !== tool.id && name !== undefined)) {
+      tool = { block: base + ++this.#toolCount, id: id ?? `tool_call_${this.#toolCount - 1}`, early: '', isStarted: false }
+      this.#tools.set(key, tool)
+    }
+    const json = textOf(called['arguments']) ?? ''
+    if (!tool.isStarted) {
+      tool.id = id ?? tool.id
+      tool.early += json
+      if (name === undefined) return
+      tool.isStarted = true
+      steps.push({ type: 'toolStart', block: tool.block, id: tool.id, name })
+      if (tool.early !== '') steps.push({ type: 'toolInput', block: tool.block, json: tool.early })
+    } else if (json !== '') steps.push({ type: 'toolInput', block: tool.block, json })
+  }
+}
+
+function readError(error: unknown): Step {
+  const details = inside(error)
+  return {
+    type: 'error',
+    errorType: textOf(details['type']) ?? textOf(details['code']) ?? 'api_error',
+    message: textOf(details['message']) ?? textOf(error) ?? 'the upstream reported an error',
+  }
+}

@@ -1,0 +1,79 @@
+import type { Frame } from '../../stream/frames.ts'
+import { readConverseUsage } from '../../usage/raw.ts'
+import { isObject, parseJson } from '../json.ts'
+import type { Step } from '../neutral.ts'
+import { filledText, inside, numberOf, objectOf, textOf } from '../read.ts'
+import { readConverseStop } from '../stops.ts'
+import type { JsonObject } from '../types.ts'
+
+/** Reads frames of a Converse stream (llm.md §8.4). `metadata` is the last one. */
+export class ConverseReader {
+  readonly #toolNames: ReadonlyMap<string, string>
+
+  constructor(toolNames: ReadonlyMap<string, string>) {
+    this.#toolNames = toolNames
+  }
+
+  read({ headers, payload }: Frame): Step[] {
+    const data = inside(parseLeniently(payload))
+    if (headers.get(':message-type') !== 'event' && headers.get(':message-type') !== undefined) return [readException(headers, data)]
+    const block = numberOf(data['contentBlockIndex']) ?? 0
+    switch (headers.get(':event-type')) {
+      case 'messageStart':
+        return [{ type: 'start' }]
+      case 'contentBlockStart': {
+        const use = objectOf(inside(data['start'])['toolUse'])
+        const name = textOf(use?.['name']) ?? ''
+        return use ? [{ type: 'toolStart', block, id: textOf(use['toolUseId']) ?? '', name: this.#toolNames.get(name) ?? name }] : []
+      }
+      case 'contentBlockDelta':
+        return readDelta(inside(data['delta']), block)
+      case 'contentBlockStop':
+        return [{ type: 'blockStop', block }]
+      case 'messageStop':
+        return [
+          {
+            type: 'finish',
+            stop: readConverseStop(data['stopReason']) ?? 'end',
+            stopSequence: textOf(inside(data['additionalModelResponseFields'])['stop_sequence']),
+          },
+        ]
+      case 'metadata':
+        return [{ type: 'usage', usage: readConverseUsage(inside(data['usage'])) }, { type: 'done' }]
+      default:
+        return []
+    }
+  }
+}
+
+function parseLeniently(payload: Buffer): unknown {
+  try {
+    return parseJson(payload.toString())
+  } catch {
+    return undefined
+  }
+}
+
+function readDelta(delta: JsonObject, block: number): Step[] {
+  const text = filledText(delta['text'])
+  if (text !== undefined) return [{ type: 'text', block, text }]
+  const json = filledText(inside(delta['toolUse'])['input'])
+  if (json !== undefined) return [{ type: 'toolInput', block, json }]
+  const reasoning = objectOf(delta['reasoningContent'])
+  if (reasoning === undefined) return []
+  const thinking = filledText(reasoning['text'])
+  if (thinking !== undefined) return [{ type: 'thinking', block, text: thinking }]
+  const signature = filledText(reasoning['signature'])
+  if (signature !== undefined) return [{ type: 'signature', block, text: signature }]
+  return reasoning['redactedContent'] === undefined ? [] : [{ type: 'thinking', block, text: '[REDACTED]' }]
+}
+
+/** `exception` frames name their type, `error` frames have code and message in headers. */
+function readException(headers: ReadonlyMap<string, string>, data: unknown): Step {
+  const message = isObject(data) ? (textOf(data['message']) ?? textOf(data['Message'])) : undefined
+  return {
+    type: 'error',
+    errorType: headers.get(':exception-type') ?? headers.get(':error-code') ?? 'api_error',
+    message: message ?? headers.get(':error-message') ?? 'the upstream reported an error',
+  }
+}

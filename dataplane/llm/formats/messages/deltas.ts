@@ -1,0 +1,33 @@
+import { findText, type EventTexts } from '../../stream/event.ts'
+import { numberOf, objectOf } from '../read.ts'
+import type { JsonObject } from '../types.ts'
+
+/** Text in a message stream event: segments `<block>:text`, `:thinking`, `:tool`. */
+export function findMessagesTexts(data: JsonObject): EventTexts {
+  const index = numberOf(data['index']) ?? 0
+  const delta = objectOf(data['delta'])
+  switch (data['type']) {
+    case 'content_block_start': {
+      const block = objectOf(data['content_block'])
+      return {
+        deltas: [...findText(block, 'text', 'text', `${index}:text`), ...findText(block, 'thinking', 'reasoning', `${index}:thinking`)],
+        closes: [],
+      }
+    }
+    case 'content_block_delta':
+      return {
+        deltas: [
+          ...findText(delta, 'text', 'text', `${index}:text`),
+          ...findText(delta, 'thinking', 'reasoning', `${index}:thinking`),
+          ...findText(delta, 'partial_json', 'toolInput', `${index}:tool`),
+        ],
+        closes: [],
+      }
+    case 'content_block_stop':
+      return { deltas: [], closes: [`${index}:*`] }
+    case 'message_stop':
+      return { deltas: [], closes: ['*'] }
+    default:
+      return { deltas: [], closes: [] }
+  }
+}

@@ -1,0 +1,196 @@
+import { JsonEvent } from '../../stream/event.ts'
+import type { StepWriter } from '../../stream/steps.ts'
+import { mergeUsage } from '../../usage/raw.ts'
+import type { RawUsage, Step, Stop } from '../neutral.ts'
+import { filledText } from '../read.ts'
+import { messagesStops } from '../stops.ts'
+import { parseArguments } from '../tools.ts'
+import type { ClientEvent, JsonObject, ResponseContext } from '../types.ts'
+import { findMessagesTexts } from './deltas.ts'
+import { writeMessagesUsage } from './reply.ts'
+
+type Kind = 'text' | 'thinking' | 'tool'
+
+interface OpenBlock {
+  readonly source: number
+  readonly kind: Kind
+  /** Arguments so far, of tools. */
+  json: string
+}
+
+/** A tool that began while another one was incomplete. */
+interface WaitingTool {
+  readonly id: string
+  readonly name: string
+  json: string
+}
+
+/** Writes message stream events from steps (llm.md §8.3, §8.4): blocks one after the other, one block for each tool. */
+export class MessagesWriter implements StepWriter {
+  readonly #context: ResponseContext
+  #isStarted = false
+  #isOver = false
+  #open: OpenBlock | undefined
+  #count = 0
+  readonly #waiting = new Map<number, WaitingTool>()
+  #stop: Stop | undefined
+  #stopSequence: string | undefined
+  #usage: RawUsage | undefined
+
+  constructor(context: ResponseContext) {
+    this.#context = context
+  }
+
+  write(step: Step): ClientEvent[] {
+    if (this.#isOver) return []
+    switch (step.type) {
+      case 'start':
+        return this.#start(step.id, step.model)
+      case 'text':
+        return this.#delta(step.block, 'text', { type: 'text', text: '' }, { type: 'text_delta', text: step.text })
+      case 'thinking':
+        return this.#delta(step.block, 'thinking', thinkingBlock, { type: 'thinking_delta', thinking: step.text })
+      case 'signature':
+        return this.#delta(step.block, 'thinking', thinkingBlock, { type: 'signature_delta', signature: step.text })
+      case 'toolStart':
+        return this.#startTool(step.block, { id: step.id, name: step.name, json: '' })
+      case 'toolInput':
+        return this.#input(step.block, step.json)
+      case 'blockStop':
+        return this.#open?.source === step.block ? this.#closeAndGoOn() : []
+      case 'finish':
+        this.#stop = step.stop
+        this.#stopSequence = step.stopSequence
+        return []
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, step.usage)
+        return this.#stop === undefined ? [] : this.#end()
+      case 'done':
+        return this.#end()
+      case 'error':
+        this.#isOver = true
+        return [event('error', writeMessagesError(step.errorType, step.message))]
+      case 'hidden':
+        return []
+    }
+  }
+
+  #start(id?: string, model?: string): ClientEvent[] {
+    if (this.#isStarted) return []
+    this.#isStarted = true
+    const message = {
+      id: filledText(id) ?? `msg_${this.#context.hex(24)}`,
+      type: 'message',
+      role: 'assistant',
+      model: model ?? this.#context.memo.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { input_tokens: 0, output_tokens: 0 },
+    }
+    return [event('message_start', { type: 'message_start', message })]
+  }
+
+  #delta(source: number, kind: Kind, block: JsonObject, delta: JsonObject): ClientEvent[] {
+    const events = this.#start()
+    if (this.#open?.source !== source || this.#open.kind !== kind) {
+      // Text after tools: whatever waited is complete enough by now.
+      events.push(...this.#close(), ...this.#releaseAll(), this.#openBlock(source, kind, block))
+    }
+    events.push(this.#deltaEvent(delta))
+    return events
+  }
+
+  #startTool(source: number, tool: WaitingTool): ClientEvent[] {
+    const events = this.#start()
+    if (this.#waiting.size > 0 || (this.#open?.kind === 'tool' && !isComplete(this.#open.json))) {
+      this.#waiting.set(source, tool)
+      return events
+    }
+    events.push(...this.#close(), ...this.#openTool(source, tool))
+    return events
+  }
+
+  #input(source: number, json: string): ClientEvent[] {
+    const waiting = this.#waiting.get(source)
+    if (waiting) {
+      waiting.json += json
+      return []
+    }
+    if (this.#open?.source !== source) return []
+    this.#open.json += json
+    const events = [this.#deltaEvent({ type: 'input_json_delta', partial_json: json })]
+    if (this.#waiting.size > 0 && isComplete(this.#open.json)) events.push(...this.#closeAndGoOn())
+    return events
+  }
+
+  /** Opens what waited, up to the first tool that is still incomplete. */
+  #closeAndGoOn(): ClientEvent[] {
+    const events = this.#close()
+    for (const [source, tool] of this.#waiting) {
+      if (this.#open) break
+      this.#waiting.delete(source)
+      events.push(...this.#openTool(source, tool))
+      if (this.#waiting.size > 0 && isComplete(tool.json)) events.push(...this.#close())
+    }
+    return events
+  }
+
+  #releaseAll(): ClientEvent[] {
+    const events: ClientEvent[] = []
+    for (const [source, tool] of this.#waiting) events.push(...this.#openTool(source, tool), ...this.#close())
+    this.#waiting.clear()
+    return events
+  }
+
+  #openTool(source: number, { id, name, json }: WaitingTool): ClientEvent[] {
+    const events = [this.#openBlock(source, 'tool', { type: 'tool_use', id, name, input: {} })]
+    if (this.#open) this.#open.json = json
+    if (json !== '') events.push(this.#deltaEvent({ type: 'input_json_delta', partial_json: json }))
+    return events
+  }
+
+  #openBlock(source: number, kind: Kind, block: JsonObject): ClientEvent {
+    this.#open = { source, kind, json: '' }
+    return event('content_block_start', { type: 'content_block_start', index: this.#count, content_block: block })
+  }
+
+  #deltaEvent(delta: JsonObject): ClientEvent {
+    return event('content_block_delta', { type: 'content_block_delta', index: this.#count, delta })
+  }
+
+  #close(): ClientEvent[] {
+    if (this.#open === undefined) return []
+    this.#open = undefined
+    return [event('content_block_stop', { type: 'content_block_stop', index: this.#count++ })]
+  }
+
+  #end(): ClientEvent[] {
+    this.#isOver = true
+    return [
+      ...this.#start(),
+      ...this.#close(),
+      ...this.#releaseAll(),
+      event('message_delta', {
+        type: 'message_delta',
+        delta: { stop_reason: messagesStops[this.#stop ?? 'end'], stop_sequence: this.#stopSequence ?? null },
+        usage: writeMessagesUsage(this.#usage ?? { isCacheExcluded: true }),
+      }),
+      event('message_stop', { type: 'message_stop' }),
+    ]
+  }
+}
+
+const thinkingBlock: JsonObject = { type: 'thinking', thinking: '', signature: '' }
+
+function isComplete(json: string): boolean {
+  return typeof parseArguments(json) !== 'string'
+}
+
+function event(name: string, data: JsonObject): ClientEvent {
+  return new JsonEvent(name, data, findMessagesTexts)
+}
+
+export function writeMessagesError(type: string, message: string): JsonObject {
+  return { type: 'error', error: { type, message } }
+}

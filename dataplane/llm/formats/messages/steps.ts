@@ -1,0 +1,72 @@
+import type { SseReader } from '../../stream/steps.ts'
+import { readMessagesUsage } from '../../usage/raw.ts'
+import { isObject } from '../json.ts'
+import type { Step } from '../neutral.ts'
+import { filledText, inside, numberOf, objectOf, textOf } from '../read.ts'
+import { readMessagesStop } from '../stops.ts'
+import type { JsonObject } from '../types.ts'
+
+/** Reads message stream events (llm.md §8.2). Usage comes before the finish, so that a writer can put them in one event. */
+export class MessagesReader implements SseReader {
+  read(_name: string | undefined, data: unknown): Step[] {
+    if (!isObject(data)) return []
+    const block = numberOf(data['index']) ?? 0
+    switch (data['type']) {
+      case 'message_start': {
+        const message = inside(data['message'])
+        const usage = inside(message['usage'])
+        return [
+          { type: 'start', id: textOf(message['id']), model: textOf(message['model']), tier: textOf(usage['service_tier']) },
+          { type: 'usage', usage: readMessagesUsage(usage) },
+        ]
+      }
+      case 'content_block_start':
+        return readStart(inside(data['content_block']), block)
+      case 'content_block_delta':
+        return readDelta(inside(data['delta']), block)
+      case 'content_block_stop':
+        return [{ type: 'blockStop', block }]
+      case 'message_delta': {
+        const delta = inside(data['delta'])
+        const usage = objectOf(data['usage'])
+        const stop = readMessagesStop(delta['stop_reason'])
+        const steps: Step[] = usage ? [{ type: 'usage', usage: readMessagesUsage(usage) }] : []
+        if (stop !== undefined) steps.push({ type: 'finish', stop, stopSequence: textOf(delta['stop_sequence']) })
+        return steps
+      }
+      case 'message_stop':
+        return [{ type: 'done' }]
+      case 'error': {
+        const error = inside(data['error'])
+        return [{ type: 'error', errorType: textOf(error['type']) ?? 'api_error', message: textOf(error['message']) ?? 'the upstream reported an error' }]
+      }
+      default:
+        return []
+    }
+  }
+}
+
+function readStart(content: JsonObject, block: number): Step[] {
+  switch (content['type']) {
+    case 'tool_use':
+    case 'server_tool_use':
+      return [{ type: 'toolStart', block, id: textOf(content['id']) ?? '', name: textOf(content['name']) ?? '' }]
+    case 'text': {
+      const text = filledText(content['text'])
+      return text === undefined ? [] : [{ type: 'text', block, text }]
+    }
+    default:
+      return []
+  }
+}
+
+function readDelta(delta: JsonObject, block: number): Step[] {
+  const text = filledText(delta['text'])
+  const thinking = filledText(delta['thinking'])
+  const json = filledText(delta['partial_json'])
+  const signature = filledText(delta['signature'])
+  if (text !== undefined) return [{ type: 'text', block, text }]
+  if (thinking !== undefined) return [{ type: 'thinking', block, text: thinking }]
+  if (json !== undefined) return [{ type: 'toolInput', block, json }]
+  return signature === undefined ? [] : [{ type: 'signature', block, text: signature }]
+}

@@ -1,0 +1,71 @@
+import { findText, type EventTexts } from '../../stream/event.ts'
+import { numberOf, objectOf, objectsOf, textOf } from '../read.ts'
+import type { JsonObject, TextDelta } from '../types.ts'
+
+/** Text in a response stream event: segments `<item>:text:<part>`, `<item>:summary:<part>`, `<item>:tool`. Done events repeat the whole. */
+export function findResponsesTexts(data: JsonObject): EventTexts {
+  const item = numberOf(data['output_index']) ?? 0
+  const part = numberOf(data['content_index']) ?? 0
+  const text = `${item}:text:${part}`
+  const summary = `${item}:summary:${numberOf(data['summary_index']) ?? 0}`
+  const tool = `${item}:tool`
+  switch (data['type']) {
+    case 'response.output_text.delta':
+    case 'response.refusal.delta':
+      return open(findText(data, 'delta', 'text', text))
+    case 'response.output_text.done':
+      return { deltas: findText(data, 'text', 'text', text, true), closes: [text] }
+    case 'response.refusal.done':
+      return { deltas: findText(data, 'refusal', 'text', text, true), closes: [text] }
+    case 'response.reasoning_text.delta':
+      return open(findText(data, 'delta', 'reasoning', text))
+    case 'response.reasoning_text.done':
+      return { deltas: findText(data, 'text', 'reasoning', text, true), closes: [text] }
+    case 'response.reasoning_summary_text.delta':
+      return open(findText(data, 'delta', 'reasoning', summary))
+    case 'response.reasoning_summary_text.done':
+      return { deltas: findText(data, 'text', 'reasoning', summary, true), closes: [summary] }
+    case 'response.function_call_arguments.delta':
+    case 'response.custom_tool_call_input.delta':
+      return open(findText(data, 'delta', 'toolInput', tool))
+    case 'response.function_call_arguments.done':
+      return { deltas: findText(data, 'arguments', 'toolInput', tool, true), closes: [tool] }
+    case 'response.custom_tool_call_input.done':
+      return { deltas: findText(data, 'input', 'toolInput', tool, true), closes: [tool] }
+    case 'response.content_part.added':
+    case 'response.content_part.done':
+      return open(findPart(objectOf(data['part']), text))
+    case 'response.reasoning_summary_part.added':
+    case 'response.reasoning_summary_part.done':
+      return open(findText(objectOf(data['part']), 'text', 'reasoning', summary, true))
+    case 'response.output_item.added':
+      return open(findItem(objectOf(data['item']), item))
+    case 'response.output_item.done':
+      return { deltas: findItem(objectOf(data['item']), item), closes: [`${item}:*`] }
+    case 'response.completed':
+    case 'response.incomplete':
+    case 'response.failed':
+      return { deltas: objectsOf(objectOf(data['response'])?.['output']).flatMap(findItem), closes: ['*'] }
+    default:
+      return open([])
+  }
+}
+
+function open(deltas: readonly TextDelta[]): EventTexts {
+  return { deltas, closes: [] }
+}
+
+function findItem(item: JsonObject | undefined, index: number): TextDelta[] {
+  if (item === undefined) return []
+  return [
+    ...objectsOf(item['content']).flatMap((part, at) => findPart(part, `${index}:text:${at}`)),
+    ...objectsOf(item['summary']).flatMap((part, at) => findText(part, 'text', 'reasoning', `${index}:summary:${at}`, true)),
+    ...findText(item, 'arguments', 'toolInput', `${index}:tool`, true),
+    ...findText(item, 'input', 'toolInput', `${index}:tool`, true),
+  ]
+}
+
+function findPart(part: JsonObject | undefined, segment: string): TextDelta[] {
+  const kind = textOf(part?.['type']) === 'reasoning_text' ? 'reasoning' : 'text'
+  return [...findText(part, 'text', kind, segment, true), ...findText(part, 'refusal', kind, segment, true)]
+}

@@ -1,0 +1,200 @@
+import { JsonEvent } from '../../stream/event.ts'
+import type { StepWriter } from '../../stream/steps.ts'
+import { mergeUsage } from '../../usage/raw.ts'
+import type { RawUsage, Step, Stop } from '../neutral.ts'
+import type { ClientEvent, JsonObject, ResponseContext } from '../types.ts'
+import { findResponsesTexts } from './deltas.ts'
+import { statusOf, writeCall, writeMessageItem, writeResponse, writeTextPart } from './reply.ts'
+
+interface TextPart {
+  readonly source: number
+  text: string
+}
+
+interface MessageItem {
+  readonly id: string
+  readonly index: number
+  readonly parts: TextPart[]
+  hasOpenPart: boolean
+}
+
+interface CallItem {
+  readonly id: string
+  readonly name: string
+  readonly index: number
+  json: string
+  isOpen: boolean
+}
+
+/** Writes response stream events from steps (llm.md §8.4, §8.5). All text is one message item; every tool call is an item. */
+export class ResponsesWriter implements StepWriter {
+  readonly #context: ResponseContext
+  readonly #isMessageFirst: boolean
+  readonly #id: string
+  #model: string
+  #createdS: number
+  #sequence = 0
+  #isStarted = false
+  #isOver = false
+  #items = 0
+  #message: MessageItem | undefined
+  readonly #calls = new Map<number, CallItem>()
+  #stop: Stop | undefined
+  #usage: RawUsage | undefined
+
+  /** `isMessageFirst`: the message item is there from the start, and tools come after it (Converse). */
+  constructor(context: ResponseContext, isMessageFirst: boolean) {
+    this.#context = context
+    this.#isMessageFirst = isMessageFirst
+    this.#id = `resp_${context.hex(16)}`
+    this.#model = context.memo.model
+    this.#createdS = Math.floor(context.nowMs() / 1000)
+  }
+
+  write(step: Step): ClientEvent[] {
+    if (this.#isOver) return []
+    switch (step.type) {
+      case 'start':
+        this.#model = step.model ?? this.#model
+        this.#createdS = step.created ?? this.#createdS
+        return this.#start()
+      case 'text':
+      case 'thinking':
+        return this.#text(step.block, step.text)
+      case 'toolStart':
+        return this.#startCall(step.block, step.id, step.name)
+      case 'toolInput':
+        return this.#input(step.block, step.json)
+      case 'blockStop':
+        return this.#stopBlock(step.block)
+      case 'finish':
+        this.#stop = step.stop
+        return []
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, step.usage)
+        return []
+      case 'done':
+        return this.#end()
+      case 'error':
+        this.#isOver = true
+        return [this.#event('error', { code: step.errorType, message: step.message, param: null })]
+      case 'signature':
+      case 'hidden':
+        return []
+    }
+  }
+
+  #start(): ClientEvent[] {
+    if (this.#isStarted) return []
+    this.#isStarted = true
+    const response = this.#response([], undefined)
+    const events = [this.#event('response.created', { response }), this.#event('response.in_progress', { response })]
+    if (this.#isMessageFirst) events.push(...this.#openMessage())
+    return events
+  }
+
+  #openMessage(): ClientEvent[] {
+    if (this.#message) return []
+    this.#message = { id: `msg_${this.#context.hex(16)}`, index: this.#items++, parts: [], hasOpenPart: false }
+    const { id, index } = this.#message
+    return [this.#event('response.output_item.added', { output_index: index, item: writeMessageItem(id, [], 'in_progress') })]
+  }
+
+  #text(source: number, text: string): ClientEvent[] {
+    const events = [...this.#start(), ...this.#openMessage()]
+    const message = this.#message
+    if (message === undefined) return events
+    let part = message.parts.at(-1)
+    if (part === undefined || !message.hasOpenPart || part.source !== source) {
+      events.push(...this.#closePart())
+      part = { source, text: '' }
+      message.parts.push(part)
+      message.hasOpenPart = true
+      events.push(this.#event('response.content_part.added', { ...placeOf(message), part: writeTextPart('') }))
+    }
+    part.text += text
+    events.push(this.#event('response.output_text.delta', { ...placeOf(message), delta: text, logprobs: [] }))
+    return events
+  }
+
+  #closePart(): ClientEvent[] {
+    const message = this.#message
+    const part = message?.parts.at(-1)
+    if (message === undefined || part === undefined || !message.hasOpenPart) return []
+    message.hasOpenPart = false
+    return [
+      this.#event('response.output_text.done', { ...placeOf(message), text: part.text, logprobs: [] }),
+      this.#event('response.content_part.done', { ...placeOf(message), part: writeTextPart(part.text) }),
+    ]
+  }
+
+  #startCall(source: number, id: string, name: string): ClientEvent[] {
+    const events = this.#start()
+    const call = { id, name, index: this.#items++, json: '', isOpen: true }
+    this.#calls.set(source, call)
+    events.push(this.#event('response.output_item.added', { output_index: call.index, item: writeCall(id, name, '', 'in_progress') }))
+    return events
+  }
+
+  #input(source: number, json: string): ClientEvent[] {
+    const call = this.#calls.get(source)
+    if (call === undefined || !call.isOpen) return []
+    call.json += json
+    return [this.#event('response.function_call_arguments.delta', { item_id: call.id, output_index: call.index, delta: json })]
+  }
+
+  #stopBlock(source: number): ClientEvent[] {
+    const call = this.#calls.get(source)
+    if (call) return this.#closeCall(call)
+    return this.#message?.parts.at(-1)?.source === source ? this.#closePart() : []
+  }
+
+  #closeCall(call: CallItem): ClientEvent[] {
+    if (!call.isOpen) return []
+    call.isOpen = false
+    if (call.json === '') call.json = '{}'
+    const { id, name, json, index } = call
+    return [
+      this.#event('response.function_call_arguments.done', { item_id: id, output_index: index, name, arguments: json }),
+      this.#event('response.output_item.done', { output_index: index, item: writeCall(id, name, json, 'completed') }),
+    ]
+  }
+
+  #end(): ClientEvent[] {
+    const events = [...this.#start(), ...this.#closePart()]
+    const stop = this.#stop ?? 'end'
+    const status = statusOf(stop)
+    const output: JsonObject[] = []
+    if (this.#message) {
+      const { id, index, parts } = this.#message
+      const item = writeMessageItem(
+        id,
+        parts.map(({ text }) => writeTextPart(text)),
+        status === 'completed' ? status : 'incomplete',
+      )
+      events.push(this.#event('response.output_item.done', { output_index: index, item }))
+      output[index] = item
+    }
+    for (const call of this.#calls.values()) {
+      events.push(...this.#closeCall(call))
+      output[call.index] = writeCall(call.id, call.name, call.json, 'completed')
+    }
+    events.push(this.#event(`response.${status}`, { response: this.#response(output, stop) }))
+    this.#isOver = true
+    return events
+  }
+
+  #response(output: readonly JsonObject[], stop: Stop | undefined): JsonObject {
+    const usage = stop === undefined ? undefined : (this.#usage ?? { isCacheExcluded: false })
+    return writeResponse({ id: this.#id, createdS: this.#createdS, model: this.#model, output, stop, usage })
+  }
+
+  /** The SSE event name is the type (llm.md D:15); numbers begin at 1. */
+  #event(type: string, members: JsonObject): ClientEvent {
+    return new JsonEvent(type, { type, sequence_number: ++this.#sequence, ...members }, findResponsesTexts)
+  }
+}
+
+function placeOf({ id, index, parts }: MessageItem): JsonObject {
+  return { item_id: id, output_index: index, content_index: parts.length - 1 }
+}
