@@ -89,6 +89,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
       log.info('draining', { cause, minMs: settings.minDrainMs, maxMs: settings.maxDrainMs })
       await sources.close()
       await binds.drain(settings)
+      await telemetry.flushExports()
       gateway.close()
       await management.close()
       log.info('stopped')

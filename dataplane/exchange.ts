@@ -1,6 +1,7 @@
 import type { HeaderModifier, PathMatch, RouteRef } from '#gen/config/types.ts'
 import type { ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
+import type { GatewayTelemetry } from './telemetry/policy.ts'
 import type { RequestTrace } from './trace/trace.ts'
 import type { TokenBudgets } from './policy/rateLimit/tokens.ts'
 import type { BackendTransformation } from './policy/transformation/backend.ts'
@@ -74,6 +75,8 @@ export class Exchange {
   isLocalAnswer = false
 
   labels: Partial<RouteLabels> | undefined = undefined
+  /** What its Gateway's policies say about logs and traces. */
+  telemetry: GatewayTelemetry | undefined = undefined
   /** `host:port` of the endpoint that answered. */
   endpoint: string | undefined = undefined
   backend: string | undefined = undefined

@@ -12,6 +12,7 @@ import type { TcpRule } from './tcprule.ts'
 import { createPolicyState, takeSecrets } from './policy/state.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from './service.ts'
+import type { GatewayTelemetry } from './telemetry/policy.ts'
 import type { Registry } from './telemetry/registry.ts'
 import { Tracer } from './trace/tracer.ts'
 import type { PoolFactory } from './upstream/destination.ts'
@@ -137,15 +138,19 @@ export class Gateway {
     const misdirected = checkMisdirected(bind.tls, own, request.authority)
     if (misdirected !== undefined) {
       exchange.labels = own.labels
+      exchange.telemetry = own.telemetry
       throw new ProxyError(misdirected)
     }
     return own
   }
 
   /** The L4 rule for a connection to a listener; without one it is closed. `labels` are the listener's. */
-  findTcpRule(listenerKey: string, sni: string | undefined): { rule: TcpRule | undefined; labels: Partial<RouteLabels> | undefined } {
+  findTcpRule(
+    listenerKey: string,
+    sni: string | undefined,
+  ): { rule: TcpRule | undefined; labels: Partial<RouteLabels> | undefined; telemetry: GatewayTelemetry | undefined } {
     const listener = this.#listeners.get(listenerKey)
-    return { rule: listener?.findTcpRule(sni, this.#context), labels: listener?.labels }
+    return { rule: listener?.findTcpRule(sni, this.#context), labels: listener?.labels, telemetry: listener?.telemetry }
   }
 
   /** The frontend policies of a bind's Gateway. */

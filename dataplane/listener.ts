@@ -8,6 +8,7 @@ import { compose, type Chain } from './compose.ts'
 import { effectiveFrontend } from './config/frontend.ts'
 import { effectiveBackend, effectiveTraffic } from './config/merge.ts'
 import { compilePolicies } from './policy/index.ts'
+import { compileTelemetry, sampleTrace, type GatewayTelemetry } from './telemetry/policy.ts'
 import { compileTcpRule, type TcpRule } from './tcprule.ts'
 import { Rule, type RuleContext } from './rule.ts'
 
@@ -28,6 +29,8 @@ export class RunningListener {
   #tcpTable = new HostTable<TcpRoute>()
   #tcpRules = new WeakMap<TcpRoute, TcpRule>()
   #toldErrors: readonly string[] = []
+  #telemetry: GatewayTelemetry | undefined
+  #isTelemetryCompiled = false
 
   constructor(listener: Listener) {
     this.key = listener.key
@@ -59,6 +62,7 @@ export class RunningListener {
 
   /** Sorts and indexes now rather than under the first request. */
   prepare(context: RuleContext): void {
+    if (!this.#isTelemetryCompiled) this.#compileTelemetry(context)
     this.#table ??= compileRoutes(
       this.#routes.map((route) => ({ route, value: this.#ruleOf(route, context) })),
       this.#listener.hostname,
@@ -71,12 +75,25 @@ export class RunningListener {
     this.#table = undefined
     this.#preRouting = undefined
     this.#tcpRules = new WeakMap()
+    this.#isTelemetryCompiled = false
+  }
+
+  /** What its Gateway's policies say about logs and traces. */
+  get telemetry(): GatewayTelemetry | undefined {
+    return this.#telemetry
+  }
+
+  #compileTelemetry({ policies, state, random }: RuleContext): void {
+    this.#isTelemetryCompiled = true
+    this.#telemetry = compileTelemetry(effectiveFrontend(policies, this.#listener.gateway), state, random)
   }
 
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
     // Before PreRouting policies, whose expressions and denials name the listener.
     exchange.labels = this.labels
     exchange.trace?.add('listener', this.key)
+    const telemetry = (exchange.telemetry = this.#telemetry)
+    if (telemetry?.tracing !== undefined) sampleTrace(exchange, telemetry.tracing)
     this.#preRouting ??= this.#composePreRouting(context)
     return this.#preRouting(exchange)
   }

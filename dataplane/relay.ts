@@ -8,7 +8,7 @@ import { UpstreamError } from './upstream/types.ts'
 /** Joins a connection to a backend of its listener's L4 route, or closes it: TCP has no other way to say no. */
 export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
   const startedAtMs = performance.now()
-  const { rule, labels } = gateway.findTcpRule(tcp.listener, tcp.sni)
+  const { rule, labels, telemetry: policy } = gateway.findTcpRule(tcp.listener, tcp.sni)
   const finish = (error: ProxyError | undefined, endpoint?: string): void =>
     telemetry.onTcpFinished({
       connection: tcp.connection,
@@ -18,6 +18,7 @@ export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: 
       error,
       startedAtMs,
       finishedAtMs: performance.now(),
+      telemetry: policy,
     })
   const refuse = (error: ProxyError): void => {
     tcp.socket.destroy()

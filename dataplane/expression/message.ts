@@ -41,6 +41,8 @@ export class RequestView extends HostMap {
         return bufferedRequest(this.#exchange)?.prefix
       case 'startTime':
         return Timestamp.fromMs(toEpochMs(this.#exchange.startedAtMs))
+      case 'endTime':
+        return this.#exchange.finishedAtMs === 0 ? undefined : Timestamp.fromMs(toEpochMs(this.#exchange.finishedAtMs))
       default:
         return undefined
     }
@@ -48,7 +50,7 @@ export class RequestView extends HostMap {
 
   *keys(): Iterable<string> {
     yield* ['method', 'path', 'pathAndQuery', 'uri', 'host', 'scheme', 'version', 'headers', 'startTime']
-    for (const key of ['body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
+    for (const key of ['endTime', 'body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
   }
 
   /** After headers were removed, or one was written with that value. */

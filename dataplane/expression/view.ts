@@ -82,6 +82,6 @@ function nameOf(label: string): Record<string, string> {
 }
 
 /** These three and no other variable of the environment; the defaults are those of `settings.ts`. */
-function viewEnv({ POD_NAME, NAMESPACE, GATEWAY }: NodeJS.ProcessEnv): Record<string, string> {
+export function viewEnv({ POD_NAME, NAMESPACE, GATEWAY }: NodeJS.ProcessEnv): Record<string, string> {
   return { podName: POD_NAME || 'proxy', namespace: NAMESPACE || 'default', gateway: GATEWAY || 'proxy' }
 }

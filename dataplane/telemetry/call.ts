@@ -1,11 +1,15 @@
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Exchange } from '../exchange.ts'
 import { CALL_SECONDS, defineMetrics } from './area.ts'
+import type { Protocol } from './outcome.ts'
 import type { HistogramSeries, Registry } from './registry.ts'
 import { recordClientSpan, traceparentOf } from './trace.ts'
 
 export type CallKind = 'Primary' | 'Policy' | 'Mirror'
 export type CallSubtype = 'Http' | 'Llm' | 'Mcp' | 'ExtAuthz' | 'ExtProc' | 'Guardrail' | 'RateLimit'
+
+/** What the call of a request to its backend counts as. */
+export const primarySubtype: Readonly<Record<Protocol, CallSubtype>> = { http: 'Http', tcp: 'Http', a2a: 'Http', mcp: 'Mcp', llm: 'Llm' }
 
 /** Seconds from an outbound call to its response head, by what it is for. */
 export const callSeconds = defineMetrics((registry) => {

@@ -2,7 +2,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { Reason } from '#api/errors.ts'
 import type { Exchange, RouteLabels } from '../exchange.ts'
 import { CALL_SECONDS, ROUTE_LABELS, UNKNOWN, routeValues } from './area.ts'
-import { callSeconds, type CallSubtype } from './call.ts'
+import { callSeconds, primarySubtype } from './call.ts'
 import { protocolOf, reasonOf, statusOf, type Protocol } from './outcome.ts'
 import { createHistogramSeries, createRegistry, OVERFLOW_LABEL, type HistogramSeries, type Registry, type Series } from './registry.ts'
 
@@ -163,8 +163,6 @@ function indexOfMethod(method: string): number {
       return Math.max(0, (methods as readonly string[]).indexOf(method))
   }
 }
-
-const primarySubtype: Readonly<Record<Protocol, CallSubtype>> = { http: 'Http', tcp: 'Http', a2a: 'Http', mcp: 'Mcp', llm: 'Llm' }
 
 // Small numbers, so that an outcome packs into one integer key.
 const protocolIndex: Readonly<Record<Protocol, number>> = { http: 0, tcp: 1, a2a: 2, mcp: 3, llm: 4 }

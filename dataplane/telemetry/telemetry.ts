@@ -1,9 +1,16 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Exchange } from '../exchange.ts'
 import { createAccessLog, type TcpSession } from './accesslog.ts'
 import type { Logging } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { exportMetrics } from './otlp/exporter.ts'
+import { exportSpans } from './otlp/span.ts'
 import { addProcessMetrics } from './process.ts'
+import { traceOf } from './trace.ts'
+
+/** How long the end of the process waits for collectors. */
+const FLUSH_MS = 2000
 
 /** All that the data plane tells about itself. */
 export interface Telemetry {
@@ -13,6 +20,8 @@ export interface Telemetry {
   onFinished(exchange: Exchange): void
   /** The same for a relayed TCP connection. */
   onTcpFinished(session: TcpSession): void
+  /** Sends what waits for collectors; gives up after two seconds. */
+  flushExports(): Promise<void>
   /** Stops sampling and writes out what is buffered. */
   close(): Promise<void>
 }
@@ -36,6 +45,9 @@ export function createTelemetry(logging: Logging, options: { version: string }):
       try {
         if (exchange.finishedAtMs === 0) exchange.finishedAtMs = performance.now()
         metrics.recordExchange(exchange)
+        const trace = traceOf(exchange)
+        const tracing = exchange.telemetry?.tracing
+        if (tracing !== undefined && trace?.isRecorded === true) exportSpans(exchange, trace, tracing)
         accessLog.logExchange(exchange)
       } catch (error) {
         log.error('exchange not recorded', { error })
@@ -47,6 +59,10 @@ export function createTelemetry(logging: Logging, options: { version: string }):
       } catch (error) {
         log.error('connection not recorded', { error })
       }
+    },
+    async flushExports() {
+      const flushed = Promise.all([...exportMetrics(registry).pending].map((exporter) => exporter.flush()))
+      await Promise.race([flushed, wait(FLUSH_MS, undefined, { ref: false })])
     },
     close() {
       stopSampling()

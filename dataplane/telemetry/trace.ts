@@ -38,7 +38,7 @@ export interface ActiveTrace extends TraceContext {
 /** A request cannot make us remember more calls than this. */
 const MAX_CALLS = 64
 const SAMPLED = 1
-const TRACE_KEY = 'trace'
+const TRACE_KEY = 'traceContext'
 
 /** The trace of a request, if it was chosen. */
 export function traceOf(exchange: Exchange): ActiveTrace | undefined {

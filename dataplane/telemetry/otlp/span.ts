@@ -1,0 +1,114 @@
+import { ExchangeView } from '../../expression/view.ts'
+import type { Exchange } from '../../exchange.ts'
+import { changeFields } from '../attributes.ts'
+import { errorTextOf, logFieldOf, writeExchangeFields, type FieldSink } from '../fields.ts'
+import { primarySubtype } from '../call.ts'
+import { protocolOf, statusOf } from '../outcome.ts'
+import type { CompiledTracing } from '../policy.ts'
+import { toEpochMs } from '../time.ts'
+import { randomId, type ActiveTrace, type ClientSpan } from '../trace.ts'
+import { AttributeSink } from './attributes.ts'
+import { ProtoWriter } from './writer.ts'
+
+const SERVER = 2
+const CLIENT = 3
+const ERROR = 2
+const ATTRIBUTE = 0x4a
+const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'])
+
+const scratch = new ProtoWriter(4096)
+const statusScratch = new ProtoWriter(256)
+
+/** Hands over the spans of a finished request: its own, and one for each call that was made for it. */
+export function exportSpans(exchange: Exchange, trace: ActiveTrace, { exporter, changes }: CompiledTracing): void {
+  const write = (sink: FieldSink): void => {
+    writeExchangeFields(exchange, sink)
+    sink.plain('url.scheme', exchange.request.scheme)
+    sink.plain('network.protocol.version', exchange.request.version.slice(5))
+  }
+  const change = changes === undefined ? write : changeFields(changes, new ExchangeView(exchange), write)
+  scratch.clear()
+  const sink = new AttributeSink(scratch, ATTRIBUTE, 'error')
+  change(sink)
+  writeSpan(trace.traceId, trace.spanId, trace.parentId, trace.flags, sink.spanName ?? nameOf(exchange), SERVER, exchange.startedAtMs, exchange.finishedAtMs)
+  const error = errorTextOf(exchange)
+  if (error !== undefined || statusOf(exchange) >= 500) writeError(error ?? `status ${statusOf(exchange)}`)
+  exporter.add(scratch.bytes)
+  const calls = exchange.retryAttempt === 0 && exchange.upstreamStartedAtMs > 0 ? [primaryCall(exchange), ...trace.calls] : trace.calls
+  for (const call of calls) {
+    writeCall(trace, call)
+    exporter.add(scratch.bytes)
+  }
+}
+
+/** Requests without retries note their one call in their timings. */
+function primaryCall(exchange: Exchange): ClientSpan {
+  const { upstreamStartedAtMs, responseHeadAtMs, finishedAtMs, request, endpoint, response, error } = exchange
+  const isAnswered = responseHeadAtMs > 0
+  return {
+    kind: 'Primary',
+    subtype: primarySubtype[protocolOf(exchange)],
+    startedAtMs: upstreamStartedAtMs,
+    endedAtMs: isAnswered ? responseHeadAtMs : finishedAtMs,
+    method: request.method,
+    host: request.authority,
+    path: request.target,
+    endpoint,
+    status: isAnswered ? response?.status : undefined,
+    error: isAnswered ? undefined : error,
+  }
+}
+
+function writeCall(trace: ActiveTrace, call: ClientSpan): void {
+  scratch.clear()
+  const sink = new AttributeSink(scratch, ATTRIBUTE)
+  sink.plain('proxy.outbound.kind', call.kind)
+  sink.plain('proxy.outbound.subtype', call.subtype)
+  if (call.endpoint !== undefined) sink.foreign('endpoint', call.endpoint)
+  if (call.method !== undefined) sink.foreign('http.method', call.method)
+  if (call.host !== undefined && call.host !== '') sink.foreign('http.host', call.host)
+  if (call.path !== undefined) sink.foreign('http.path', call.path)
+  if (call.status !== undefined) sink.plain('http.status', call.status)
+  writeSpan(trace.traceId, randomId(8), trace.spanId, trace.flags, call.subtype, CLIENT, call.startedAtMs, call.endedAtMs)
+  if (call.error !== undefined || (call.status ?? 0) >= 400) writeError(call.error?.message ?? `status ${call.status}`)
+}
+
+/** Everything but attributes and status (opentelemetry.proto.trace.v1.Span). Fields may come in any order. */
+function writeSpan(
+  traceId: string,
+  spanId: string,
+  parentId: string | undefined,
+  flags: number,
+  name: string,
+  kind: number,
+  startedAtMs: number,
+  endedAtMs: number,
+): void {
+  scratch.hexField(0x0a, traceId)
+  scratch.hexField(0x12, spanId)
+  if (parentId !== undefined) scratch.hexField(0x22, parentId)
+  scratch.stringField(0x2a, name)
+  scratch.varintField(0x30, kind)
+  scratch.nanosField(0x39, toEpochMs(startedAtMs))
+  scratch.nanosField(0x41, toEpochMs(Math.max(startedAtMs, endedAtMs)))
+  scratch.fixed32Field(0x85, flags)
+}
+
+function writeError(text: string): void {
+  statusScratch.clear()
+  statusScratch.stringField(0x12, text)
+  statusScratch.varintField(0x18, ERROR)
+  scratch.bytesField(0x7a, statusScratch.bytes)
+}
+
+/** MCP method, gRPC method, or the path as the route has it: names that a client cannot invent (traffic.md §11). */
+function nameOf(exchange: Exchange): string {
+  const mcp = logFieldOf(exchange, 'mcp.method.name')
+  if (mcp !== undefined) return String(mcp)
+  const { pathMatch, receivedTarget, receivedMethod, labels, grpcStatus } = exchange
+  if (labels?.kind === 'GRPCRoute' || grpcStatus !== undefined) return receivedTarget.slice(1).split('?', 1)[0] ?? ''
+  if (pathMatch === undefined) return 'unknown'
+  const method = methods.has(receivedMethod) ? receivedMethod : 'HTTP'
+  if (pathMatch.type !== 'PathPrefix') return `${method} ${pathMatch.value}`
+  return `${method} ${pathMatch.value === '/' ? '' : pathMatch.value}/*`
+}

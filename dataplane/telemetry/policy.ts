@@ -1,0 +1,98 @@
+import { evalHost, type Program } from '#api/cel/index.ts'
+import type { AccessLog, BackendRef, OtlpAccessLog, Tracing } from '#gen/config/types.ts'
+import type { Exchange } from '../exchange.ts'
+import { compileExpression } from '../expression/program.ts'
+import { ExchangeView, viewEnv } from '../expression/view.ts'
+import type { PolicyState } from '../policy/state.ts'
+import { compileAttributes, type AttributeChanges } from './attributes.ts'
+import { setLogField } from './fields.ts'
+import { OtlpExporter } from './otlp/exporter.ts'
+import { readTraceparent, startTrace } from './trace.ts'
+
+/** What the frontend policies of a Gateway say about its records. */
+export interface GatewayTelemetry {
+  readonly accessLog: CompiledAccessLog | undefined
+  readonly tracing: CompiledTracing | undefined
+}
+
+export interface CompiledAccessLog {
+  readonly filter: Program | undefined
+  readonly changes: AttributeChanges | undefined
+  readonly exporter: OtlpExporter | undefined
+}
+
+export interface CompiledTracing {
+  readonly changes: AttributeChanges | undefined
+  readonly exporter: OtlpExporter
+  /** Undefined: never. */
+  readonly randomSampling: Program | undefined
+  /** Undefined: always. */
+  readonly clientSampling: Program | undefined
+  readonly random: () => number
+}
+
+type Sources = Pick<PolicyState, 'kept' | 'destinations' | 'registry'>
+
+/** Undefined where no policy says anything: the default line, no traces. */
+export function compileTelemetry(
+  { accessLog, tracing }: { readonly accessLog?: AccessLog; readonly tracing?: Tracing },
+  state: Sources,
+  random: () => number = Math.random,
+): GatewayTelemetry | undefined {
+  if (accessLog === undefined && tracing === undefined) return undefined
+  return { accessLog: accessLog && compileAccessLog(accessLog, state), tracing: tracing && compileTracing(tracing, state, random) }
+}
+
+function compileAccessLog(section: AccessLog, state: Sources): CompiledAccessLog {
+  const { filter, attributes, otlp } = section
+  const compiled = state.kept.get(section, [], () => ({
+    filter: filter === undefined ? undefined : compileExpression(filter, 'log'),
+    changes: compileAttributes(attributes),
+  }))
+  return { ...compiled, exporter: otlp && exporterOf('logs', otlp, state, []) }
+}
+
+function compileTracing(section: Tracing, state: Sources, random: () => number): CompiledTracing {
+  const { attributes, resources = [], randomSampling, clientSampling } = section
+  const compiled = state.kept.get(section, [], () => ({
+    changes: compileAttributes(attributes),
+    randomSampling: randomSampling === undefined ? undefined : compileExpression(randomSampling, 'request'),
+    clientSampling: clientSampling === undefined ? undefined : compileExpression(clientSampling, 'request'),
+    resources: resources.flatMap(({ name, expression }): [string, unknown][] => {
+      const value = evalHost(compileExpression(expression, 'resource'), { env: viewEnv(process.env) })
+      return value === undefined || value === null ? [] : [[name, value]]
+    }),
+  }))
+  return { ...compiled, exporter: exporterOf('traces', section, state, compiled.resources), random }
+}
+
+/** One exporter for each section, kept over config versions with what waits in it; its destination is that of the newest config. */
+function exporterOf(
+  signal: 'logs' | 'traces',
+  section: OtlpAccessLog | { readonly backendRef: BackendRef; readonly protocol?: 'HTTP' | 'GRPC'; readonly path?: string },
+  { kept, destinations, registry }: Sources,
+  resources: readonly [string, unknown][],
+): OtlpExporter {
+  const { backendRef, protocol = 'GRPC', path } = section
+  const exporter = kept.get(backendRef, [], () => new OtlpExporter({ signal, protocol, path: path ?? `/v1/${signal}`, resources, registry }))
+  exporter.destination = destinations.forPolicy(backendRef)
+  return exporter
+}
+
+/** Decides, before anything else is known of a request, whether it gets a span (traffic.md §11, Tracing). */
+export function sampleTrace(exchange: Exchange, { randomSampling, clientSampling, random }: CompiledTracing): void {
+  const incoming = readTraceparent(exchange)
+  const program = incoming === undefined ? randomSampling : clientSampling
+  const isChosen = program === undefined ? incoming !== undefined : isSampled(program.eval(new ExchangeView(exchange)), random)
+  if (!isChosen) return
+  const { traceId, spanId } = startTrace(exchange, incoming)
+  setLogField(exchange, 'trace.id', traceId)
+  setLogField(exchange, 'span.id', spanId)
+}
+
+/** A boolean as it is, a number as a probability; anything else, failures among it, is no. */
+function isSampled(value: unknown, random: () => number): boolean {
+  if (typeof value === 'boolean') return value
+  const probability = typeof value === 'bigint' ? Number(value) : typeof value === 'number' ? value : 0
+  return random() < probability
+}
