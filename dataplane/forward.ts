@@ -11,7 +11,7 @@ import { redirectTo } from './policy/requestRedirect/redirect.ts'
 import { sendMirrors } from './upstream/mirror.ts'
 import type { ForwardPlan, PlannedBackend, RetryPlan } from './upstream/plan.ts'
 import type { EndpointState } from './upstream/balancer.ts'
-import { authenticate } from './upstream/auth.ts'
+import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from './upstream/auth.ts'
 import { authorityFor } from './upstream/destination.ts'
 
 /**
@@ -39,9 +39,12 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     return
   }
   const { auth, transformation } = destination.settings
+  const isInCloud = isCloudAuth(auth)
   if (auth !== undefined) authenticate(exchange.request.headers, auth, exchange)
+  if (auth !== undefined && isInCloud) await authenticateByCloud(exchange.request.headers, auth)
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
+  if (auth !== undefined && isInCloud) await signByCloud(exchange.request, auth)
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan) : callWithRetries(exchange, backend, plan, plan.retry))
   answer(exchange, backend, response)
 }

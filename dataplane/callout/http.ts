@@ -4,7 +4,7 @@ import { BufferBody, readBody, type Body } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { HttpVersion, RequestHead, ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
-import { authenticate } from '../upstream/auth.ts'
+import { authenticate, authorizeByCloud, isCloudAuth, type CloudHints } from '../upstream/auth.ts'
 import type { EndpointState } from '../upstream/balancer.ts'
 import { defaultSettings, type Destination } from '../upstream/destination.ts'
 import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
@@ -24,6 +24,8 @@ export interface Callout {
   readonly version?: HttpVersion
   /** The call makes sense over HTTP/2 only, which is asked for; trailers of the answer are wanted. */
   readonly isGrpc?: boolean
+  /** For credentials of a cloud, where the destination's host name does not say it. */
+  readonly cloud?: CloudHints
 }
 
 export interface CalloutOptions {
@@ -140,6 +142,7 @@ class OwnCall implements StartedCall {
     if (isGuarded) this.#passage = enterCircuit(this.#destination)
     exchange?.onAbort((reason) => this.cancel(reason))
     try {
+      if (this.#destination.settings.auth !== undefined && isCloudAuth(this.#destination.settings.auth)) await this.#authorize(request, callout.cloud)
       const response = await this.#send(request, undefined)
       this.#passage?.end('answered')
       this.#headSeconds = (performance.now() - this.#startedAtMs) / 1000
@@ -150,6 +153,17 @@ class OwnCall implements StartedCall {
       this.#judge(failure)
       throw this.#late ?? failure
     }
+  }
+
+  /** Before the endpoint is chosen: a signature covers the authority. */
+  async #authorize(request: RequestHead, hints: CloudHints | undefined): Promise<void> {
+    const { name, settings } = this.#destination
+    if (request.authority === '') request.authority = this.#destination.pick({ request, connection: plain })?.label ?? ''
+    if (settings.auth === undefined) return
+    await authorizeByCloud(request, settings.auth, hints).catch((error: unknown) => {
+      throw new UpstreamError('connect', `${name} cannot be called: ${error instanceof ProxyError ? (error.detail ?? error.message) : 'no credentials'}`, error)
+    })
+    if (this.#late !== undefined) throw this.#late
   }
 
   async #send(request: RequestHead, failed: EndpointState | undefined): Promise<ResponseHead> {

@@ -46,7 +46,7 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
     requestMs: durationOf(http?.requestTimeout),
     httpVersion: http?.version,
     health: health && compileHealth(health),
-    auth: auth && compileBackendAuth(auth, secrets),
+    auth: auth && compileBackendAuth(auth, secrets, target.host),
     transformation: transformation && compileBackendTransformation(transformation),
     tunnel: tunnel && compileTunnel(tunnel.backendRef, find),
     ...(tls !== undefined

@@ -26,6 +26,8 @@ const onGateway = (traffic: Traffic): ConfigMessage => attached('clients', { kin
 const onBackend = (auth: BackendAuth): ConfigMessage => attached('upstream', { kind: 'Backend', namespace: 'ns', name: 'api' }, { backend: { auth } })
 const secrets = [secret('keys', { bob: 'bobs-key' }), secret('token', { Authorization: ' Bearer t0ken\n' }), secret('bare', { Authorization: 't0ken' })]
 
+const aws = secret('aws', { accessKey: 'AK', secretKey: 'SK' })
+
 /** Sends a request through a gateway to a backend with an inline auth section, and to its mirror, which has one too. */
 async function send(inline: BackendAuth | undefined, lines: string[] = [], more: ConfigMessage[] = []) {
   const seen: Record<string, string[]> = {}
@@ -88,10 +90,26 @@ describe('backend auth', () => {
     ['a Secret without the entry', { secretRef: { secret: 'opaque/ns/keys' } }, [], 'the Secret of secretRef has no entry Authorization'],
     ['an empty entry', { secretRef: { secret: 'opaque/ns/e' } }, [secret('e', { Authorization: 'Bearer \n' })], 'the credential of secretRef is empty'],
     ['a second header line', { key: 'a\r\nx: y' }, [], 'the credential of key is not printable ASCII'],
-    ['no section', {}, [], 'auth is empty: set key, secretRef or passthrough'],
-    ['cloudA', { cloudA: {} }, [], 'auth.cloudA is not supported yet'],
-    ['cloudB', { cloudB: {} }, [], 'auth.cloudB is not supported yet'],
-    ['cloudC', { cloudC: {} }, [], 'auth.cloudC is not supported yet'],
+    ['no section', {}, [], 'auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC'],
+    ['cloudA without its Secret', { cloudA: { secretRef: { secret: 'opaque/ns/gone' } } }, [], 'the Secret of cloudA does not resolve'],
+    [
+      'cloudA with half a Secret',
+      { cloudA: { secretRef: { secret: 'opaque/ns/keys' } } },
+      [],
+      'the Secret of cloudA needs the entries accessKey and secretKey',
+    ],
+    [
+      'cloudA for a host that is not of AWS',
+      { cloudA: { secretRef: { secret: 'opaque/ns/aws' } } },
+      [aws],
+      'the host api does not say which AWS service and region to sign for: use <service>.<region>.amazonaws.com',
+    ],
+    [
+      'cloudB with half a Secret',
+      { cloudB: { secretRef: { secret: 'opaque/ns/keys' } } },
+      [],
+      'the Secret of cloudB needs the entries clientId, tenantId and clientSecret',
+    ],
   ])('%s fails closed', async (_, auth, more, detail) => {
     const { status, text, reason, seen } = await send(auth, ['Bearer client'], more)
     expect([status, text, reason, seen]).toEqual([500, `backend authentication failed: ${detail}`, 'Internal', {}])

@@ -1,6 +1,18 @@
 import { Secret } from '#api/cel/index.ts'
+import { ProxyError } from '../error.ts'
 import type { Exchange } from '../exchange.ts'
+import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
+import { hostOf, type RequestHead } from '../http/message.ts'
+import {
+  CREDENTIAL_TIMEOUT_MS,
+  CredentialError,
+  cloudCredentials,
+  signAws,
+  type AwsCredentials,
+  type AzureIdentity,
+  type GoogleTokenKind,
+} from './cloud/index.ts'
 
 /** What a destination is shown as credentials (part 2, Backend authentication). */
 export type UpstreamAuth =
@@ -9,12 +21,99 @@ export type UpstreamAuth =
   | { readonly kind: 'passthrough' }
   /** It cannot be had: no request goes out. `reason` may reach the client and holds no secret. */
   | { readonly kind: 'broken'; readonly reason: string }
+  /** Signed for AWS; undefined: with the credentials of the process. */
+  | { readonly kind: 'aws'; readonly credentials: AwsCredentials | undefined }
+  | { readonly kind: 'azure'; readonly identity: AzureIdentity }
+  | { readonly kind: 'google'; readonly token: GoogleTokenKind }
 
-/** Writes the credentials of a destination into the headers of a request to it; `exchange` is the one it is made for, if any. */
+/** What only the caller knows of a destination in a cloud. */
+export interface CloudHints {
+  /** Of the signature; default: what an AWS host name says. */
+  readonly signing?: { readonly region: string; readonly service: string } | undefined
+  /** Of an Azure token. */
+  readonly scope?: string | undefined
+}
+
+const AZURE_SCOPE = 'https://management.azure.com/.default'
+/** Of a body that has to be read before it can be signed. */
+const SIGNED_BODY_LIMIT_BYTES = 2 * 1024 * 1024
+
+/**
+ * Writes the credentials of a destination into the headers of a request to it; `exchange` is the one it is made for, if any. Tokens
+ * only: a request that is to be signed is signed by `sign`, when nothing about it changes any more.
+ */
 export function authenticate(headers: HeaderList, auth: UpstreamAuth, exchange: Exchange | undefined): void {
   const token = auth.kind === 'bearer' ? auth.token : auth.kind === 'passthrough' && exchange !== undefined ? validatedCredential(exchange) : undefined
   // All lines are replaced: which of two the upstream would believe is anyone's guess.
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+}
+
+/** Whether it takes more than `authenticate`. */
+export function isCloudAuth(auth: UpstreamAuth | undefined): boolean {
+  return auth?.kind === 'aws' || auth?.kind === 'azure' || auth?.kind === 'google'
+}
+
+/** A cloud's token, into the headers. Rejects with a ProxyError. Nothing to do for other credentials. */
+export async function authenticateByCloud(headers: HeaderList, auth: UpstreamAuth, { scope = AZURE_SCOPE }: CloudHints = {}): Promise<void> {
+  if (auth.kind === 'azure') headers.set('authorization', `Bearer ${await within(cloudCredentials.azure(auth.identity, scope))}`)
+  else if (auth.kind === 'google') headers.set('authorization', `Bearer ${await within(cloudCredentials.google(auth.token))}`)
+}
+
+/** Signs the final request where its destination wants that; its body is in memory afterwards. Rejects with a ProxyError. */
+export async function signByCloud(request: RequestHead, auth: UpstreamAuth, { signing }: CloudHints = {}): Promise<void> {
+  if (auth.kind !== 'aws') return
+  const credentials = auth.credentials ?? (await within(cloudCredentials.aws()))
+  const { region, service } = signing ?? signingOf(hostOf(request.authority))
+  const body = await bufferBody(request)
+  await signAws(request, body, { credentials, region, service })
+}
+
+/** All that a cloud's credentials take, for requests that nobody changes any more. */
+export async function authorizeByCloud(request: RequestHead, auth: UpstreamAuth, hints?: CloudHints): Promise<void> {
+  await authenticateByCloud(request.headers, auth, hints)
+  await signByCloud(request, auth, hints)
+}
+
+async function bufferBody(request: RequestHead): Promise<Buffer> {
+  if (request.body instanceof BufferBody) return request.body.bytes
+  const { bytes } = await readBody(request.body, SIGNED_BODY_LIMIT_BYTES).catch((error: unknown) => {
+    throw error instanceof BodyTooLargeError
+      ? new ProxyError('BODY_TOO_LARGE', { cause: error })
+      : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
+  })
+  if (request.body !== undefined) request.body = new BufferBody(bytes)
+  return bytes
+}
+
+const regionPattern = /^[a-z]{2}(?:-[a-z]+)+-\d+$/
+/** Services whose signatures go by another name than their hosts. */
+const signingNames: Readonly<Record<string, string>> = { 'bedrock-runtime': 'bedrock', 'bedrock-agent-runtime': 'bedrock', 'lambda-url': 'lambda' }
+
+/** `<service>.<region>.amazonaws.com` and the like. */
+function signingOf(host: string): { region: string; service: string } {
+  const labels = host.toLowerCase().split('.')
+  const at = labels.findIndex((label) => regionPattern.test(label))
+  const service = labels[at - 1]
+  if (at < 1 || service === undefined || !/(?:amazonaws\.com(?:\.cn)?|\.on\.aws|\.api\.aws)$/.test(host.toLowerCase()))
+    throw new ProxyError('BACKEND_AUTH', {
+      detail: `the host ${host} does not say which AWS service and region to sign for: use <service>.<region>.amazonaws.com`,
+    })
+  return { region: labels[at] ?? '', service: signingNames[service] ?? service }
+}
+
+/** Waits for credentials, but not for long. */
+async function within<T>(wanted: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new CredentialError(`no credentials within ${CREDENTIAL_TIMEOUT_MS} ms`)), CREDENTIAL_TIMEOUT_MS)
+  })
+  try {
+    return await Promise.race([wanted, late])
+  } catch (error) {
+    throw new ProxyError('BACKEND_AUTH', { detail: error instanceof CredentialError ? error.message : 'no credentials', cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Where the JWT and API key policies leave what they accepted and removed. */

@@ -1,8 +1,8 @@
 import type { Exchange } from '../exchange.ts'
 import { ExchangeView } from '../expression/view.ts'
-import type { RequestHead } from '../http/message.ts'
+import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { transformRequest } from '../policy/transformation/request.ts'
-import { authenticate } from './auth.ts'
+import { authenticate, authorizeByCloud, isCloudAuth } from './auth.ts'
 import { authorityFor } from './destination.ts'
 import type { PlannedMirror } from './plan.ts'
 
@@ -29,14 +29,13 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
   // Bodies are not mirrored, so none is read.
   if (transformation?.request !== undefined) transformRequest(copy, { ...transformation.request, body: undefined }, new ExchangeView(copy))
   request.authority = authorityFor(copy, destination)
-  destination
-    .poolFor(endpoint, copy)
-    .call(request, destination.settings)
-    .response.then(
-      (response) => {
-        response.upgraded?.socket.destroy()
-        response.body?.start({ onData: () => {}, onEnd: () => {}, onError: () => {} })
-      },
-      () => {},
-    )
+  const call = (): Promise<ResponseHead> => destination.poolFor(endpoint, copy).call(request, destination.settings).response
+  const response = auth !== undefined && isCloudAuth(auth) ? authorizeByCloud(request, auth).then(call) : call()
+  response.then(
+    (head) => {
+      head.upgraded?.socket.destroy()
+      head.body?.start({ onData: () => {}, onEnd: () => {}, onError: () => {} })
+    },
+    () => {},
+  )
 }

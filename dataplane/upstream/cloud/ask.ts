@@ -1,0 +1,62 @@
+/** Credentials cannot be had. The message may reach the client: it names places, never what was sent to or got from them. */
+export class CredentialError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'CredentialError'
+  }
+}
+
+/** All requests for one credential together take at most this long (llm.md §16). */
+export const CREDENTIAL_TIMEOUT_MS = 5000
+const ANSWER_LIMIT_BYTES = 256 * 1024
+
+export interface Question {
+  readonly method?: 'GET' | 'POST' | 'PUT'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | URLSearchParams
+  readonly timeoutMs?: number
+}
+
+/** Asks a token endpoint. `what` names it in errors. Redirects are refused: credentials go only where the config says. */
+export async function askText(
+  what: string,
+  url: string,
+  { method = 'GET', headers = {}, body, timeoutMs = CREDENTIAL_TIMEOUT_MS }: Question = {},
+): Promise<string> {
+  const response = await fetch(url, {
+    method,
+    headers,
+    ...(body !== undefined && { body }),
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+  }).catch(() => {
+    throw new CredentialError(`${what} cannot be reached`)
+  })
+  const text = await response.text().catch(() => {
+    throw new CredentialError(`${what} broke off`)
+  })
+  if (!response.ok) throw new CredentialError(`${what} answered ${response.status}`)
+  if (text.length > ANSWER_LIMIT_BYTES) throw new CredentialError(`${what} answered too much`)
+  return text
+}
+
+export async function askJson(what: string, url: string, question?: Question): Promise<Readonly<Record<string, unknown>>> {
+  return parseObject(what, await askText(what, url, question))
+}
+
+export function parseObject(what: string, text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>
+  } catch {
+    // Said below: the text may hold a secret.
+  }
+  throw new CredentialError(`${what} is no JSON object`)
+}
+
+/** A member that must be there. */
+export function textOf(what: string, object: Readonly<Record<string, unknown>>, name: string): string {
+  const value = object[name]
+  if (typeof value === 'string' && value !== '') return value
+  throw new CredentialError(`${what} has no ${name}`)
+}

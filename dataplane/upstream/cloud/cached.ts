@@ -1,0 +1,32 @@
+/** What lapses: a token, temporary credentials. */
+export interface Lapsing {
+  /** Epoch milliseconds; undefined: never. */
+  readonly expiresAtMs: number | undefined
+}
+
+/** Renewed this long before it lapses, or after nine tenths of its life, whichever is later. */
+const MARGIN_MS = 5 * 60_000
+
+/**
+ * Keeps what `fetch` gives until shortly before it lapses. Callers at the same time share one fetch; while the kept one is good, a
+ * failed renewal goes unnoticed.
+ */
+export function keepUntilLapse<T extends Lapsing>(fetch: () => Promise<T>, nowMs: () => number = Date.now): () => Promise<T> {
+  let kept: { readonly value: T; readonly renewAtMs: number } | undefined
+  let pending: Promise<T> | undefined
+  const renew = (): Promise<T> =>
+    (pending ??= fetch()
+      .then((value) => {
+        const now = nowMs()
+        const life = (value.expiresAtMs ?? Infinity) - now
+        kept = { value, renewAtMs: now + Math.max(life - MARGIN_MS, life * 0.9) }
+        return value
+      })
+      .finally(() => (pending = undefined)))
+  return async () => {
+    const now = nowMs()
+    if (kept !== undefined && now < kept.renewAtMs) return kept.value
+    const good = kept !== undefined && now < (kept.value.expiresAtMs ?? Infinity) ? kept.value : undefined
+    return good === undefined ? renew() : renew().catch(() => good)
+  }
+}

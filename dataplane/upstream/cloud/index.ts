@@ -1,0 +1,57 @@
+import { findAwsCredentials, type LapsingAwsCredentials } from './aws.ts'
+import type { AwsCredentials } from './awssign.ts'
+import { askManagedIdentity, askWithSecret, findAzureToken, type ClientSecret, type ManagedIdentity } from './azure.ts'
+import { keepUntilLapse } from './cached.ts'
+import { findGoogleToken, type GoogleTokenKind } from './google.ts'
+import { machine, type CloudContext, type Token } from './source.ts'
+
+export { CREDENTIAL_TIMEOUT_MS, CredentialError } from './ask.ts'
+export { signAws, type AwsCredentials, type AwsSigning } from './awssign.ts'
+export { readAwsSecret } from './aws.ts'
+export { readAzureSecret } from './azure.ts'
+export type { GoogleTokenKind } from './google.ts'
+
+export type AzureIdentity = { readonly secret: ClientSecret } | { readonly managed: ManagedIdentity } | { readonly ambient: true }
+
+/** Kept over config versions; far more than there are identities in one config. */
+const SOURCE_LIMIT = 1000
+
+/** The cloud credentials of a process, each kept until shortly before it lapses. */
+export class CloudCredentials {
+  readonly #context: CloudContext
+  readonly #sources = new Map<string, () => Promise<unknown>>()
+
+  constructor(context: CloudContext = machine) {
+    this.#context = context
+  }
+
+  /** Of the environment that the process runs in. Rejects with a CredentialError, as do the others. */
+  aws(): Promise<AwsCredentials> {
+    return this.#ask<LapsingAwsCredentials>('aws', () => findAwsCredentials(this.#context))
+  }
+
+  azure(identity: AzureIdentity, scope: string): Promise<string> {
+    const fetch = (): Promise<Token> => {
+      if ('secret' in identity) return askWithSecret(identity.secret, scope, this.#context)
+      if ('managed' in identity) return askManagedIdentity(identity.managed, scope, this.#context)
+      return findAzureToken(scope, this.#context)
+    }
+    return this.#ask<Token>(`azure ${scope} ${JSON.stringify(identity)}`, fetch).then(({ token }) => token)
+  }
+
+  google(kind: GoogleTokenKind): Promise<string> {
+    return this.#ask<Token>(`google ${JSON.stringify(kind)}`, () => findGoogleToken(kind, this.#context)).then(({ token }) => token)
+  }
+
+  #ask<T extends { readonly expiresAtMs: number | undefined }>(key: string, fetch: () => Promise<T>): Promise<T> {
+    let source = this.#sources.get(key) as (() => Promise<T>) | undefined
+    if (source === undefined) {
+      if (this.#sources.size >= SOURCE_LIMIT) this.#sources.clear()
+      this.#sources.set(key, (source = keepUntilLapse(fetch, this.#context.nowMs)))
+    }
+    return source()
+  }
+}
+
+/** Those of this process. */
+export const cloudCredentials = new CloudCredentials()

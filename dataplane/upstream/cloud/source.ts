@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises'
+import { CredentialError } from './ask.ts'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** What credentials are made from besides the config. */
+export interface CloudContext {
+  readonly env: Env
+  readonly nowMs: () => number
+}
+
+export const machine: CloudContext = { env: process.env, nowMs: Date.now }
+
+/** A bearer token for one audience or scope. */
+export interface Token {
+  readonly token: string
+  readonly expiresAtMs: number | undefined
+}
+
+/** A variable that is set to something. */
+export const setting = (env: Env, name: string): string | undefined => env[name] || undefined
+
+/** A file that the platform mounts; read anew each time, since it is rotated. */
+export async function readCredentialFile(what: string, path: string): Promise<string> {
+  const text = await readFile(path, 'utf8').catch(() => {
+    throw new CredentialError(`${what} cannot be read`)
+  })
+  return text.trim()
+}
+
+export const expiryIn = (seconds: unknown, nowMs: number): number | undefined => {
+  const number = Number(seconds)
+  return Number.isFinite(number) && number > 0 ? nowMs + number * 1000 : undefined
+}
