@@ -1,5 +1,7 @@
 import type { ClientFormat, Conversion, UpstreamFormat } from '../formats/types.ts'
 import { translateChat } from './chat.ts'
+import { passCount, translateCount } from './count.ts'
+import { passEmbeddings, translateEmbeddings } from './embeddings.ts'
 import { passChat } from './native.ts'
 
 /** One line per pair, in order of preference (llm.md §5). */
@@ -13,6 +15,13 @@ const preferences: readonly Conversion[] = [
   translateChat('messages', 'converse'),
   translateChat('responses', 'completions'),
   translateChat('responses', 'converse'),
+  passEmbeddings(),
+  translateEmbeddings('predictEmbeddings'),
+  translateEmbeddings('titanEmbeddings'),
+  translateEmbeddings('cohereEmbeddings'),
+  translateEmbeddings('novaEmbeddings'),
+  passCount(),
+  translateCount(),
 ]
 
 /**

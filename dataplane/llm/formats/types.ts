@@ -65,6 +65,8 @@ export interface RequestMemo {
   readonly isStreaming: boolean
   /** Tool names as upstream knows them -> as the client wrote them, only where they differ. */
   readonly toolNames: ReadonlyMap<string, string>
+  /** Embeddings are to be base64 of little-endian floats, as OpenAI's SDKs ask by default. */
+  readonly isBase64?: boolean
 }
 
 export interface ConvertedRequest {

@@ -1,0 +1,27 @@
+import { readParams } from '../params.ts'
+import { listOf } from '../read.ts'
+import { findSegments } from '../segments.ts'
+import type { ClientFormatEntry } from '../types.ts'
+
+/** Embeddings: no prompt to enrich, no text in answers (llm.md §3, §12). */
+export const embeddingsEntry: ClientFormatEntry = {
+  format: 'embeddings',
+  title: 'Embeddings',
+  isStreaming: () => false,
+  params: readParams,
+  enrich: (body) => body,
+  requestSegments({ input }) {
+    if (typeof input === 'string') return findSegments('messages', 'user', input, ['input'], '\n')
+    return listOf(input).flatMap((text, at) => (typeof text === 'string' ? findSegments('messages', 'user', text, ['input', at], '\n') : []))
+  },
+  responseSegments: () => [],
+  flattenRequest: (body) => inputsOf(body['input']).map((content) => ({ role: 'user', content })),
+  replaceMessages: (body, messages) => ({ ...body, input: messages.map(({ content }) => content) }),
+  flattenResponse: () => [],
+  replaceChoices: (body) => body,
+}
+
+/** Texts of `input`: a string or a list of strings. Token lists have no text. */
+export function inputsOf(input: unknown): string[] {
+  return typeof input === 'string' ? [input] : listOf(input).filter((text) => typeof text === 'string')
+}

@@ -1,0 +1,77 @@
+import { booleanOf, compact, anyNumber, filledText, textOf } from '../read.ts'
+import { FormatError, type ConvertedRequest, type JsonObject } from '../types.ts'
+import { inputsOf } from './entry.ts'
+
+/** Requests of upstreams that have embeddings of their own (llm.md §7.13). */
+
+function memoOf(body: JsonObject, model: string): ConvertedRequest['memo'] {
+  return { model, isStreaming: false, toolNames: new Map(), isBase64: body['encoding_format'] === 'base64' }
+}
+
+function readInputs(body: JsonObject): string[] {
+  const inputs = inputsOf(body['input'])
+  const wanted = Array.isArray(body['input']) ? body['input'].length : 1
+  if (inputs.length === 0 || inputs.length < wanted)
+    throw new FormatError(
+      'unsupported',
+      'unsupported conversion: input must be a string or a list of strings, token lists need a provider with the OpenAI format',
+    )
+  return inputs
+}
+
+function readSingleInput(body: JsonObject): string {
+  if (typeof body['input'] !== 'string')
+    throw new FormatError('unsupported', 'unsupported conversion: input must be one string, this model embeds one text per request')
+  return body['input']
+}
+
+/** Vertex AI `:predict`. */
+export function writePredict(body: JsonObject, model: string): ConvertedRequest {
+  const taskType = filledText(body['task_type']) ?? 'RETRIEVAL_QUERY'
+  const title = textOf(body['title'])
+  const parameters = compact({
+    autoTruncate: booleanOf(body['autoTruncate']) ?? booleanOf(body['auto_truncate']),
+    outputDimensionality: anyNumber(body['dimensions']),
+  })
+  const written = compact({
+    instances: readInputs(body).map((content) => compact({ content, task_type: taskType, title })),
+    parameters: Object.keys(parameters).length > 0 ? parameters : undefined,
+  })
+  return { body: written, memo: memoOf(body, model), warnings: [] }
+}
+
+/** Amazon Titan, `/invoke`. */
+export function writeTitan(body: JsonObject, model: string): ConvertedRequest {
+  const encoding = textOf(body['encoding_format'])
+  const written = compact({
+    inputText: readSingleInput(body),
+    dimensions: anyNumber(body['dimensions']),
+    normalize: booleanOf(body['normalize']),
+    embeddingTypes: encoding === undefined ? undefined : [encoding === 'binary' ? 'binary' : 'float'],
+  })
+  return { body: written, memo: memoOf(body, model), warnings: [] }
+}
+
+/** Cohere Embed on Bedrock. Only the fourth generation has a choice of dimensions. */
+export function writeCohere(body: JsonObject, model: string): ConvertedRequest {
+  const written = compact({
+    texts: readInputs(body),
+    input_type: filledText(body['input_type']) ?? 'search_query',
+    truncate: textOf(body['truncate']),
+    output_dimension: model.includes('embed-v4') ? anyNumber(body['dimensions']) : undefined,
+  })
+  return { body: written, memo: memoOf(body, model), warnings: [] }
+}
+
+/** Amazon Nova embeddings. */
+export function writeNova(body: JsonObject, model: string): ConvertedRequest {
+  const written = {
+    taskType: 'SINGLE_EMBEDDING',
+    singleEmbeddingParams: compact({
+      embeddingPurpose: 'GENERIC_INDEX',
+      embeddingDimension: anyNumber(body['dimensions']),
+      text: { truncationMode: 'END', value: readSingleInput(body) },
+    }),
+  }
+  return { body: written, memo: memoOf(body, model), warnings: [] }
+}

@@ -1,0 +1,15 @@
+import { completionsEntry } from './completions/entry.ts'
+import { countEntry } from './count/entry.ts'
+import { embeddingsEntry } from './embeddings/entry.ts'
+import { messagesEntry } from './messages/entry.ts'
+import { responsesEntry } from './responses/entry.ts'
+import type { ClientFormat, ClientFormatEntry } from './types.ts'
+
+/** Everything that clients may speak. */
+export const clientFormats: Readonly<Record<ClientFormat, ClientFormatEntry>> = {
+  completions: completionsEntry,
+  messages: messagesEntry,
+  responses: responsesEntry,
+  embeddings: embeddingsEntry,
+  tokenCount: countEntry,
+}

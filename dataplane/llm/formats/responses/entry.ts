@@ -1,0 +1,93 @@
+import { joinText } from '../completions/entry.ts'
+import { readParams } from '../params.ts'
+import { filledText, inside, listOf, objectOf, objectsOf, textOf, without } from '../read.ts'
+import { findInput, findSegments } from '../segments.ts'
+import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../types.ts'
+
+/** Responses as clients speak it. */
+export const responsesEntry: ClientFormatEntry = {
+  format: 'responses',
+  title: 'Responses',
+  isStreaming: (body) => body['stream'] === true,
+  params: readParams,
+
+  enrich(body, { prepend = [], append = [] }) {
+    return { ...body, input: [...prepend.map(toItem), ...itemsOf(body['input']), ...append.map(toItem)] }
+  },
+
+  requestSegments(body) {
+    const { input } = body
+    return [
+      ...findSegments('systemPrompt', 'system', body['instructions'], ['instructions'], '\n'),
+      ...(typeof input === 'string'
+        ? findSegments('messages', 'user', input, ['input'], '\n')
+        : listOf(input).flatMap((item, at) => findInItem(inside(item), ['input', at]))),
+    ]
+  },
+
+  responseSegments: (body) => listOf(body['output']).flatMap((item, at) => findInItem({ role: 'assistant', ...inside(item) }, ['output', at])),
+
+  flattenRequest(body) {
+    const instructions = filledText(body['instructions'])
+    const items = itemsOf(body['input']).flatMap((item) => flattenItem(inside(item)))
+    return instructions === undefined ? items : [{ role: 'system', content: instructions }, ...items]
+  },
+
+  replaceMessages(body, messages) {
+    const [first, ...others] = messages
+    // Instructions were shown as the first message.
+    if (filledText(body['instructions']) === undefined || first?.role.toLowerCase() !== 'system')
+      return { ...without(body, 'instructions'), input: messages.map(toItem) }
+    return { ...body, instructions: first.content, input: others.map(toItem) }
+  },
+
+  flattenResponse: (body) => messageItems(body).map((item) => ({ role: textOf(item['role']) ?? 'assistant', content: joinText(item['content'], '\n') })),
+
+  replaceChoices(body, contents) {
+    let at = 0
+    const output = listOf(body['output']).map((value) => {
+      const item = objectOf(value)
+      if (item?.['type'] !== 'message') return value
+      const text = contents[at++] ?? ''
+      return joinText(item['content'], '\n') === text ? item : { ...item, content: [{ type: 'output_text', text, annotations: [] }] }
+    })
+    return { ...body, output }
+  },
+}
+
+function toItem({ role, content }: FlatMessage): JsonObject {
+  return { type: 'message', role: role.toLowerCase(), content }
+}
+
+function itemsOf(input: unknown): readonly unknown[] {
+  return typeof input === 'string' ? [toItem({ role: 'user', content: input })] : listOf(input)
+}
+
+function messageItems(body: JsonObject): JsonObject[] {
+  return objectsOf(body['output']).filter((item) => item['type'] === 'message')
+}
+
+function isOutput(item: JsonObject): boolean {
+  return item['type'] === 'function_call_output' || item['type'] === 'custom_tool_call_output'
+}
+
+function flattenItem(item: JsonObject): FlatMessage[] {
+  if (isOutput(item)) return [{ role: 'tool', content: joinText(item['output'], '\n') }]
+  if ((item['type'] ?? 'message') !== 'message') return []
+  return [{ role: textOf(item['role']) ?? 'user', content: joinText(item['content'], '\n') }]
+}
+
+function findInItem(item: JsonObject, path: readonly (string | number)[]): TextSegment[] {
+  const role = textOf(item['role']) ?? 'user'
+  if (isOutput(item)) return findSegments('toolOutput', 'tool', item['output'], [...path, 'output'], '\n')
+  switch (item['type'] ?? 'message') {
+    case 'message':
+      return findSegments(role === 'system' || role === 'developer' ? 'systemPrompt' : 'messages', role, item['content'], [...path, 'content'], '\n')
+    case 'function_call':
+      return findInput('assistant', item['arguments'], [...path, 'arguments'])
+    case 'custom_tool_call':
+      return findInput('assistant', item['input'], [...path, 'input'])
+    default:
+      return []
+  }
+}
