@@ -21,6 +21,9 @@ let aRsa: TestCertificate
 let b: TestCertificate
 let client: TestCertificate
 let stranger: TestCertificate
+/** Its CA calls itself what ours does. */
+let impostor: TestCertificate
+let rsaCa: TestCertificate
 
 beforeAll(() => {
   ca = makeAuthority('Our CA')
@@ -30,6 +33,8 @@ beforeAll(() => {
   b = makeCertificate({ name: 'b.example.com', authority: ca })
   client = makeCertificate({ name: 'alice', names: ['DNS:alice.example.com', 'URI:spiffe://td/ns/a/sa/alice'], authority: ca })
   stranger = makeCertificate({ name: 'mallory', authority: otherCa })
+  rsaCa = makeAuthority('Our RSA CA', 'RSA')
+  impostor = makeCertificate({ name: 'mallory', isKeyUnnamed: true, authority: makeAuthority('Our RSA CA', 'RSA') })
   for (const [name, { certificate, privateKey }] of Object.entries({ ca, client, stranger })) {
     writeFileSync(path(`${name}.crt`), certificate)
     writeFileSync(path(`${name}.key`), privateKey)
@@ -187,7 +192,7 @@ describe('settings', () => {
 
 describe('client certificates', () => {
   const validating = (mode: 'AllowValidOnly' | 'AllowInsecureFallback'): Promise<TestBind> =>
-    start({ '*': listener('l', { clientValidation: { mode, caCertificates: [ca.certificate] } }) })
+    start({ '*': listener('l', { clientValidation: { mode, caCertificates: [ca.certificate, rsaCa.certificate] } }) })
   const as = ({ certificate, privateKey }: TestCertificate): ConnectionOptions => ({ cert: certificate, key: privateKey })
 
   test.each<[string, 'AllowValidOnly' | 'AllowInsecureFallback', () => ConnectionOptions, string | undefined | Error]>([
@@ -199,6 +204,9 @@ describe('client certificates', () => {
     ['AllowInsecureFallback, valid', 'AllowInsecureFallback', () => as(client), 'alice'],
     ['AllowInsecureFallback, none', 'AllowInsecureFallback', () => ({}), undefined],
     ['AllowInsecureFallback, of another CA', 'AllowInsecureFallback', () => as(stranger), undefined],
+    ['AllowValidOnly, of a CA with our CA’s name', 'AllowValidOnly', () => as(impostor), new Error()],
+    ['AllowInsecureFallback, of a CA with our CA’s name', 'AllowInsecureFallback', () => as(impostor), undefined],
+    ['AllowInsecureFallback, of a CA with our CA’s name, TLS 1.2', 'AllowInsecureFallback', () => ({ ...as(impostor), maxVersion: 'TLSv1.2' }), undefined],
   ])('%s', async (_, mode, options, expected) => {
     const { port, finished } = await validating(mode)
     if (expected instanceof Error) {

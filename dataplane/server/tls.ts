@@ -132,6 +132,9 @@ class Terminator implements TlsTerminator {
       allowHalfOpen: kind === 'terminate-tcp',
     })
     this.#server.on('secureConnection', (socket) => {
+      // A signature that did not verify leaves an error in OpenSSL's queue, which the next read would take for its own and fail. Reading the
+      // certificate clears the queue; it matters where the connection goes on, unverified: a CA that has the name of ours, but another key.
+      if (clientValidation !== undefined) socket.getPeerX509Certificate()
       // Node refuses these itself; nothing of ours may depend on that alone.
       if (clientValidation?.mode === 'AllowValidOnly' && !(socket.authorized && socket.getPeerX509Certificate() !== undefined)) socket.destroy()
       else this.#take(socket)?.onSecure(socket)

@@ -16,19 +16,24 @@ export interface TestCertificateOptions {
   readonly names?: readonly string[]
   /** Default: EC P-256, which is quick to make. */
   readonly algorithm?: 'EC' | 'RSA'
+  /** Says nothing of its signer's key, so that only the signer's name leads to it. */
+  readonly isKeyUnnamed?: boolean
   /** Who signs; undefined: itself. */
   readonly authority?: TestCertificate
 }
 
 /** A certificate authority that signs itself. */
-export function makeAuthority(name = 'Test CA'): TestCertificate {
-  return make({ name }, 'basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n')
+export function makeAuthority(name = 'Test CA', algorithm: 'EC' | 'RSA' = 'EC'): TestCertificate {
+  return make({ name, algorithm }, 'basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n')
 }
 
 /** A leaf for servers and clients, made with the openssl command. */
 export function makeCertificate(options: TestCertificateOptions): TestCertificate {
   const names = options.names ?? [`DNS:${options.name}`]
-  return make(options, `subjectAltName=${names.join(',')}\nextendedKeyUsage=serverAuth,clientAuth\n`)
+  return make(
+    options,
+    `subjectAltName=${names.join(',')}\nextendedKeyUsage=serverAuth,clientAuth\n${options.isKeyUnnamed ? 'authorityKeyIdentifier=none\n' : ''}`,
+  )
 }
 
 function make({ name, algorithm = 'EC', authority }: TestCertificateOptions, extensions: string): TestCertificate {
