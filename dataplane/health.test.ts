@@ -64,7 +64,7 @@ function start(health: Health, answers: readonly Answer[], retry?: RetryPlan) {
   const ask = async (headers: Record<string, string> = {}): Promise<void> => {
     const exchange = testExchange({}, headers)
     await forward(exchange, plan).catch(() => undefined)
-    await readBody(exchange.response?.body, 1000).catch(() => undefined)
+    await readBody(exchange.response?.body, 10_000_000).catch(() => undefined)
   }
   return { ask, called, pass: (seconds: number) => (nowMs += seconds * 1000) }
 }
@@ -87,6 +87,14 @@ describe('what is unhealthy', () => {
     ['not grpc-status 0 in the head', once, { headers: ['grpc-status', '0'] }, grpc, false],
     ['a gRPC call that breaks off', once, { body: brokenBody(new UpstreamError('reset', 'closed')) }, grpc, true],
     ['not a gRPC call that the client broke off', once, { body: brokenBody(new UpstreamError('cancelled', 'gone')) }, grpc, false],
+    ['a body that says so', when('json(response.body).ok == false'), { body: new BufferBody('{"ok":false}') }, {}, true],
+    ['not a body that says otherwise', when('json(response.body).ok == false'), { body: new BufferBody('{"ok":true}') }, {}, false],
+    ['no body where one is asked for', when('size(response.body) == 0'), 200, {}, true],
+    ['not one too long to be seen', when('size(response.body) > 1'), { body: new BufferBody('x'.repeat(2_097_153)) }, {}, false],
+    ['the first bytes of a long one', when('string(response.bodyPrefix).startsWith("xx")'), { body: new BufferBody('x'.repeat(2_097_153)) }, {}, true],
+    ['a body that breaks off', when('response.body == b"x"'), { body: brokenBody(new UpstreamError('reset', 'closed')) }, {}, true],
+    ['not a body that the client broke off', when('response.body == b""'), { body: brokenBody(new UpstreamError('cancelled', 'gone')) }, {}, false],
+    ['trailers and a body of gRPC', when('response.body == b"x" && response.grpcStatus == 14'), { trailers: ['grpc-status', '14'] }, grpc, true],
     ['5xx of gRPC', once, { status: 503, trailers: [] }, grpc, true],
     ['not grpc-status for other callers', once, { headers: ['grpc-status', '14'] }, {}, false],
     ['what a condition says', when('response.code == 429'), 429, {}, true],

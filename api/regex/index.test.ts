@@ -42,9 +42,19 @@ describe('compileRegex', () => {
     ['(', 'missing closing )'],
     ['a**', 'invalid nested repetition operator'],
     ['x'.repeat(5000), 'at most 4096'],
+    ['a{1000}'.repeat(36), 'repeats too much'],
+    ['(?:a?){1000}(?:b?){1000}', 'repeats too much'],
   ])('%s is refused', (pattern, gist) => {
     const result = compileRegex(pattern)
     expect(isRegexError(result) ? result.error : 'accepted').toContain(gist)
+  })
+
+  test('what is refused is refused at once, and what is accepted is compiled soon', () => {
+    for (const pattern of ['a{1000}'.repeat(500), '\\pL{1000}'.repeat(300), '((a{10}){10}){10}', '(?i)[a-zé-ÿ]{900}', '(.{0,500}x){2}']) {
+      const startedAt = performance.now()
+      compileRegex(pattern)
+      expect([pattern, performance.now() - startedAt < 500]).toEqual([pattern, true])
+    }
   })
 
   test.each([

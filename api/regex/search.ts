@@ -16,21 +16,10 @@ export interface Search {
   replaceFirst(text: string, replacement: string): string
 }
 
-/** Work that compiling a pattern may be, as `estimateWork` has it: a second of a core at worst. */
-const MAX_WORK = 150_000
-
-/** How large the automaton of a pattern may become: repetitions by number copy what they repeat. */
-export function estimateWork(pattern: string): number {
-  let copies = 1
-  for (const [, least = '', most = ''] of pattern.matchAll(/\{(\d{1,6})(?:,(\d{0,6}))?\}/g)) copies += Math.max(Number(least), Number(most))
-  return copies * pattern.length
-}
-
 const PLAIN = /^[A-Za-z0-9 _/:;,=@#%&"'<>~!-]*$/
 
 /** Compiles the pattern of `matches` or `regexReplace`; the same limits and syntax as `compileRegex`. */
 export function compileSearch(pattern: string): Search | RegexError {
-  if (estimateWork(pattern) > MAX_WORK) return { error: 'the pattern repeats too much' }
   const checked = compileRegex(pattern)
   if (isRegexError(checked)) return checked
   const re2 = RE2JS.compile(pattern)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Listener, Policy, PolicyTarget, RouteRef, Traffic } from '#gen/config/types.ts'
-import { effectiveBackend, effectiveTraffic, indexPolicies } from './merge.ts'
+import { effectiveBackend, effectiveTraffic, indexPolicies, override } from './merge.ts'
 
 const listener: Listener = { key: 'ns/gw.http', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' }
 const ofSet: Listener = { ...listener, key: 'ns/set.http', listenerSet: { namespace: 'ns', name: 'set' } }
@@ -94,6 +94,59 @@ describe('effectiveTraffic', () => {
         const policies = drawn.map(({ target, seconds, month }, i) => policy(target, timeouts(`${seconds}s`), `n${i}`, `2026-0${month}-01T00:00:00Z`))
         const shuffled = [...policies].sort((a, b) => rank(a.key) - rank(b.key))
         expect(merge(shuffled)).toEqual(merge(policies))
+      }),
+    )
+  })
+})
+
+describe('merging levels', () => {
+  const field = fc.integer({ min: 1, max: 9 })
+  const sectionOf = fc.record(
+    {
+      timeouts: fc.record({ request: field.map((seconds) => `${seconds}s`) }),
+      retry: fc.record({ attempts: field }),
+      csrf: fc.constant({}),
+      rateLimit: fc.record({ local: fc.array(field), global: field }, { requiredKeys: [] }),
+      headerModifiers: fc.record({ request: field, response: field }, { requiredKeys: [] }),
+      authorization: fc.array(field, { minLength: 1, maxLength: 2 }),
+    },
+    { requiredKeys: [] },
+  )
+
+  test('is associative: how levels are grouped does not matter', () => {
+    fc.assert(fc.property(sectionOf, sectionOf, sectionOf, (a, b, c) => expect(override(override(a, b), c)).toEqual(override(a, override(b, c)))))
+  })
+
+  test('keeps a level beside nothing as it is, and each field of the stronger one', () => {
+    fc.assert(
+      fc.property(sectionOf, sectionOf, (weak, strong) => {
+        expect(override({}, weak)).toEqual(weak)
+        expect(override(weak, {})).toEqual(weak)
+        const { rateLimit, headerModifiers, authorization, ...whole } = strong
+        expect(override(weak, strong)).toMatchObject({ ...whole, ...(rateLimit && { rateLimit }), ...(headerModifiers && { headerModifiers }) })
+        expect(override(weak, strong)['authorization'] ?? []).toEqual([...(weak.authorization ?? []), ...(authorization ?? [])])
+      }),
+    )
+  })
+
+  test('of whole policies at any levels does not depend on the order in which they arrive', () => {
+    const traffic = sectionOf.map(({ authorization, ...rest }) => ({
+      ...rest,
+      ...(authorization && { authorization: { policy: { matchExpressions: authorization.map(String) } } }),
+    }))
+    const one = fc.record({
+      target: fc.constantFrom(...(Object.keys(targets) as (keyof typeof targets)[])),
+      traffic,
+      phase: fc.constantFrom('PreRouting' as const, 'PostRouting' as const),
+      month: fc.integer({ min: 1, max: 3 }),
+    })
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 10 }), fc.func(fc.integer()), fc.constantFrom(listener, ofSet), (drawn, rank, on) => {
+        const policies = drawn.map((each, i) =>
+          policy(each.target, { ...each.traffic, phase: each.phase } as unknown as Traffic, `n${i}`, `2026-0${each.month}-01T00:00:00Z`),
+        )
+        const shuffled = [...policies].sort((a, b) => rank(a.key) - rank(b.key))
+        for (const phase of ['PreRouting', 'PostRouting'] as const) expect(merge(shuffled, phase, on)).toEqual(merge(policies, phase, on))
       }),
     )
   })

@@ -88,7 +88,8 @@ function mergeLevel(sections: readonly Traffic[]): Record<string, unknown> | und
   return merged
 }
 
-function override(weak: Record<string, unknown>, strong: Record<string, unknown>): Record<string, unknown> {
+/** A section under a stronger one. Associative: levels may be merged in any grouping, though not in any order. */
+export function override(weak: Record<string, unknown>, strong: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...weak, ...strong }
   // Nobody can lift what another level forbids (traffic.md §4 item 5).
   if (weak['authorization'] !== undefined && strong['authorization'] !== undefined)

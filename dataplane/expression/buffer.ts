@@ -2,6 +2,7 @@ import { ProxyError } from '../error.ts'
 import type { Exchange } from '../exchange.ts'
 import { BufferBody, type Body } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
+import type { ResponseHead } from '../http/message.ts'
 import { PeekedBody } from './peek.ts'
 
 /** Default of `frontend.http.maxBufferSize`. */
@@ -53,6 +54,17 @@ export async function bufferResponse(exchange: Exchange, limitBytes: number): Pr
   })
   response.body = buffered.body
   exchange.set(RESPONSE_KEY, buffered)
+}
+
+/** While `look` runs, expressions see these bytes as the body of a response that nobody has buffered. */
+export function withResponseBytes<T>(exchange: Exchange, response: ResponseHead, bytes: Pick<BufferedBody, 'prefix' | 'isComplete'>, look: () => T): T {
+  const before = exchange.get(RESPONSE_KEY)
+  exchange.set(RESPONSE_KEY, { body: response.body, trailers: undefined, ...bytes } satisfies BufferedBody)
+  try {
+    return look()
+  } finally {
+    exchange.set(RESPONSE_KEY, before)
+  }
 }
 
 /** A body made here takes the place of the request's; expressions see it from now on. Bytes that nobody read are thrown away. */
