@@ -54,6 +54,10 @@ export const errorTable = {
   BASIC: { status: 401, reason: 'BasicAuth', text: 'basic authentication failure', detail: ': ' },
   API_KEY: { status: 401, reason: 'APIKeyAuth', text: 'api key authentication failure', detail: ': ' },
   AUTHORIZATION: { status: 403, reason: 'Authorization', text: 'authorization failed' },
+  EXT_AUTH: { status: 403, reason: 'ExtAuth', text: 'external authorization failed' },
+  EXT_AUTH_BODY: { status: 413, reason: 'ExtAuth', text: 'external authorization failed' },
+  EXT_PROC: { status: 500, reason: 'ExtProc', text: 'ext_proc failed', detail: ': ' },
+  RATE_LIMIT_SERVICE: { status: 500, reason: 'RateLimit', text: 'rate limit failed' },
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
   RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded' },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },
@@ -70,7 +74,10 @@ export const errorTable = {
   LLM_REQUEST_ENCODING: { status: 415, reason: 'InvalidRequest', text: 'failed to process LLM request: unsupported content encoding', detail: ': ' },
   LLM_RESPONSE: { status: 502, reason: 'UpstreamFailure', text: 'failed to process LLM response', detail: ': ' },
   LLM_MODEL_DENIED: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
+  MCP_IDENTITY_PROVIDER: { status: 500, reason: 'MCP', text: 'identity provider failed', detail: ': ' },
   GUARD_FAILED: { status: 503, reason: 'Guardrail', text: 'prompt guard failed' },
+  /** MCP answers in its own form; this is what logs say of it. */
+  MCP_FAILED: { status: 500, reason: 'MCP', text: 'mcp request failed', detail: ': ' },
   INTERNAL: { status: 500, reason: 'Internal', text: 'internal error' },
 } as const satisfies Readonly<Record<string, ErrorRow>>
 

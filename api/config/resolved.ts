@@ -20,7 +20,11 @@ export const resolvedDefinitions: Definitions = {
     ['secrets'],
   ),
   ResolvedKeySet: oneOf(
-    object('A key set that the operator fetched: exactly one of inline, invalid.', { inline: string('JSON Web Key Set as text.'), invalid }),
+    object('A key set that the operator fetched: exactly one of inline, invalid.', {
+      inline: string('JSON Web Key Set as text.'),
+      invalid,
+      from: ref('BackendRef', 'Where it was fetched, for who needs other documents of the same host (MCP authentication).'),
+    }),
     'inline',
     'invalid',
   ),

@@ -106,6 +106,16 @@ export class Destinations {
     })
   }
 
+  /** A host that only a URL names; with TLS, checked against the system's CAs. No policy applies. Ask again as for a part. */
+  forHost(host: string, port: number, isTls: boolean): Destination {
+    const address = bracketed(host, port)
+    return this.#ask(`host ${address} ${isTls}`, address, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => addressConfig(address, isTls ? { ...defaultSettings, tls: systemTls(host) } : defaultSettings),
+    })
+  }
+
   update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {
     const arePoliciesNew = policies !== this.#policies
     const areBackendsNew = snapshot.backends !== this.#snapshot?.backends

@@ -101,6 +101,13 @@ export class Destination {
     return isAuto || this.#config.isHostRewritten ? this.#config.hostname : undefined
   }
 
+  /** Whether that is what it stands for: its name, a shorter form of a Service's, or an address of its own. */
+  isAt(host: string): boolean {
+    const { hostname, endpoints } = this.#config
+    if (hostname !== undefined && (hostname === host || hostname.startsWith(`${host}.`))) return true
+    return endpoints.some(({ address }) => address === host)
+  }
+
   get error(): ErrorCode | undefined {
     return this.#config.error
   }

@@ -134,16 +134,58 @@ export interface Transformation {
   response?: Transform
 }
 /**
- * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. When it fails, the request is answered 500.
+ * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. When it fails, the request is answered 500 unless failureMode says otherwise.
  */
 export interface ExtProc {
   /**
    * The processor: a Service or a ProxyBackend.
    */
   backendRef: BackendRef
+  /**
+   * What happens when the processor fails: 500, or the exchange goes on without it. FailOpen holds as long as nothing of the request body was sent to it; later failures, and those of the response, are always 500. Default: "FailClosed".
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * How long the processor may take for each message. Unset: as long as the request may take.
+   */
+  messageTimeout?: Duration
+  processingOptions?: ExtProcProcessing
 }
 /**
- * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403.
+ * What the processor gets to see.
+ */
+export interface ExtProcProcessing {
+  /**
+   * Whether the processor gets the headers of the request. Default: "Send".
+   */
+  requestHeaderMode?: 'Send' | 'Skip'
+  /**
+   * How the processor gets the request's body. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest follows unchanged. FullDuplexStreamed: piece by piece, and what it sends back is the body. Default: "FullDuplexStreamed".
+   */
+  requestBodyMode?: 'None' | 'Buffered' | 'BufferedPartial' | 'FullDuplexStreamed'
+  /**
+   * Whether the processor gets the trailers of the request; they are always sent with FullDuplexStreamed bodies. Default: "Send".
+   */
+  requestTrailerMode?: 'Send' | 'Skip'
+  /**
+   * Whether the processor gets the headers of the response. Default: "Send".
+   */
+  responseHeaderMode?: 'Send' | 'Skip'
+  /**
+   * How the processor gets the response's body. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest follows unchanged. FullDuplexStreamed: piece by piece, and what it sends back is the body. Default: "FullDuplexStreamed".
+   */
+  responseBodyMode?: 'None' | 'Buffered' | 'BufferedPartial' | 'FullDuplexStreamed'
+  /**
+   * Whether the processor gets the trailers of the response; they are always sent with FullDuplexStreamed bodies. Default: "Send".
+   */
+  responseTrailerMode?: 'Send' | 'Skip'
+  /**
+   * Whether the processor may change, with its answer to the response headers, what it gets of the response's body and trailers. Default: false.
+   */
+  allowModeOverride?: boolean
+}
+/**
+ * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403 unless failureMode says otherwise.
  */
 export interface ExtAuth {
   /**
@@ -153,6 +195,10 @@ export interface ExtAuth {
   grpc?: AgentExtAuthGRPC
   http?: AgentExtAuthHTTP
   forwardBody?: ExtAuthBody
+  /**
+   * What happens to requests that the service gives no decision about: 403, or they pass. Default: "FailClosed".
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
 }
 /**
  * Asks by gRPC, in Envoy's protocol (`envoy.service.auth.v3.Authorization/Check`).
@@ -256,7 +302,7 @@ export interface LocalRateLimit {
   burst?: number
 }
 /**
- * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500.
+ * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500 unless failureMode says otherwise.
  */
 export interface GlobalRateLimit {
   /**
@@ -274,6 +320,10 @@ export interface GlobalRateLimit {
    * @maxItems 16
    */
   descriptors: RateLimitDescriptor[]
+  /**
+   * What happens to requests that the service cannot be asked about: 500, or they pass. Default: "FailClosed".
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
 }
 /**
  * One counter of the rate limit service.
@@ -1677,6 +1727,10 @@ export interface ResolvedKeySet {
    * Why the reference does not resolve. Whatever needs it fails closed; the text is for logs.
    */
   invalid?: string
+  /**
+   * Where it was fetched, for who needs other documents of the same host (MCP authentication).
+   */
+  from?: BackendRef
 }
 /**
  * The MCP servers that a selector matches.
@@ -2097,10 +2151,31 @@ export interface RouteFilters {
    */
   mirrors?: RequestMirror[]
   cors?: Cors
+  extAuth?: RouteExtAuth
   /**
    * Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.
    */
   invalid?: string
+}
+/**
+ * An ExternalAuth filter: a policy, and what only the filter can say.
+ */
+export interface RouteExtAuth {
+  policy: ExtAuth
+  /**
+   * Request headers sent to a gRPC server. Absent: all.
+   *
+   * Items: Header name.
+   */
+  grpcHeaders?: string[]
+  /**
+   * An HTTP server gets the request's own Host.
+   */
+  isHostSent?: boolean
+  /**
+   * All headers of an HTTP server's answer are copied to the request, without those of its framing.
+   */
+  areAllHeadersCopied?: boolean
 }
 /**
  * Gateway API HTTPRouteTimeouts.

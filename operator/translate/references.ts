@@ -149,7 +149,7 @@ class Resolver {
       case 'SecretSelector':
         return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels, path)
       case 'RemoteJWKS':
-        return this.#keySet(value as RemoteKeySet, path)
+        return this.#keySet(value as RemoteKeySet, path, owner)
       case 'McpSelector': {
         const { targets, problems } = selectMcpTargets(this.#context, this.#namespace, value)
         for (const problem of problems) this.#fail(path, problem, 'selection')
@@ -216,10 +216,12 @@ class Resolver {
     return { secrets: messages.map((message) => message.key) }
   }
 
-  #keySet(remote: RemoteKeySet, path: readonly string[]): ResolvedKeySet {
+  #keySet(remote: RemoteKeySet, path: readonly string[], owner: string): ResolvedKeySet {
     const ref = this.#backend(remote.backendRef, [...path, 'backendRef'])
-    // The operator fetches it; the data plane never calls the identity provider for keys.
-    const backend = ref.invalid === undefined ? this.targets.pop() : undefined
+    // The operator fetches it; the data plane calls the identity provider for its metadata, never for keys.
+    const isCalled = owner === 'MCPAuthentication.jwks'
+    const backend = ref.invalid === undefined ? (isCalled ? this.targets.at(-1) : this.targets.pop()) : undefined
+    const from = isCalled ? { from: ref } : {}
     if (!backend) return { invalid: 'the backend of the key set does not resolve' }
     const [namespace = '', name = ''] = backend.key.split('/')
     if (backend.kind === 'ProxyBackend' && !this.#context.snapshot.get('ProxyBackend', namespace, name)?.spec.static)
@@ -234,11 +236,11 @@ class Resolver {
       const invalid = `key set ${url} has not been fetched yet`
       // The config says nothing that changes with each attempt.
       this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`)
-      return { invalid }
+      return { invalid, ...from }
     }
     const problem = findKeySetProblem(inline)
     if (problem !== undefined) this.#fail(path, `key set ${url} ${problem}; all its tokens are refused`)
-    return { inline }
+    return { inline, ...from }
   }
 
   #hostOf({ kind, key, port }: BackendTarget): string {

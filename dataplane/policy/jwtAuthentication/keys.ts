@@ -6,9 +6,12 @@ import type { JWTProvider } from '#gen/config/types.ts'
 export interface VerificationKey {
   readonly key: KeyObject
   readonly algorithms: readonly string[]
-  readonly issuer: string
+  readonly issuer: string | undefined
   readonly audiences: readonly string[] | undefined
 }
+
+/** Whose tokens are accepted; without an issuer, those of any. */
+export type TokenProvider = Pick<JWTProvider, 'audiences' | 'jwks'> & { readonly issuer?: string | undefined }
 
 interface KeyType {
   readonly algorithms: readonly string[]
@@ -39,13 +42,13 @@ const MIN_RSA_BITS = 2048
  * Keys of all providers by `kid`; of two keys with one name the first counts. A key set that cannot be relied on adds nothing:
  * its provider's tokens are all refused.
  */
-export function readKeys(providers: readonly JWTProvider[]): ReadonlyMap<string, VerificationKey> {
+export function readKeys(providers: readonly TokenProvider[]): ReadonlyMap<string, VerificationKey> {
   const keys = new Map<string, VerificationKey>()
   for (const provider of providers) for (const [kid, key] of readProvider(provider)) if (!keys.has(kid)) keys.set(kid, key)
   return keys
 }
 
-function readProvider({ issuer, audiences, jwks }: JWTProvider): [string, VerificationKey][] {
+function readProvider({ issuer, audiences, jwks }: TokenProvider): [string, VerificationKey][] {
   const text = jwks.inline ?? jwks.remote?.inline
   if (text === undefined || findKeySetProblem(text) !== undefined) return []
   try {

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { Secret } from '#api/cel/index.ts'
-import type { JWTAuthentication } from '#gen/config/types.ts'
 import { ProxyError } from '../../error.ts'
-import { readKeys } from './keys.ts'
+import { readKeys, type TokenProvider } from './keys.ts'
 
 /** What expressions see as `jwt`: the claims, and the token itself as a secret. */
 export type Claims = Readonly<Record<string, unknown>> & { readonly rawToken: Secret }
@@ -26,7 +25,7 @@ const MAX_CACHED = 10_000
  * Makes the verifier of one policy. A signature is verified once: the cache is by hash of the token, ends with the token, and
  * with the keys, because a verifier is made for one set of them.
  */
-export function createVerifier({ providers }: Pick<JWTAuthentication, 'providers'>, epochMs: () => number): VerifyToken {
+export function createVerifier({ providers }: { readonly providers: readonly TokenProvider[] }, epochMs: () => number): VerifyToken {
   const keys = readKeys(providers)
   const verified = new Map<string, CachedToken>()
 
@@ -36,7 +35,7 @@ export function createVerifier({ providers }: Pick<JWTAuthentication, 'providers
     if (key === undefined) throw refuse('unknown key')
     const { payload } = await jwtVerify(token, key.key, {
       algorithms: [...key.algorithms],
-      issuer: key.issuer,
+      ...(key.issuer === undefined ? {} : { issuer: key.issuer }),
       ...(key.audiences === undefined ? {} : { audience: [...key.audiences] }),
       requiredClaims: ['exp'],
       clockTolerance: LEEWAY_SECONDS,

@@ -4,8 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { ProcessingMode, ProcessingMode_BodySendMode } from "../../../extensions/filters/http/ext_proc/v3/processing_mode_pb.js";
 import type { HeaderMap, HeaderValueOption, Metadata } from "../../../config/core/v3/base_pb.js";
-import type { ProcessingMode } from "../../../extensions/filters/http/ext_proc/v3/processing_mode_pb.js";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { HttpStatus } from "../../../type/v3/http_status_pb.js";
 
@@ -15,78 +15,70 @@ import type { HttpStatus } from "../../../type/v3/http_status_pb.js";
 export declare const file_envoy_service_ext_proc_v3_external_processor: GenFile;
 
 /**
- * This represents the different types of messages that Envoy can send
- * to an external processing server.
- * [#next-free-field: 11]
- *
+ * @generated from message envoy.service.ext_proc.v3.ProtocolConfiguration
+ */
+export declare type ProtocolConfiguration = Message<"envoy.service.ext_proc.v3.ProtocolConfiguration"> & {
+  /**
+   * @generated from field: envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.BodySendMode request_body_mode = 1;
+   */
+  requestBodyMode: ProcessingMode_BodySendMode;
+
+  /**
+   * @generated from field: envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.BodySendMode response_body_mode = 2;
+   */
+  responseBodyMode: ProcessingMode_BodySendMode;
+
+  /**
+   * @generated from field: bool send_body_without_waiting_for_header_response = 3;
+   */
+  sendBodyWithoutWaitingForHeaderResponse: boolean;
+};
+
+/**
+ * Describes the message envoy.service.ext_proc.v3.ProtocolConfiguration.
+ * Use `create(ProtocolConfigurationSchema)` to create a new message.
+ */
+export declare const ProtocolConfigurationSchema: GenMessage<ProtocolConfiguration>;
+
+/**
  * @generated from message envoy.service.ext_proc.v3.ProcessingRequest
  */
 export declare type ProcessingRequest = Message<"envoy.service.ext_proc.v3.ProcessingRequest"> & {
   /**
-   * Each request message will include one of the following sub-messages. Which
-   * ones are set for a particular HTTP request/response depend on the
-   * processing mode.
-   *
    * @generated from oneof envoy.service.ext_proc.v3.ProcessingRequest.request
    */
   request: {
     /**
-     * Information about the HTTP request headers, as well as peer info and additional
-     * properties. Unless ``observability_mode`` is ``true``, the server must send back a
-     * HeaderResponse message, an ImmediateResponse message, or close the stream.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HttpHeaders request_headers = 2;
      */
     value: HttpHeaders;
     case: "requestHeaders";
   } | {
     /**
-     * Information about the HTTP response headers, as well as peer info and additional
-     * properties. Unless ``observability_mode`` is ``true``, the server must send back a
-     * HeaderResponse message or close the stream.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HttpHeaders response_headers = 3;
      */
     value: HttpHeaders;
     case: "responseHeaders";
   } | {
     /**
-     * A chunk of the HTTP request body. Unless ``observability_mode`` is true, the server must send back
-     * a BodyResponse message, an ImmediateResponse message, or close the stream.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HttpBody request_body = 4;
      */
     value: HttpBody;
     case: "requestBody";
   } | {
     /**
-     * A chunk of the HTTP response body. Unless ``observability_mode`` is ``true``, the server must send back
-     * a BodyResponse message or close the stream.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HttpBody response_body = 5;
      */
     value: HttpBody;
     case: "responseBody";
   } | {
     /**
-     * The HTTP trailers for the request path. Unless ``observability_mode`` is ``true``, the server
-     * must send back a TrailerResponse message or close the stream.
-     *
-     * This message is only sent if the trailers processing mode is set to ``SEND`` and
-     * the original downstream request has trailers.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HttpTrailers request_trailers = 6;
      */
     value: HttpTrailers;
     case: "requestTrailers";
   } | {
     /**
-     * The HTTP trailers for the response path. Unless ``observability_mode`` is ``true``, the server
-     * must send back a TrailerResponse message or close the stream.
-     *
-     * This message is only sent if the trailers processing mode is set to ``SEND`` and
-     * the original upstream response has trailers.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HttpTrailers response_trailers = 7;
      */
     value: HttpTrailers;
@@ -94,38 +86,24 @@ export declare type ProcessingRequest = Message<"envoy.service.ext_proc.v3.Proce
   } | { case: undefined; value?: undefined };
 
   /**
-   * Dynamic metadata associated with the request.
-   *
    * @generated from field: envoy.config.core.v3.Metadata metadata_context = 8;
    */
   metadataContext?: Metadata | undefined;
 
   /**
-   * The values of properties selected by the ``request_attributes``
-   * or ``response_attributes`` list in the configuration. Each entry
-   * in the list is populated from the standard
-   * :ref:`attributes <arch_overview_attributes>` supported across Envoy.
-   *
    * @generated from field: map<string, google.protobuf.Struct> attributes = 9;
    */
   attributes: { [key: string]: JsonObject };
 
   /**
-   * Specify whether the filter that sent this request is running in :ref:`observability_mode
-   * <envoy_v3_api_field_extensions.filters.http.ext_proc.v3.ExternalProcessor.observability_mode>`
-   * and defaults to false.
-   *
-   * * A value of ``false`` indicates that the server must respond
-   *   to this message by either sending back a matching ProcessingResponse message,
-   *   or by closing the stream.
-   * * A value of ``true`` indicates that the server should not respond to this message, as any
-   *   responses will be ignored. However, it may still close the stream to indicate that no more messages
-   *   are needed.
-   *
-   *
    * @generated from field: bool observability_mode = 10;
    */
   observabilityMode: boolean;
+
+  /**
+   * @generated from field: envoy.service.ext_proc.v3.ProtocolConfiguration protocol_config = 11;
+   */
+  protocolConfig?: ProtocolConfiguration | undefined;
 };
 
 /**
@@ -135,10 +113,6 @@ export declare type ProcessingRequest = Message<"envoy.service.ext_proc.v3.Proce
 export declare const ProcessingRequestSchema: GenMessage<ProcessingRequest>;
 
 /**
- * For every ProcessingRequest received by the server with the ``observability_mode`` field
- * set to false, the server must send back exactly one ProcessingResponse message.
- * [#next-free-field: 11]
- *
  * @generated from message envoy.service.ext_proc.v3.ProcessingResponse
  */
 export declare type ProcessingResponse = Message<"envoy.service.ext_proc.v3.ProcessingResponse"> & {
@@ -147,68 +121,42 @@ export declare type ProcessingResponse = Message<"envoy.service.ext_proc.v3.Proc
    */
   response: {
     /**
-     * The server must send back this message in response to a message with the
-     * ``request_headers`` field set.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HeadersResponse request_headers = 1;
      */
     value: HeadersResponse;
     case: "requestHeaders";
   } | {
     /**
-     * The server must send back this message in response to a message with the
-     * ``response_headers`` field set.
-     *
      * @generated from field: envoy.service.ext_proc.v3.HeadersResponse response_headers = 2;
      */
     value: HeadersResponse;
     case: "responseHeaders";
   } | {
     /**
-     * The server must send back this message in response to a message with
-     * the ``request_body`` field set.
-     *
      * @generated from field: envoy.service.ext_proc.v3.BodyResponse request_body = 3;
      */
     value: BodyResponse;
     case: "requestBody";
   } | {
     /**
-     * The server must send back this message in response to a message with
-     * the ``response_body`` field set.
-     *
      * @generated from field: envoy.service.ext_proc.v3.BodyResponse response_body = 4;
      */
     value: BodyResponse;
     case: "responseBody";
   } | {
     /**
-     * The server must send back this message in response to a message with
-     * the ``request_trailers`` field set.
-     *
      * @generated from field: envoy.service.ext_proc.v3.TrailersResponse request_trailers = 5;
      */
     value: TrailersResponse;
     case: "requestTrailers";
   } | {
     /**
-     * The server must send back this message in response to a message with
-     * the ``response_trailers`` field set.
-     *
      * @generated from field: envoy.service.ext_proc.v3.TrailersResponse response_trailers = 6;
      */
     value: TrailersResponse;
     case: "responseTrailers";
   } | {
     /**
-     * If specified, attempt to create a locally generated response, send it
-     * downstream, and stop processing additional filters and ignore any
-     * additional messages received from the remote server for this request or
-     * response. If a response has already started -- for example, if this
-     * message is sent response to a ``response_body`` message -- then
-     * this will either ship the reply directly to the downstream codec,
-     * or reset the stream.
-     *
      * @generated from field: envoy.service.ext_proc.v3.ImmediateResponse immediate_response = 7;
      */
     value: ImmediateResponse;
@@ -216,45 +164,16 @@ export declare type ProcessingResponse = Message<"envoy.service.ext_proc.v3.Proc
   } | { case: undefined; value?: undefined };
 
   /**
-   * Optional metadata that will be emitted as dynamic metadata to be consumed by
-   * following filters. This metadata will be placed in the namespace(s) specified by the top-level
-   * field name(s) of the struct.
-   *
    * @generated from field: google.protobuf.Struct dynamic_metadata = 8;
    */
   dynamicMetadata?: JsonObject | undefined;
 
   /**
-   * Override how parts of the HTTP request and response are processed
-   * for the duration of this particular request/response only. Servers
-   * may use this to intelligently control how requests are processed
-   * based on the headers and other metadata that they see.
-   * This field is only applicable when servers responding to the header requests.
-   * If it is set in the response to the body or trailer requests, it will be ignored by Envoy.
-   * It is also ignored by Envoy when the ext_proc filter config
-   * :ref:`allow_mode_override
-   * <envoy_v3_api_field_extensions.filters.http.ext_proc.v3.ExternalProcessor.allow_mode_override>`
-   * is set to false.
-   *
    * @generated from field: envoy.extensions.filters.http.ext_proc.v3.ProcessingMode mode_override = 9;
    */
   modeOverride?: ProcessingMode | undefined;
 
   /**
-   * When ext_proc server receives a request message, in case it needs more
-   * time to process the message, it sends back a ProcessingResponse message
-   * with a new timeout value. When Envoy receives this response message,
-   * it ignores other fields in the response, just stop the original timer,
-   * which has the timeout value specified in
-   * :ref:`message_timeout
-   * <envoy_v3_api_field_extensions.filters.http.ext_proc.v3.ExternalProcessor.message_timeout>`
-   * and start a new timer with this ``override_message_timeout`` value and keep the
-   * Envoy ext_proc filter state machine intact.
-   * Has to be >= 1ms and <=
-   * :ref:`max_message_timeout <envoy_v3_api_field_extensions.filters.http.ext_proc.v3.ExternalProcessor.max_message_timeout>`
-   * Such message can be sent at most once in a particular Envoy ext_proc filter processing state.
-   * To enable this API, one has to set ``max_message_timeout`` to a number >= 1ms.
-   *
    * @generated from field: google.protobuf.Duration override_message_timeout = 10;
    */
   overrideMessageTimeout?: Duration | undefined;
@@ -267,41 +186,15 @@ export declare type ProcessingResponse = Message<"envoy.service.ext_proc.v3.Proc
 export declare const ProcessingResponseSchema: GenMessage<ProcessingResponse>;
 
 /**
- * This message is sent to the external server when the HTTP request and responses
- * are first received.
- *
  * @generated from message envoy.service.ext_proc.v3.HttpHeaders
  */
 export declare type HttpHeaders = Message<"envoy.service.ext_proc.v3.HttpHeaders"> & {
   /**
-   * The HTTP request headers. All header keys will be
-   * lower-cased, because HTTP header keys are case-insensitive.
-   * The ``headers`` encoding is based on the runtime guard
-   * envoy_reloadable_features_send_header_raw_value setting.
-   * When it is true, the header value is encoded in the
-   * :ref:`raw_value <envoy_v3_api_field_config.core.v3.HeaderValue.raw_value>` field.
-   * When it is false, the header value is encoded in the
-   * :ref:`value <envoy_v3_api_field_config.core.v3.HeaderValue.value>` field.
-   *
    * @generated from field: envoy.config.core.v3.HeaderMap headers = 1;
    */
   headers?: HeaderMap | undefined;
 
   /**
-   * [#not-implemented-hide:]
-   * This field is deprecated and not implemented. Attributes will be sent in
-   * the  top-level :ref:`attributes <envoy_v3_api_field_service.ext_proc.v3.ProcessingRequest.attributes`
-   * field.
-   *
-   * @generated from field: map<string, google.protobuf.Struct> attributes = 2 [deprecated = true];
-   * @deprecated
-   */
-  attributes: { [key: string]: JsonObject };
-
-  /**
-   * If true, then there is no message body associated with this
-   * request or response.
-   *
    * @generated from field: bool end_of_stream = 3;
    */
   endOfStream: boolean;
@@ -314,8 +207,6 @@ export declare type HttpHeaders = Message<"envoy.service.ext_proc.v3.HttpHeaders
 export declare const HttpHeadersSchema: GenMessage<HttpHeaders>;
 
 /**
- * This message contains the message body that Envoy sends to the external server.
- *
  * @generated from message envoy.service.ext_proc.v3.HttpBody
  */
 export declare type HttpBody = Message<"envoy.service.ext_proc.v3.HttpBody"> & {
@@ -337,19 +228,10 @@ export declare type HttpBody = Message<"envoy.service.ext_proc.v3.HttpBody"> & {
 export declare const HttpBodySchema: GenMessage<HttpBody>;
 
 /**
- * This message contains the trailers.
- *
  * @generated from message envoy.service.ext_proc.v3.HttpTrailers
  */
 export declare type HttpTrailers = Message<"envoy.service.ext_proc.v3.HttpTrailers"> & {
   /**
-   * The ``trailers`` encoding is based on the runtime guard
-   * envoy_reloadable_features_send_header_raw_value setting.
-   * When it is true, the header value is encoded in the
-   * :ref:`raw_value <envoy_v3_api_field_config.core.v3.HeaderValue.raw_value>` field.
-   * When it is false, the header value is encoded in the
-   * :ref:`value <envoy_v3_api_field_config.core.v3.HeaderValue.value>` field.
-   *
    * @generated from field: envoy.config.core.v3.HeaderMap trailers = 1;
    */
   trailers?: HeaderMap | undefined;
@@ -362,8 +244,6 @@ export declare type HttpTrailers = Message<"envoy.service.ext_proc.v3.HttpTraile
 export declare const HttpTrailersSchema: GenMessage<HttpTrailers>;
 
 /**
- * This message must be sent in response to an HttpHeaders message.
- *
  * @generated from message envoy.service.ext_proc.v3.HeadersResponse
  */
 export declare type HeadersResponse = Message<"envoy.service.ext_proc.v3.HeadersResponse"> & {
@@ -380,14 +260,10 @@ export declare type HeadersResponse = Message<"envoy.service.ext_proc.v3.Headers
 export declare const HeadersResponseSchema: GenMessage<HeadersResponse>;
 
 /**
- * This message must be sent in response to an HttpTrailers message.
- *
  * @generated from message envoy.service.ext_proc.v3.TrailersResponse
  */
 export declare type TrailersResponse = Message<"envoy.service.ext_proc.v3.TrailersResponse"> & {
   /**
-   * Instructions on how to manipulate the trailers
-   *
    * @generated from field: envoy.service.ext_proc.v3.HeaderMutation header_mutation = 1;
    */
   headerMutation?: HeaderMutation | undefined;
@@ -400,8 +276,6 @@ export declare type TrailersResponse = Message<"envoy.service.ext_proc.v3.Traile
 export declare const TrailersResponseSchema: GenMessage<TrailersResponse>;
 
 /**
- * This message must be sent in response to an HttpBody message.
- *
  * @generated from message envoy.service.ext_proc.v3.BodyResponse
  */
 export declare type BodyResponse = Message<"envoy.service.ext_proc.v3.BodyResponse"> & {
@@ -418,64 +292,30 @@ export declare type BodyResponse = Message<"envoy.service.ext_proc.v3.BodyRespon
 export declare const BodyResponseSchema: GenMessage<BodyResponse>;
 
 /**
- * This message contains common fields between header and body responses.
- * [#next-free-field: 6]
- *
  * @generated from message envoy.service.ext_proc.v3.CommonResponse
  */
 export declare type CommonResponse = Message<"envoy.service.ext_proc.v3.CommonResponse"> & {
   /**
-   * If set, provide additional direction on how the Envoy proxy should
-   * handle the rest of the HTTP filter chain.
-   *
    * @generated from field: envoy.service.ext_proc.v3.CommonResponse.ResponseStatus status = 1;
    */
   status: CommonResponse_ResponseStatus;
 
   /**
-   * Instructions on how to manipulate the headers. When responding to an
-   * HttpBody request, header mutations will only take effect if
-   * the current processing mode for the body is BUFFERED.
-   *
    * @generated from field: envoy.service.ext_proc.v3.HeaderMutation header_mutation = 2;
    */
   headerMutation?: HeaderMutation | undefined;
 
   /**
-   * Replace the body of the last message sent to the remote server on this
-   * stream. If responding to an HttpBody request, simply replace or clear
-   * the body chunk that was sent with that request. Body mutations may take
-   * effect in response either to ``header`` or ``body`` messages. When it is
-   * in response to ``header`` messages, it only take effect if the
-   * :ref:`status <envoy_v3_api_field_service.ext_proc.v3.CommonResponse.status>`
-   * is set to CONTINUE_AND_REPLACE.
-   *
    * @generated from field: envoy.service.ext_proc.v3.BodyMutation body_mutation = 3;
    */
   bodyMutation?: BodyMutation | undefined;
 
   /**
-   * [#not-implemented-hide:]
-   * Add new trailers to the message. This may be used when responding to either a
-   * HttpHeaders or HttpBody message, but only if this message is returned
-   * along with the CONTINUE_AND_REPLACE status.
-   * The ``trailers`` encoding is based on the runtime guard
-   * envoy_reloadable_features_send_header_raw_value setting.
-   * When it is true, the header value is encoded in the
-   * :ref:`raw_value <envoy_v3_api_field_config.core.v3.HeaderValue.raw_value>` field.
-   * When it is false, the header value is encoded in the
-   * :ref:`value <envoy_v3_api_field_config.core.v3.HeaderValue.value>` field.
-   *
    * @generated from field: envoy.config.core.v3.HeaderMap trailers = 4;
    */
   trailers?: HeaderMap | undefined;
 
   /**
-   * Clear the route cache for the current client request. This is necessary
-   * if the remote server modified headers that are used to calculate the route.
-   * This field is ignored in the response direction. This field is also ignored
-   * if the Envoy ext_proc filter is in the upstream filter chain.
-   *
    * @generated from field: bool clear_route_cache = 5;
    */
   clearRouteCache: boolean;
@@ -492,28 +332,11 @@ export declare const CommonResponseSchema: GenMessage<CommonResponse>;
  */
 export enum CommonResponse_ResponseStatus {
   /**
-   * Apply the mutation instructions in this message to the
-   * request or response, and then continue processing the filter
-   * stream as normal. This is the default.
-   *
    * @generated from enum value: CONTINUE = 0;
    */
   CONTINUE = 0,
 
   /**
-   * Apply the specified header mutation, replace the body with the body
-   * specified in the body mutation (if present), and do not send any
-   * further messages for this request or response even if the processing
-   * mode is configured to do so.
-   *
-   * When used in response to a request_headers or response_headers message,
-   * this status makes it possible to either completely replace the body
-   * while discarding the original body, or to add a body to a message that
-   * formerly did not have one.
-   *
-   * In other words, this response makes it possible to turn an HTTP GET
-   * into a POST, PUT, or PATCH.
-   *
    * @generated from enum value: CONTINUE_AND_REPLACE = 1;
    */
   CONTINUE_AND_REPLACE = 1,
@@ -525,51 +348,30 @@ export enum CommonResponse_ResponseStatus {
 export declare const CommonResponse_ResponseStatusSchema: GenEnum<CommonResponse_ResponseStatus>;
 
 /**
- * This message causes the filter to attempt to create a locally
- * generated response, send it  downstream, stop processing
- * additional filters, and ignore any additional messages received
- * from the remote server for this request or response. If a response
- * has already started, then  this will either ship the reply directly
- * to the downstream codec, or reset the stream.
- * [#next-free-field: 6]
- *
  * @generated from message envoy.service.ext_proc.v3.ImmediateResponse
  */
 export declare type ImmediateResponse = Message<"envoy.service.ext_proc.v3.ImmediateResponse"> & {
   /**
-   * The response code to return
-   *
    * @generated from field: envoy.type.v3.HttpStatus status = 1;
    */
   status?: HttpStatus | undefined;
 
   /**
-   * Apply changes to the default headers, which will include content-type.
-   *
    * @generated from field: envoy.service.ext_proc.v3.HeaderMutation headers = 2;
    */
   headers?: HeaderMutation | undefined;
 
   /**
-   * The message body to return with the response which is sent using the
-   * text/plain content type, or encoded in the grpc-message header.
-   *
    * @generated from field: bytes body = 3;
    */
   body: Uint8Array;
 
   /**
-   * If set, then include a gRPC status trailer.
-   *
    * @generated from field: envoy.service.ext_proc.v3.GrpcStatus grpc_status = 4;
    */
   grpcStatus?: GrpcStatus | undefined;
 
   /**
-   * A string detailing why this local reply was sent, which may be included
-   * in log and debug output (e.g. this populates the %RESPONSE_CODE_DETAILS%
-   * command operator field for use in access logging).
-   *
    * @generated from field: string details = 5;
    */
   details: string;
@@ -582,14 +384,10 @@ export declare type ImmediateResponse = Message<"envoy.service.ext_proc.v3.Immed
 export declare const ImmediateResponseSchema: GenMessage<ImmediateResponse>;
 
 /**
- * This message specifies a gRPC status for an ImmediateResponse message.
- *
  * @generated from message envoy.service.ext_proc.v3.GrpcStatus
  */
 export declare type GrpcStatus = Message<"envoy.service.ext_proc.v3.GrpcStatus"> & {
   /**
-   * The actual gRPC status
-   *
    * @generated from field: uint32 status = 1;
    */
   status: number;
@@ -602,31 +400,15 @@ export declare type GrpcStatus = Message<"envoy.service.ext_proc.v3.GrpcStatus">
 export declare const GrpcStatusSchema: GenMessage<GrpcStatus>;
 
 /**
- * Change HTTP headers or trailers by appending, replacing, or removing
- * headers.
- *
  * @generated from message envoy.service.ext_proc.v3.HeaderMutation
  */
 export declare type HeaderMutation = Message<"envoy.service.ext_proc.v3.HeaderMutation"> & {
   /**
-   * Add or replace HTTP headers. Attempts to set the value of
-   * any ``x-envoy`` header, and attempts to set the ``:method``,
-   * ``:authority``, ``:scheme``, or ``host`` headers will be ignored.
-   * The ``set_headers`` encoding is based on the runtime guard
-   * envoy_reloadable_features_send_header_raw_value setting.
-   * When it is true, the header value is encoded in the
-   * :ref:`raw_value <envoy_v3_api_field_config.core.v3.HeaderValue.raw_value>` field.
-   * When it is false, the header value is encoded in the
-   * :ref:`value <envoy_v3_api_field_config.core.v3.HeaderValue.value>` field.
-   *
    * @generated from field: repeated envoy.config.core.v3.HeaderValueOption set_headers = 1;
    */
   setHeaders: HeaderValueOption[];
 
   /**
-   * Remove these HTTP headers. Attempts to remove system headers --
-   * any header starting with ``:``, plus ``host`` -- will be ignored.
-   *
    * @generated from field: repeated string remove_headers = 2;
    */
   removeHeaders: string[];
@@ -639,9 +421,27 @@ export declare type HeaderMutation = Message<"envoy.service.ext_proc.v3.HeaderMu
 export declare const HeaderMutationSchema: GenMessage<HeaderMutation>;
 
 /**
- * Replace the entire message body chunk received in the corresponding
- * HttpBody message with this new body, or clear the body.
- *
+ * @generated from message envoy.service.ext_proc.v3.StreamedBodyResponse
+ */
+export declare type StreamedBodyResponse = Message<"envoy.service.ext_proc.v3.StreamedBodyResponse"> & {
+  /**
+   * @generated from field: bytes body = 1;
+   */
+  body: Uint8Array;
+
+  /**
+   * @generated from field: bool end_of_stream = 2;
+   */
+  endOfStream: boolean;
+};
+
+/**
+ * Describes the message envoy.service.ext_proc.v3.StreamedBodyResponse.
+ * Use `create(StreamedBodyResponseSchema)` to create a new message.
+ */
+export declare const StreamedBodyResponseSchema: GenMessage<StreamedBodyResponse>;
+
+/**
  * @generated from message envoy.service.ext_proc.v3.BodyMutation
  */
 export declare type BodyMutation = Message<"envoy.service.ext_proc.v3.BodyMutation"> & {
@@ -650,20 +450,22 @@ export declare type BodyMutation = Message<"envoy.service.ext_proc.v3.BodyMutati
    */
   mutation: {
     /**
-     * The entire body to replace
-     *
      * @generated from field: bytes body = 1;
      */
     value: Uint8Array;
     case: "body";
   } | {
     /**
-     * Clear the corresponding body chunk
-     *
      * @generated from field: bool clear_body = 2;
      */
     value: boolean;
     case: "clearBody";
+  } | {
+    /**
+     * @generated from field: envoy.service.ext_proc.v3.StreamedBodyResponse streamed_response = 3;
+     */
+    value: StreamedBodyResponse;
+    case: "streamedResponse";
   } | { case: undefined; value?: undefined };
 };
 
@@ -678,11 +480,6 @@ export declare const BodyMutationSchema: GenMessage<BodyMutation>;
  */
 export declare const ExternalProcessor: GenService<{
   /**
-   * This begins the bidirectional stream that Envoy will use to
-   * give the server control over what the filter does. The actual
-   * protocol is described by the ProcessingRequest and ProcessingResponse
-   * messages below.
-   *
    * @generated from rpc envoy.service.ext_proc.v3.ExternalProcessor.Process
    */
   process: {

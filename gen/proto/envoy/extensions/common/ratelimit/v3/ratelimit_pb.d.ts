@@ -12,68 +12,25 @@ import type { RateLimitUnit } from "../../../../type/v3/ratelimit_unit_pb.js";
 export declare const file_envoy_extensions_common_ratelimit_v3_ratelimit: GenFile;
 
 /**
- * A RateLimitDescriptor is a list of hierarchical entries that are used by the service to
- * determine the final rate limit key and overall allowed limit. Here are some examples of how
- * they might be used for the domain "envoy".
- *
- * .. code-block:: cpp
- *
- *   ["authenticated": "false"], ["remote_address": "10.0.0.1"]
- *
- * What it does: Limits all unauthenticated traffic for the IP address 10.0.0.1. The
- * configuration supplies a default limit for the *remote_address* key. If there is a desire to
- * raise the limit for 10.0.0.1 or block it entirely it can be specified directly in the
- * configuration.
- *
- * .. code-block:: cpp
- *
- *   ["authenticated": "false"], ["path": "/foo/bar"]
- *
- * What it does: Limits all unauthenticated traffic globally for a specific path (or prefix if
- * configured that way in the service).
- *
- * .. code-block:: cpp
- *
- *   ["authenticated": "false"], ["path": "/foo/bar"], ["remote_address": "10.0.0.1"]
- *
- * What it does: Limits unauthenticated traffic to a specific path for a specific IP address.
- * Like (1) we can raise/block specific IP addresses if we want with an override configuration.
- *
- * .. code-block:: cpp
- *
- *   ["authenticated": "true"], ["client_id": "foo"]
- *
- * What it does: Limits all traffic for an authenticated client "foo"
- *
- * .. code-block:: cpp
- *
- *   ["authenticated": "true"], ["client_id": "foo"], ["path": "/foo/bar"]
- *
- * What it does: Limits traffic to a specific path for an authenticated client "foo"
- *
- * The idea behind the API is that (1)/(2)/(3) and (4)/(5) can be sent in 1 request if desired.
- * This enables building complex application scenarios with a generic backend.
- *
- * Optionally the descriptor can contain a limit override under a "limit" key, that specifies
- * the number of requests per unit to use instead of the number configured in the
- * rate limiting service.
- *
  * @generated from message envoy.extensions.common.ratelimit.v3.RateLimitDescriptor
  */
 export declare type RateLimitDescriptor = Message<"envoy.extensions.common.ratelimit.v3.RateLimitDescriptor"> & {
   /**
-   * Descriptor entries.
-   *
    * @generated from field: repeated envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry entries = 1;
    */
   entries: RateLimitDescriptor_Entry[];
 
   /**
-   * Optional rate limit override to supply to the ratelimit service.
-   *
    * @generated from field: envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride limit = 2;
    */
   limit?: RateLimitDescriptor_RateLimitOverride | undefined;
+
+  /**
+   * What the request costs here; without it the request's own hits_addend.
+   *
+   * @generated from field: google.protobuf.UInt64Value hits_addend = 3;
+   */
+  hitsAddend?: bigint | undefined;
 };
 
 /**
@@ -87,15 +44,11 @@ export declare const RateLimitDescriptorSchema: GenMessage<RateLimitDescriptor>;
  */
 export declare type RateLimitDescriptor_Entry = Message<"envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry"> & {
   /**
-   * Descriptor key.
-   *
    * @generated from field: string key = 1;
    */
   key: string;
 
   /**
-   * Descriptor value.
-   *
    * @generated from field: string value = 2;
    */
   value: string;
@@ -108,23 +61,15 @@ export declare type RateLimitDescriptor_Entry = Message<"envoy.extensions.common
 export declare const RateLimitDescriptor_EntrySchema: GenMessage<RateLimitDescriptor_Entry>;
 
 /**
- * Override rate limit to apply to this descriptor instead of the limit
- * configured in the rate limit service. See :ref:`rate limit override
- * <config_http_filters_rate_limit_rate_limit_override>` for more information.
- *
  * @generated from message envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride
  */
 export declare type RateLimitDescriptor_RateLimitOverride = Message<"envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride"> & {
   /**
-   * The number of requests per unit of time.
-   *
    * @generated from field: uint32 requests_per_unit = 1;
    */
   requestsPerUnit: number;
 
   /**
-   * The unit of time.
-   *
    * @generated from field: envoy.type.v3.RateLimitUnit unit = 2;
    */
   unit: RateLimitUnit;

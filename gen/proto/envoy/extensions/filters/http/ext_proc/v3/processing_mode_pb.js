@@ -8,7 +8,7 @@ import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/code
  * Describes the file envoy/extensions/filters/http/ext_proc/v3/processing_mode.proto.
  */
 export const file_envoy_extensions_filters_http_ext_proc_v3_processing_mode = /*@__PURE__*/
-  fileDesc("Cj9lbnZveS9leHRlbnNpb25zL2ZpbHRlcnMvaHR0cC9leHRfcHJvYy92My9wcm9jZXNzaW5nX21vZGUucHJvdG8SKWVudm95LmV4dGVuc2lvbnMuZmlsdGVycy5odHRwLmV4dF9wcm9jLnYzIvYFCg5Qcm9jZXNzaW5nTW9kZRJlChNyZXF1ZXN0X2hlYWRlcl9tb2RlGAEgASgOMkguZW52b3kuZXh0ZW5zaW9ucy5maWx0ZXJzLmh0dHAuZXh0X3Byb2MudjMuUHJvY2Vzc2luZ01vZGUuSGVhZGVyU2VuZE1vZGUSZgoUcmVzcG9uc2VfaGVhZGVyX21vZGUYAiABKA4ySC5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5IZWFkZXJTZW5kTW9kZRJhChFyZXF1ZXN0X2JvZHlfbW9kZRgDIAEoDjJGLmVudm95LmV4dGVuc2lvbnMuZmlsdGVycy5odHRwLmV4dF9wcm9jLnYzLlByb2Nlc3NpbmdNb2RlLkJvZHlTZW5kTW9kZRJiChJyZXNwb25zZV9ib2R5X21vZGUYBCABKA4yRi5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5Cb2R5U2VuZE1vZGUSZgoUcmVxdWVzdF90cmFpbGVyX21vZGUYBSABKA4ySC5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5IZWFkZXJTZW5kTW9kZRJnChVyZXNwb25zZV90cmFpbGVyX21vZGUYBiABKA4ySC5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5IZWFkZXJTZW5kTW9kZSIxCg5IZWFkZXJTZW5kTW9kZRILCgdERUZBVUxUEAASCAoEU0VORBABEggKBFNLSVAQAiJKCgxCb2R5U2VuZE1vZGUSCAoETk9ORRAAEgwKCFNUUkVBTUVEEAESDAoIQlVGRkVSRUQQAhIUChBCVUZGRVJFRF9QQVJUSUFMEANCrQEKN2lvLmVudm95cHJveHkuZW52b3kuZXh0ZW5zaW9ucy5maWx0ZXJzLmh0dHAuZXh0X3Byb2MudjNCE1Byb2Nlc3NpbmdNb2RlUHJvdG9QAVpbZ2l0aHViLmNvbS9lbnZveXByb3h5L2dvLWNvbnRyb2wtcGxhbmUvZW52b3kvZXh0ZW5zaW9ucy9maWx0ZXJzL2h0dHAvZXh0X3Byb2MvdjM7ZXh0X3Byb2N2M2IGcHJvdG8z");
+  fileDesc("Cj9lbnZveS9leHRlbnNpb25zL2ZpbHRlcnMvaHR0cC9leHRfcHJvYy92My9wcm9jZXNzaW5nX21vZGUucHJvdG8SKWVudm95LmV4dGVuc2lvbnMuZmlsdGVycy5odHRwLmV4dF9wcm9jLnYzIpoGCg5Qcm9jZXNzaW5nTW9kZRJlChNyZXF1ZXN0X2hlYWRlcl9tb2RlGAEgASgOMkguZW52b3kuZXh0ZW5zaW9ucy5maWx0ZXJzLmh0dHAuZXh0X3Byb2MudjMuUHJvY2Vzc2luZ01vZGUuSGVhZGVyU2VuZE1vZGUSZgoUcmVzcG9uc2VfaGVhZGVyX21vZGUYAiABKA4ySC5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5IZWFkZXJTZW5kTW9kZRJhChFyZXF1ZXN0X2JvZHlfbW9kZRgDIAEoDjJGLmVudm95LmV4dGVuc2lvbnMuZmlsdGVycy5odHRwLmV4dF9wcm9jLnYzLlByb2Nlc3NpbmdNb2RlLkJvZHlTZW5kTW9kZRJiChJyZXNwb25zZV9ib2R5X21vZGUYBCABKA4yRi5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5Cb2R5U2VuZE1vZGUSZgoUcmVxdWVzdF90cmFpbGVyX21vZGUYBSABKA4ySC5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5IZWFkZXJTZW5kTW9kZRJnChVyZXNwb25zZV90cmFpbGVyX21vZGUYBiABKA4ySC5lbnZveS5leHRlbnNpb25zLmZpbHRlcnMuaHR0cC5leHRfcHJvYy52My5Qcm9jZXNzaW5nTW9kZS5IZWFkZXJTZW5kTW9kZSIxCg5IZWFkZXJTZW5kTW9kZRILCgdERUZBVUxUEAASCAoEU0VORBABEggKBFNLSVAQAiJuCgxCb2R5U2VuZE1vZGUSCAoETk9ORRAAEgwKCFNUUkVBTUVEEAESDAoIQlVGRkVSRUQQAhIUChBCVUZGRVJFRF9QQVJUSUFMEAMSGAoURlVMTF9EVVBMRVhfU1RSRUFNRUQQBBIICgRHUlBDEAViBnByb3RvMw");
 
 /**
  * Describes the message envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.
@@ -24,8 +24,6 @@ export const ProcessingMode_HeaderSendModeSchema = /*@__PURE__*/
   enumDesc(file_envoy_extensions_filters_http_ext_proc_v3_processing_mode, 0, 0);
 
 /**
- * Control how headers and trailers are handled
- *
  * @generated from enum envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.HeaderSendMode
  */
 export const ProcessingMode_HeaderSendMode = /*@__PURE__*/
@@ -38,24 +36,6 @@ export const ProcessingMode_BodySendModeSchema = /*@__PURE__*/
   enumDesc(file_envoy_extensions_filters_http_ext_proc_v3_processing_mode, 0, 1);
 
 /**
- * Control how the request and response bodies are handled
- * When body mutation by external processor is enabled, ext_proc filter will always remove
- * the content length header in three cases below because content length can not be guaranteed
- * to be set correctly:
- * 1) STREAMED BodySendMode: header processing completes before body mutation comes back.
- * 2) BUFFERED_PARTIAL BodySendMode: body is buffered and could be injected in different phases.
- * 3) BUFFERED BodySendMode + SKIP HeaderSendMode: header processing (e.g., update content-length) is skipped.
- *
- * In Envoy's http1 codec implementation, removing content length will enable chunked transfer
- * encoding whenever feasible. The recipient (either client or server) must be able
- * to parse and decode the chunked transfer coding.
- * (see `details in RFC9112 <https://tools.ietf.org/html/rfc9112#section-7.1>`_).
- *
- * In BUFFERED BodySendMode + SEND HeaderSendMode, content length header is allowed but it is
- * external processor's responsibility to set the content length correctly matched to the length
- * of mutated body. If they don't match, the corresponding body mutation will be rejected and
- * local reply will be sent with an error message.
- *
  * @generated from enum envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.BodySendMode
  */
 export const ProcessingMode_BodySendMode = /*@__PURE__*/

@@ -1,0 +1,319 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { MCPAuthentication } from '#gen/config/types.ts'
+import { Destinations } from '../../config/destinations.ts'
+import { Exchange } from '../../exchange.ts'
+import { BufferBody, readBody } from '../../http/body.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { createPolicyState } from '../../policy/state.ts'
+import { testConnection, testRequest } from '../../testing/exchange.ts'
+import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
+import { createPool } from '../../upstream/pools.ts'
+import { compileMcpAuthentication, type McpAuthentication } from './index.ts'
+
+const nowSeconds = 1_700_000_000
+const key = makeSigningKey('one')
+
+/** An identity provider that answers what a test wants and keeps what it was asked. */
+let idp: Server
+let issuer: string
+const asked: { line: string; headers: IncomingMessage['headers']; body: string }[] = []
+let documents: Record<string, string | number>
+let clockMs: number
+let destinations: Destinations
+
+beforeAll(async () => {
+  idp = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const line = `${request.method} ${request.url}`
+      asked.push({ line, headers: request.headers, body })
+      const document = documents[line] ?? 404
+      if (typeof document === 'number') response.writeHead(document).end()
+      else response.writeHead(request.method === 'POST' ? 201 : 200, { 'content-type': 'application/json' }).end(document)
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => idp.once('listening', resolve))
+  issuer = `http://127.0.0.1:${(idp.address() as AddressInfo).port}/realms/shop`
+})
+afterAll(async () => {
+  idp.closeAllConnections()
+  await new Promise((resolve) => idp.close(resolve))
+})
+beforeEach(() => {
+  asked.length = 0
+  clockMs = 0
+  documents = {}
+  destinations = new Destinations((kind, transport) => createPool(kind, transport))
+})
+
+const metadataOfKind1 = () => ({
+  [`GET /.well-known/oauth-authorization-server/realms/shop`]: JSON.stringify({
+    issuer,
+    authorization_endpoint: `${issuer}/authorize?tenant=a b`,
+    token_endpoint: `${issuer}/token`,
+    registration_endpoint: `${issuer}/register`,
+    unknown_member: [1],
+  }),
+})
+const metadataOfKind2 = (change: object = {}) => ({
+  [`GET /realms/shop/.well-known/openid-configuration`]: JSON.stringify({
+    issuer,
+    registration_endpoint: `${issuer}/clients-registrations/openid-connect`,
+    ...change,
+  }),
+})
+
+function compile(change: Partial<MCPAuthentication> = {}): McpAuthentication {
+  const config: MCPAuthentication = { issuer, audiences: ['shop'], jwks: { inline: JSON.stringify({ keys: [key.jwk] }) }, ...change }
+  return compileMcpAuthentication(config, destinations, createPolicyState({ epochMs: () => nowSeconds * 1000, monotonicMs: () => clockMs }))
+}
+
+interface Ask {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+  readonly isTls?: boolean
+  readonly jwt?: object
+}
+
+async function ask(authentication: McpAuthentication, target: string, { method = 'GET', headers = {}, body, isTls = true, jwt }: Ask = {}) {
+  const connection = { ...testConnection, tls: isTls ? { sni: undefined, alpn: undefined, protocol: undefined, clientCertificate: undefined } : undefined }
+  const request = testRequest({
+    method,
+    target,
+    authority: 'mcp.example',
+    headers: HeaderList.from(Object.entries(headers)),
+    body: body === undefined ? undefined : new BufferBody(body),
+  })
+  const exchange = new Exchange(connection, request, 0)
+  if (jwt !== undefined) exchange.set('jwt', jwt)
+  const response = await authentication.admit(exchange)
+  const text = response === undefined ? undefined : (await readBody(response.body, 1e6)).bytes.toString()
+  return {
+    exchange,
+    response,
+    text,
+    status: response?.status,
+    header: (name: string) => response?.headers.get(name),
+    json: () => JSON.parse(text ?? '') as Record<string, unknown>,
+  }
+}
+
+const claims = { iss: '', aud: 'shop', sub: 'bob', exp: nowSeconds + 300 }
+const bearer = (change: object = {}): { headers: Record<string, string> } => ({
+  headers: { authorization: `Bearer ${makeToken(key, { ...claims, iss: issuer, ...change })}` },
+})
+
+describe('a token at the MCP endpoint', () => {
+  test('that is valid lets the request go on, with its claims and without itself', async () => {
+    const { exchange, response } = await ask(compile(), '/mcp', bearer())
+    expect(response).toBeUndefined()
+    expect(exchange.get('jwt')).toMatchObject({ sub: 'bob' })
+    expect(exchange.request.headers.has('authorization')).toBe(false)
+  })
+
+  test.each<[string, () => Ask]>([
+    ['is missing', () => ({})],
+    ['has another audience', () => bearer({ aud: 'x' })],
+    ['has another issuer', () => bearer({ iss: 'https://elsewhere' })],
+    ['is expired', () => bearer({ exp: nowSeconds - 120 })],
+    ['is garbage', () => ({ headers: { authorization: 'Bearer garbage' } })],
+    ['is empty', () => ({ headers: { authorization: 'Bearer ' } })],
+  ])('that %s is 401 with a challenge that says where to go', async (_, request) => {
+    const { status, header, json, exchange } = await ask(compile(), '/mcp?x=1', request())
+    expect(status).toBe(401)
+    expect(header('content-type')).toBe('application/json')
+    expect(json()).toEqual({ error: 'unauthorized', error_description: 'JWT token required' })
+    expect(header('www-authenticate')).toBe('Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp"')
+    expect([exchange.error?.row.reason, exchange.get('jwt')]).toEqual(['JwtAuth', undefined])
+  })
+
+  test.each<[NonNullable<MCPAuthentication['mode']>, string, () => Ask, boolean]>([
+    ['Optional', 'no token', () => ({}), true],
+    ['Optional', 'a bad token', () => bearer({ aud: 'x' }), false],
+    ['Permissive', 'no token', () => ({}), true],
+    ['Permissive', 'a bad token', () => bearer({ aud: 'x' }), true],
+  ])('%s, %s', async (mode, _, request, isAdmitted) => {
+    const { response, exchange } = await ask(compile({ mode }), '/mcp', request())
+    expect([response === undefined, exchange.get('jwt')]).toEqual([isAdmitted, undefined])
+    // What was not accepted stays where it is.
+    if (isAdmitted) expect(exchange.request.headers.has('authorization')).toBe(request().headers !== undefined)
+  })
+
+  test('of an issuer that is not named is accepted from any', async () => {
+    const { issuer: _, ...rest } = { issuer: '', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
+    const authentication = compileMcpAuthentication(rest, destinations, createPolicyState({ epochMs: () => nowSeconds * 1000 }))
+    expect((await ask(authentication, '/mcp', bearer({ iss: 'https://any' }))).response).toBeUndefined()
+  })
+
+  test('after a JWT policy of the route is 401: that took the token', async () => {
+    expect((await ask(compile(), '/mcp', { jwt: { sub: 'bob' } })).status).toBe(401)
+  })
+
+  test('without usable keys is refused', async () => {
+    expect((await ask(compile({ jwks: { invalid: 'not fetched yet' } }), '/mcp', bearer())).status).toBe(401)
+  })
+
+  test('the challenge names the origin of a configured resource, and the scheme that another proxy saw', async () => {
+    const configured = await ask(compile({ resourceMetadata: { resource: 'https://public.example/any?x' as never } }), '/mcp')
+    expect(configured.header('www-authenticate')).toBe('Bearer resource_metadata="https://public.example/.well-known/oauth-protected-resource/mcp"')
+    const forwarded = await ask(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' } })
+    expect(forwarded.header('www-authenticate')).toContain('"https://mcp.example/')
+    const odd = await ask(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'javascript' } })
+    expect(odd.header('www-authenticate')).toContain('"http://mcp.example/')
+  })
+})
+
+describe('protected resource metadata', () => {
+  test('has computed members, and those of the config in snake case, which win', async () => {
+    const { status, json, header } = await ask(
+      compile({ resourceMetadata: { scopesSupported: ['read'] as never, resourceDocumentation: 'https://docs' as never, resource_type: 'other' as never } }),
+      '/.well-known/oauth-protected-resource/mcp?x=1',
+    )
+    expect(status).toBe(200)
+    expect(json()).toEqual({
+      resource: 'https://mcp.example/mcp',
+      authorization_servers: [issuer],
+      mcp_protocol_version: '2025-06-18',
+      resource_type: 'other',
+      scopes_supported: ['read'],
+      resource_documentation: 'https://docs',
+    })
+    expect([header('access-control-allow-origin'), header('access-control-allow-methods'), header('access-control-allow-headers')]).toEqual([
+      '*',
+      'GET, OPTIONS',
+      'content-type',
+    ])
+  })
+
+  test.each([
+    ['/.well-known/oauth-protected-resource', 'https://mcp.example'],
+    ['/.well-known/oauth-protected-resource/a/b', 'https://mcp.example/a/b'],
+  ])('%s is about %s', async (path, resource) => {
+    const { json } = await ask(compile({ provider: 'IdpKind2' }), path)
+    // The gateway stands for an adapted provider.
+    expect(json()).toMatchObject({ resource, authorization_servers: [resource] })
+  })
+
+  test('a path that only begins like it needs a token', async () => {
+    expect((await ask(compile(), '/.well-known/oauth-protected-resources')).status).toBe(401)
+  })
+
+  test('a preflight is 204, another method 405', async () => {
+    const preflight = await ask(compile(), '/.well-known/oauth-protected-resource', { method: 'OPTIONS' })
+    expect([preflight.status, preflight.text, preflight.header('access-control-allow-origin')]).toEqual([204, '', '*'])
+    const post = await ask(compile(), '/.well-known/oauth-protected-resource', { method: 'POST' })
+    expect([post.status, post.header('allow')]).toEqual([405, 'GET, OPTIONS'])
+  })
+})
+
+describe('authorization server metadata', () => {
+  const path = '/.well-known/oauth-authorization-server/mcp'
+
+  test('of a provider that follows the standards is passed on as it is', async () => {
+    documents = metadataOfKind1()
+    const { status, json } = await ask(compile(), path)
+    expect([status, json()]).toEqual([200, JSON.parse(Object.values(documents)[0] as string)])
+  })
+
+  test('of IdpKind1 gets the audience, the gateway as issuer, and registration through the gateway', async () => {
+    documents = metadataOfKind1()
+    const { json } = await ask(compile({ provider: 'IdpKind1', audiences: ['the shop', 'other'] }), `${path}?x=1`)
+    expect(json()).toEqual({
+      issuer: 'https://mcp.example/mcp',
+      authorization_endpoint: `${issuer}/authorize?tenant=a+b&audience=the+shop`,
+      token_endpoint: `${issuer}/token`,
+      registration_endpoint: 'https://mcp.example/.well-known/oauth-authorization-server/mcp/client-registration',
+      unknown_member: [1],
+    })
+  })
+
+  test('of IdpKind2 comes from its OpenID configuration', async () => {
+    documents = metadataOfKind2({ scopes_supported: ['openid'] })
+    const { json } = await ask(compile({ provider: 'IdpKind2', issuer: `${issuer}/` }), path)
+    expect(json()).toEqual({
+      issuer: 'https://mcp.example/mcp',
+      registration_endpoint: 'https://mcp.example/.well-known/oauth-authorization-server/mcp/client-registration',
+      scopes_supported: ['openid'],
+    })
+  })
+
+  test('is also found after the path of the resource', async () => {
+    documents = metadataOfKind2()
+    const { json } = await ask(compile({ provider: 'IdpKind2' }), '/mcp/.well-known/oauth-authorization-server')
+    expect(json()).toEqual({
+      issuer: 'https://mcp.example/mcp',
+      registration_endpoint: 'https://mcp.example/mcp/.well-known/oauth-authorization-server/client-registration',
+    })
+  })
+
+  test('is kept for a minute; a failure is not', async () => {
+    documents = {}
+    const authentication = compile({ provider: 'IdpKind2' })
+    expect((await ask(authentication, path)).status).toBe(500)
+    documents = metadataOfKind2()
+    await ask(authentication, path)
+    await ask(authentication, path)
+    expect(asked).toHaveLength(2)
+    clockMs = 60_001
+    await ask(authentication, path)
+    expect(asked).toHaveLength(3)
+  })
+
+  test.each<[string, Partial<MCPAuthentication>, () => Record<string, string | number>]>([
+    ['the provider answers an error', { provider: 'IdpKind2' }, () => ({})],
+    ['it answers no JSON', { provider: 'IdpKind2' }, () => ({ 'GET /realms/shop/.well-known/openid-configuration': '<html>' })],
+    ['it answers a list', { provider: 'IdpKind2' }, () => ({ 'GET /realms/shop/.well-known/openid-configuration': '[]' })],
+    ['what is rewritten is missing', { provider: 'IdpKind2' }, () => metadataOfKind2({ registration_endpoint: undefined })],
+    ['nobody is there', { provider: 'IdpKind2', issuer: 'http://127.0.0.1:1' }, () => ({})],
+    ['the issuer is no URL', { issuer: 'shop' }, () => ({})],
+  ])('when %s it is 500 without a body, and the log says why', async (_, change, answers) => {
+    documents = answers()
+    const { status, text, exchange } = await ask(compile(change), path)
+    expect([status, text, exchange.error?.code]).toEqual([500, '', 'MCP_IDENTITY_PROVIDER'])
+    expect(exchange.error?.detail).not.toBe('')
+  })
+})
+
+describe('client registration', () => {
+  const path = '/.well-known/oauth-authorization-server/mcp/client-registration'
+  const body = '{"redirect_uris":["http://localhost/cb"]}'
+
+  test('goes to the endpoint that the provider names, once, without the credentials of the client', async () => {
+    documents = { ...metadataOfKind2({ registration_endpoint: `${issuer}/own?x=1` }), 'POST /realms/shop/own?x=1': '{"client_id":"c1"}' }
+    const result = await ask(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body, headers: { authorization: 'Bearer mine', cookie: 'a=b' } })
+    expect([result.status, result.json(), result.header('access-control-allow-origin'), result.header('access-control-allow-methods')]).toEqual([
+      201,
+      { client_id: 'c1' },
+      '*',
+      'POST, OPTIONS',
+    ])
+    const registrations = asked.filter(({ line }) => line.startsWith('POST'))
+    expect(registrations).toHaveLength(1)
+    expect(registrations[0]).toMatchObject({ body, headers: { 'content-type': 'application/json' } })
+    expect(registrations[0]?.headers).not.toHaveProperty('authorization')
+    expect(registrations[0]?.headers).not.toHaveProperty('cookie')
+  })
+
+  test("without one it goes where Keycloak's is; its refusal is passed on", async () => {
+    documents = { 'POST /realms/shop/clients-registrations/openid-connect': 403 }
+    expect((await ask(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body })).status).toBe(403)
+  })
+
+  test('a preflight does not reach the provider; other methods are 405', async () => {
+    expect((await ask(compile(), path, { method: 'OPTIONS' })).status).toBe(204)
+    expect((await ask(compile(), path)).status).toBe(405)
+    expect(asked).toEqual([])
+  })
+
+  test('larger than any registration is 413', async () => {
+    expect((await ask(compile(), path, { method: 'POST', body: 'x'.repeat(70_000) })).status).toBe(413)
+  })
+
+  test('with nobody there is 500', async () => {
+    expect((await ask(compile({ issuer: 'http://127.0.0.1:1' }), path, { method: 'POST', body })).status).toBe(500)
+  })
+})

@@ -1,0 +1,121 @@
+import type { MCPAuthentication } from '#gen/config/types.ts'
+import { LocalResponse, toResponseHead } from '../../answer.ts'
+import type { Destinations } from '../../config/destinations.ts'
+import { ProxyError } from '../../error.ts'
+import type { Exchange } from '../../exchange.ts'
+import { readBody, BodyTooLargeError } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { findCredentials, removeCredentials } from '../../policy/credentials.ts'
+import { createVerifier, refuse, type Claims, type VerifyToken } from '../../policy/jwtAuthentication/verify.ts'
+import type { PolicyState } from '../../policy/state.ts'
+import { setLogField } from '../../telemetry/accesslog.ts'
+import { adaptServerMetadata, describeResource } from './metadata.ts'
+import { IdentityProvider } from './provider.ts'
+import { clientUrlOf, isRegistration, parseWellKnown, resourceMetadataUrl, type ClientUrl, type WellKnown } from './urls.ts'
+
+/** What stands before an MCP backend with `mcp.authentication` (mcp.md §8). */
+export interface McpAuthentication {
+  /** The answer to a metadata, registration or unauthenticated request; undefined: the request may go on, with its claims in `jwt`. Never rejects. */
+  admit(exchange: Exchange): Promise<ResponseHead | undefined>
+}
+
+/** A registration is some names and URLs. */
+const REGISTRATION_LIMIT_BYTES = 64 * 1024
+
+/** Compiles the section. What was verified and fetched outlives config versions as long as the section is the same. */
+export function compileMcpAuthentication(
+  config: MCPAuthentication,
+  destinations: Pick<Destinations, 'forPolicy' | 'forHost'>,
+  { kept, epochMs, monotonicMs }: Pick<PolicyState, 'kept' | 'epochMs' | 'monotonicMs'>,
+): McpAuthentication {
+  const { verify, provider } = kept.get(config, [], () => ({
+    verify: createVerifier({ providers: [{ ...config, jwks: { remote: config.jwks } }] }, epochMs),
+    provider: new IdentityProvider(config, destinations, monotonicMs),
+  }))
+  return {
+    async admit(exchange) {
+      const url = clientUrlOf(exchange)
+      const { method } = exchange.request
+      if (isRegistration(url.path)) return answerPublic(exchange, 'POST', method, () => register(provider, exchange))
+      const wellKnown = parseWellKnown(url.path)
+      if (wellKnown !== undefined) return answerPublic(exchange, 'GET', method, () => describe(config, provider, url, wellKnown))
+      return checkToken(config, verify, exchange, url)
+    },
+  }
+}
+
+/** What pages of any origin may read. */
+function publicHeaders(method: 'GET' | 'POST'): Record<string, string> {
+  return { 'access-control-allow-origin': '*', 'access-control-allow-methods': `${method}, OPTIONS`, 'access-control-allow-headers': 'content-type' }
+}
+
+async function answerPublic(
+  exchange: Exchange,
+  allowed: 'GET' | 'POST',
+  method: string,
+  answer: () => Promise<{ status: number; type: string; body: string | Buffer }>,
+): Promise<ResponseHead> {
+  exchange.isLocalAnswer = true
+  const headers = publicHeaders(allowed)
+  if (method === 'OPTIONS') return respond(204, null, headers)
+  if (method !== allowed) return respond(405, null, { ...headers, allow: `${allowed}, OPTIONS` })
+  try {
+    const { status, type, body } = await answer()
+    return respond(status, body, { ...headers, 'content-type': type })
+  } catch (cause) {
+    if (cause instanceof BodyTooLargeError) return respond(413, null, headers)
+    // The log says which provider, and why.
+    exchange.error = new ProxyError('MCP_IDENTITY_PROVIDER', { detail: cause instanceof Error ? cause.message : String(cause), cause })
+    return respond(500, null, headers)
+  }
+}
+
+async function describe(
+  config: MCPAuthentication,
+  provider: IdentityProvider,
+  url: ClientUrl,
+  { document, resourcePath }: WellKnown,
+): Promise<{ status: number; type: string; body: string }> {
+  const content =
+    document === 'protected-resource' ? describeResource(config, url, resourcePath) : adaptServerMetadata(config, await provider.metadata(), url, resourcePath)
+  return { status: 200, type: 'application/json', body: JSON.stringify(content) }
+}
+
+async function register(provider: IdentityProvider, { request }: Exchange): Promise<{ status: number; type: string; body: Buffer }> {
+  const { bytes } = await readBody(request.body, REGISTRATION_LIMIT_BYTES)
+  const { status, headers, body } = await provider.register(bytes)
+  return { status, type: headers.get('content-type') ?? 'application/json', body }
+}
+
+/** The bearer token of a request to the server itself (mcp.md §8.2). */
+async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchange: Exchange, url: ClientUrl): Promise<ResponseHead | undefined> {
+  const { mode = 'Strict', resourceMetadata } = config
+  const { headers } = exchange.request
+  try {
+    // A policy of the route has taken its token: this one cannot check it again.
+    if (exchange.get('jwt') !== undefined && mode !== 'Permissive') throw refuse('a JWT policy before mcp.authentication has taken the token')
+    const token = findCredentials(headers, 'bearer')
+    if (token === undefined) {
+      if (mode === 'Strict') throw refuse('no bearer token found')
+      return undefined
+    }
+    if (token === null || token === '') throw refuse('malformed authorization header')
+    const claims: Claims = await verify(token)
+    removeCredentials(headers, 'bearer')
+    exchange.set('jwt', claims)
+    if (typeof claims['sub'] === 'string') setLogField(exchange, 'jwt.sub', claims['sub'])
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ProxyError)) throw error
+    if (mode === 'Permissive') return undefined
+    exchange.error = error
+    return respond(401, JSON.stringify({ error: 'unauthorized', error_description: 'JWT token required' }), {
+      'content-type': 'application/json',
+      'www-authenticate': `Bearer resource_metadata="${resourceMetadataUrl(url, resourceMetadata?.['resource']).replaceAll(/["\\]/g, '')}"`,
+    })
+  }
+}
+
+function respond(status: number, body: string | Buffer | null, headers: Record<string, string>): ResponseHead {
+  return toResponseHead(new LocalResponse(typeof body === 'string' || body === null ? body : new Uint8Array(body), status, headers))
+}

@@ -1,0 +1,55 @@
+import type { Exchange } from '../../exchange.ts'
+import { pathOf } from '../../http/message.ts'
+
+export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
+export const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server'
+
+/** Origin and path as the client wrote them: what it compares our documents with. */
+export interface ClientUrl {
+  /** `https://host:port`. */
+  readonly origin: string
+  /** Starts with `/`. */
+  readonly path: string
+}
+
+/** Where the client sent its request. Behind another proxy the scheme is in X-Forwarded-Proto; X-Forwarded-Host is not believed. */
+export function clientUrlOf({ request, receivedAuthority, receivedTarget, connection }: Exchange): ClientUrl {
+  const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase()
+  const scheme = forwarded === 'http' || forwarded === 'https' ? forwarded : connection.tls === undefined ? 'http' : 'https'
+  return { origin: `${scheme}://${receivedAuthority}`, path: pathOf(receivedTarget) }
+}
+
+/** A metadata document that a path asks for, and the path of the protected resource that it is about ('' for the whole host). */
+export interface WellKnown {
+  readonly document: 'protected-resource' | 'authorization-server'
+  readonly resourcePath: string
+}
+
+/** Both forms: the well-known prefix before the resource's path (RFC 8414, RFC 9728), and for authorization servers the older one, after it. */
+export function parseWellKnown(path: string): WellKnown | undefined {
+  const ofResource = suffixAfter(path, PROTECTED_RESOURCE)
+  if (ofResource !== undefined) return { document: 'protected-resource', resourcePath: ofResource }
+  const ofServer = suffixAfter(path, AUTHORIZATION_SERVER)
+  if (ofServer !== undefined) return { document: 'authorization-server', resourcePath: ofServer }
+  return path.endsWith(AUTHORIZATION_SERVER) ? { document: 'authorization-server', resourcePath: path.slice(0, -AUTHORIZATION_SERVER.length) } : undefined
+}
+
+function suffixAfter(path: string, prefix: string): string | undefined {
+  if (!path.startsWith(prefix)) return undefined
+  const rest = path.slice(prefix.length)
+  if (rest === '' || rest === '/') return ''
+  return rest.startsWith('/') ? rest : undefined
+}
+
+/** URL of the protected resource metadata, as the challenge of a 401 names it. A configured `resource` says which origin clients know. */
+export function resourceMetadataUrl({ origin, path }: ClientUrl, resource: unknown): string {
+  return `${originOf(resource) ?? origin}${PROTECTED_RESOURCE}${path}`
+}
+
+function originOf(value: unknown): string | undefined {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  return url === null || url.origin === 'null' ? undefined : url.origin
+}
+
+/** Registration requests end so, wherever the prefix is. */
+export const isRegistration = (path: string): boolean => path.endsWith('/client-registration')
