@@ -9,8 +9,11 @@ import type { Files } from './output.ts'
 const run = promisify(execFile)
 const XDS = 'node_modules/@grpc/grpc-js-xds/deps'
 
-/** Where `.proto` files come from: the ones that ship with grpc-js-xds, ours, and OTLP's, which no npm package has. */
-const SOURCES = [`${XDS}/envoy-api`, `${XDS}/googleapis`, `${XDS}/protoc-gen-validate`, `${XDS}/xds`, 'api/config', 'api/codegen/proto']
+/**
+ * Where `.proto` files come from: OTLP's, which no npm package has, and what is newer than the ones that ship with grpc-js-xds; ours; theirs.
+ * The first that has a file gives it.
+ */
+const SOURCES = ['api/codegen/proto', 'api/config', `${XDS}/envoy-api`, `${XDS}/googleapis`, `${XDS}/protoc-gen-validate`, `${XDS}/xds`]
 
 /** The files that define TYPES. */
 const FILES = [

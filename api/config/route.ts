@@ -114,8 +114,19 @@ export const routeDefinitions: Definitions = {
     urlRewrite: ref('UrlRewrite'),
     mirrors: list(ref('RequestMirror'), 'RequestMirror filters, in order.'),
     cors: ref('Cors'),
+    extAuth: ref('RouteExtAuth'),
     invalid: string('Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.'),
   }),
+  RouteExtAuth: object(
+    'An ExternalAuth filter: a policy, and what only the filter can say.',
+    {
+      policy: ref('ExtAuth'),
+      grpcHeaders: list(string('Header name.'), 'Request headers sent to a gRPC server. Absent: all.'),
+      isHostSent: boolean("An HTTP server gets the request's own Host."),
+      areAllHeadersCopied: boolean("All headers of an HTTP server's answer are copied to the request, without those of its framing."),
+    },
+    ['policy'],
+  ),
   RouteTimeouts: object('Gateway API HTTPRouteTimeouts.', {
     requestMs: ref(
       'Milliseconds',

@@ -88,6 +88,7 @@ describe('every filter of the schema is carried out where its line says', () => 
     urlRewrite: { hostname: 'b.com' },
     mirrors: [{ backend: { address: 'a:1' } }],
     cors,
+    extAuth: { policy: { backendRef: { address: 'a:1' }, grpc: {} } },
     invalid: 'broken',
   }
   test.each(Object.entries(filterHomes))('%s by %s', (filter, home) => {

@@ -50,7 +50,7 @@ const order = [
   // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Where authentication starts: nothing behind it may run for a request that nobody has checked.
-  { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
+  { name: 'unsupported', compile: (filters, traffic) => optional(deniedSection(traffic, filters), unsupportedPolicy) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
   {
     name: 'jwtAuthentication',
@@ -115,6 +115,7 @@ export const filterHomes = {
   urlRewrite: 'urlRewrite',
   cors: 'cors',
   mirrors: 'forward',
+  extAuth: 'unsupported',
   invalid: 'rule',
 } as const satisfies { [K in keyof RouteFilters]-?: PolicyName | 'forward' | 'rule' }
 
@@ -155,7 +156,8 @@ export function compileFilters(filters: RouteFilters | undefined): Policy[] {
   return filters === undefined ? [] : compilePolicies({ filters })
 }
 
-function deniedSection(traffic: EffectiveTraffic): string | undefined {
+function deniedSection(traffic: EffectiveTraffic, filters: RouteFilters): string | undefined {
+  if (filters.extAuth !== undefined) return 'ExternalAuth'
   if (traffic.rateLimit?.global !== undefined) return 'rateLimit.global'
   return (Object.keys(traffic) as (keyof Traffic)[]).find(
     (section) => traffic[section as keyof EffectiveTraffic] !== undefined && trafficHomes[section] === 'denied',

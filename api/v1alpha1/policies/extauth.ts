@@ -1,15 +1,18 @@
-import { exactlyOneOf, integer, list, map, object, ref, type Definitions } from '../../schema.ts'
+import { choice, exactlyOneOf, integer, list, map, object, ref, type Definitions } from '../../schema.ts'
 
 const celMap = (description: string) => map(ref('CELExpression'), description, undefined, 64)
 
 export const extAuthDefinitions: Definitions = {
   ExtAuth: object(
-    'External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403.',
+    'External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403 unless failureMode says otherwise.',
     {
       backendRef: ref('BackendObjectReference', 'The authorization server: a Service or a ProxyBackend.'),
       grpc: ref('AgentExtAuthGRPC'),
       http: ref('AgentExtAuthHTTP'),
       forwardBody: ref('ExtAuthBody'),
+      failureMode: choice(['FailClosed', 'FailOpen'], 'What happens to requests that the service gives no decision about: 403, or they pass.', {
+        default: 'FailClosed',
+      }),
     },
     ['backendRef'],
     [exactlyOneOf('grpc', 'http')],

@@ -31,11 +31,14 @@ export const rateLimitDefinitions: Definitions = {
     [exactlyOneOf('requests', 'tokens')],
   ),
   GlobalRateLimit: object(
-    "Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500.",
+    "Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500 unless failureMode says otherwise.",
     {
       backendRef: ref('BackendObjectReference', 'The rate limit service: a Service or a ProxyBackend.'),
       domain: ref('ShortString', 'Tells the applications of one rate limit service apart.'),
       descriptors: list(ref('RateLimitDescriptor'), 'What is counted. The service limits on all of them.', 1, 16),
+      failureMode: choice(['FailClosed', 'FailOpen'], 'What happens to requests that the service cannot be asked about: 500, or they pass.', {
+        default: 'FailClosed',
+      }),
     },
     ['backendRef', 'domain', 'descriptors'],
   ),
