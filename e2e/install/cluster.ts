@@ -69,7 +69,8 @@ export async function installProxy(values: object = {}, name = RELEASE): Promise
   if (!(await kubectl('get', 'crd', '-o', 'name')).includes('listenersets.gateway.networking.k8s.io'))
     await kubectl('apply', '--server-side', '-f', join(crds, 'config/crd/experimental'))
   await helm('upgrade', '--install', 'proxy-crds', 'charts/proxy-crds')
-  const chart = ['upgrade', '--install', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '120s', '-f', '-']
+  // Without it, no values would mean those of the release before.
+  const chart = ['upgrade', '--install', '--reset-values', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '120s', '-f', '-']
   await run('helm', chart, JSON.stringify(values))
   await kubectl('wait', '--for=create', 'gatewayclass/proxy', '--timeout=60s')
   await kubectl('wait', 'gatewayclass/proxy', '--for=condition=Accepted', '--timeout=60s')
