@@ -1,0 +1,37 @@
+import type { JsonObject } from './json.ts'
+
+/** Why an MCP request has no other answer: thrown inside this room, made a response in `answer.ts` and nowhere else (mcp.md §3.2). */
+export class McpFailure extends Error {
+  readonly status: number
+  /** Set: the answer is a JSON-RPC error, for the request that the client sent; else plain text. */
+  readonly rpc: { readonly code: number; readonly data?: unknown } | undefined
+
+  private constructor(status: number, message: string, rpc: McpFailure['rpc'], cause: unknown) {
+    super(message, { cause })
+    this.name = 'McpFailure'
+    this.status = status
+    this.rpc = rpc
+  }
+
+  /** About the HTTP request rather than the message in it. */
+  static text(status: number, message: string): McpFailure {
+    return new McpFailure(status, message, undefined, undefined)
+  }
+
+  /**
+   * A JSON-RPC error. Status 200 for what is wrong with the message, so that SDK clients see its code (decision D3); 500 when the
+   * upstream could not be reached.
+   */
+  static rpc(code: number, message: string, { status = 200, data, cause }: { status?: number; data?: unknown; cause?: unknown } = {}): McpFailure {
+    return new McpFailure(status, message, { code, ...(data === undefined ? {} : { data }) }, cause)
+  }
+}
+
+/** A JSON-RPC error of a target, for the client as it is. */
+export class UpstreamRpcError extends Error {
+  readonly rpc: JsonObject
+  constructor(message: JsonObject) {
+    super('the upstream answered with an error')
+    this.rpc = message
+  }
+}

@@ -1,0 +1,133 @@
+import { ProxyError } from '../error.ts'
+import { McpFailure, UpstreamRpcError } from './failure.ts'
+import { Flow, type EventOutput, type Reply } from './reply.ts'
+import { mapServerMessage } from './reverse.ts'
+import { post, readAnswer, RefusedError, toFailure, type Run } from './run.ts'
+import { errorText, INTERNAL_ERROR, resultText, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
+import type { Target } from './target.ts'
+import type { LinkAnswer } from './upstream/link.ts'
+
+/** What one target contributed. */
+export interface Gathered<T> {
+  readonly target: Target
+  readonly value: T
+}
+
+export interface Gathering<T> {
+  /** What a target contributes, `first` being its answer; rejects with an UpstreamRpcError or a McpFailure. */
+  read(target: Target, first: RpcMessage, onOther: (message: RpcMessage) => void, flow: Flow): Promise<T>
+  /** The result, from what came in the order of the targets. */
+  merge(gathered: readonly Gathered<T>[]): unknown
+}
+
+/** A target and its answer, not read yet. */
+export interface Answered {
+  readonly target: Target
+  readonly answer: LinkAnswer
+}
+
+/** Asks several targets at once and merges what they say (mcp.md §4.4). The response's head goes out once all of theirs are there. */
+export async function gather<T>(run: Run, targets: readonly Target[], request: RpcRequest, text: string, gathering: Gathering<T>): Promise<Reply> {
+  const answered = await askAll(run, targets, (target) => post(run, target, text, { method: request.method, id: request.id }))
+  return {
+    kind: 'stream',
+    feed(out) {
+      const flow = new Flow()
+      void mergeInto(run, answered, request, gathering, flow, out)
+      return flow
+    },
+  }
+}
+
+/** The answers of all targets; with FailOpen, of those that gave one. Rejects with what the client is to be told. */
+export async function askAll(run: Run, targets: readonly Target[], ask: (target: Target) => Promise<LinkAnswer>): Promise<Answered[]> {
+  const { isFailOpen } = run.config
+  let isGivenUp = false
+  const outcomes = targets.map(async (target): Promise<Answered | Error> => {
+    try {
+      const answer = await ask(target)
+      if (isGivenUp) discard(answer)
+      return answer.kind === 'refused' ? new RefusedError(target.name, answer.response) : { target, answer }
+    } catch (error) {
+      return toFailure(run, target, error)
+    }
+  })
+  // One failure is enough for FailClosed: the slow ones are not waited for.
+  const settled = isFailOpen ? await Promise.all(outcomes) : await firstFailureOrAll(outcomes)
+  const answered = settled.filter((outcome): outcome is Answered => !(outcome instanceof Error))
+  const failure = settled.find((outcome) => outcome instanceof Error && (!isFailOpen || answered.length === 0 || isSessionOver(outcome)))
+  if (failure instanceof Error) {
+    isGivenUp = true
+    for (const { answer } of answered) discard(answer)
+    throw failure
+  }
+  for (const outcome of settled) if (outcome instanceof RefusedError) outcome.response.body?.cancel()
+  return answered
+}
+
+/** A target that lost its session answers again only in a new one. */
+const isSessionOver = (error: Error): boolean =>
+  (error instanceof RefusedError && error.response.status === 404) || (error instanceof McpFailure && error.status === 404)
+
+function firstFailureOrAll(outcomes: readonly Promise<Answered | Error>[]): Promise<(Answered | Error)[]> {
+  return new Promise((resolve, reject) => {
+    const known: (Answered | Error)[] = []
+    for (const outcome of outcomes)
+      outcome.then((value) => {
+        if (value instanceof Error) resolve([...known, value])
+        else known.push(value)
+      }, reject)
+    Promise.all(outcomes).then(resolve, reject)
+  })
+}
+
+export function discard(answer: LinkAnswer): void {
+  if (answer.kind === 'json') answer.body.cancel()
+  if (answer.kind === 'events') answer.events.cancel()
+  if (answer.kind === 'refused') answer.response.body?.cancel()
+}
+
+async function mergeInto<T>(
+  run: Run,
+  answered: readonly Answered[],
+  request: RpcRequest,
+  gathering: Gathering<T>,
+  flow: Flow,
+  out: EventOutput,
+): Promise<void> {
+  const failures: Error[] = []
+  const read = async ({ target, answer }: Answered): Promise<Gathered<T> | undefined> => {
+    const onOther = (message: RpcMessage): void => {
+      const mapped = mapServerMessage(run, target, message)
+      if (mapped !== undefined) out.send(toText(mapped))
+    }
+    try {
+      const first = await readAnswer(target, answer, request.id, flow, onOther)
+      return { target, value: await gathering.read(target, first, onOther, flow) }
+    } catch (error) {
+      failures.push(toFailure(run, target, error))
+      if (!run.config.isFailOpen) throw error
+      return undefined
+    }
+  }
+  try {
+    const gathered = (await Promise.all(answered.map(read))).filter((one) => one !== undefined)
+    if (gathered.length === 0 && failures[0] !== undefined) throw failures[0]
+    out.send(resultText(request.id, gathering.merge(gathered)))
+  } catch (error) {
+    const text = failureText(request, failures[0] ?? error)
+    run.onAnswer?.(JSON.parse(text) as RpcMessage)
+    out.send(text)
+  } finally {
+    flow.onClose()
+    out.end()
+  }
+}
+
+/** A failure as the answer to a request, for a stream that has begun. */
+export function failureText({ id }: RpcRequest, error: unknown): string {
+  if (error instanceof UpstreamRpcError) return toText({ ...error.rpc, id })
+  if (error instanceof McpFailure || error instanceof RefusedError || error instanceof ProxyError)
+    return errorText(id, (error instanceof McpFailure ? error.rpc?.code : undefined) ?? INTERNAL_ERROR, error.message)
+  return errorText(id, INTERNAL_ERROR, 'internal error')
+}

@@ -1,0 +1,46 @@
+/** What V8 has and the type library does not yet: numbers that keep their digits (TC39 JSON.parse source text access). */
+const json = JSON as unknown as {
+  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
+  rawJSON(text: string): unknown
+}
+
+/** A number that a double may not hold exactly, or would be written in another way. Digits inside strings only cost time. */
+const DELICATE = /\d{16}|\d[eE]|-0|\.\d*0\b/
+
+/**
+ * Parses JSON so that `JSON.stringify` gives every number back as it was written: schemas hold bounds such as
+ * 18446744073709551615, and a gateway must not round them. Throws a SyntaxError.
+ */
+export function parseJson(text: string): unknown {
+  if (!DELICATE.test(text)) return JSON.parse(text) as unknown
+  return json.parse(text, (_, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
+  )
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** Whether arrays and objects nest deeper than `limit`: such a text is cheap to send and dear to whoever walks it recursively. */
+export function isNestedDeeper(bytes: Buffer, limit: number): boolean {
+  if (bytes.length <= limit) return false
+  let depth = 0
+  let isString = false
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (isString) {
+      if (byte === BACKSLASH) i++
+      else if (byte === QUOTE) isString = false
+    } else if (byte === QUOTE) isString = true
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > limit) return true
+    } else if (byte === 0x7d || byte === 0x5d) depth--
+  }
+  return false
+}
+
+export type JsonObject = Record<string, unknown>
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !('rawJSON' in value && Object.getPrototypeOf(value) === null)
+}

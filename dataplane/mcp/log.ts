@@ -1,0 +1,75 @@
+import type { Exchange } from '../exchange.ts'
+import { setLogField } from '../telemetry/accesslog.ts'
+import type { Item } from './authorize.ts'
+import { isObject } from './json.ts'
+import type { Run } from './run.ts'
+import type { RpcMessage } from './rpc.ts'
+
+/** `mcp` of expressions, as far as a request got (mcp.md §10). */
+interface McpVariables {
+  methodName?: string
+  sessionId?: string
+  tool?: Record<string, unknown>
+  prompt?: Record<string, unknown>
+  resource?: Record<string, unknown>
+}
+
+function variablesOf(exchange: Exchange): McpVariables {
+  let variables = exchange.get('mcp') as McpVariables | undefined
+  if (variables === undefined) exchange.set('mcp', (variables = {}))
+  return variables
+}
+
+export function noteMessage(exchange: Exchange, { method }: RpcMessage): void {
+  if (method === undefined) return
+  variablesOf(exchange).methodName = method
+  setLogField(exchange, 'mcp.method.name', method)
+}
+
+export function noteSession(exchange: Exchange, sessionId: string): void {
+  variablesOf(exchange).sessionId = sessionId
+  setLogField(exchange, 'mcp.session.id', sessionId)
+}
+
+const ITEM_KEY = 'mcp.item'
+
+/** The item that a request is about, once it was let through: clients must not choose what metrics are labelled by. */
+export function noteAdmitted({ exchange }: Pick<Run, 'exchange'>, item: Item): void {
+  exchange.set(ITEM_KEY, item)
+}
+
+/** The item that a request is about, resolved. */
+export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, name }: Item): void {
+  const variables = variablesOf(exchange)
+  variables[kind] = { target, name }
+  setLogField(exchange, 'mcp.target', target)
+  setLogField(exchange, 'mcp.resource.type', kind)
+  if (kind === 'tool') setLogField(exchange, 'gen_ai.tool.name', name)
+  if (kind === 'prompt') setLogField(exchange, 'gen_ai.prompt.name', name)
+  if (kind === 'resource') setLogField(exchange, 'mcp.resource.uri', name)
+}
+
+/** What was asked of a tool, for expressions of logs. */
+export function noteArguments({ exchange }: Pick<Run, 'exchange'>, request: RpcMessage): void {
+  const { tool } = variablesOf(exchange)
+  if (tool !== undefined && request.params?.['arguments'] !== undefined) tool['arguments'] = request.params['arguments']
+}
+
+/** The answer, as far as it was read. */
+export function noteAnswer(exchange: Exchange, message: RpcMessage): void {
+  const { tool } = variablesOf(exchange)
+  if (message.error !== undefined) {
+    if (tool !== undefined) tool['error'] = message.error
+    if (isObject(message.error)) noteError(exchange, Number(message.error['code']), String(message.error['message']))
+  } else if (tool !== undefined) tool['result'] = message.result
+}
+
+export function noteError(exchange: Exchange, code: number, message: string): void {
+  setLogField(exchange, 'mcp.error.code', Number.isFinite(code) ? code : 0)
+  setLogField(exchange, 'mcp.error.message', message.slice(0, 500))
+}
+
+/** The item that the request was about, if it was let through to its target. */
+export function itemOf(exchange: Exchange): Item | undefined {
+  return exchange.get(ITEM_KEY) as Item | undefined
+}

@@ -1,0 +1,59 @@
+import { McpFailure } from './failure.ts'
+import { isObject, parseJson } from './json.ts'
+import { prefixUri } from './names.ts'
+import type { Reply } from './reply.ts'
+import { post, type Run } from './run.ts'
+import { isRequest, toText, type RpcId, type RpcMessage } from './rpc.ts'
+import type { Target } from './target.ts'
+
+/** Ids of targets' requests as clients see them: two targets may both use id 0 (mcp.md §4.3). */
+const MAPPED = /^proxy_([^_]+)_([ns])_(.*)$/s
+
+export function mapId(target: string, id: RpcId): string {
+  return `proxy_${target}_${typeof id === 'string' ? `s_${id}` : `n_${JSON.stringify(id)}`}`
+}
+
+function unmapId(id: unknown): { target: string; id: RpcId } | undefined {
+  const [, target, type, text] = (typeof id === 'string' && MAPPED.exec(id)) || []
+  if (target === undefined || text === undefined) return undefined
+  if (type === 's') return { target, id: text }
+  return /^-?\d[\d.eE+-]*$/.test(text) ? { target, id: parseJson(text) as RpcId } : undefined
+}
+
+/** A message that a target sent by itself, as the client is to see it; undefined: it is not for the client. */
+export function mapServerMessage({ config, session }: Pick<Run, 'config' | 'session'>, target: Target, message: RpcMessage): RpcMessage | undefined {
+  const { method, params } = message
+  if (method === 'notifications/tools/list_changed' || method === 'notifications/prompts/list_changed') session.owners.clear()
+  if (isRequest(message)) return config.isMultiplexing ? { ...message, id: mapId(target.name, message.id) } : message
+  // An answer to nothing that the client asked.
+  if (method === undefined) return config.isMultiplexing ? undefined : message
+  if (method === 'notifications/resources/updated' && config.naming.prefixesUris && typeof params?.['uri'] === 'string')
+    return { ...message, params: { ...params, uri: prefixUri(target.name, params['uri']) } }
+  if (method === 'notifications/cancelled' && config.isMultiplexing && isObject(params) && params['requestId'] !== undefined)
+    return { ...message, params: { ...params, requestId: mapId(target.name, params['requestId'] as RpcId) } }
+  return message
+}
+
+/** Whether messages of targets differ from what clients see. */
+export const mapsServerMessages = ({ config: { isMultiplexing, naming } }: Pick<Run, 'config'>): boolean => isMultiplexing || naming.prefixesUris
+
+/** The client's answer to a target's request. */
+export async function answerServer(run: Run, message: RpcMessage, text: string): Promise<Reply> {
+  const { config } = run
+  const [sole] = config.targets
+  if (!config.isStateful) return { kind: 'accepted' }
+  if (!config.isMultiplexing && sole !== undefined) return sendResponse(run, sole, text)
+  if ((message.id ?? null) === null) return { kind: 'accepted' }
+  const original = unmapId(message.id)
+  const target = original && config.targetOf.get(original.target)
+  if (original === undefined || target === undefined) throw McpFailure.text(400, 'the id of this response is not one that a server asked under')
+  return sendResponse(run, target, toText({ ...message, id: original.id }))
+}
+
+async function sendResponse(run: Run, target: Target, text: string): Promise<Reply> {
+  const answer = await post(run, target, text, { method: undefined })
+  if (answer.kind === 'refused') return { kind: 'relay', response: answer.response }
+  if (answer.kind === 'json') answer.body.cancel()
+  if (answer.kind === 'events') answer.events.cancel()
+  return { kind: 'accepted' }
+}

@@ -1,0 +1,88 @@
+import { McpFailure } from './failure.ts'
+import { isNestedDeeper, isObject, parseJson, type JsonObject } from './json.ts'
+
+/** A string or a number; numbers that a double cannot hold are kept as written, so compare by `idKey`. */
+export type RpcId = string | number
+
+/** One JSON-RPC 2.0 message. Members that we do not know stay in it. */
+export interface RpcMessage extends JsonObject {
+  id?: RpcId
+  method?: string
+  params?: JsonObject
+  result?: unknown
+  error?: unknown
+}
+export type RpcRequest = RpcMessage & { id: RpcId; method: string }
+export type RpcNotification = RpcMessage & { method: string }
+
+/** Codes of JSON-RPC and MCP. */
+export const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+export const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
+export const INTERNAL_ERROR = -32603
+export const HEADER_MISMATCH = -32020
+export const UNSUPPORTED_VERSION = -32022
+
+/** Deeper than any schema that people write; parsers of others give up between 64 and 1000. */
+const MAX_DEPTH = 512
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** The message of a client's POST. Throws a McpFailure 400 that names what is wrong (mcp.md §3.1). */
+export function parseClientMessage(bytes: Buffer): RpcMessage {
+  if (isNestedDeeper(bytes, MAX_DEPTH)) throw McpFailure.text(400, `the body nests deeper than ${MAX_DEPTH} levels`)
+  let value: unknown
+  try {
+    value = parseJson(decoder.decode(bytes))
+  } catch {
+    throw McpFailure.text(400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message')
+  }
+  if (Array.isArray(value)) throw McpFailure.text(400, 'JSON-RPC batches are not supported: send each message in a request of its own')
+  const problem = checkMessage(value)
+  if (problem !== undefined) throw McpFailure.text(400, `the body is not a JSON-RPC 2.0 message: ${problem}`)
+  return value as RpcMessage
+}
+
+/** A message of an upstream; undefined when it is none. */
+export function parseUpstreamMessage(text: string): RpcMessage | undefined {
+  try {
+    const value = parseJson(text)
+    return checkMessage(value) === undefined ? (value as RpcMessage) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function checkMessage(value: unknown): string | undefined {
+  if (!isObject(value)) return 'it is not an object'
+  const { jsonrpc, id, method, params } = value
+  if (jsonrpc !== '2.0') return 'jsonrpc must be "2.0"'
+  if (method !== undefined && typeof method !== 'string') return 'method must be a string'
+  if (params !== undefined && !isObject(params)) return 'params must be an object'
+  if (id !== undefined && !isId(id) && !(id === null && value['error'] !== undefined)) return 'id must be a string or a number'
+  if (method === undefined && value['result'] === undefined && value['error'] === undefined) return 'it has neither method, nor result, nor error'
+  return undefined
+}
+
+const isId = (id: unknown): boolean =>
+  typeof id === 'string' || typeof id === 'number' || (typeof id === 'object' && id !== null && !isObject(id) && !Array.isArray(id))
+
+export const isRequest = (message: RpcMessage): message is RpcRequest => message.method !== undefined && message.id !== undefined
+export const isNotification = (message: RpcMessage): message is RpcNotification => message.method !== undefined && message.id === undefined
+export const isResponse = (message: RpcMessage): boolean => message.method === undefined
+
+/** Ids as texts: 1 and "1" differ. */
+export const idKey = (id: unknown): string => JSON.stringify(id)
+
+/** The text of a message. Throws a McpFailure when it cannot be written. */
+export function toText(message: JsonObject): string {
+  return JSON.stringify(message)
+}
+
+export function resultText(id: RpcId, result: unknown): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, result })
+}
+
+export function errorText(id: RpcId | undefined, code: number, message: string, data?: unknown): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data === undefined ? {} : { data }) } })
+}

@@ -1,0 +1,245 @@
+import { ProxyError } from '../error.ts'
+import type { Exchange } from '../exchange.ts'
+import { bufferedRequest, bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../expression/buffer.ts'
+import { pathOf, type ResponseHead } from '../http/message.ts'
+import type { BackendService, ServiceConfig } from '../service.ts'
+import { setProtocol } from '../telemetry/outcome.ts'
+import type { ForwardPlan } from '../upstream/plan.ts'
+import { failureResponse, relay, toResponse } from './answer.ts'
+import { judgeItems } from './authorize.ts'
+import { dispatch } from './dispatch.ts'
+import { McpFailure } from './failure.ts'
+import { headersFor } from './headers.ts'
+import { deliver, feed, LegacyClients } from './legacy.ts'
+import { listen } from './listen.ts'
+import { noteAnswer, noteArguments, noteMessage, noteSession } from './log.ts'
+import { countMessage } from './metrics.ts'
+import { checkGet, checkPost, checkVersion, isWellKnown } from './request.ts'
+import { isRequest, parseClientMessage, type RpcMessage } from './rpc.ts'
+import { toFailure, type Run } from './run.ts'
+import type { SessionKeys } from './session/codec.ts'
+import { newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
+import { endLinks, prepareStateless } from './stateless.ts'
+import { compileMcp, type McpConfig, type Target } from './target.ts'
+import { callTarget } from './upstream/call.ts'
+
+export interface McpOptions {
+  readonly keys: SessionKeys
+  /** Build version: what clients and servers are told. */
+  readonly version: string
+  readonly limits?: SessionLimits
+}
+
+/** Path of the older transport, HTTP+SSE. */
+const LEGACY_PATH = '/sse'
+
+/** How backends of kind `mcp` are made. Services of one backend, under different policies, share its sessions. */
+export function mcpFactory(options: McpOptions): (config: ServiceConfig) => BackendService {
+  const shared = new WeakMap<object, Map<string, SharedState>>()
+  return (config) => {
+    let states = shared.get(config.destinations)
+    if (states === undefined) shared.set(config.destinations, (states = new Map()))
+    const { key } = config.backend
+    let state = states.get(key)
+    if (state === undefined)
+      states.set(key, (state = { sessions: new Sessions(key, options.keys, config.state.monotonicMs, options.limits), legacy: new LegacyClients(), users: 0 }))
+    const used = state
+    used.users++
+    return new McpService(config, options, used, () => {
+      if (--used.users > 0) return
+      used.sessions.close()
+      used.legacy.close()
+    })
+  }
+}
+
+interface SharedState {
+  readonly sessions: Sessions
+  readonly legacy: LegacyClients
+  users: number
+}
+
+class McpService implements BackendService {
+  readonly #options: McpOptions
+  readonly #shared: SharedState
+  readonly #onClose: () => void
+  #state: ServiceConfig['state']
+  #config: McpConfig
+
+  constructor(config: ServiceConfig, options: McpOptions, shared: SharedState, onClose: () => void) {
+    this.#options = options
+    this.#shared = shared
+    this.#onClose = onClose
+    this.#state = config.state
+    this.#config = compileMcp(config)
+  }
+
+  update(config: ServiceConfig): void {
+    this.#state = config.state
+    this.#config = compileMcp(config)
+  }
+
+  close(): void {
+    this.#onClose()
+  }
+
+  async handle(exchange: Exchange, plan: ForwardPlan): Promise<ResponseHead> {
+    setProtocol(exchange, 'mcp')
+    const config = this.#config
+    if (config.broken !== undefined) throw new ProxyError('FILTER_FAILED', { detail: config.broken })
+    const seen: { message: RpcMessage | undefined } = { message: undefined }
+    try {
+      if (config.targets.length === 0 && !config.isFailOpen) throw McpFailure.text(503, 'no backends configured')
+      return await this.#answer(exchange, plan, config, seen)
+    } catch (error) {
+      const response = failureResponse(exchange, error, seen.message)
+      if (response === undefined) throw error
+      return response
+    } finally {
+      releaseRequest(exchange)
+    }
+  }
+
+  async #answer(exchange: Exchange, plan: ForwardPlan, config: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
+    const { method, target } = exchange.request
+    const path = pathOf(target)
+    const [sole] = config.targets
+    if (sole !== undefined && !config.isMultiplexing && isWellKnown(path) && (method === 'GET' || method === 'OPTIONS'))
+      return this.#proxy(this.#runOf(exchange, plan, config, newSession(freshLinks(config), 0)), sole, method)
+    if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)
+    if (method === 'POST') return this.#post(exchange, plan, config, seen)
+    if (!config.isStateful || (method !== 'GET' && method !== 'DELETE')) throw McpFailure.text(405, 'method not allowed')
+    if (method === 'GET') checkGet(exchange.request.headers)
+    const session = this.#sessionOf(exchange, config, 'session ID is required: send Mcp-Session-Id')
+    const run = this.#runOf(exchange, plan, config, session)
+    if (method === 'DELETE') {
+      await endLinks(run)
+      this.#shared.sessions.end(session)
+      return toResponse(exchange, { kind: 'accepted' }, () => undefined)
+    }
+    return this.#respond(run, listen(run, exchange.request.headers.get('last-event-id')))
+  }
+
+  async #post(exchange: Exchange, plan: ForwardPlan, config: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
+    const { headers } = exchange.request
+    checkPost(headers)
+    const bytes = await readMessage(exchange, plan)
+    const message = (seen.message = parseClientMessage(bytes))
+    noteMessage(exchange, message)
+    checkVersion(headers, message)
+    const isInitialize = message.method === 'initialize' && isRequest(message)
+    const isNew = !config.isStateful || isInitialize
+    const session = isNew
+      ? newSession(freshLinks(config), 0)
+      : this.#sessionOf(exchange, config, 'session header is required: send Mcp-Session-Id, or initialize first')
+    const prepare = config.isStateful || isInitialize ? undefined : prepareStateless(this.#options.version)
+    const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
+    const admit = config.isStateful ? () => this.#shared.sessions.admit(session) : undefined
+    try {
+      return await this.#respond(run, dispatch(run, message, bytes.toString(), { admit, version: this.#options.version }))
+    } finally {
+      if (session.id !== undefined) noteSession(exchange, session.id)
+      noteArguments(run, message)
+      countMessage(run, message)
+    }
+  }
+
+  /** The response of a reply. The session is in use until its last byte. */
+  async #respond(run: Run, replied: ReturnType<typeof dispatch>): Promise<ResponseHead> {
+    const { session, config, exchange } = run
+    let isDone = false
+    const onDone = (): void => {
+      if (isDone) return
+      isDone = true
+      session.open--
+      if (!config.isStateful) void endLinks(run)
+    }
+    session.open++
+    try {
+      return toResponse(exchange, await replied, onDone)
+    } catch (error) {
+      onDone()
+      throw error
+    }
+  }
+
+  #sessionOf({ request }: Exchange, config: McpConfig, missing: string): Session {
+    const id = request.headers.get('mcp-session-id')
+    if (id === undefined) throw McpFailure.text(400, missing)
+    const session = this.#shared.sessions.find(id)
+    const isOurs = session !== undefined && session.links.size === config.targets.length && config.targets.every(({ name }) => session.links.has(name))
+    if (!isOurs) throw McpFailure.text(404, 'session not found')
+    return session
+  }
+
+  #runOf(exchange: Exchange, plan: ForwardPlan, config: McpConfig, session: Session): Run {
+    return {
+      exchange,
+      config,
+      session,
+      registry: this.#state.registry,
+      timeoutMs: plan.backendRequestMs,
+      retry: plan.retry,
+      maxBufferBytes: plan.maxBufferBytes,
+      judge: judgeItems(exchange, config.rules),
+      prepare: undefined,
+      onAnswer: (message) => noteAnswer(exchange, message),
+    }
+  }
+
+  /** The target's own OAuth documents (mcp.md §3, step 2). */
+  async #proxy(run: Run, target: Target, method: 'GET' | 'OPTIONS'): Promise<ResponseHead> {
+    const { headers, target: path } = run.exchange.request
+    const sent = headersFor(headers, { sessionId: undefined, accept: headers.get('accept') ?? '*/*', hasBody: false })
+    try {
+      const { response } = await callTarget(run, target, { method, path, headers: sent })
+      return relay(response, () => undefined)
+    } catch (error) {
+      throw toFailure(run, target, error)
+    }
+  }
+
+  async #answerLegacy(exchange: Exchange, plan: ForwardPlan, given: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
+    const { method } = exchange.request
+    const { legacy } = this.#shared
+    // The stream is the session, in both modes.
+    const config: McpConfig = { ...given, isStateful: true }
+    const detached = exchange.fork(exchange.request)
+    if (method === 'GET') {
+      const session = newSession(freshLinks(config), 0)
+      const run = this.#runOf(detached, plan, config, session)
+      return legacy.open(exchange, session, () => void endLinks(run))
+    }
+    if (method !== 'POST') throw McpFailure.text(405, 'method not allowed')
+    const client = legacy.find(exchange)
+    const bytes = await readMessage(exchange, plan)
+    const message = (seen.message = parseClientMessage(bytes))
+    noteMessage(exchange, message)
+    const run = this.#runOf(detached, plan, config, client.session)
+    const delivered = deliver(client, message, dispatch(run, message, bytes.toString(), { admit: undefined, version: this.#options.version }))
+    noteArguments(run, message)
+    countMessage({ ...run, exchange }, message)
+    if (!isRequest(message)) await delivered
+    else if (message.method === 'initialize') void delivered.then(() => this.#listenFor(run, client))
+    return toResponse(exchange, { kind: 'accepted' }, () => undefined)
+  }
+
+  /** What servers send by themselves comes on the same stream; one that has no such stream has none. */
+  async #listenFor(run: Run, { stream, feeders }: ReturnType<LegacyClients['find']>): Promise<void> {
+    const reply = await listen(run, undefined).catch(() => undefined)
+    if (reply?.kind === 'stream') feed(stream, feeders, reply.feed)
+    if (reply?.kind === 'relay') reply.response.body?.cancel()
+  }
+}
+
+function freshLinks({ targets }: McpConfig): Session['links'] {
+  return new Map(targets.map(({ name }) => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
+}
+
+async function readMessage(exchange: Exchange, { maxBufferBytes = MAX_BUFFER_BYTES }: ForwardPlan): Promise<Buffer> {
+  await bufferRequest(exchange, maxBufferBytes)
+  const buffered = bufferedRequest(exchange)
+  if (buffered?.isComplete === true) return buffered.prefix
+  exchange.request.body?.cancel()
+  throw new ProxyError('BODY_TOO_LARGE')
+}

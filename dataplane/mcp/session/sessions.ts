@@ -1,0 +1,143 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { LinkState } from '../upstream/link.ts'
+import type { SseConnection } from '../upstream/connection.ts'
+import { decodeSession, encodeSession, type SessionKeys } from './codec.ts'
+
+/** One client's session with a backend, as this process knows it. What has to outlive the process is in its id. */
+export interface Session {
+  /** Undefined until `initialize` is answered, and in Stateless mode. */
+  id: string | undefined
+  readonly links: ReadonlyMap<string, LinkState>
+  /** Live connections to targets that speak SSE. */
+  readonly connections: Map<string, SseConnection>
+  /** Where prefixes are off: who offers a tool or prompt. Emptied when a target says that its list changed. */
+  readonly owners: Map<string, string>
+  usedAtMs: number
+  /** Requests and streams of it that are open. */
+  open: number
+}
+
+export interface SessionLimits {
+  readonly idleMs: number
+  readonly sweepMs: number
+  /** Sessions that are kept in memory; the oldest idle ones resume from their ids. */
+  readonly count: number
+  /** Ended sessions that are remembered. */
+  readonly tombstones: number
+}
+
+export const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
+
+export function newSession(links: ReadonlyMap<string, LinkState>, nowMs: number): Session {
+  return { id: undefined, links, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }
+}
+
+/**
+ * The sessions of one backend in this process. Ids are self-contained, so this is a cache of them, apart from live connections and
+ * the ids that clients ended.
+ */
+export class Sessions {
+  readonly #backend: string
+  readonly #keys: SessionKeys
+  readonly #limits: SessionLimits
+  readonly #nowMs: () => number
+  /** By id, the one used last at the end. */
+  readonly #live = new Map<string, Session>()
+  /** Digests of ended ids and when they may be forgotten, oldest first. */
+  readonly #ended = new Map<string, number>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(backend: string, keys: SessionKeys, nowMs: () => number, limits: SessionLimits = defaultLimits) {
+    this.#backend = backend
+    this.#keys = keys
+    this.#nowMs = nowMs
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#live.size
+  }
+
+  /** Gives a session its id. One with a live connection gets one that only this process knows. */
+  admit(session: Session): string {
+    const id = encodeSession(this.#keys, this.#backend, session.connections.size > 0 ? withMark(session.links) : session.links)
+    session.id = id
+    this.#add(id, session)
+    return id
+  }
+
+  /** The session of an id, from memory or from the id itself; undefined: there is none, or it was ended. */
+  find(id: string): Session | undefined {
+    const nowMs = this.#nowMs()
+    const known = this.#live.get(id)
+    if (known !== undefined) {
+      known.usedAtMs = nowMs
+      this.#live.delete(id)
+      this.#live.set(id, known)
+      return known
+    }
+    if (this.#ended.has(digest(id))) return undefined
+    const content = decodeSession(this.#keys, this.#backend, id)
+    // Whoever held its connection is gone.
+    if (content === undefined || [...content.links.values()].some(({ sessionId }) => sessionId?.startsWith(LOCAL) === true)) return undefined
+    const session = newSession(content.links, nowMs)
+    session.id = id
+    this.#add(id, session)
+    return session
+  }
+
+  /** Ends a session: its id is refused from now on. */
+  end(session: Session): void {
+    const { id } = session
+    if (id === undefined) return
+    this.#drop(id, session)
+    this.#ended.set(digest(id), this.#nowMs() + this.#limits.idleMs)
+    if (this.#ended.size > this.#limits.tombstones) for (const oldest of this.#ended.keys()) return void this.#ended.delete(oldest)
+    this.#startSweeping()
+  }
+
+  /** Drops what was idle for too long; ids resume all the same, unless a live connection was part of it. */
+  sweep(): void {
+    const nowMs = this.#nowMs()
+    for (const [id, session] of this.#live) if (session.open === 0 && session.usedAtMs + this.#limits.idleMs <= nowMs) this.#drop(id, session)
+    for (const [key, untilMs] of this.#ended) if (untilMs <= nowMs) this.#ended.delete(key)
+    if (this.#live.size > 0 || this.#ended.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    for (const [id, session] of this.#live) this.#drop(id, session)
+  }
+
+  #add(id: string, session: Session): void {
+    session.usedAtMs = this.#nowMs()
+    this.#live.set(id, session)
+    if (this.#live.size > this.#limits.count) this.#dropOldest()
+    this.#startSweeping()
+  }
+
+  #dropOldest(): void {
+    for (const [id, session] of this.#live) if (session.open === 0) return this.#drop(id, session)
+  }
+
+  #drop(id: string, session: Session): void {
+    this.#live.delete(id)
+    for (const connection of session.connections.values()) connection.close()
+  }
+
+  #startSweeping(): void {
+    this.#timer ??= setInterval(() => this.sweep(), this.#limits.sweepMs).unref()
+  }
+}
+
+/** Marks the id of a target's session that is a connection of this process. */
+const LOCAL = 'connection:'
+
+function withMark(links: Session['links']): Session['links'] {
+  return new Map([...links].map(([name, state]) => [name, state.sessionId === undefined ? { ...state, sessionId: `${LOCAL}${randomUUID()}` } : state]))
+}
+
+const digest = (id: string): string => createHash('sha256').update(id).digest('base64url')

@@ -1,0 +1,123 @@
+import { BufferBody, type Body } from '../http/body.ts'
+import { ObservedBody } from '../http/observe.ts'
+import { streamOf, Flow, type EventOutput, type Reply } from './reply.ts'
+import { mapServerMessage, mapsServerMessages } from './reverse.ts'
+import { brokenAnswer, isAnswerTo, post, readAnswer, type Run } from './run.ts'
+import { errorText, INTERNAL_ERROR, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
+import type { SseEvent } from './sse/parser.ts'
+import type { Target } from './target.ts'
+import type { LinkAnswer, MessageLabel } from './upstream/link.ts'
+
+/** Changes the answer to a request; throws a McpFailure when it is not what was asked for. */
+export type ChangeAnswer = (message: RpcMessage) => RpcMessage
+
+/** Sends a request to the one target that it is for. Without `change` and with one target, bytes pass through unread. */
+export async function askOne(run: Run, target: Target, request: RpcRequest, text: string, label: MessageLabel, change?: ChangeAnswer): Promise<Reply> {
+  const answer = await post(run, target, text, { ...label, id: request.id })
+  switch (answer.kind) {
+    case 'refused':
+      return { kind: 'relay', response: answer.response }
+    case 'events':
+      return { kind: 'stream', feed: (out) => passEvents(run, target, request, answer.events, change, out) }
+    case 'accepted':
+    case 'json':
+      return messageReply(run, target, request, answer, change)
+  }
+}
+
+async function messageReply(run: Run, target: Target, request: RpcRequest, answer: LinkAnswer, change: ChangeAnswer | undefined): Promise<Reply> {
+  const { isMultiplexing } = run.config
+  if (answer.kind === 'json' && change === undefined && !isMultiplexing) return { kind: 'message', body: watched(run, answer.body) }
+  const message = await readAnswer(target, answer, request.id, new Flow(), () => undefined)
+  run.onAnswer?.(message)
+  const text = toText(change?.(message) ?? message)
+  return isMultiplexing ? streamOf(text) : { kind: 'message', body: new BufferBody(text) }
+}
+
+/** An answer that is longer holds no error. */
+const MAX_WATCHED_BYTES = 64 * 1024
+const ERROR_MEMBER = '"error"'
+
+/** Looks for an error in what passes through, for the log. */
+function watched({ onAnswer }: Run, body: Body): Body {
+  if (onAnswer === undefined || (body.length ?? 0) > MAX_WATCHED_BYTES) return body
+  let chunks: Buffer[] | undefined = []
+  let size = 0
+  return new ObservedBody(body, {
+    onData(chunk) {
+      size += chunk.length
+      if (size > MAX_WATCHED_BYTES) chunks = undefined
+      chunks?.push(chunk)
+    },
+    onClose() {
+      const bytes = Buffer.concat(chunks ?? [])
+      const message = bytes.includes(ERROR_MEMBER) ? parseUpstreamMessage(bytes.toString()) : undefined
+      if (message !== undefined) onAnswer(message)
+    },
+  })
+}
+
+function passEvents(
+  run: Run,
+  target: Target,
+  request: RpcRequest,
+  events: Extract<LinkAnswer, { kind: 'events' }>['events'],
+  change: ChangeAnswer | undefined,
+  out: EventOutput,
+): Flow {
+  const flow = new Flow()
+  const { isMultiplexing } = run.config
+  const isRead = change !== undefined || mapsServerMessages(run)
+  let isAnswered = false
+  const finish = (text: string): void => {
+    if (isMultiplexing) out.send(text)
+    out.end()
+  }
+  const pass = (event: SseEvent): void => {
+    if (!isRead) {
+      if (event.data.includes(ERROR_MEMBER)) tellError(run, event.data, request)
+      return out.write(event)
+    }
+    // Where a stream is resumed from is only known to the target that said it.
+    const place = isMultiplexing ? {} : { id: event.id, retry: event.retry }
+    const message = event.data === '' ? undefined : parseUpstreamMessage(event.data)
+    if (message === undefined) {
+      if (!isMultiplexing) out.write(event)
+      return
+    }
+    if (!isAnswerTo(message, request.id)) {
+      const mapped = mapServerMessage(run, target, message)
+      if (mapped !== undefined) out.write({ ...place, data: mapped === message ? event.data : toText(mapped) })
+      return
+    }
+    isAnswered = true
+    run.onAnswer?.(message)
+    out.write({ ...place, data: changed(message, request, change) })
+  }
+  flow.add(events)
+  events.start({
+    onEvent: pass,
+    onEnd() {
+      if (isAnswered || !isMultiplexing) return out.end()
+      finish(errorText(request.id, INTERNAL_ERROR, `${target.name} ended its answer without a result`))
+    },
+    onError(error) {
+      if (!isMultiplexing || isAnswered) return out.fail(error)
+      finish(errorText(request.id, INTERNAL_ERROR, brokenAnswer(target, error).message))
+    },
+  })
+  return flow
+}
+
+function changed(message: RpcMessage, { id }: RpcRequest, change: ChangeAnswer | undefined): string {
+  try {
+    return toText(change?.(message) ?? message)
+  } catch (thrown) {
+    return errorText(id, INTERNAL_ERROR, thrown instanceof Error ? thrown.message : String(thrown))
+  }
+}
+
+function tellError({ onAnswer }: Run, data: string, { id }: RpcRequest): void {
+  const message = onAnswer === undefined ? undefined : parseUpstreamMessage(data)
+  if (message?.error !== undefined && isAnswerTo(message, id)) onAnswer?.(message)
+}

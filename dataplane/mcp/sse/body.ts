@@ -1,0 +1,128 @@
+import type { Body, BodySink } from '../../http/body.ts'
+import { formatEvent, type SseEvent } from './parser.ts'
+
+/** Who feeds an event stream. */
+export interface StreamFeeder {
+  /** The reader fell behind, or caught up: whoever writes should pause, or resume. */
+  onPressure?(isBehind: boolean): void
+  /** The reader is gone, or the stream ended; once. */
+  onClose?(): void
+}
+
+/** Intermediaries cut connections that say nothing; most wait at least 30 s. */
+export const KEEP_ALIVE_MS = 15_000
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
+/** What a feeder that cannot pause may pile up before the reader is given up. */
+const MAX_QUEUED_BYTES = 4 * 1024 * 1024
+
+/** An event stream for a client. What a reader that stopped has not taken is kept up to a limit, then the stream is cut. */
+export class EventStream implements Body {
+  readonly length = undefined
+  readonly #feeder: StreamFeeder
+  readonly #keepAliveMs: number
+  #sink: BodySink | undefined
+  #queue: Buffer[] = []
+  #queuedBytes = 0
+  #isPaused = false
+  #isBehind = false
+  #state: 'open' | 'ending' | 'closed' = 'open'
+  #failure: Error | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(feeder: StreamFeeder = {}, keepAliveMs = KEEP_ALIVE_MS) {
+    this.#feeder = feeder
+    this.#keepAliveMs = keepAliveMs
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  write(event: SseEvent): void {
+    this.#push(Buffer.from(formatEvent(event)))
+  }
+
+  /** A JSON-RPC message as an event. */
+  send(text: string): void {
+    this.write({ data: text })
+  }
+
+  end(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'ending'
+    this.#flow()
+  }
+
+  /** Breaks the stream off, after what was written. */
+  fail(error: Error): void {
+    this.#failure ??= error
+    this.end()
+  }
+
+  start(sink: BodySink): void {
+    if (this.#state === 'closed') return
+    this.#sink = sink
+    this.#timer = setTimeout(() => this.#keepAlive(), this.#keepAliveMs)
+    this.#flow()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#flow()
+  }
+
+  cancel(): void {
+    this.#close()
+  }
+
+  #push(frame: Buffer): void {
+    if (this.#state !== 'open') return
+    this.#queue.push(frame)
+    this.#queuedBytes += frame.length
+    this.#timer?.refresh()
+    this.#flow()
+    if (this.#queuedBytes <= MAX_QUEUED_BYTES) return
+    const sink = this.#sink
+    this.#close()
+    sink?.onError(new Error('the client does not read its event stream'))
+  }
+
+  #keepAlive(): void {
+    // A reader that is behind gets something once it reads again.
+    if (this.#queue.length === 0 && !this.#isPaused) this.#push(KEEP_ALIVE)
+    this.#timer?.refresh()
+  }
+
+  #flow(): void {
+    const sink = this.#sink
+    while (sink !== undefined && !this.#isPaused && this.#queue.length > 0) {
+      const chunk = this.#queue.length === 1 ? this.#queue[0] : Buffer.concat(this.#queue)
+      this.#queue = []
+      this.#queuedBytes = 0
+      if (chunk !== undefined) sink.onData(chunk)
+    }
+    this.#tellPressure(this.#queuedBytes > 0)
+    if (sink === undefined || this.#isPaused || this.#state !== 'ending') return
+    this.#close()
+    if (this.#failure === undefined) sink.onEnd(undefined)
+    else sink.onError(this.#failure)
+  }
+
+  #tellPressure(isBehind: boolean): void {
+    if (isBehind === this.#isBehind) return
+    this.#isBehind = isBehind
+    this.#feeder.onPressure?.(isBehind)
+  }
+
+  #close(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    this.#queue = []
+    clearTimeout(this.#timer)
+    this.#feeder.onClose?.()
+  }
+}

@@ -1,0 +1,74 @@
+import type { Body } from '../../http/body.ts'
+import { SseParser, type SseEvent } from './parser.ts'
+
+/** Where events go. Exactly one of onEnd and onError comes, last; none after `cancel`. */
+export interface EventSink {
+  onEvent(event: SseEvent): void
+  onEnd(): void
+  onError(error: Error): void
+}
+
+/** Events of an upstream as they come; like a `Body`, it obeys pause and resume. */
+export interface EventSource {
+  start(sink: EventSink): void
+  pause(): void
+  resume(): void
+  cancel(): void
+}
+
+/** The events in the body of an upstream's response. */
+export function readEvents(body: Body): EventSource {
+  let isDone = false
+  const cancel = (): void => {
+    if (isDone) return
+    isDone = true
+    body.cancel()
+  }
+  return {
+    start(sink) {
+      const parser = new SseParser((event) => {
+        if (!isDone) sink.onEvent(event)
+      })
+      const finish = (error?: Error): void => {
+        if (isDone) return
+        isDone = true
+        if (error === undefined) sink.onEnd()
+        else sink.onError(error)
+      }
+      body.start({
+        onData(chunk) {
+          if (isDone) return
+          try {
+            parser.push(chunk)
+          } catch (thrown) {
+            body.cancel()
+            finish(thrown instanceof Error ? thrown : new Error(String(thrown)))
+          }
+        },
+        onEnd: () => finish(),
+        onError: finish,
+      })
+    },
+    pause: () => body.pause(),
+    resume: () => body.resume(),
+    cancel,
+  }
+}
+
+/** One message that is there already. */
+export function singleEvent(data: string): EventSource {
+  let isDone = false
+  return {
+    start(sink) {
+      if (isDone) return
+      isDone = true
+      sink.onEvent({ data })
+      sink.onEnd()
+    },
+    pause() {},
+    resume() {},
+    cancel() {
+      isDone = true
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { Flow } from './reply.ts'
+import { linkTo, readAnswer, type Run } from './run.ts'
+import { UpstreamRpcError } from './failure.ts'
+import { offersOf } from './initialize.ts'
+import { isObject } from './json.ts'
+import type { Target } from './target.ts'
+
+/** Revision that the gateway asks for where the client's request does not name one. */
+const DEFAULT_VERSION = '2025-11-25'
+
+/**
+ * Stateless mode: a session with each target that a message needs, for this message alone (mcp.md §5.2). The next step of a handshake
+ * waits for the one before, as servers may insist on; those of several targets run side by side.
+ */
+export function prepareStateless(version: string): NonNullable<Run['prepare']> {
+  const ready = new Map<Target, Promise<void>>()
+  return (run, target) => {
+    let promise = ready.get(target)
+    if (promise === undefined) ready.set(target, (promise = shakeHands(run, target, version)))
+    return promise
+  }
+}
+
+async function shakeHands(run: Run, target: Target, version: string): Promise<void> {
+  const protocolVersion = run.exchange.request.headers.get('mcp-protocol-version') ?? DEFAULT_VERSION
+  const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'proxy', version } }
+  const link = linkTo(run, target)
+  const answer = await link.post(run, JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }), { method: 'initialize', id: 0 })
+  const message = await readAnswer(target, answer, 0, new Flow(), () => undefined)
+  if (message.error !== undefined) throw new UpstreamRpcError(message)
+  const state = run.session.links.get(target.name)
+  if (state !== undefined && isObject(message.result)) state.offers = offersOf(message.result)
+  const method = 'notifications/initialized'
+  const taken = await link.post(run, JSON.stringify({ jsonrpc: '2.0', method }), { method })
+  if (taken.kind === 'json') taken.body.cancel()
+  if (taken.kind === 'events') taken.events.cancel()
+  if (taken.kind === 'refused') taken.response.body?.cancel()
+}
+
+/** How long targets have to say goodbye. */
+const FAREWELL_MS = 10_000
+
+/** Ends the sessions with all targets; what they answer interests nobody. It outlives the request. */
+export async function endLinks(run: Run): Promise<void> {
+  const detached: Run = {
+    ...run,
+    exchange: run.exchange.fork(run.exchange.request),
+    timeoutMs: Math.min(run.timeoutMs ?? FAREWELL_MS, FAREWELL_MS),
+    retry: undefined,
+  }
+  await Promise.allSettled(
+    run.config.targets.filter(({ name }) => run.session.links.get(name)?.isMissing === false).map((target) => linkTo(detached, target).end(detached)),
+  )
+}

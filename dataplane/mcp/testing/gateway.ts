@@ -1,0 +1,103 @@
+import type { AddressInfo } from 'node:net'
+import type { Backend, BackendFull, MCPBackend, Policy } from '#gen/config/types.ts'
+import { createConfigStore, type ConfigMessage } from '../../config/store.ts'
+import { Gateway } from '../../gateway.ts'
+import { startHttp1Server, type TestServer } from '../../server/http1testing.ts'
+import { createRegistry, type Registry } from '../../telemetry/registry.ts'
+import { createPool } from '../../upstream/pools.ts'
+import { mcpFactory } from '../service.ts'
+import type { SessionKeys } from '../session/codec.ts'
+import type { SessionLimits } from '../session/sessions.ts'
+
+/** A gateway with one route to one MCP backend, on a loopback port. */
+export interface McpGateway {
+  readonly url: URL
+  readonly server: TestServer
+  readonly registry: Registry
+  /** Replaces what is given; the rest stays. */
+  configure(change: GatewayConfig): void
+  close(): Promise<void>
+}
+
+export interface GatewayConfig {
+  readonly mcp?: Partial<MCPBackend>
+  readonly policies?: BackendFull
+  /** Policies attached to the Gateway or the backend. */
+  readonly attached?: readonly Pick<Policy, 'target' | 'backend' | 'traffic'>[]
+  /** Services, by key: addresses of their endpoints at port 80. */
+  readonly services?: Readonly<Record<string, readonly AddressInfo[]>>
+  readonly backendKey?: string
+}
+
+export interface GatewayOptions extends GatewayConfig {
+  readonly keys?: SessionKeys
+  readonly limits?: SessionLimits
+  readonly monotonicMs?: () => number
+}
+
+export const testKey = Buffer.alloc(32, 7)
+
+export async function startGateway(options: GatewayOptions): Promise<McpGateway> {
+  const store = createConfigStore()
+  const registry = createRegistry()
+  const { keys = [testKey], limits, monotonicMs } = options
+  const gateway = new Gateway({
+    createPool,
+    registry,
+    ...(monotonicMs && { clocks: { monotonicMs } }),
+    factories: { mcp: mcpFactory({ keys, version: '1.2.3', ...(limits && { limits }) }) },
+  })
+  store.subscribe((snapshot) => gateway.update(snapshot))
+  let config: GatewayConfig = options
+  const configure = (change: GatewayConfig): void => {
+    config = { ...config, ...change }
+    store.replace('file', messagesOf(config))
+  }
+  configure({})
+  const server = await startHttp1Server((exchange) => gateway.handle(exchange))
+  return {
+    url: new URL(`http://127.0.0.1:${server.port}/mcp`),
+    server,
+    registry,
+    configure,
+    async close() {
+      await server.close()
+      gateway.close()
+    },
+  }
+}
+
+function messagesOf({ mcp = {}, policies, attached = [], services = {}, backendKey = 'ns/mcp' }: GatewayConfig): ConfigMessage[] {
+  const backend: Backend = { key: backendKey, mcp: { targets: [], ...mcp }, ...(policies && { policies }) }
+  return [
+    { kind: 'bind', message: { key: 'test', port: 80 } },
+    { kind: 'listener', message: { key: 'ns/gw.http', bind: 'test', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
+    {
+      kind: 'route',
+      message: {
+        key: 'ns/route.00',
+        listeners: ['ns/gw.http'],
+        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'route', ruleIndex: 0 },
+        backends: [{ ref: { backend: backendKey } }],
+      },
+    },
+    { kind: 'backend', message: backend },
+    ...attached.map((policy, index): ConfigMessage => ({
+      kind: 'policy',
+      message: { key: `p${index}`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name: `p${index}` }, ...policy },
+    })),
+    ...Object.entries(services).map(([key, addresses]): ConfigMessage => ({
+      kind: 'service',
+      message: { key, ports: [{ port: 80, endpoints: addresses.map(({ address, port }) => ({ address, port })) }] },
+    })),
+  ]
+}
+
+/** A static target of the config. */
+export function staticTarget(
+  name: string,
+  port: number,
+  more: Partial<NonNullable<MCPBackend['targets'][number]['static']>> = {},
+): MCPBackend['targets'][number] {
+  return { name, static: { host: '127.0.0.1', port, ...more } }
+}

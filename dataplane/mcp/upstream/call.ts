@@ -1,0 +1,111 @@
+import type { Exchange } from '../../exchange.ts'
+import { startCall } from '../../callout/http.ts'
+import { BufferBody } from '../../http/body.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { RequestHead, ResponseHead } from '../../http/message.ts'
+import { transformForBackend } from '../../policy/transformation/backend.ts'
+import { beginCall } from '../../telemetry/call.ts'
+import type { Registry } from '../../telemetry/registry.ts'
+import type { EndpointState } from '../../upstream/balancer.ts'
+import { authorityFor } from '../../upstream/destination.ts'
+import type { RetryPlan } from '../../upstream/plan.ts'
+import { UpstreamError } from '../../upstream/types.ts'
+import type { Target } from '../target.ts'
+import { decodeBody } from './decode.ts'
+
+/** What a call to a target needs to know of the request that it is made for. */
+export interface CallContext {
+  readonly exchange: Exchange
+  readonly registry: Registry
+  /** Until the response head, for each try; undefined: no limit. */
+  readonly timeoutMs: number | undefined
+  readonly retry: RetryPlan | undefined
+  readonly maxBufferBytes: number | undefined
+}
+
+export interface TargetCall {
+  readonly method: 'POST' | 'GET' | 'DELETE' | 'OPTIONS'
+  /** Path and query; default that of the target. */
+  readonly path?: string | undefined
+  readonly headers: HeaderList
+  readonly body?: Buffer | undefined
+  /** `host:port` that a session is bound to. */
+  readonly endpoint?: string | undefined
+}
+
+/** The endpoint of a session is not there any more: its sessions are not elsewhere. */
+export class EndpointGoneError extends Error {}
+
+export interface TargetAnswer {
+  readonly response: ResponseHead
+  /** `host:port` that answered. */
+  readonly endpoint: string
+}
+
+/** One HTTP request to a target, tried again as the rule's retry policy says. Rejects with EndpointGoneError, UpstreamError or ProxyError. */
+export async function callTarget(context: CallContext, target: Target, call: TargetCall): Promise<TargetAnswer> {
+  const { exchange, retry } = context
+  exchange.upstreamStartedAtMs ||= performance.now()
+  const request = await requestTo(context, target, call)
+  for (let attempt = 0; ; attempt++) {
+    const isLast = retry === undefined || attempt >= retry.attempts
+    exchange.retryAttempt = Math.max(exchange.retryAttempt, attempt)
+    try {
+      const answer = await tryOnce(context, target, call, request)
+      if (isLast || !retry.codes.has(answer.response.status)) return answer
+      answer.response.body?.cancel()
+    } catch (error) {
+      if (isLast || exchange.abortReason !== undefined || !isUnsent(error)) throw error
+    }
+    if (retry.backoffMs > 0) await new Promise((resolve) => setTimeout(resolve, retry.backoffMs))
+  }
+}
+
+/** The upstream has not seen the request: a tool is never called twice. */
+const isUnsent = (error: unknown): boolean => error instanceof UpstreamError && (error.failure === 'connect' || error.failure === 'dns')
+
+async function tryOnce({ exchange, registry, timeoutMs }: CallContext, target: Target, call: TargetCall, request: RequestHead): Promise<TargetAnswer> {
+  const { destination } = target
+  const pinned = call.endpoint === undefined ? chooseEndpoint(target, request) : destination.endpointAt(call.endpoint)
+  if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
+  const body = call.body === undefined ? request.body : new BufferBody(call.body)
+  const span = beginCall(registry, exchange, 'Primary', 'Mcp', { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label })
+  const headers = request.headers.clone()
+  if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
+  const { method, target: path, authority } = request
+  const started = startCall(destination, { method, target: path, authority, headers, body }, { timeoutMs, exchange, pinned })
+  try {
+    const response = await started.response
+    span.end({ status: response.status })
+    exchange.endpoint = started.endpoint
+    return { response: { ...response, body: decodeBody(response) }, endpoint: started.endpoint ?? '' }
+  } catch (error) {
+    span.end({ error: error instanceof Error ? error : new Error(String(error)) })
+    throw error
+  }
+}
+
+/** Chosen here, so that the endpoint that answers `initialize` is known. */
+function chooseEndpoint({ destination }: Target, request: RequestHead): EndpointState | undefined {
+  return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }) : undefined
+}
+
+async function requestTo({ exchange, maxBufferBytes }: CallContext, { destination, path }: Target, call: TargetCall): Promise<RequestHead> {
+  const authority = authorityFor(exchange, destination)
+  const request: RequestHead = {
+    method: call.method,
+    target: call.path ?? path,
+    scheme: destination.settings.tls === undefined ? 'http' : 'https',
+    authority,
+    version: 'HTTP/1.1',
+    headers: call.headers,
+    body: call.body === undefined ? undefined : new BufferBody(call.body),
+    upgrade: undefined,
+    acceptsTrailers: false,
+  }
+  const { transformation } = destination.settings
+  if (transformation === undefined) return request
+  const fork = exchange.fork(request)
+  await transformForBackend(fork, transformation, maxBufferBytes)
+  return fork.request
+}

@@ -1,0 +1,213 @@
+import { readBody } from '../../http/body.ts'
+import { hostOf, portOf } from '../../http/message.ts'
+import { authorityFor } from '../../upstream/destination.ts'
+import { UpstreamError } from '../../upstream/types.ts'
+import { headersFor } from '../headers.ts'
+import { idKey, parseUpstreamMessage, type RpcId } from '../rpc.ts'
+import type { SseEvent } from '../sse/parser.ts'
+import { readEvents, type EventSink, type EventSource } from '../sse/source.ts'
+import type { Target } from '../target.ts'
+import { callTarget, type CallContext } from './call.ts'
+import type { LinkAnswer, MessageLabel } from './link.ts'
+
+/** What nobody listens to is kept for the next GET, up to so many messages. */
+const MAX_KEPT = 64
+/** How long a server may take to say where messages go. */
+const ENDPOINT_MS = 10_000
+const MAX_ACK_BYTES = 64 * 1024
+
+/** A live connection to a target that speaks HTTP+SSE (protocol revision 2024-11-05): one stream down, POSTs up. */
+export class SseConnection {
+  readonly #target: Target
+  readonly #events: EventSource
+  readonly #pending = new Map<string, EventSink>()
+  readonly #kept: SseEvent[] = []
+  /** The instance that holds the stream gets the POSTs. */
+  readonly #instance: string
+  readonly #names: readonly string[]
+  #listener: EventSink | undefined
+  #path = ''
+  #isClosed = false
+
+  private constructor(context: CallContext, target: Target, events: EventSource, instance: string) {
+    this.#target = target
+    this.#events = events
+    this.#instance = instance
+    this.#names = namesOf(context, target, instance)
+  }
+
+  /** Opens the stream and waits for its `endpoint` event. It outlives the request of `context`. */
+  static async open(context: CallContext, target: Target): Promise<{ connection: SseConnection } | { refused: LinkAnswer }> {
+    const { exchange } = context
+    const detached = { ...context, exchange: exchange.fork(exchange.request) }
+    const headers = headersFor(exchange.request.headers, { sessionId: undefined, accept: 'text/event-stream', hasBody: false })
+    const { response, endpoint } = await callTarget(detached, target, { method: 'GET', headers })
+    const isStream = response.status === 200 && (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream')
+    if (!isStream || response.body === undefined) return { refused: { kind: 'refused', response } }
+    const connection = new SseConnection(context, target, readEvents(response.body), endpoint)
+    await connection.#start(context)
+    return { connection }
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  #start({ exchange }: CallContext): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error): void => {
+        clearTimeout(timer)
+        reject(error)
+        this.#fail(error)
+      }
+      const timer = setTimeout(
+        () => fail(new UpstreamError('connect-timeout', `${this.#target.name} sent no endpoint event within ${ENDPOINT_MS} ms`)),
+        ENDPOINT_MS,
+      )
+      exchange.onAbort((reason) => {
+        if (this.#path === '') fail(reason)
+      })
+      this.#events.start({
+        onEvent: (event) => {
+          if (event.event !== 'endpoint') return this.#take(event)
+          if (this.#path !== '') return
+          const path = resolveEndpoint(this.#target.path, this.#names, event.data)
+          if (path === undefined)
+            return fail(
+              new UpstreamError('protocol', `${this.#target.name} sent an endpoint on another origin, which is not followed: ${event.data.slice(0, 200)}`),
+            )
+          this.#path = path
+          clearTimeout(timer)
+          resolve()
+        },
+        onEnd: () => fail(new UpstreamError('reset', `${this.#target.name} ended its event stream`)),
+        onError: fail,
+      })
+    })
+  }
+
+  /** Sends a message; the answer to a request is what comes on the stream under its id. */
+  async post(context: CallContext, text: string, { method, name, id }: MessageLabel): Promise<LinkAnswer> {
+    if (this.#isClosed) throw new UpstreamError('reset', `the event stream of ${this.#target.name} has ended`)
+    const answer = id === undefined || method === undefined ? undefined : this.#expect(id)
+    try {
+      const headers = headersFor(context.exchange.request.headers, { sessionId: undefined, method, name, hasBody: true })
+      const { response } = await callTarget(context, this.#target, {
+        method: 'POST',
+        path: this.#path,
+        headers,
+        body: Buffer.from(text),
+        endpoint: this.#instance,
+      })
+      if (response.status < 200 || response.status > 299) {
+        answer?.cancel()
+        return { kind: 'refused', response }
+      }
+      await readBody(response.body, MAX_ACK_BYTES).catch(() => undefined)
+    } catch (error) {
+      answer?.cancel()
+      throw error
+    }
+    if (answer === undefined) return { kind: 'accepted' }
+    context.exchange.onAbort(() => answer.cancel())
+    return { kind: 'events', events: answer }
+  }
+
+  /** What the server sends by itself. One listener: the latest. */
+  listen(): EventSource {
+    let own: EventSink | undefined
+    return {
+      start: (sink) => {
+        this.#listener?.onEnd()
+        own = this.#listener = sink
+        if (this.#isClosed) return sink.onEnd()
+        for (const event of this.#kept.splice(0)) sink.onEvent(event)
+      },
+      // Others wait for answers on the same stream: a listener that falls behind is cut by its own limit.
+      pause() {},
+      resume() {},
+      cancel: () => {
+        if (this.#listener === own) this.#listener = undefined
+      },
+    }
+  }
+
+  close(): void {
+    this.#events.cancel()
+    this.#fail(new UpstreamError('cancelled', 'the session has ended'))
+  }
+
+  #expect(id: RpcId): EventSource {
+    const key = idKey(id)
+    if (this.#pending.has(key)) throw new DuplicateIdError(`a request with id ${key} is under way`)
+    let sink: EventSink | undefined
+    const early: (SseEvent | Error)[] = []
+    const deliver = (outcome: SseEvent | Error): void => {
+      if (sink === undefined) return void early.push(outcome)
+      if (outcome instanceof Error) return sink.onError(outcome)
+      sink.onEvent(outcome)
+      sink.onEnd()
+    }
+    this.#pending.set(key, { onEvent: deliver, onEnd() {}, onError: deliver })
+    return {
+      start(given) {
+        sink = given
+        for (const outcome of early.splice(0)) deliver(outcome)
+      },
+      pause() {},
+      resume() {},
+      cancel: () => this.#pending.delete(key),
+    }
+  }
+
+  #take(event: SseEvent): void {
+    const message = parseUpstreamMessage(event.data)
+    if (message === undefined) return
+    if (message.method === undefined) {
+      const key = idKey(message.id)
+      const pending = this.#pending.get(key)
+      this.#pending.delete(key)
+      pending?.onEvent(event)
+      return
+    }
+    if (this.#listener !== undefined) return this.#listener.onEvent(event)
+    this.#kept.push(event)
+    if (this.#kept.length > MAX_KEPT) this.#kept.shift()
+  }
+
+  #fail(error: Error): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const sink of this.#pending.values()) sink.onError(error)
+    this.#pending.clear()
+    this.#listener?.onEnd()
+    this.#listener = undefined
+  }
+}
+
+/** Two requests of one session under one id: their answers could not be told apart. */
+export class DuplicateIdError extends Error {}
+
+/**
+ * Path and query that an `endpoint` event names: an absolute URL, `?query`, or a path (mcp.md §5.3). Undefined when it is on another
+ * origin than the stream, of which `own` are the names (`host:port`): credentials are for the target alone.
+ */
+export function resolveEndpoint(path: string, own: readonly string[], data: string): string | undefined {
+  const text = data.trim()
+  // What URL parsers drop or take for a slash would make another URL of it.
+  if (text === '' || /[^\x21-\x5b\x5d-\x7e]/.test(text)) return undefined
+  if (text.startsWith('?')) return `${path.split('?')[0] ?? ''}${text}`
+  if (!/^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) && !text.startsWith('//')) return text.startsWith('/') ? text : `/${text}`
+  const url = URL.parse(text, 'http://invalid')
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port
+  return own.includes(`${url.hostname}:${port}`) ? `${url.pathname}${url.search}` : undefined
+}
+
+/** Names of the instance that holds the stream: as it was called, and as it was reached. */
+function namesOf({ exchange }: CallContext, { destination }: Target, instance: string): string[] {
+  const authority = authorityFor(exchange, destination).toLowerCase()
+  const port = portOf(instance) ?? 80
+  const defaultPort = destination.settings.tls === undefined ? 80 : 443
+  return [instance, `${hostOf(authority)}:${portOf(authority) ?? defaultPort}`, `${hostOf(authority)}:${port}`]
+}

@@ -1,0 +1,104 @@
+import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib'
+import type { Body, BodySink } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+
+type Decoder = Pick<Gunzip, 'write' | 'end' | 'on' | 'pause' | 'resume' | 'destroy'>
+
+/** gzip and deflate give what they have at each flush of the server; brotli as well. */
+const decoders: Readonly<Record<string, () => Decoder>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+}
+
+/** Takes the content coding off a response that we read; its header goes with it. Servers are asked for none, and some do it all the same. */
+export function decodeBody(response: ResponseHead): Body | undefined {
+  const { headers, body } = response
+  const coding = headers.get('content-encoding')?.trim().toLowerCase()
+  if (body === undefined || coding === undefined || coding === '' || coding === 'identity') return body
+  const create = decoders[coding]
+  if (create === undefined) return new BrokenBody(body, `the upstream answered with content-encoding ${coding}, which nobody asked for`)
+  headers.remove('content-encoding')
+  headers.remove('content-length')
+  return new DecodedBody(body, create())
+}
+
+class DecodedBody implements Body {
+  readonly length = undefined
+  readonly #source: Body
+  readonly #decoder: Decoder
+  #isDone = false
+
+  constructor(source: Body, decoder: Decoder) {
+    this.#source = source
+    this.#decoder = decoder
+  }
+
+  start(sink: BodySink): void {
+    const fail = (error: Error): void => {
+      if (this.#isDone) return
+      this.#isDone = true
+      this.#source.cancel(error)
+      this.#decoder.destroy()
+      sink.onError(error)
+    }
+    const decoder = this.#decoder
+    decoder.on('data', (chunk: Buffer) => {
+      if (!this.#isDone) sink.onData(chunk)
+    })
+    decoder.on('end', () => {
+      if (this.#isDone) return
+      this.#isDone = true
+      sink.onEnd(undefined)
+    })
+    decoder.on('error', fail)
+    decoder.on('drain', () => this.#source.resume())
+    this.#source.start({
+      onData: (chunk) => {
+        if (!this.#isDone && !decoder.write(chunk)) this.#source.pause()
+      },
+      onEnd: () => decoder.end(),
+      onError: fail,
+    })
+  }
+
+  pause(): void {
+    this.#decoder.pause()
+  }
+
+  resume(): void {
+    this.#decoder.resume()
+  }
+
+  cancel(error?: Error): void {
+    if (this.#isDone) return
+    this.#isDone = true
+    this.#source.cancel(error)
+    this.#decoder.destroy()
+  }
+}
+
+/** Fails as soon as somebody reads it. */
+class BrokenBody implements Body {
+  readonly length = undefined
+  readonly #source: Body
+  readonly #reason: string
+
+  constructor(source: Body, reason: string) {
+    this.#source = source
+    this.#reason = reason
+  }
+
+  start(sink: BodySink): void {
+    this.#source.cancel()
+    sink.onError(new Error(this.#reason))
+  }
+
+  pause(): void {}
+  resume(): void {}
+
+  cancel(error?: Error): void {
+    this.#source.cancel(error)
+  }
+}

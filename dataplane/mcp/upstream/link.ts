@@ -1,0 +1,46 @@
+import type { Body } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { RpcId } from '../rpc.ts'
+import type { EventSource } from '../sse/source.ts'
+import type { CallContext } from './call.ts'
+
+/** What a message is, for headers and for whoever waits for its answer. */
+export interface MessageLabel {
+  /** Undefined: a response to the server. */
+  readonly method: string | undefined
+  /** Name or URI in it, as the target knows it. */
+  readonly name?: string | undefined
+  /** Id of a request. */
+  readonly id?: RpcId | undefined
+}
+
+export type LinkAnswer =
+  /** 202: a notification or response was taken. */
+  | { readonly kind: 'accepted' }
+  /** One message, its text not read. */
+  | { readonly kind: 'json'; readonly body: Body }
+  /** Messages as they come. */
+  | { readonly kind: 'events'; readonly events: EventSource }
+  /** An HTTP status that says no; for the client as it is. */
+  | { readonly kind: 'refused'; readonly response: ResponseHead }
+
+/** What our session with a client keeps of its session with one target. */
+export interface LinkState {
+  sessionId: string | undefined
+  /** `host:port` that the target's session lives on. */
+  endpoint: string | undefined
+  /** First letters of what the server offers, see `initialize.ts`; undefined: unknown. */
+  offers: string | undefined
+  /** It was not there at `initialize` (failureMode FailOpen). */
+  isMissing: boolean
+}
+
+/** One target in one session. Calls reject as `callTarget` does. */
+export interface Link {
+  /** Sends a message. */
+  post(context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer>
+  /** Opens the stream of what the server sends by itself. */
+  listen(context: CallContext, lastEventId: string | undefined): Promise<LinkAnswer>
+  /** Ends the session. */
+  end(context: CallContext): Promise<void>
+}

@@ -1,0 +1,38 @@
+import { McpFailure } from '../failure.ts'
+import { INVALID_REQUEST } from '../rpc.ts'
+import type { Target } from '../target.ts'
+import { UpstreamError } from '../../upstream/types.ts'
+import { DuplicateIdError, SseConnection } from './connection.ts'
+import type { Link } from './link.ts'
+
+/** A target that speaks HTTP+SSE. Its session is a connection, made by `initialize` and kept in `connections` under its name. */
+export function sseLink(target: Target, connections: Map<string, SseConnection>): Link {
+  const { name } = target
+  return {
+    async post(context, text, label) {
+      if (label.method === 'initialize' && !connections.has(name)) {
+        const opened = await SseConnection.open(context, target)
+        if ('refused' in opened) return opened.refused
+        connections.set(name, opened.connection)
+      }
+      try {
+        return await live(connections, name).post(context, text, label)
+      } catch (error) {
+        throw error instanceof DuplicateIdError ? McpFailure.rpc(INVALID_REQUEST, error.message) : error
+      }
+    },
+    async listen() {
+      return { kind: 'events', events: live(connections, name).listen() }
+    },
+    async end() {
+      connections.get(name)?.close()
+      connections.delete(name)
+    },
+  }
+}
+
+function live(connections: ReadonlyMap<string, SseConnection>, name: string): SseConnection {
+  const connection = connections.get(name)
+  if (connection === undefined || connection.isClosed) throw new UpstreamError('reset', `the event stream of ${name} has ended`)
+  return connection
+}
