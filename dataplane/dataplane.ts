@@ -13,6 +13,7 @@ import { readSessionKeys } from './mcp/session/codec.ts'
 import { readSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createEvictionReport } from './telemetry/eviction.ts'
+import { createEvictionReport } from './telemetry/eviction.ts'
 import { createLogging } from './telemetry/log.ts'
 import { createTelemetry, type Telemetry } from './telemetry/telemetry.ts'
 import { createWriter } from './telemetry/writer.ts'
@@ -48,6 +49,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const connects = { plaintext: telemetry.metrics.upstreamConnect('plaintext'), tls: telemetry.metrics.upstreamConnect('tls') }
   const gateway = new Gateway({
     registry: telemetry.metrics.registry,
+    onEviction: createEvictionReport(logging.logger('health'), telemetry.metrics.registry),
     onEviction: createEvictionReport(logging.logger('health'), telemetry.metrics.registry),
     factories: { mcp: mcpFactory({ keys: readSessionKeys(env), version }) },
     createPool: (kind, transport) =>

@@ -1,5 +1,5 @@
 import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
-import { Destinations } from './config/destinations.ts'
+import { Destinations, type OnEviction } from './config/destinations.ts'
 import { effectiveFrontend, type EffectiveFrontend } from './config/frontend.ts'
 import { indexPolicies } from './config/merge.ts'
 import type { ConfigSnapshot } from './config/store.ts'
@@ -34,6 +34,8 @@ export interface GatewayOptions {
   readonly clocks?: Parameters<typeof createPolicyState>[0]
   /** Where policies and backends count; default: one that nobody reads. */
   readonly registry?: Registry
+  /** Told of endpoints that health policies take out and bring back. */
+  readonly onEviction?: OnEviction
   /** How backends that answer by themselves are made; default: those of this build. */
   readonly factories?: ServiceFactories
 }
@@ -50,8 +52,8 @@ export class Gateway {
   #listeners = new Map<string, RunningListener>()
   #binds = new Map<string, RunningBind>()
 
-  constructor({ createPool, random = Math.random, clocks, registry, factories = {} }: GatewayOptions) {
-    this.destinations = new Destinations(createPool, clocks?.monotonicMs)
+  constructor({ createPool, random = Math.random, clocks, registry, onEviction, factories = {} }: GatewayOptions) {
+    this.destinations = new Destinations(createPool, clocks?.monotonicMs, onEviction)
     const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }

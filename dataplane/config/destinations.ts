@@ -1,5 +1,6 @@
 import type { BackendFull, BackendRef } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
+import type { EvictionEvent } from '../upstream/balancer.ts'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import { targetKey, type PolicyIndex } from './merge.ts'
 import type { ConfigSnapshot } from './store.ts'
@@ -22,6 +23,9 @@ function keyOf(ref: BackendRef): string {
   if (ref.address !== undefined) return `address ${ref.address}`
   return `invalid ${ref.invalid ?? 'BACKEND_NOT_FOUND'}`
 }
+
+/** Told of every endpoint of `destination` that its health policy takes out and brings back. */
+export type OnEviction = (destination: string, event: EvictionEvent) => void
 
 /** One of the places that a backend consists of: an LLM provider, an MCP target. */
 export interface BackendPart {
@@ -58,13 +62,15 @@ interface Known {
 export class Destinations {
   readonly #createPool: PoolFactory
   readonly #nowMs: (() => number) | undefined
+  readonly #onEviction: OnEviction | undefined
   readonly #known = new Map<string, Known>()
   #snapshot: ConfigSnapshot | undefined
   #policies: PolicyIndex = new Map()
 
   /** `nowMs`: the clock of evictions; default the machine's, which never goes back. */
-  constructor(createPool: PoolFactory, nowMs?: () => number) {
+  constructor(createPool: PoolFactory, nowMs?: () => number, onEviction?: OnEviction) {
     this.#createPool = createPool
+    this.#onEviction = onEviction
     this.#nowMs = nowMs
   }
 
@@ -149,7 +155,8 @@ export class Destinations {
       known.isStale = false
       return known.destination
     }
-    const destination = new Destination(name, how.configure(), this.#createPool, { nowMs: this.#nowMs })
+    const onEviction = this.#onEviction && ((event: EvictionEvent) => this.#onEviction?.(name, event))
+    const destination = new Destination(name, how.configure(), this.#createPool, { nowMs: this.#nowMs, onEviction })
     this.#known.set(key, { ...how, destination, isStale: false })
     return destination
   }

@@ -33,11 +33,23 @@ function newState(address: string, port: number, label: string): EndpointState {
 
 const labelOf = (address: string, port: number): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)
 
+/** An endpoint was taken out, and for how long, or is back. */
+export interface EvictionEvent {
+  readonly kind: 'evicted' | 'back'
+  /** `host:port`. */
+  readonly endpoint: string
+  /** Of the eviction. */
+  readonly durationMs: number
+  /** 0 to 1: when it was evicted, or that it is back with. */
+  readonly health: number
+}
+
 export interface BalancerOptions {
   /** Uniform in [0, 1). */
   readonly random?: (() => number) | undefined
   /** Milliseconds of a clock that never goes back. */
   readonly nowMs?: (() => number) | undefined
+  readonly onEviction?: ((event: EvictionEvent) => void) | undefined
 }
 
 /** The endpoints of one destination, chosen by the power of two choices. Survives config changes: known addresses keep their state. */
@@ -49,8 +61,10 @@ export class Balancer {
   #available: EndpointState[] = []
   readonly #random: () => number
   readonly #nowMs: () => number
+  readonly #onEviction: BalancerOptions['onEviction']
 
-  constructor({ random = Math.random, nowMs = () => performance.now() }: BalancerOptions = {}) {
+  constructor({ random = Math.random, nowMs = () => performance.now(), onEviction }: BalancerOptions = {}) {
+    this.#onEviction = onEviction
     this.#random = random
     this.#nowMs = nowMs
   }
@@ -73,8 +87,10 @@ export class Balancer {
   /** Records how a call to the endpoint went and takes it out if that is what the policy says. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined): void {
     recordOutcome(endpoint, isHealthy, seconds)
-    if (!countOutcome(endpoint, isHealthy, eviction, this.#nowMs())) return
+    const nowMs = this.#nowMs()
+    if (!countOutcome(endpoint, isHealthy, eviction, nowMs)) return
     this.#evicted.add(endpoint)
+    this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
     this.#available = this.#withoutEvicted()
   }
 
@@ -112,6 +128,7 @@ export class Balancer {
   #bringBack(endpoint: EndpointState): void {
     restore(endpoint)
     this.#evicted.delete(endpoint)
+    this.#onEviction?.({ kind: 'back', endpoint: endpoint.label, durationMs: 0, health: endpoint.health })
   }
 
   #withoutEvicted(): EndpointState[] {

@@ -83,10 +83,10 @@ export class Destination {
   #config: DestinationConfig
   #transportKey: string
 
-  constructor(name: string, config: DestinationConfig, createPool: PoolFactory, { random, nowMs }: BalancerOptions = {}) {
+  constructor(name: string, config: DestinationConfig, createPool: PoolFactory, options: BalancerOptions = {}) {
     this.name = name
     this.#createPool = createPool
-    this.#balancer = new Balancer({ random, nowMs })
+    this.#balancer = new Balancer(options)
     this.#config = config
     this.#transportKey = transportKeyOf(config.settings)
     this.#balancer.update(config.endpoints)
@@ -181,6 +181,8 @@ export class Destination {
 
   close(): void {
     this.#closePools(() => true)
+    // Nobody is counted as evicted from what is gone.
+    this.#balancer.restoreAll()
   }
 
   #pickDynamic({ request }: Caller): EndpointState | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { Balancer } from './balancer.ts'
+import { Balancer, type EvictionEvent } from './balancer.ts'
 import type { Eviction } from './health.ts'
 
 const eviction = (limits: Partial<Eviction>): Eviction => ({
@@ -100,4 +100,30 @@ describe('eviction', () => {
     balancer.restoreAll()
     expect(isUsed()).toBe(true)
   })
+})
+
+test('who listens is told of each eviction and return', () => {
+  let nowMs = 0
+  const events: EvictionEvent[] = []
+  const balancer = new Balancer({ random: () => 0, nowMs: () => nowMs, onEviction: (event) => events.push(event) })
+  balancer.update(['a', 'b'].map((address) => ({ address, port: 80 })))
+  const [a, b] = balancer.endpoints
+  if (a === undefined || b === undefined) throw new Error('two endpoints expected')
+  const policy = eviction({ restoreHealth: 0.5 })
+  balancer.record(a, false, 0, policy)
+  balancer.record(a, false, 0, policy)
+  nowMs = 3000
+  balancer.pick()
+  balancer.record(a, false, 0, policy)
+  balancer.record(b, false, 0, policy)
+  balancer.update([{ address: 'b', port: 80 }])
+  balancer.restoreAll()
+  expect(events.map(({ kind, endpoint, durationMs, health }) => [kind, endpoint, durationMs, Number(health.toFixed(3))])).toEqual([
+    ['evicted', 'a:80', 3000, 0.7],
+    ['back', 'a:80', 0, 0.5],
+    ['evicted', 'a:80', 6000, 0.35],
+    ['evicted', 'b:80', 3000, 0.7],
+    ['back', 'a:80', 0, 0.5],
+    ['back', 'b:80', 0, 0.5],
+  ])
 })
