@@ -1,6 +1,7 @@
 import { ProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
+import { recordAttempt } from './telemetry/attempts.ts'
 import type { EndpointState } from './upstream/balancer.ts'
 import type { Destination } from './upstream/destination.ts'
 import type { ForwardPlan, RetryPlan } from './upstream/plan.ts'
@@ -20,12 +21,15 @@ export async function repeatAttempts(
   for (let number = 0; ; number++) {
     exchange.retryAttempt = number
     const isLast = retry === undefined || number >= retry.attempts
+    const startedAtMs = retry === undefined ? 0 : performance.now()
     const result = await attempt(isLast).catch((error: unknown) => toProxyFailure(error))
     const isGivenUp = isLast || exchange.abortReason !== undefined || !canRepeat() || !isRetryable(result, retry)
     if (isGivenUp || !(await waitBeforeRetry(exchange, retry.backoffMs))) {
+      if (number > 0) recordAttempt(exchange, startedAtMs, result)
       if (result instanceof ProxyError) throw result
       return result
     }
+    recordAttempt(exchange, startedAtMs, result)
     release(exchange)
     if (!(result instanceof ProxyError)) result.body?.cancel()
   }

@@ -71,6 +71,8 @@ export class Exchange {
   response: ResponseHead | undefined = undefined
   /** Set when the gateway itself answered because of an error; what `error` and `reason` show in logs. */
   error: ProxyError | undefined = undefined
+  /** How this client wants errors told; undefined: as text, or as gRPC callers do. */
+  errorFormat: ((status: number, message: string) => { readonly contentType: string; readonly body: string }) | undefined = undefined
   /** Set when a policy answered without an error: redirects, CORS preflights, direct responses. */
   isLocalAnswer = false
 
@@ -102,6 +104,8 @@ export class Exchange {
   retryAttempt = 0
   upstreamStartedAtMs = 0
   responseHeadAtMs = 0
+  /** When the response was ready for the client. */
+  answeredAtMs = 0
   finishedAtMs = 0
   requestBytes = 0
   responseBytes = 0

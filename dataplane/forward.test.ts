@@ -5,6 +5,8 @@ import { forward } from './forward.ts'
 import { BufferBody, readBody } from './http/body.ts'
 import { HeaderList } from './http/headers.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
+import { attemptsOf } from './telemetry/attempts.ts'
+import { createRegistry } from './telemetry/registry.ts'
 import { testExchange } from './testing/exchange.ts'
 import { defaultSettings, Destination, type DestinationConfig } from './upstream/destination.ts'
 import type { ForwardPlan, RetryPlan } from './upstream/plan.ts'
@@ -102,6 +104,23 @@ describe('forward', () => {
       ['1', 'hello'],
       ['2', 'hello'],
     ])
+  })
+
+  test('several attempts are noted for logs and traces, one alone is not', async () => {
+    const [one, several] = [testExchange(), testExchange()]
+    await codeOf(one, planFor(new ScriptedUpstream(200), {}, { retry: retry(2) }))
+    await codeOf(several, planFor(new ScriptedUpstream(503, refused, 200), {}, { retry: retry(2) }))
+    expect(attemptsOf(one)).toEqual([])
+    expect(attemptsOf(several).map(({ status, error }) => status ?? error?.name)).toEqual([503, 'ProxyError', 200])
+  })
+
+  test('a mirrored call is counted', async () => {
+    const registry = createRegistry()
+    const plan = planFor(new ScriptedUpstream(200))
+    const mirror = { destination: new Destination('default/mirror:80', baseConfig, () => new ScriptedUpstream(200).pool()), numerator: 1, denominator: 1 }
+    await codeOf(testExchange(), { ...plan, mirrors: [mirror], registry })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([...registry.expose('text')].join('')).toContain('proxy_upstream_call_duration_seconds_count{kind="Mirror",subtype="Http"} 1')
   })
 
   test('a body of known length above 64 KiB gets one attempt', async () => {

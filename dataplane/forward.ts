@@ -26,8 +26,8 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   exchange.backendType = destination.type
   const service = backend.service?.current
   if (service === undefined) checkDestination(destination)
-  if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan.random)
-  if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan.random)
+  if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan)
+  if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan)
   if (backend.redirect !== undefined) {
     exchange.isLocalAnswer = true
     exchange.response = redirectTo(exchange.request, backend.redirect, exchange.pathMatch)

@@ -76,7 +76,7 @@ function planForward(
   route: Route,
   sections: readonly BackendFull[],
   limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry' | 'maxBufferBytes'>,
-  { destinations, services, random }: RuleContext,
+  { destinations, services, state, random }: RuleContext,
 ): { plan: ForwardPlan; hasBackendTransformation: boolean } {
   const outer = mergeBackend(sections)
   const backends = (route.backends ?? []).map((backend) => ({
@@ -92,7 +92,10 @@ function planForward(
   const hasBackendTransformation = backends.some(
     ({ destination, service }) => destination.settings.transformation !== undefined || service?.current !== undefined,
   )
-  return { plan: { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random }, hasBackendTransformation }
+  return {
+    plan: { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
+    hasBackendTransformation,
+  }
 }
 
 function planBackend(backend: WeightedBackend, outer: BackendFull | undefined, destinations: Destinations): Omit<PlannedBackend, 'service'> {

@@ -241,8 +241,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
       this.#lastActivityMs = this.#deadlines.nowMs
     }
     this.#wait(this.#timeouts.bodyMs)
-    const exchange = new Exchange(this.#options.connection, request, performance.now())
-    this.#exchange = exchange
+    const exchange = (this.#exchange = new Exchange(this.#options.connection, request, performance.now()))
     if (request.method === 'CONNECT') {
       // What follows a CONNECT that failed is the tunnel's data, not a request.
       this.#isPersistent = false
@@ -359,6 +358,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
 
   #respond(exchange: Exchange): void {
     this.#hasReturned = true
+    exchange.answeredAtMs = performance.now()
     if (this.#phase === 'closed') {
       exchange.response?.body?.cancel()
       exchange.response?.upgraded?.socket.destroy()

@@ -85,6 +85,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
 
   #respond(exchange: Exchange): void {
     this.#hasReturned = true
+    exchange.answeredAtMs = performance.now()
     if (this.#stream.destroyed || this.#stream.closed) {
       exchange.response?.body?.cancel()
       exchange.response?.upgraded?.socket.destroy()

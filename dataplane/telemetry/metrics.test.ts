@@ -4,6 +4,7 @@ import { Exchange, type Connection } from '../exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import { parseExposition } from '../testing/exposition.ts'
 import { setProtocol } from './outcome.ts'
+import { recordAttempt } from './attempts.ts'
 import { callSeconds } from './call.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { addProcessMetrics } from './process.ts'
@@ -65,6 +66,7 @@ describe('request metrics', () => {
           exchange.responseBytes = 100
           exchange.upstreamStartedAtMs = 1000.2
           exchange.responseHeadAtMs = 1002.2
+          exchange.answeredAtMs = 1002.3
         }),
       )
     const samples = read(metrics)
@@ -79,6 +81,8 @@ describe('request metrics', () => {
     expect(samples.value('proxy_request_processing_seconds_bucket', { le: '0.0001' })).toBe(0)
     expect(samples.value('proxy_upstream_call_duration_seconds_bucket', { kind: 'Primary', subtype: 'Http', le: '0.005' })).toBe(3)
     expect(samples.value('proxy_upstream_call_duration_seconds_bucket', { kind: 'Primary', subtype: 'Http', le: '0.001' })).toBe(0)
+    expect(samples.value('proxy_response_processing_seconds_bucket', { backend: 'default/shop', le: '0.00025' })).toBe(3)
+    expect(samples.value('proxy_response_processing_seconds_bucket', { backend: 'default/shop', le: '0.00005' })).toBe(0)
     expect(samples.value('proxy_retries_total')).toBeUndefined()
   })
 
@@ -122,6 +126,19 @@ describe('request metrics', () => {
       )
     expect(read(metrics).value('proxy_retries_total', requestLabels)).toBe(3)
     expect(read(metrics).value('proxy_request_processing_seconds_count')).toBe(3)
+  })
+
+  test('every attempt of a request is an upstream call', () => {
+    const metrics = createMetrics({ version: 'x' })
+    metrics.recordExchange(
+      makeExchange('GET', (exchange) => {
+        exchange.upstreamStartedAtMs = 1000.2
+        for (const _ of [1, 2, 3]) recordAttempt(exchange, 1001, new Error('reset'))
+        exchange.retryAttempt = 2
+        exchange.responseHeadAtMs = 1002
+      }),
+    )
+    expect(read(metrics).value('proxy_upstream_call_duration_seconds_count', { kind: 'Primary', subtype: 'Http' })).toBe(3)
   })
 
   test('ten thousand invented methods and fresh label objects make no new series', () => {

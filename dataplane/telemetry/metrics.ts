@@ -1,6 +1,7 @@
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Reason } from '#api/errors.ts'
 import type { Exchange, RouteLabels } from '../exchange.ts'
+import { attemptsOf } from './attempts.ts'
 import { CALL_SECONDS, ROUTE_LABELS, UNKNOWN, routeValues } from './area.ts'
 import { callSeconds, primarySubtype } from './call.ts'
 import { protocolOf, reasonOf, statusOf, type Protocol } from './outcome.ts'
@@ -32,6 +33,7 @@ interface RequestSeries {
   readonly duration: HistogramSeries
   readonly bytes: Series
   readonly processing: HistogramSeries
+  readonly responseProcessing: HistogramSeries
   /** The upstream call of the request. */
   readonly call: HistogramSeries
   /** Made by the first retry; most routes never have one. */
@@ -69,6 +71,12 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
     PROCESSING_SECONDS,
     ['backend', ...ROUTE_LABELS],
   )
+  const responseProcessing = histogram(
+    'response_processing_seconds',
+    'Time from the response head of the upstream to that for the client: what the gateway itself took.',
+    PROCESSING_SECONDS,
+    ['backend', ...ROUTE_LABELS],
+  )
 
   const connectionLabels = ['bind', 'gateway', 'listener', 'protocol']
   const connections = counter('downstream_connections_total', 'Accepted connections.', connectionLabels)
@@ -100,6 +108,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       duration: durations.series(...values),
       bytes: responseBytes.series(...values),
       processing: processing.series(exchange.backend ?? UNKNOWN, ...routeValues(exchange)),
+      responseProcessing: responseProcessing.series(exchange.backend ?? UNKNOWN, ...routeValues(exchange)),
       call: calls('Primary', primarySubtype[protocolOf(exchange)]),
       retries: undefined,
     }
@@ -123,10 +132,11 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       if (exchange.retryAttempt > 0) {
         series.retries ??= retries.series(...requestValues(exchange, methods[methodIndex] ?? 'other'))
         series.retries.value += exchange.retryAttempt
+        for (const { startedAtMs, endedAtMs } of attemptsOf(exchange)) series.call.observe((endedAtMs - startedAtMs) / 1000)
       }
       if (exchange.upstreamStartedAtMs > 0) {
         series.processing.observe((exchange.upstreamStartedAtMs - exchange.startedAtMs) / 1000)
-        if (exchange.responseHeadAtMs > 0 && exchange.retryAttempt === 0) series.call.observe((exchange.responseHeadAtMs - exchange.upstreamStartedAtMs) / 1000)
+        if (exchange.responseHeadAtMs > 0) recordResponse(exchange, series)
       }
     },
     downstream(bindKey, gateway, listener, protocol) {
@@ -146,6 +156,11 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       registry.drop('route', isGone)
     },
   }
+}
+
+function recordResponse({ upstreamStartedAtMs, responseHeadAtMs, answeredAtMs, retryAttempt }: Exchange, { call, responseProcessing }: RequestSeries): void {
+  if (retryAttempt === 0) call.observe((responseHeadAtMs - upstreamStartedAtMs) / 1000)
+  if (answeredAtMs > 0) responseProcessing.observe((answeredAtMs - responseHeadAtMs) / 1000)
 }
 
 function requestValues(exchange: Exchange, method: string): string[] {

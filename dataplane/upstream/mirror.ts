@@ -2,19 +2,21 @@ import type { Exchange } from '../exchange.ts'
 import { ExchangeView } from '../expression/view.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { transformRequest } from '../policy/transformation/request.ts'
+import { beginCall } from '../telemetry/call.ts'
+import type { Registry } from '../telemetry/registry.ts'
 import { authenticate, authorizeByCloud, isCloudAuth } from './auth.ts'
 import { authorityFor } from './destination.ts'
-import type { PlannedMirror } from './plan.ts'
+import type { ForwardPlan, PlannedMirror } from './plan.ts'
 
 /**
  * Sends copies of the request head to the mirrors, by their share, and forgets them: no body, no content-length, answers
  * discarded, failures without effect (traffic.md §7).
  */
-export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[], random: () => number): void {
-  for (const mirror of mirrors) if (random() * mirror.denominator < mirror.numerator) sendMirror(exchange, mirror)
+export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[], { random, registry }: Pick<ForwardPlan, 'random' | 'registry'>): void {
+  for (const mirror of mirrors) if (random() * mirror.denominator < mirror.numerator) sendMirror(exchange, mirror, registry)
 }
 
-function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
+function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry: Registry | undefined): void {
   const { broken, auth, transformation } = destination.settings
   if (destination.error !== undefined || broken !== undefined || auth?.kind === 'broken') return
   const endpoint = destination.pick(exchange)
@@ -29,13 +31,17 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror): void {
   // Bodies are not mirrored, so none is read.
   if (transformation?.request !== undefined) transformRequest(copy, { ...transformation.request, body: undefined }, new ExchangeView(copy))
   request.authority = authorityFor(copy, destination)
+  const counted =
+    registry &&
+    beginCall(registry, exchange, 'Mirror', 'Http', { method: request.method, host: request.authority, path: request.target, endpoint: endpoint.label })
   const call = (): Promise<ResponseHead> => destination.poolFor(endpoint, copy).call(request, destination.settings).response
   const response = auth !== undefined && isCloudAuth(auth) ? authorizeByCloud(request, auth).then(call) : call()
   response.then(
     (head) => {
+      counted?.end({ status: head.status })
       head.upgraded?.socket.destroy()
       head.body?.start({ onData: () => {}, onEnd: () => {}, onError: () => {} })
     },
-    () => {},
+    (error: Error) => counted?.end({ error }),
   )
 }

@@ -1,6 +1,7 @@
 import { parseDuration } from '#api/duration.ts'
 import type { HeaderModifier, RequestRedirect, Retry, RouteRetry, RouteTimeouts, Timeouts } from '#gen/config/types.ts'
 import type { ServiceSlot } from '../service.ts'
+import type { Registry } from '../telemetry/registry.ts'
 import type { Destination } from './destination.ts'
 
 /** One backend of a rule, its reference resolved. */
@@ -32,6 +33,8 @@ export interface ForwardPlan {
   readonly maxBufferBytes?: number | undefined
   /** Uniform in [0, 1): decides which requests are mirrored. */
   readonly random: () => number
+  /** Where mirrored calls are counted; default: nowhere. */
+  readonly registry?: Registry
 }
 
 export interface RetryPlan {

@@ -1,5 +1,6 @@
 import { ExchangeView } from '../../expression/view.ts'
 import type { Exchange } from '../../exchange.ts'
+import { attemptsOf, type Attempt } from '../attempts.ts'
 import { changeFields } from '../attributes.ts'
 import { errorTextOf, logFieldOf, writeExchangeFields, type FieldSink } from '../fields.ts'
 import { primarySubtype } from '../call.ts'
@@ -34,20 +35,24 @@ export function exportSpans(exchange: Exchange, trace: ActiveTrace, { exporter, 
   const error = errorTextOf(exchange)
   if (error !== undefined || statusOf(exchange) >= 500) writeError(error ?? `status ${statusOf(exchange)}`)
   exporter.add(scratch.bytes)
-  const calls = exchange.retryAttempt === 0 && exchange.upstreamStartedAtMs > 0 ? [primaryCall(exchange), ...trace.calls] : trace.calls
-  for (const call of calls) {
+  for (const call of [...primaryCalls(exchange), ...trace.calls]) {
     writeCall(trace, call)
     exporter.add(scratch.bytes)
   }
 }
 
-/** Requests without retries note their one call in their timings. */
-function primaryCall(exchange: Exchange): ClientSpan {
+/** The calls to the backend; requests without retries note their one call in their timings. */
+function primaryCalls(exchange: Exchange): ClientSpan[] {
+  const what = { kind: 'Primary', subtype: primarySubtype[protocolOf(exchange)] }
+  const attempts = attemptsOf(exchange)
+  if (attempts.length > 0) return attempts.map((attempt) => ({ ...what, ...attempt }))
+  return exchange.upstreamStartedAtMs === 0 ? [] : [{ ...what, ...onlyAttempt(exchange) }]
+}
+
+function onlyAttempt(exchange: Exchange): Attempt {
   const { upstreamStartedAtMs, responseHeadAtMs, finishedAtMs, request, endpoint, response, error } = exchange
   const isAnswered = responseHeadAtMs > 0
   return {
-    kind: 'Primary',
-    subtype: primarySubtype[protocolOf(exchange)],
     startedAtMs: upstreamStartedAtMs,
     endedAtMs: isAnswered ? responseHeadAtMs : finishedAtMs,
     method: request.method,

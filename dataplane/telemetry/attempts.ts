@@ -1,0 +1,31 @@
+import type { Exchange } from '../exchange.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { ClientSpan } from './trace.ts'
+
+const KEY = 'attempts'
+
+/** Notes one of several attempts of a request: what one attempt alone took is in the exchange's own timings. */
+export function recordAttempt(exchange: Exchange, startedAtMs: number, result: ResponseHead | Error): void {
+  const { request, endpoint } = exchange
+  const attempt: Attempt = {
+    startedAtMs,
+    endedAtMs: performance.now(),
+    method: request.method,
+    host: request.authority,
+    path: request.target,
+    endpoint,
+    ...(result instanceof Error ? { error: result } : { status: result.status }),
+  }
+  const attempts = exchange.get(KEY) as Attempt[] | undefined
+  if (attempts === undefined) exchange.set(KEY, [attempt])
+  else attempts.push(attempt)
+}
+
+export type Attempt = Omit<ClientSpan, 'kind' | 'subtype'>
+
+/** All attempts, or none where there was but one. */
+export function attemptsOf(exchange: Exchange): readonly Attempt[] {
+  return (exchange.get(KEY) as Attempt[] | undefined) ?? none
+}
+
+const none: readonly Attempt[] = []
