@@ -1,6 +1,8 @@
-import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
+import { GATEWAY_GROUP } from '#api/names.ts'
 import type { Secret as SecretMessage } from '#gen/config/types.ts'
-import { isIP } from 'node:net'
+import { chooseAddress } from '../deploy/address.ts'
+import { resolveParameters } from '../deploy/parameters.ts'
+import type { DeployFailure } from '../deploy/types.ts'
 import type { Gateway, GatewayClass } from '../source/objects.ts'
 import { keyOf } from '../source/objects.ts'
 import { condition, conditionOf, fault, type Fault } from '../status/conditions.ts'
@@ -21,7 +23,8 @@ export interface GatewayState {
   readonly sets: readonly ListenerSetState[]
   /** Certificate shown to backends (`spec.tls.backend`), when it is set: a message, or why there is none. */
   readonly clientCertificate: { readonly message: SecretMessage } | { readonly fault: Fault } | undefined
-  readonly parameters: Fault | undefined
+  /** Why no data plane can be made for it, as far as parametersRef and addresses say. */
+  readonly undeployable: DeployFailure | undefined
 }
 
 /** Reads every Gateway whose class is in `classes` (name -> class). */
@@ -48,7 +51,7 @@ function readGateway(context: Context, gateway: Gateway, gatewayClass: GatewayCl
     listeners,
     sets,
     clientCertificate: ref && resolveCertificate(context, gateway, ref, 'InvalidClientCertificateRef'),
-    parameters: checkParameters(context, gateway, gatewayClass) ?? checkIpAddresses(gateway),
+    undeployable: checkDeployment(context, gateway, gatewayClass),
   }
 }
 
@@ -57,47 +60,16 @@ export function servedListeners(state: GatewayState): ListenerState[] {
   return [...state.listeners, ...state.sets.flatMap((set) => set.listeners)].filter((listener) => !listener.rejected)
 }
 
-function checkParameters(context: Context, gateway: Gateway, gatewayClass: GatewayClass): Fault | undefined {
-  const fromClass = gatewayClass.spec.parametersRef
-  if (fromClass) {
-    if (fromClass.group !== GROUP || fromClass.kind !== 'ProxyParameters') {
-      return fault(
-        'InvalidParameters',
-        `GatewayClass ${gatewayClass.metadata.name} references parameters of a type other than ProxyParameters: ${fromClass.name}`,
-      )
-    }
-    if (fromClass.namespace === undefined) return fault('InvalidParameters', `parametersRef of GatewayClass ${gatewayClass.metadata.name} has no namespace`)
-    if (!context.snapshot.get('ProxyParameters', fromClass.namespace, fromClass.name)) {
-      return fault('InvalidParameters', `for GatewayClass ${gatewayClass.metadata.name}, ProxyParameters ${fromClass.namespace}/${fromClass.name} not found`)
-    }
-  }
-  const own = gateway.spec.infrastructure?.parametersRef
-  if (!own) return undefined
-  const { namespace } = gateway.metadata
-  if (own.group !== GROUP || own.kind !== 'ProxyParameters') {
-    return fault(
-      'InvalidParameters',
-      `infrastructure.parametersRef on Gateway ${keyOf(gateway)} references unsupported type: group=${own.group} kind=${own.kind}`,
-    )
-  }
-  return context.snapshot.get('ProxyParameters', namespace, own.name)
-    ? undefined
-    : fault('InvalidParameters', `ProxyParameters ${namespace}/${own.name} not found for Gateway ${keyOf(gateway)}`)
+function checkDeployment({ snapshot }: Context, gateway: Gateway, gatewayClass: GatewayClass): DeployFailure | undefined {
+  const parameters = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
+  if (!parameters.ok) return parameters
+  const address = chooseAddress(gateway)
+  return address.ok ? undefined : address
 }
 
-/** At most one fixed IP can be asked of a load balancer (operator.md §2.6). */
-function checkIpAddresses(gateway: Gateway): Fault | undefined {
-  const values = (gateway.spec.addresses ?? []).flatMap((each) => (each.type === 'IPAddress' && each.value ? [each.value] : []))
-  const bad = values.find((value) => isIP(value) === 0)
-  if (bad !== undefined) return fault('InvalidParameters', `address ${bad} is not an IP address`)
-  return values.length > 1 ? fault('InvalidParameters', `multiple addresses: ${values.join(', ')}; at most one IP address is supported`) : undefined
-}
-
-function acceptedOf({ gateway, listeners, parameters }: GatewayState): Condition {
+function acceptedOf({ gateway, listeners, undeployable }: GatewayState): Condition {
   const { generation } = gateway.metadata
-  if (parameters) return condition('Accepted', false, parameters.reason, parameters.message, generation)
-  const unsupported = gateway.spec.addresses?.find((each) => each.type !== 'IPAddress' && each.type !== 'Hostname')
-  if (unsupported) return condition('Accepted', false, 'UnsupportedAddress', `unknown address kind ${unsupported.type}; use IPAddress`, generation)
+  if (undeployable?.condition === 'Accepted') return condition('Accepted', false, undeployable.reason, undeployable.message, generation)
   const faulty = listeners.flatMap((listener) => {
     const cause = notAcceptedOf(listener) ?? notProgrammedOf(listener)
     return cause ? [`${listener.spec.name}: ${cause.message}`] : []
@@ -108,16 +80,10 @@ function acceptedOf({ gateway, listeners, parameters }: GatewayState): Condition
 }
 
 export function gatewayStatus(state: GatewayState): ObjectStatus {
-  const { gateway, listeners, sets, clientCertificate } = state
+  const { gateway, listeners, sets, clientCertificate, undeployable } = state
   const { generation, namespace, name } = gateway.metadata
   const accepted = acceptedOf(state)
-  const hostname = gateway.spec.addresses?.find((each) => each.type === 'Hostname')
-  const notProgrammed =
-    accepted.status === 'False'
-      ? fault('Invalid', accepted.message)
-      : hostname
-        ? fault('AddressNotUsable', `address ${hostname.value ?? ''} is a hostname; only an IP address can be assigned`)
-        : undefined
+  const notProgrammed = accepted.status === 'False' ? fault('Invalid', accepted.message) : undeployable && fault(undeployable.reason, undeployable.message)
   const conditions = [accepted, conditionOf('Programmed', notProgrammed, 'Programmed', 'Successfully programmed Gateway', generation)]
   if (clientCertificate) {
     conditions.push(
