@@ -36,14 +36,16 @@ export function findOverrides(index: PolicyIndex): void {
     const owners = new Map<string, PolicyState>()
     for (const { policy, target } of entries) {
       const part = target.target.section ?? target.target.port ?? ''
+      const standing = { losses: [] as string[], isUsed: false }
+      policy.standings.set(target, standing)
       for (const field of fieldsOf(policy)) {
         const id = `${part}\u0000${field}`
         const owner = owners.get(id)
         if (owner && owner !== policy && !united.has(field.replace(' (PreRouting)', '')))
-          policy.overridden.add(`${field} of ${target.node.replace('/', ' ')} is set by ${owner.key}`)
+          standing.losses.push(`${field} of ${target.node.replace('/', ' ')} is set by ${owner.key}`)
         else {
           owners.set(id, policy)
-          policy.isUsed = true
+          standing.isUsed = true
         }
       }
     }

@@ -20,13 +20,17 @@ export interface PolicyState {
   readonly errors: readonly string[]
   readonly targets: readonly ResolvedTarget[]
   readonly missing: readonly string[]
-  /** Gateways that it takes effect on. */
-  readonly gateways: Set<GatewayState>
-  /** `node` of the targets that some Gateway reaches. */
-  readonly reached: Set<string>
-  /** Fields that an older policy sets on the same target. */
-  readonly overridden: Set<string>
-  /** Some field is in force on some target. */
+  /** Gateways that it takes effect on, by the targets that each reaches. */
+  readonly gateways: Map<GatewayState, Set<ResolvedTarget>>
+  /** How it fares on each target. */
+  readonly standings: Map<ResolvedTarget, Standing>
+}
+
+/** How a policy fares against older ones on one target. */
+export interface Standing {
+  /** Fields that they set too. */
+  readonly losses: string[]
+  /** Some field is in force. */
   isUsed: boolean
 }
 
@@ -52,10 +56,8 @@ export function readPolicies(context: Context, owned: Owned): PolicyState[] {
       errors,
       targets,
       missing: problems,
-      gateways: new Set(),
-      reached: new Set(),
-      overridden: new Set(),
-      isUsed: false,
+      gateways: new Map(),
+      standings: new Map(),
     }
   })
 }
@@ -85,43 +87,48 @@ const isGatewayEntry = (gateway: GatewayState): object => ({
   name: gateway.gateway.metadata.name,
 })
 
-function baseConditions({ errors, sections, policy, missing, overridden, isUsed }: PolicyState): { accepted: Condition; attached: Condition } {
+function acceptedCondition({ errors, sections, policy }: PolicyState): Condition {
   const { generation } = policy.metadata
   const problems = errors.join('; ')
-  if (sections.length === 0) {
-    return {
-      accepted: condition('Accepted', false, 'Invalid', problems, generation),
-      attached: condition('Attached', false, 'Pending', 'Policy is not attached due to invalid status', generation),
-    }
+  if (sections.length === 0) return condition('Accepted', false, 'Invalid', problems, generation)
+  if (errors.length > 0) return condition('Accepted', true, 'PartiallyValid', problems, generation)
+  return condition('Accepted', true, 'Valid', 'Policy accepted', generation)
+}
+
+/** How it fares on the targets that one Gateway reaches. */
+function attachedCondition({ sections, policy, missing, standings }: PolicyState, targets: ReadonlySet<ResolvedTarget>): Condition {
+  const { generation } = policy.metadata
+  if (sections.length === 0) return condition('Attached', false, 'Pending', 'Policy is not attached due to invalid status', generation)
+  const reached = [...targets].flatMap((target) => standings.get(target) ?? [])
+  const losses = [...new Set(reached.flatMap((standing) => standing.losses))].toSorted().join('; ')
+  if (losses === '') {
+    const text = missing.length > 0 ? `Attached to some targets; see ${STATUS_SUMMARY}` : 'Attached to all targets'
+    return condition('Attached', true, 'Attached', text, generation)
   }
-  const accepted =
-    errors.length > 0
-      ? condition('Accepted', true, 'PartiallyValid', problems, generation)
-      : condition('Accepted', true, 'Valid', 'Policy accepted', generation)
-  const losses = [...overridden].toSorted().join('; ')
-  const attached =
-    losses === ''
-      ? condition('Attached', true, 'Attached', missing.length > 0 ? `Attached to some targets; see ${STATUS_SUMMARY}` : 'Attached to all targets', generation)
-      : isUsed
-        ? condition('Attached', true, 'Merged', `An older policy of the same target wins: ${losses}`, generation)
-        : condition('Attached', false, 'Overridden', `Older policies of the same target set every field: ${losses}`, generation)
-  return { accepted, attached }
+  return reached.some(({ isUsed }) => isUsed)
+    ? condition('Attached', true, 'Merged', `An older policy of the same target wins: ${losses}`, generation)
+    : condition('Attached', false, 'Overridden', `Older policies of the same target set every field: ${losses}`, generation)
 }
 
 /** `status.ancestors`: one entry for each Gateway, and one that sums up what is not attached (operator.md §4.8). */
 export function policyStatus(state: PolicyState): ObjectStatus {
   const { generation, namespace, name } = state.policy.metadata
-  const { accepted, attached } = baseConditions(state)
+  const accepted = acceptedCondition(state)
+  const reached = new Set([...state.gateways.values()].flatMap((targets) => [...targets].map(({ node }) => node)))
   const problems = [
     ...state.missing,
-    ...state.targets.filter(({ node }) => !state.reached.has(node)).map(({ node }) => `${node.replace('/', ' ')} is not attached to any Gateway`),
+    ...state.targets.filter(({ node }) => !reached.has(node)).map(({ node }) => `${node.replace('/', ' ')} is not attached to any Gateway`),
   ].map((problem) => `Policy is not attached: ${problem}`)
   const summary = problems.length > 0 ? [condition('Attached', false, 'Pending', [...new Set(problems)].join('\n'), generation)] : []
   const previous: { ancestors?: readonly { controllerName?: string }[] } | undefined = state.policy.status
   const foreign = previous?.ancestors?.filter((entry) => entry.controllerName !== CONTROLLER_NAME).length ?? 0
   const entries = [...state.gateways]
-    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
-    .map((gateway) => ({ ancestorRef: isGatewayEntry(gateway), controllerName: CONTROLLER_NAME, conditions: [accepted, attached] }))
+    .toSorted(([a], [b]) => (a.key < b.key ? -1 : 1))
+    .map(([gateway, targets]) => ({
+      ancestorRef: isGatewayEntry(gateway),
+      controllerName: CONTROLLER_NAME,
+      conditions: [accepted, attachedCondition(state, targets)],
+    }))
   return {
     group: GROUP,
     kind: 'ProxyPolicy',

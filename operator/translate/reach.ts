@@ -45,8 +45,9 @@ export function walk(world: World, gateway: GatewayState, nodes: readonly string
 
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
     for (const { policy, target } of world.policies.get(node) ?? []) {
-      policy.gateways.add(gateway)
-      policy.reached.add(node)
+      const reached = policy.gateways.get(gateway)
+      if (reached) reached.add(target)
+      else policy.gateways.set(gateway, new Set([target]))
       for (const message of policyMessages(policy, target)) messages.add('policy', message)
       for (const { resolved } of policy.sections) {
         for (const secret of resolved.secrets) messages.add('secret', secret)
