@@ -128,6 +128,8 @@ export interface ResponseFacts {
 export interface StreamFacts extends ResponseFacts {
   /** A content, tool or reasoning delta was returned: the point of no failover, and of time to first token. */
   hasContent: boolean
+  /** Content, tool and reasoning deltas so far: about one token each. Counted even where the content itself is not read. */
+  deltas: number
   /** The upstream's terminator was seen ([DONE], message_stop, response.completed, metadata ...). */
   isComplete: boolean
   /** An in-band error event of the upstream. Its translation is among the returned events too. */

@@ -18,6 +18,7 @@ export class FactsRecorder {
     completion: [],
     toolCalls: [],
     hasContent: false,
+    deltas: 0,
     isComplete: false,
     error: undefined,
   }
@@ -44,19 +45,19 @@ export class FactsRecorder {
         facts.serviceTier = step.tier ?? facts.serviceTier
         break
       case 'text':
-        facts.hasContent = true
+        this.countDelta()
         if (this.#collects) this.#addText(step.block, step.text)
         break
       case 'thinking':
       case 'hidden':
-        facts.hasContent = true
+        this.countDelta()
         break
       case 'toolStart':
-        facts.hasContent = true
+        this.countDelta()
         if (this.#collects) this.#addCall(step.block, { id: step.id, name: step.name, arguments: '' })
         break
       case 'toolInput': {
-        facts.hasContent = true
+        this.countDelta()
         const call = this.#calls.get(step.block)
         if (call) call.arguments += step.json
         break
@@ -77,6 +78,11 @@ export class FactsRecorder {
       case 'signature':
       case 'blockStop':
     }
+  }
+
+  countDelta(): void {
+    this.facts.hasContent = true
+    this.facts.deltas++
   }
 
   #addText(block: number, text: string): void {

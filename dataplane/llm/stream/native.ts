@@ -59,7 +59,8 @@ export class NativeStream implements ResponseStream {
   end(): readonly ClientEvent[] {
     if (this.#isOver) return nothing
     const last = this.#scanner.end()
-    const out = last ? this.#pass([last]) : nothing
+    // Half an event would be an error of its own at the client.
+    const out = last && isReadable(last) ? this.#pass([last]) : nothing
     if (this.#isOver) return out
     if (!this.#recorder.isFinished) return [...out, ...this.fail(TRUNCATED)]
     this.#isOver = true
@@ -89,7 +90,10 @@ export class NativeStream implements ResponseStream {
   #observe(raw: Buffer): ClientEvent | undefined {
     const { facts } = this.#recorder
     const isRead = this.#isGuarded || this.#collects || !facts.hasContent || this.#format.telling.test(raw.toString('latin1'))
-    if (!isRead) return undefined
+    if (!isRead) {
+      this.#recorder.countDelta()
+      return undefined
+    }
     const { name, data: text } = parseFields(raw)
     if (text === undefined) return undefined
     const data = parseLeniently(text)
@@ -99,6 +103,11 @@ export class NativeStream implements ResponseStream {
     if (isObject(data)) return new JsonEvent(name, data, this.#format.findTexts)
     return text.trim() === '[DONE]' ? new RawEvent('data: [DONE]\n\n') : undefined
   }
+}
+
+function isReadable({ raw }: SseEvent): boolean {
+  const { data = '' } = parseFields(raw)
+  return data.trim() === '[DONE]' || parseLeniently(data) !== undefined
 }
 
 export function parseLeniently(text: string): unknown {

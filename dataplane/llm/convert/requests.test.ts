@@ -1,0 +1,28 @@
+import { describe, expect, test } from '@jest/globals'
+import type { JsonObject } from '../formats/types.ts'
+import { hi, requestRows } from './testdata/requests.ts'
+import { pair, requestContext } from './testing.ts'
+
+describe('requests', () => {
+  test.each(Object.entries(requestRows))('%s', (_name, { from, to, body, context, is, has = {}, refuses }) => {
+    const before = JSON.stringify(body)
+    const convert = (): JsonObject => pair(from, to).request(body, requestContext(context)).body
+    if (refuses !== undefined) expect(convert).toThrow(refuses)
+    else if (is) expect(convert()).toEqual(is)
+    else for (const key of Object.keys(has)) expect([key, convert()[key]]).toEqual([key, has[key]])
+    expect(JSON.stringify(body)).toBe(before)
+  })
+
+  test('a native body that needs nothing is the same object', () => {
+    for (const format of ['completions', 'messages', 'responses', 'embeddings'] as const) {
+      const body = { model: 'm', unknown: [1] }
+      expect(pair(format, format).request(body, requestContext()).body).toBe(body)
+    }
+  })
+
+  test('a count for Bedrock is the body of an invocation', () => {
+    const { body } = pair('tokenCount', 'invokeCount').request({ model: 'x', messages: [hi] }, requestContext())
+    const encoded = (body as { input: { invokeModel: { body: string } } }).input.invokeModel.body
+    expect(JSON.parse(Buffer.from(encoded, 'base64').toString())).toEqual({ messages: [hi], max_tokens: 1, anthropic_version: '2023-06-01' })
+  })
+})

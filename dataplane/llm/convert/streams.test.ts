@@ -1,0 +1,335 @@
+import { describe, expect, test } from '@jest/globals'
+import { renderEvents } from '../stream/event.ts'
+import { parseFields, SseScanner } from '../stream/sse.ts'
+import type { ClientEvent, ClientFormat, ResponseStream, StreamOptions, UpstreamFormat } from '../formats/types.ts'
+import { frame, streams } from './testdata/streams.ts'
+import { pair, responseContext } from './testing.ts'
+
+function open(from: ClientFormat, to: UpstreamFormat, options: StreamOptions = { collects: true }): ResponseStream {
+  return pair(from, to).stream(responseContext({ toolNames: new Map([['a_b', 'a.b']]) }, { 'x-amzn-requestid': 'req-1' }), options)
+}
+
+function run(stream: ResponseStream, ...chunks: readonly Buffer[]): string {
+  const events: ClientEvent[] = chunks.flatMap((chunk) => [...stream.push(chunk)])
+  return renderEvents([...events, ...stream.end()]).toString()
+}
+
+/** Events as `name: short form`, to compare by eye. */
+function outline(text: string): string[] {
+  return new SseScanner().push(Buffer.from(text)).map(({ raw }) => {
+    const { name, data = '' } = parseFields(raw)
+    if (data === '[DONE]') return data
+    const json = JSON.parse(data) as Record<string, unknown>
+    if (name !== undefined) expect(json['type']).toBe(name)
+    return JSON.stringify(name === undefined ? shortChunk(json) : json)
+  })
+}
+
+function shortChunk({ choices, usage, error }: Record<string, unknown>): unknown {
+  const [choice] = (choices ?? []) as { delta: unknown; finish_reason: unknown }[]
+  return {
+    ...(choice && { delta: choice.delta }),
+    ...(typeof choice?.finish_reason === 'string' && { finish: choice.finish_reason }),
+    ...(usage !== undefined && { usage }),
+    ...(error !== undefined && { error }),
+  }
+}
+
+const tool = (index: number, members: object): object => ({ tool_calls: [{ index, ...members }] })
+const line = (value: unknown): string => JSON.stringify(value)
+
+describe('streams', () => {
+  test('MSG -> CC: role on the first delta, finish and usage in one chunk, [DONE]', () => {
+    const stream = open('completions', 'messages')
+    expect(outline(run(stream, streams.messagesText))).toEqual([
+      line({ delta: { role: 'assistant', reasoning_content: 'hm' } }),
+      line({ delta: { content: 'Hellö' } }),
+      line({ delta: tool(0, { id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '' } }) }),
+      line({ delta: tool(0, { function: { arguments: '{"a":1}' } }) }),
+      line({ delta: tool(1, { id: 'toolu_2', type: 'function', function: { name: 'g', arguments: '' } }) }),
+      line({ delta: tool(1, { function: { arguments: '{}' } }) }),
+      line({
+        delta: {},
+        finish: 'tool_calls',
+        usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14, cache_read_input_tokens: 2, prompt_tokens_details: { cached_tokens: 2 } },
+      }),
+      '[DONE]',
+    ])
+    expect(stream.facts).toMatchObject({
+      usage: { inputTokens: 7, outputTokens: 9, totalTokens: 16, providerInputTokens: 5, cachedInputTokens: 2 },
+      responseModel: 'claude-x',
+      completion: ['Hellö'],
+      toolCalls: [
+        { id: 'toolu_1', name: 'f', arguments: '{"a":1}' },
+        { id: 'toolu_2', name: 'g', arguments: '' },
+      ],
+      isComplete: true,
+      error: undefined,
+    })
+  })
+
+  test('CC -> MSG: start, delta, stop in order, final usage', () => {
+    const stream = open('messages', 'completions')
+    expect(outline(run(stream, streams.completionsText))).toEqual([
+      line({
+        type: 'message_start',
+        message: {
+          id: 'chatcmpl-1',
+          type: 'message',
+          role: 'assistant',
+          model: 'gpt-x',
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 0, output_tokens: 0 },
+        },
+      }),
+      line({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+      line({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Grüß ' } }),
+      line({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Gott 👋' } }),
+      line({ type: 'content_block_stop', index: 0 }),
+      line({
+        type: 'message_delta',
+        delta: { stop_reason: 'end_turn', stop_sequence: null },
+        usage: { input_tokens: 7, output_tokens: 4, cache_read_input_tokens: 3 },
+      }),
+      line({ type: 'message_stop' }),
+    ])
+    expect(stream.facts.usage).toMatchObject({ inputTokens: 10, outputTokens: 4, cachedInputTokens: 3 })
+  })
+
+  test('CC -> MSG: one block for each tool, also when calls come in turns', () => {
+    const shape = (text: string): string[] =>
+      outline(text).map((event) => {
+        const {
+          type,
+          index,
+          content_block: block,
+          delta,
+        } = JSON.parse(event) as {
+          type: string
+          index?: number
+          content_block?: { type: string; id?: string }
+          delta?: { partial_json?: string; stop_reason?: string }
+        }
+        return [type.replace('content_block_', ''), index, block?.type, block?.id, delta?.partial_json, delta?.stop_reason]
+          .filter((word) => word !== undefined)
+          .join(' ')
+      })
+    expect(shape(run(open('messages', 'completions'), streams.completionsTools))).toEqual([
+      'message_start',
+      'start 0 text',
+      'delta 0',
+      'stop 0',
+      'start 1 tool_use call_a',
+      'delta 1 {"a"',
+      'delta 1 :1}',
+      'stop 1',
+      'start 2 tool_use tool_call_1',
+      'delta 2 {}',
+      'stop 2',
+      'message_delta tool_use',
+      'message_stop',
+    ])
+    expect(shape(run(open('messages', 'completions'), streams.completionsInterleaved))).toEqual([
+      'message_start',
+      'start 0 tool_use a',
+      'delta 0 {"x":',
+      'delta 0 1}',
+      'stop 0',
+      'start 1 tool_use b',
+      'delta 1 {"y":',
+      'delta 1 2}',
+      'stop 1',
+      'message_delta tool_use',
+      'message_stop',
+    ])
+  })
+
+  test('CV -> CC: a chunk with the role, a chunk with the finish, a chunk with the usage only', () => {
+    const text = run(open('completions', 'converse'), streams.converseText)
+    expect(outline(text)).toEqual([
+      line({ delta: { role: 'assistant', content: '' } }),
+      line({ delta: { reasoning_content: 'hm' } }),
+      line({ delta: { reasoning_signature: 'sig' } }),
+      line({ delta: { content: 'Hellö' } }),
+      line({ delta: tool(0, { id: 't1', type: 'function', function: { name: 'a.b', arguments: '' } }) }),
+      line({ delta: tool(0, { function: { arguments: '{"a":1}' } }) }),
+      line({ delta: {}, finish: 'tool_calls' }),
+      line({ usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 14, cache_read_input_tokens: 2, prompt_tokens_details: { cached_tokens: 2 } } }),
+      '[DONE]',
+    ])
+    expect(text).toContain('"id":"req-1"')
+  })
+
+  test('CV -> MSG: blocks, the restored tool name, the end with usage', () => {
+    const events = outline(run(open('messages', 'converse'), streams.converseText)).map((event) => JSON.parse(event) as Record<string, unknown>)
+    expect(events.map(({ type }) => type)).toEqual([
+      'message_start',
+      'content_block_start',
+      'content_block_delta',
+      'content_block_delta',
+      'content_block_stop',
+      'content_block_start',
+      'content_block_delta',
+      'content_block_stop',
+      'content_block_start',
+      'content_block_delta',
+      'content_block_stop',
+      'message_delta',
+      'message_stop',
+    ])
+    expect(events[8]).toEqual({ type: 'content_block_start', index: 2, content_block: { type: 'tool_use', id: 't1', name: 'a.b', input: {} } })
+    expect(events.at(-2)).toEqual({
+      type: 'message_delta',
+      delta: { stop_reason: 'tool_use', stop_sequence: null },
+      usage: { input_tokens: 5, output_tokens: 7, cache_read_input_tokens: 2 },
+    })
+  })
+
+  test.each([
+    ['converse', streams.converseText, ['message', 'function_call'], 'hmHellö'],
+    ['completions', streams.completionsTools, ['message', 'function_call', 'function_call'], 'Let me see.'],
+  ] as const)('%s -> RSP: events are numbered from 1 and the end has the whole', (to, bytes, items, said) => {
+    const events = outline(run(open('responses', to), bytes)).map((event) => JSON.parse(event) as Record<string, unknown>)
+    expect(events.map((event) => event['sequence_number'])).toEqual(events.map((_, at) => at + 1))
+    expect(events.map(({ type }) => type)).toEqual(
+      expect.arrayContaining([
+        'response.created',
+        'response.output_item.added',
+        'response.content_part.added',
+        'response.output_text.delta',
+        'response.output_text.done',
+        'response.content_part.done',
+        'response.function_call_arguments.done',
+        'response.output_item.done',
+      ]),
+    )
+    const last = events.at(-1) as {
+      type: string
+      response: { status: string; output: { type: string; content?: { text: string }[] }[]; usage: { input_tokens: number } }
+    }
+    expect(last).toMatchObject({ type: 'response.completed', response: { status: 'completed' } })
+    expect(last.response.output.map(({ type }) => type)).toEqual(items)
+    expect(last.response.output[0]?.content?.map(({ text }) => text).join('')).toBe(said)
+    expect(last.response.usage.input_tokens).toBeGreaterThan(0)
+  })
+
+  test.each(['completionsText', 'messagesText', 'responsesText'] as const)('native %s passes byte for byte and is read on the side', (name) => {
+    const format = name.replace('Text', '') as 'completions' | 'messages' | 'responses'
+    for (const collects of [true, false]) {
+      const stream = open(format, format, { collects })
+      expect(run(stream, streams[name])).toBe(streams[name].toString())
+      expect(stream.facts.usage.outputTokens).toBeGreaterThan(1)
+      expect(stream.facts).toMatchObject({ isComplete: true, hasContent: true, error: undefined })
+      expect(stream.facts.completion.length).toBe(collects ? 1 : 0)
+    }
+  })
+
+  test('an unknown event, a comment and an unreadable one pass natively, and are dropped before guards', () => {
+    const odd = Buffer.from(': ping\n\ndata: not json\n\ndata: {"future":1}\n\n')
+    expect(run(open('completions', 'completions'), odd, streams.completionsText)).toBe(odd.toString() + streams.completionsText.toString())
+    expect(run(open('completions', 'completions', { isGuarded: true }), odd, streams.completionsText)).toBe(
+      `data: {"future":1}\n\n${streams.completionsText.toString()}`,
+    )
+  })
+})
+
+const pairs = [
+  ['completions', 'completions', 'completions'],
+  ['messages', 'messages', 'messages'],
+  ['responses', 'responses', 'responses'],
+  ['completions', 'messages', 'messages'],
+  ['messages', 'completions', 'completions'],
+  ['responses', 'completions', 'completions'],
+  ['completions', 'converse', 'converse'],
+  ['messages', 'converse', 'converse'],
+  ['responses', 'converse', 'converse'],
+] as const
+
+describe.each(pairs)('%s over %s', (from, to, source) => {
+  const corpora = Object.entries(streams).filter(([name]) => name.startsWith(source))
+
+  test.each(corpora)('%s split at every byte gives the same', (_name, bytes) => {
+    for (const isGuarded of from === to ? [true, false] : [false]) {
+      const whole = run(open(from, to, { collects: true, isGuarded }), bytes)
+      const wholeFacts = open(from, to)
+      run(wholeFacts, bytes)
+      const facts = JSON.stringify(wholeFacts.facts)
+      const different: number[] = []
+      for (let at = 1; at < bytes.length; at++) {
+        const stream = open(from, to, { collects: true, isGuarded })
+        if (run(stream, bytes.subarray(0, at), bytes.subarray(at)) !== whole || JSON.stringify(stream.facts) !== facts) different.push(at)
+      }
+      expect(different).toEqual([])
+      const single = open(from, to, { collects: true, isGuarded })
+      expect(run(single, ...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)))).toBe(whole)
+    }
+  })
+
+  test('a stream that is cut ends as an error, without a good end', () => {
+    const [, bytes] = corpora[0] ?? ['', Buffer.alloc(0)]
+    const cut = bytes.subarray(0, bytes.length >> 1)
+    const stream = open(from, to)
+    const text = run(stream, cut)
+    expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
+    expect(stream.facts).toMatchObject({ isComplete: false, error: { type: 'upstream_error' } })
+    expect(stream.isOver).toBe(true)
+    const last = outline(text).at(-1) ?? ''
+    expect(JSON.parse(last)).toMatchObject(from === 'responses' ? { type: 'error', code: 'upstream_error' } : { error: { type: 'upstream_error' } })
+    expect(stream.push(bytes)).toEqual([])
+  })
+
+  test('failing a stream tells the client in its format, once', () => {
+    const stream = open(from, to)
+    expect(renderEvents(stream.fail('stopped by a guard', 'content_filter')).toString()).toContain('stopped by a guard')
+    expect([...stream.fail('again'), ...stream.end(), ...stream.push(Buffer.from('data: {}\n\n'))]).toEqual([])
+  })
+})
+
+describe('errors in streams', () => {
+  test.each([
+    ['completions', 'messages', streams.messagesError, 'data: {"error":{"message":"Overloaded","type":"overloaded_error"'],
+    ['messages', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error","error":{"type":"server_error","message":"overloaded"}}'],
+    ['messages', 'converse', streams.converseError, 'event: error\ndata: {"type":"error","error":{"type":"throttlingException","message":"slow down"}}'],
+    ['responses', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error"'],
+    ['completions', 'converse', streams.converseError, 'data: {"error":{"message":"slow down"'],
+  ] as const)('%s over %s', (from, to, bytes, expected) => {
+    const stream = open(from, to)
+    const text = run(stream, bytes)
+    expect(text).toContain(expected)
+    expect(text).not.toContain('[DONE]')
+    expect(stream.facts.error).toBeDefined()
+  })
+
+  test('an error before content shows as such, for failover', () => {
+    const stream = open('messages', 'messages')
+    run(stream, streams.messagesError)
+    expect(stream.facts).toMatchObject({ hasContent: false, error: { type: 'overloaded_error' } })
+  })
+
+  test('a frame with a wrong checksum ends the stream after the frames before it', () => {
+    const bad = frame('contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'two' } })
+    bad[bad.length - 1] = (bad.at(-1) ?? 0) ^ 1
+    const text = run(open('completions', 'converse'), Buffer.concat([frame('contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'one' } }), bad]))
+    expect(text).toContain('one')
+    expect(text).not.toContain('two')
+    expect(text).toContain('wrong checksum')
+  })
+
+  test('a finish without a terminator is a good end', () => {
+    expect(run(open('messages', 'completions'), streams.completionsNoDone)).toContain('"stop_reason":"max_tokens"')
+    const native = open('completions', 'completions')
+    expect(run(native, streams.completionsNoDone)).toBe(streams.completionsNoDone.toString())
+    expect(native.facts.isComplete).toBe(true)
+  })
+
+  test('an event that is too large ends the stream', () => {
+    for (const to of ['completions', 'messages', 'converse'] as const) {
+      const stream = open('completions', to, { maxEventBytes: 100 })
+      const text = run(stream, Buffer.from(`data: {"x":"${'y'.repeat(200)}`))
+      expect(text).toContain('error')
+      expect(stream.facts.error).toBeDefined()
+    }
+  })
+})
