@@ -139,6 +139,23 @@ test('a PodDisruptionBudget comes with its overlay and goes with it; one of a us
   expect(api.get(BUDGETS, 'default', 'of-user')).toBeDefined()
 })
 
+test('an object of another Gateway is left to it, and the status says so', async () => {
+  const owner = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', name: 'other', uid: 'uid-other', controller: true }
+  const labels = { 'gateway.networking.k8s.io/gateway-name': 'other' }
+  api.put(CONFIG_MAPS, {
+    metadata: { name: 'gw', namespace: 'default', labels, ownerReferences: [owner] },
+    data: { 'ca.crt': 'theirs' },
+  })
+  publish(1, [80])
+  await until(() => provisioner.outcomeOf('default/gw') !== undefined)
+  expect(provisioner.outcomeOf('default/gw')).toMatchObject({
+    condition: 'Programmed',
+    reason: 'DeploymentFailed',
+    message: expect.stringContaining('belongs to Gateway other'),
+  })
+  expect(api.get(CONFIG_MAPS, 'default', 'gw')).toMatchObject({ data: { 'ca.crt': 'theirs' }, metadata: { ownerReferences: [owner] } })
+})
+
 test('who does not lead makes nothing', async () => {
   isLeader = false
   publish(1, [80])

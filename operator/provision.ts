@@ -7,7 +7,7 @@ import { selectPruned } from './deploy/prune.ts'
 import { renderGateway } from './deploy/render.ts'
 import type { DeployFailure, DeploySettings, LevelParameters, SecretData } from './deploy/types.ts'
 import { ApiError, type KubeConnection } from './kube/connection.ts'
-import { applyObject, deleteObject, readObject, watchOwned, type OwnedObject } from './kube/owned.ts'
+import { applyObject, deleteObject, ownerOf, readObject, watchOwned, type OwnedObject } from './kube/owned.ts'
 import { createQueue } from './kube/queue.ts'
 import { textOf } from './log.ts'
 import type { ReconcileMetrics } from './metrics.ts'
@@ -94,6 +94,10 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
   const apply = async (object: OwnedObject): Promise<void> => {
     const key = keyOf(object)
     const live = owned.find(object.kind, object.metadata.namespace, object.metadata.name)
+    const rival = live && ownerOf(live)
+    // Gateways `a` and `a-xds-ca` both want ConfigMap a-xds-ca: our own field manager would take it from one for the other, again and again.
+    if (rival !== undefined && rival !== ownerOf(object))
+      throw new ApiError(409, 'AlreadyExists', `${object.kind} ${object.metadata.name} belongs to Gateway ${rival}; give one of the two another name`)
     const wanted = hash('sha256', JSON.stringify(object))
     const last = applied.get(key)
     const isStored = last?.wanted === wanted && (live?.metadata.resourceVersion === last.cached || (live !== undefined && fingerprint(live) === last.stored))

@@ -109,7 +109,8 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
 
 const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
 
-function ownerOf({ metadata }: OwnedObject): string | undefined {
+/** Name of the Gateway that an object belongs to; it is in the same namespace. */
+export function ownerOf({ metadata }: OwnedObject): string | undefined {
   const owner = metadata.ownerReferences?.find(
     ({ controller, kind, apiVersion }) => controller === true && kind === 'Gateway' && apiVersion.startsWith(`${GATEWAY_GROUP}/`),
   )
