@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import { parseDuration } from '#api/duration.ts'
-import type { BackendFull, BackendTLS, BackendTlsValidation, Policy, ResolvedSecret } from '#gen/config/types.ts'
+import type { BackendFull, BackendTLS, BackendTlsValidation, Keepalive, Policy, ResolvedSecret } from '#gen/config/types.ts'
 import { compileBackendTransformation } from '../policy/transformation/backend.ts'
 import { defaultSettings, type UpstreamSettings } from '../upstream/destination.ts'
-import type { UpstreamTls } from '../upstream/types.ts'
+import type { TcpProbes, UpstreamTls } from '../upstream/types.ts'
 import { compileBackendAuth } from './auth.ts'
 import { compileHealth } from './health.ts'
 import type { ConfigSnapshot } from './store.ts'
@@ -43,6 +43,7 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   const tcp = sections.find((section) => section.tcp !== undefined)?.tcp
   return {
     connectMs: durationOf(tcp?.connectTimeout) ?? defaultSettings.connectMs,
+    probes: tcp?.keepalive && probesOf(tcp.keepalive),
     requestMs: durationOf(http?.requestTimeout),
     httpVersion: http?.version,
     health: health && compileHealth(health),
@@ -58,6 +59,11 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
 }
 
 const durationOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : parseDuration(text))
+
+/** Defaults of part 1. */
+function probesOf({ time, interval, retries = 9 }: Keepalive): TcpProbes {
+  return { timeMs: durationOf(time) ?? 180_000, intervalMs: durationOf(interval) ?? 180_000, retries }
+}
 
 const nameOf = (host: string | undefined): string | undefined => (host !== undefined && isIP(host) === 0 ? host : undefined)
 

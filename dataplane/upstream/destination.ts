@@ -8,7 +8,7 @@ import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type BalancerOptions, type EndpointState } from './balancer.ts'
 import type { HealthPolicy } from './health.ts'
 import type { Tunnel } from './tunnel.ts'
-import type { Transport, UpstreamPool, UpstreamTls } from './types.ts'
+import type { TcpProbes, Transport, UpstreamPool, UpstreamTls } from './types.ts'
 
 /** What choosing an endpoint and a protocol needs to know of an exchange; a call of our own has no more. */
 export interface Caller {
@@ -21,6 +21,7 @@ export type HttpChoice = 'http1' | 'http2' | 'negotiate'
 /** How a destination is spoken to: what its backend policies say, defaults filled in (traffic.md §13). */
 export interface UpstreamSettings {
   readonly connectMs: number
+  readonly probes: TcpProbes | undefined
   /** Per attempt, until the response head; undefined: unlimited. */
   readonly requestMs: number | undefined
   readonly tls: UpstreamTls | undefined
@@ -38,6 +39,7 @@ export interface UpstreamSettings {
 
 export const defaultSettings: UpstreamSettings = {
   connectMs: 10_000,
+  probes: undefined,
   requestMs: undefined,
   tls: undefined,
   httpVersion: undefined,
@@ -162,8 +164,8 @@ export class Destination {
   }
 
   transportTo(endpoint: EndpointState): Transport {
-    const { tls, tunnel } = this.#config.settings
-    return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel }
+    const { tls, tunnel, probes } = this.#config.settings
+    return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel, probes }
   }
 
   /** HTTP version: policy, then appProtocol, then what the client speaks; TLS negotiates unless a policy fixed it (traffic.md §13). */
@@ -223,8 +225,8 @@ export class Destination {
 }
 
 /** Connections of one key are as good as each other. */
-function transportKeyOf({ tls, tunnel }: UpstreamSettings): string {
-  return JSON.stringify([tls, tunnel?.key])
+function transportKeyOf({ tls, tunnel, probes }: UpstreamSettings): string {
+  return JSON.stringify([tls, tunnel?.key, probes])
 }
 
 /** Authority of a request to a destination: rewritten unless a filter fixed it (traffic.md §8.11). */

@@ -9,7 +9,7 @@ export type Connector = (onReady: () => void) => Socket
 
 /** How to connect to an endpoint. TLS offers `alpn` and takes nothing else, and resumes sessions. */
 export function createConnector(transport: Transport, alpn: readonly string[]): Connector {
-  const connect = connectorTo(transport, alpn)
+  const connect = withProbes(connectorTo(transport, alpn), transport)
   const { onConnected } = transport
   if (onConnected === undefined) return connect
   return (onReady) => {
@@ -19,6 +19,12 @@ export function createConnector(transport: Transport, alpn: readonly string[]): 
       onReady()
     })
   }
+}
+
+function withProbes(connect: Connector, { probes, tunnel }: Transport): Connector {
+  // In a tunnel the connection is the proxy's, and its own policies say how it is kept.
+  if (probes === undefined || tunnel !== undefined) return connect
+  return (onReady) => connect(onReady).setKeepAlive(true, probes.timeMs, probes.intervalMs, probes.retries)
 }
 
 function connectorTo(transport: Transport, alpn: readonly string[]): Connector {

@@ -51,10 +51,19 @@ export interface Transport {
   /** Undefined: plaintext. */
   readonly tls: UpstreamTls | undefined
   readonly keepAlive: { readonly idleMs: number } | undefined
+  /** Probes of idle connections by the system; undefined: none. */
+  readonly probes?: TcpProbes | undefined
   /** Through which proxy; undefined: none. */
   readonly tunnel?: Tunnel | undefined
   /** Told how many seconds each new connection took to become usable, its TLS handshake included. */
   readonly onConnected?: (seconds: number) => void
+}
+
+/** TCP keep-alive: the first probe after `timeMs`, then one each `intervalMs`, and after `retries` without answer it is over. */
+export interface TcpProbes {
+  readonly timeMs: number
+  readonly intervalMs: number
+  readonly retries: number
 }
 
 export interface UpstreamTls {
