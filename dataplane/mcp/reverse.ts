@@ -6,6 +6,7 @@ import { post, type Run } from './run.ts'
 import { isRequest, toText, type RpcId, type RpcMessage } from './rpc.ts'
 import type { Target } from './target.ts'
 
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 /** Ids of targets' requests as clients see them: two targets may both use id 0 (mcp.md §4.3). */
 const MAPPED = /^proxy_([^_]+)_([ns])_(.*)$/s
 
@@ -17,7 +18,7 @@ function unmapId(id: unknown): { target: string; id: RpcId } | undefined {
   const [, target, type, text] = (typeof id === 'string' && MAPPED.exec(id)) || []
   if (target === undefined || text === undefined) return undefined
   if (type === 's') return { target, id: text }
-  return /^-?\d[\d.eE+-]*$/.test(text) ? { target, id: parseJson(text) as RpcId } : undefined
+  return NUMBER.test(text) ? { target, id: parseJson(text) as RpcId } : undefined
 }
 
 /** A message that a target sent by itself, as the client is to see it; undefined: it is not for the client. */

@@ -1,0 +1,240 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { MCPBackend } from '#gen/config/types.ts'
+import { staticTarget } from './testing/gateway.ts'
+import { defineBasics } from './testing/tools.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+async function two(mcp: Partial<MCPBackend> = {}, definitions: [Parameters<World['upstream']>[0], Parameters<World['upstream']>[0]] = ['one', 'two']) {
+  const [one, other] = [await world.upstream(definitions[0]), await world.upstream(definitions[1])]
+  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', other.port)], ...mcp } })
+  return { one, other, gateway }
+}
+const names = (items: readonly { name: string }[]): string[] => items.map(({ name }) => name)
+
+describe('one target', () => {
+  test('its initialize result is passed on as it is (row 8)', async () => {
+    const one = await world.upstream('one')
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const [direct, through] = [
+      await send(new URL(`http://127.0.0.1:${one.port}/mcp`), 'POST', MCP_HEADERS, initialize()),
+      await send(gateway.url, 'POST', MCP_HEADERS, initialize()),
+    ]
+    expect(through.json).toEqual(direct.json)
+    expect(one.received.map(({ path }) => path)).toEqual(['/mcp', '/mcp'])
+  })
+
+  test('cursors pass through: the client reads the pages (row 15)', async () => {
+    const one = await world.upstream(defineBasics('one', { tools: ['t1', 't2', 't3'], pageSize: 2 }))
+    const client = await world.client(await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } }))
+    const first = await client.listTools()
+    expect([names(first.tools), first.nextCursor]).toEqual([['t1', 't2'], '2'])
+    expect(names((await client.listTools({ cursor: '2' })).tools)).toEqual(['t3'])
+  })
+
+  test('Always prefixes names and URIs, and takes the prefix off again (row 10)', async () => {
+    const one = await world.upstream('one')
+    const client = await world.client(await world.gateway({ mcp: { targets: [staticTarget('a', one.port)], prefixMode: 'Always' } }))
+    expect(names((await client.listTools()).tools)).toEqual(['a_echo', 'a_with_under_score', 'a_link'])
+    expect((await client.callTool({ name: 'a_with_under_score' })).content).toEqual([{ type: 'text', text: 'one with_under_score' }])
+    expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual(['a+file:///x', 'a+memo:x', 'relative'])
+    await expect(client.callTool({ name: 'echo' })).rejects.toMatchObject({ code: -32602 })
+  })
+
+  test('members that nobody knows survive, and so do numbers that a double cannot hold (row 49)', async () => {
+    const seen: unknown[] = []
+    const text =
+      '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":{"maximum":18446744073709551615},"x-own":1.0}],"x-more":{"a":[1e2]}},"x-top":true}'
+    const port = (
+      await world.scripted((_, response, body) => {
+        seen.push(body)
+        const answer =
+          body?.method === 'initialize'
+            ? '{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+            : text
+        response
+          .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json', 'mcp-session-id': 's1' })
+          .end(body?.id === undefined ? '' : answer)
+      })
+    ).port
+    const plain = await begin((await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })).url)
+    expect((await plain.post({ ...call('tools/list'), 'x-sent': [1] })).text).toBe(text)
+    expect(seen.at(-1)).toMatchObject({ 'x-sent': [1] })
+    const prefixed = await begin((await world.gateway({ mcp: { targets: [staticTarget('a', port)], prefixMode: 'Always' } })).url)
+    expect((await prefixed.post(call('tools/list'))).text).toBe(text.replace('"name":"t"', '"name":"a_t"'))
+  })
+})
+
+describe('two targets', () => {
+  test('only the one that a tool belongs to is called, by the name that it knows (row 9)', async () => {
+    const { one, other, gateway } = await two()
+    const client = await world.client(gateway)
+    expect((await client.callTool({ name: 'b_with_under_score' })).content).toEqual([{ type: 'text', text: 'two with_under_score' }])
+    expect(one.log()).not.toContain('tools/call')
+    const [received] = other.received.filter(({ body }) => body?.method === 'tools/call')
+    expect([received?.body?.params?.['name'], received?.headers['mcp-name'], received?.headers['mcp-method']]).toEqual([
+      'with_under_score',
+      'with_under_score',
+      'tools/call',
+    ])
+  })
+
+  test('what is not there is a JSON-RPC error that SDK clients show as such (D3)', async () => {
+    const client = await world.client((await two()).gateway)
+    for (const name of ['c_echo', 'echo', '_echo', ''])
+      await expect(client.callTool({ name })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining(`Unknown tool: ${name}`) })
+    await expect(client.getPrompt({ name: 'greet' })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('Unknown prompt: greet') })
+    await expect(client.readResource({ uri: 'c+file:///x' })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('Unknown resource: c+file:///x'),
+    })
+    await expect(client.readResource({ uri: 'relative' })).rejects.toMatchObject({ code: -32602 })
+    const { post } = await begin((await two()).gateway.url)
+    expect((await post(call('made/up'))).json.error).toMatchObject({ code: -32601 })
+  })
+
+  test('initialize is merged: the lowest version, all instructions, what any of them offers (row 11)', async () => {
+    const server = (protocolVersion: string, more: object) =>
+      world.answering(() => ({ protocolVersion, serverInfo: { name: 's', version: '1' }, capabilities: {}, ...more }))
+    const old = await server('2025-03-26', { capabilities: { extensions: { x: { a: 1 }, y: {} } } })
+    const young = await server('2025-11-25', { instructions: 'Be nice.', capabilities: { logging: {}, extensions: { x: { a: 2 }, z: { b: 1 } } } })
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', old.port), staticTarget('b', young.port)] } })
+    const { json } = await send(gateway.url, 'POST', MCP_HEADERS, initialize('2025-11-25'))
+    expect(json.result).toEqual({
+      protocolVersion: '2025-03-26',
+      capabilities: {
+        tools: { listChanged: true },
+        prompts: { listChanged: true },
+        resources: { listChanged: true, subscribe: true },
+        logging: {},
+        extensions: { x: {}, y: {}, z: { b: 1 } },
+      },
+      serverInfo: { name: 'proxy', version: '1.2.3' },
+      instructions: expect.stringMatching(/^This server joins[^\n]+\n\n\[b\]\nBe nice\.$/),
+    })
+  })
+
+  test('client capabilities reach both, as what they ask finds its way back (D4)', async () => {
+    const { one, other, gateway } = await two()
+    await world.client(gateway, { capabilities: { roots: { listChanged: true }, sampling: {} } })
+    for (const { received } of [one, other]) expect(received[0]?.body?.params?.['capabilities']).toEqual({ roots: { listChanged: true }, sampling: {} })
+  })
+
+  test('URIs have prefixes, in lists, templates, results and what results link to (row 12)', async () => {
+    const client = await world.client((await two()).gateway)
+    expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
+      'a+file:///x',
+      'a+memo:x',
+      'relative',
+      'b+file:///x',
+      'b+memo:x',
+      'relative',
+    ])
+    expect((await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(['a+num://{n}', 'b+num://{n}'])
+    expect(await client.readResource({ uri: 'b+memo:x' })).toEqual({ contents: [{ uri: 'b+memo:x', text: 'two memo:x' }] })
+    expect((await client.callTool({ name: 'b_link' })).content).toEqual([
+      { type: 'resource_link', uri: 'b+file:///x', name: 'x' },
+      { type: 'resource', resource: { uri: 'b+memo:x', text: 'embedded' } },
+    ])
+  })
+
+  test('prompts and completions reach their owner, without prefix (row 13)', async () => {
+    const client = await world.client((await two()).gateway)
+    expect(names((await client.listPrompts()).prompts)).toEqual(['a_greet', 'b_greet'])
+    expect((await client.getPrompt({ name: 'b_greet', arguments: { who: 'Ann' } })).messages[0]?.content).toEqual({ type: 'text', text: 'two greets Ann' })
+    const complete = async (ref: Parameters<typeof client.complete>[0]['ref']) =>
+      (await client.complete({ ref, argument: { name: 'n', value: '' } })).completion.values
+    expect(await complete({ type: 'ref/prompt', name: 'b_greet' })).toEqual(['two greet'])
+    expect(await complete({ type: 'ref/resource', uri: 'a+num://{n}' })).toEqual(['one num://{n}'])
+  })
+
+  test('all pages are read, in the order of the targets (row 15)', async () => {
+    const tools = Array.from({ length: 7 }, (_, index) => `t${index}`)
+    const { one, gateway } = await two({}, [defineBasics('one', { tools, pageSize: 2 }), defineBasics('two', { tools: ['only'] })])
+    const client = await world.client(gateway)
+    const lists = [await client.listTools(), await client.listTools()]
+    for (const { tools: listed, nextCursor } of lists) expect([names(listed), nextCursor]).toEqual([[...tools.map((name) => `a_${name}`), 'b_only'], undefined])
+    expect(one.log().filter((method) => method === 'tools/list')).toHaveLength(8)
+    await expect(client.listTools({ cursor: '2' })).rejects.toMatchObject({ code: -32602 })
+  })
+
+  test('a server that never stops paging is given up', async () => {
+    const endless = await world.answering(({ method }) => (method === 'initialize' ? undefined : { tools: [], nextCursor: 'more' }))
+    const one = await world.upstream('one')
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', endless.port)] } })
+    const { post } = await begin(gateway.url)
+    expect((await post(call('tools/list'))).json.error).toMatchObject({ code: -32603, message: expect.stringContaining('64 pages') })
+  })
+
+  test('a target without prompts has none; the list is that of the other', async () => {
+    const { one, gateway } = await two({}, [(server) => server.registerCapabilities({}), 'two'])
+    const client = await world.client(gateway)
+    expect(names((await client.listPrompts()).prompts)).toEqual(['b_greet'])
+    expect(one.log()).toContain('prompts/list')
+  })
+
+  test('ping and levels reach every target (row 16)', async () => {
+    const { one, other, gateway } = await two()
+    const client = await world.client(gateway)
+    await client.ping()
+    await client.setLoggingLevel('error')
+    for (const { log } of [one, other]) expect(log()).toEqual(expect.arrayContaining(['ping', 'logging/setLevel']))
+  })
+
+  test('notices of change come on the stream, URIs with prefixes; lists too (row 14)', async () => {
+    const { other, gateway } = await two()
+    const seen: string[] = []
+    const client = await world.client(gateway, {
+      prepare: (made) => {
+        made.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void seen.push(params.uri))
+        made.setNotificationHandler(ToolListChangedNotificationSchema, () => void seen.push('tools'))
+      },
+    })
+    await client.subscribeResource({ uri: 'b+memo:x' })
+    await until('the stream of the server', () => other.log().includes('GET'))
+    for (const server of other.servers.values()) {
+      await server.sendResourceUpdated({ uri: 'memo:x' })
+      await server.sendToolListChanged()
+    }
+    await until('two notices', () => seen.length === 2)
+    expect(seen).toEqual(['b+memo:x', 'tools'])
+    expect(other.received.find(({ body }) => body?.method === 'resources/subscribe')?.body?.params).toEqual({ uri: 'memo:x' })
+  })
+
+  describe('Never', () => {
+    const definitions: Parameters<typeof two>[1] = [
+      defineBasics('one', { tools: ['shared', 'first', 'own'], pageSize: 2 }),
+      defineBasics('two', { tools: ['shared', 'later'], pageSize: 1 }),
+    ]
+
+    test('hides names that two offer, and calls the owner of the others, later pages included (row 10)', async () => {
+      const { one, gateway } = await two({ prefixMode: 'Never' }, definitions)
+      const client = await world.client(gateway)
+      expect(names((await client.listTools()).tools)).toEqual(['first', 'own', 'later'])
+      for (let time = 0; time < 2; time++) expect((await client.callTool({ name: 'later' })).content).toEqual([{ type: 'text', text: 'two later' }])
+      // Once for the list, once to find the owner: two pages each.
+      expect(one.log().filter((method) => method === 'tools/list')).toHaveLength(4)
+      await expect(client.callTool({ name: 'shared' })).rejects.toThrow('served by multiple targets')
+      await expect(client.callTool({ name: 'nothing' })).rejects.toThrow('Unknown tool: nothing')
+      expect((await client.listResources()).resources[0]?.uri).toBe('a+file:///x')
+    })
+
+    test('the owner is looked up again after a list changed', async () => {
+      const { other, gateway } = await two({ prefixMode: 'Never' }, definitions)
+      const client = await world.client(gateway)
+      await client.callTool({ name: 'later' })
+      await until('the stream of the server', () => other.log().includes('GET'))
+      let isChanged = false
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => void (isChanged = true))
+      for (const server of other.servers.values()) await server.sendToolListChanged()
+      await until('the notice', () => isChanged)
+      const before = other.log().filter((method) => method === 'tools/list').length
+      await client.callTool({ name: 'later' })
+      expect(other.log().filter((method) => method === 'tools/list').length).toBeGreaterThan(before)
+    })
+  })
+})

@@ -1,0 +1,129 @@
+import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
+import { startGateway, type GatewayOptions, type McpGateway } from './gateway.ts'
+import { closeServer, readJson, startUpstream, type TestUpstream, type UpstreamOptions } from './server.ts'
+import { defineBasics } from './tools.ts'
+
+type Definition = Parameters<typeof startUpstream>[0]
+
+/** What a test opens; `close` closes it, the last first. */
+export class World {
+  readonly #opened: (() => Promise<unknown>)[] = []
+
+  async close(): Promise<void> {
+    for (const close of this.#opened.splice(0).reverse()) await close()
+  }
+
+  onClose(close: () => Promise<unknown>): void {
+    this.#opened.push(close)
+  }
+
+  async upstream(define: string | Definition, options?: UpstreamOptions): Promise<TestUpstream> {
+    const upstream = await startUpstream(typeof define === 'string' ? defineBasics(define) : define, options)
+    this.onClose(() => upstream.close())
+    return upstream
+  }
+
+  async gateway(options: GatewayOptions): Promise<McpGateway> {
+    const gateway = await startGateway(options)
+    this.onClose(() => gateway.close())
+    return gateway
+  }
+
+  /** A client of the SDK, connected. */
+  async client(gateway: { readonly url: URL }, { capabilities = {}, prepare }: { capabilities?: ClientCapabilities; prepare?: (client: Client) => void } = {}) {
+    const client = new Client({ name: 'test', version: '1' }, { capabilities })
+    prepare?.(client)
+    const transport = new StreamableHTTPClientTransport(gateway.url)
+    await client.connect(transport)
+    this.onClose(() => client.close())
+    return Object.assign(client, { mcp: transport })
+  }
+
+  /** An upstream that a test writes by hand; `answer` gets the parsed body. */
+  async scripted(answer: (request: IncomingMessage, response: ServerResponse, body: ScriptedBody | undefined) => void): Promise<AddressInfo> {
+    const server = createServer((request, response) => {
+      void readJson(request).then((body) => answer(request, response, body as ScriptedBody | undefined))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    this.onClose(() => closeServer(server))
+    return server.address() as AddressInfo
+  }
+
+  /** An upstream that answers requests with JSON: what `resultOf` gives, and an `initialize` result where that gives none. */
+  answering(resultOf: (body: ScriptedBody) => object | undefined, { sessionId = 's1' } = {}): Promise<AddressInfo> {
+    return this.scripted((request, response, body) => {
+      if (body?.id === undefined) return void response.writeHead(request.method === 'GET' ? 405 : 202).end()
+      const result = resultOf(body) ?? initialized
+      response.writeHead(200, { 'content-type': 'application/json', ...(body.method === 'initialize' ? { 'mcp-session-id': sessionId } : {}) })
+      response.end(JSON.stringify('jsonrpc' in result ? result : { jsonrpc: '2.0', id: body.id, result }))
+    })
+  }
+}
+
+const initialized = { protocolVersion: '2025-06-18', serverInfo: { name: 's', version: '1' }, capabilities: { tools: {}, prompts: {}, resources: {} } }
+
+export interface ScriptedBody {
+  readonly id?: number | string
+  readonly method?: string
+  readonly params?: Record<string, unknown>
+}
+
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The first JSON-RPC message in it. */
+  readonly json: { readonly id?: unknown; readonly result?: Record<string, unknown>; readonly error?: { code: number; message: string; data?: unknown } }
+}
+
+export const MCP_HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+
+/** A request by hand; headers are sent as given. */
+export function send(url: URL, method: string, headers: Record<string, string | string[]> = {}, body?: unknown, path?: string): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: url.hostname, port: url.port, path: path ?? url.pathname + url.search, method, headers, agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => (text += chunk))
+      response.on('error', reject)
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json: messageIn(text) }))
+    })
+    request.on('error', reject)
+    request.end(body === undefined ? undefined : typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body))
+  })
+}
+
+function messageIn(text: string): RawAnswer['json'] {
+  try {
+    return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) as RawAnswer['json']
+  } catch {
+    return {}
+  }
+}
+
+export const call = (method: string, params: Record<string, unknown> = {}, id: number | string = 1) => ({ jsonrpc: '2.0', id, method, params })
+export const initialize = (version = '2025-06-18', capabilities = {}) =>
+  call('initialize', { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1' } }, 'init')
+
+/** Begins a session by hand. */
+export async function begin(url: URL): Promise<{ id: string; post: (body: unknown, headers?: Record<string, string>) => Promise<RawAnswer> }> {
+  const answer = await send(url, 'POST', MCP_HEADERS, initialize())
+  const id = String(answer.headers['mcp-session-id'] ?? '')
+  if (id === '') throw new Error(`no session: ${answer.status} ${answer.text}`)
+  const post = (body: unknown, headers: Record<string, string> = {}) => send(url, 'POST', { ...MCP_HEADERS, 'mcp-session-id': id, ...headers }, body)
+  await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  return { id, post }
+}
+
+/** Waits until something holds. */
+export async function until(what: string, holds: () => boolean, ms = 5000): Promise<void> {
+  const end = Date.now() + ms
+  while (!holds()) {
+    if (Date.now() > end) throw new Error(`not in time: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}

@@ -1,0 +1,273 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { gzipSync } from 'node:zlib'
+import type { Policy } from '#gen/config/types.ts'
+import { staticTarget, type McpGateway } from './testing/gateway.ts'
+import { begin, call, initialize, MCP_HEADERS, send, World, type RawAnswer } from './testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+const OLD = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
+const notification = { jsonrpc: '2.0', method: 'notifications/initialized' }
+const gist = ({ status, json, text }: RawAnswer): unknown[] => [status, json.error?.code ?? text]
+
+describe('checks of requests, in order (mcp.md §3.1)', () => {
+  let gateway: McpGateway
+  let log: () => string[]
+  beforeEach(async () => {
+    const one = await world.upstream('one')
+    log = one.log
+    gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+  })
+
+  test.each<[string, string, Record<string, string>, unknown, unknown[]]>([
+    ['another method', 'PUT', MCP_HEADERS, {}, [405, 'method not allowed']],
+    [
+      'Accept without JSON',
+      'POST',
+      { ...MCP_HEADERS, accept: 'text/event-stream' },
+      initialize(),
+      [406, 'Accept must have both application/json and text/event-stream'],
+    ],
+    [
+      'Accept without event streams',
+      'POST',
+      { ...MCP_HEADERS, accept: 'application/json' },
+      initialize(),
+      [406, 'Accept must have both application/json and text/event-stream'],
+    ],
+    ['Accept of anything', 'POST', { ...MCP_HEADERS, accept: '*/*' }, initialize(), [406, 'Accept must have both application/json and text/event-stream']],
+    ['another content type', 'POST', { ...MCP_HEADERS, 'content-type': 'text/plain' }, initialize(), [415, 'Content-Type must be application/json']],
+    ['no JSON', 'POST', MCP_HEADERS, '{"jsonrpc"', [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
+    ['no UTF-8', 'POST', MCP_HEADERS, Buffer.from([0x22, 0xff, 0x22]), [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
+    ['no body', 'POST', MCP_HEADERS, undefined, [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
+    ['a batch', 'POST', MCP_HEADERS, [initialize()], [400, 'JSON-RPC batches are not supported: send each message in a request of its own']],
+    ['another JSON-RPC', 'POST', MCP_HEADERS, { ...initialize(), jsonrpc: '1.0' }, [400, 'the body is not a JSON-RPC 2.0 message: jsonrpc must be "2.0"']],
+    [
+      'an id that is an object',
+      'POST',
+      MCP_HEADERS,
+      { ...initialize(), id: {} },
+      [400, 'the body is not a JSON-RPC 2.0 message: id must be a string or a number'],
+    ],
+    ['params that are a list', 'POST', MCP_HEADERS, { ...initialize(), params: [] }, [400, 'the body is not a JSON-RPC 2.0 message: params must be an object']],
+    [
+      'nothing that is a message',
+      'POST',
+      MCP_HEADERS,
+      { jsonrpc: '2.0', id: 1 },
+      [400, 'the body is not a JSON-RPC 2.0 message: it has neither method, nor result, nor error'],
+    ],
+    ['nesting without end', 'POST', MCP_HEADERS, '['.repeat(100_000), [400, 'the body nests deeper than 512 levels']],
+    ['a body of 3 MiB', 'POST', MCP_HEADERS, 'x'.repeat(3 * 1024 * 1024), [413, 'request body too large']],
+    ['a revision that is not served', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2026-07-28' }, call('tools/list'), [400, -32022]],
+    ['an unknown revision at initialize', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '1999-01-01' }, initialize(), [400, -32022]],
+    ['header and body that differ', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2025-03-26' }, initialize('2025-06-18'), [400, -32020]],
+    [
+      'a request without session (row 22)',
+      'POST',
+      MCP_HEADERS,
+      call('tools/list'),
+      [400, 'session header is required: send Mcp-Session-Id, or initialize first'],
+    ],
+    [
+      'a notification without session (row 22)',
+      'POST',
+      MCP_HEADERS,
+      notification,
+      [400, 'session header is required: send Mcp-Session-Id, or initialize first'],
+    ],
+    [
+      'a response without session (row 22)',
+      'POST',
+      MCP_HEADERS,
+      { jsonrpc: '2.0', id: 1, result: {} },
+      [400, 'session header is required: send Mcp-Session-Id, or initialize first'],
+    ],
+    ['an unknown session (D2)', 'POST', { ...MCP_HEADERS, 'mcp-session-id': 'made-up' }, call('tools/list'), [404, 'session not found']],
+    ['GET without event streams', 'GET', { accept: 'application/json', 'mcp-session-id': 'x' }, undefined, [406, 'Accept must have text/event-stream']],
+    ['GET without session', 'GET', { accept: 'text/event-stream' }, undefined, [400, 'session ID is required: send Mcp-Session-Id']],
+    ['GET of an unknown session', 'GET', { accept: 'text/event-stream', 'mcp-session-id': 'made-up' }, undefined, [404, 'session not found']],
+    ['DELETE without session', 'DELETE', {}, undefined, [400, 'session ID is required: send Mcp-Session-Id']],
+    ['DELETE of an unknown session', 'DELETE', { 'mcp-session-id': 'made-up' }, undefined, [404, 'session not found']],
+  ])('%s', async (_, method, headers, body, expected) => {
+    expect(gist(await send(gateway.url, method, headers, body))).toEqual(expected)
+    expect(log()).toEqual([])
+  })
+
+  test('what is refused names what would be served', async () => {
+    const { json } = await send(gateway.url, 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2026-07-28' }, call('server/discover'))
+    expect([json.error?.data, json.id]).toEqual([{ supported: OLD, requested: '2026-07-28' }, 1])
+    const meta = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, call('tools/list', meta))).json.error?.code).toBe(-32022)
+  })
+
+  test.each([...OLD, undefined])('revision %s is served', async (version) => {
+    const { post } = await begin(gateway.url)
+    expect((await post(call('ping'), version === undefined ? {} : { 'mcp-protocol-version': version })).status).toBe(200)
+  })
+})
+
+describe('forms of answers (mcp.md §3.3)', () => {
+  test('requests get event streams or JSON, as the one target answers; several are always a stream', async () => {
+    const [streaming, plain] = [await world.upstream('one'), await world.upstream('two', { isJson: true })]
+    const typeOf = async (...ports: number[]) => {
+      const { url } = await world.gateway({ mcp: { targets: ports.map((port, index) => staticTarget(`t${index}`, port)) } })
+      const { headers, text } = await (await begin(url)).post(call('ping'))
+      return [headers['content-type'], headers['cache-control'], text]
+    }
+    expect(await typeOf(streaming.port)).toEqual(['text/event-stream', 'no-cache', expect.stringMatching(/^event: message\ndata: {.*}\n\n$/)])
+    expect(await typeOf(plain.port)).toEqual(['application/json', undefined, '{"result":{},"jsonrpc":"2.0","id":1}'])
+    expect(await typeOf(plain.port, plain.port)).toEqual(['text/event-stream', 'no-cache', 'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'])
+  })
+
+  test('notifications, responses and the end of a session get 202 without body', async () => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const { post, id } = await begin(url)
+    const answers = [await post(notification), await post({ jsonrpc: '2.0', id: 9, result: {} }), await send(url, 'DELETE', { 'mcp-session-id': id })]
+    expect(answers.map(({ status, text }) => [status, text])).toEqual([
+      [202, ''],
+      [202, ''],
+      [202, ''],
+    ])
+  })
+
+  test('an upstream that says no is passed on as it is, its own session id aside (row 50)', async () => {
+    const port = (
+      await world.scripted((_, response) => {
+        response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://a/b"', 'x-own': '1', 'mcp-session-id': 'secret' }).end('go away')
+      })
+    ).port
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+    const { status, headers, text } = await send(url, 'POST', MCP_HEADERS, initialize())
+    expect([status, headers['www-authenticate'], headers['x-own'], headers['mcp-session-id'], text]).toEqual([
+      401,
+      'Bearer resource_metadata="https://a/b"',
+      '1',
+      undefined,
+      'go away',
+    ])
+  })
+
+  test('an upstream that cannot be reached is 500 with a JSON-RPC error (mcp.md §3.2)', async () => {
+    const gone = await world.upstream('one')
+    await gone.close()
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', gone.port)] } })
+    const { status, json } = await send(url, 'POST', MCP_HEADERS, initialize())
+    expect([status, json.id, json.error?.code, json.error?.message]).toEqual([500, 'init', -32603, expect.stringContaining('failed to send message: ')])
+  })
+
+  test('compressed answers are read, though nobody asked for them', async () => {
+    const port = (
+      await world.scripted((request, response, body) => {
+        const message = JSON.stringify({ jsonrpc: '2.0', id: body?.id, result: { from: request.headers['accept-encoding'] } })
+        const events = body?.method === 'ping'
+        response.writeHead(200, { 'content-type': events ? 'text/event-stream' : 'application/json', 'content-encoding': 'gzip' })
+        response.end(gzipSync(events ? `data: ${message}\n\n` : message))
+      })
+    ).port
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', port)], sessionRouting: 'Stateful' } })
+    const init = await send(url, 'POST', { ...MCP_HEADERS, 'accept-encoding': 'gzip' }, { ...initialize(), method: 'initialize' })
+    expect(init.json.error?.message).toContain('incompatible')
+    expect(init.headers['content-encoding']).toBeUndefined()
+  })
+})
+
+describe('headers towards upstreams (mcp.md §3.4)', () => {
+  test('the client’s go on, ours win, and its session id does not leak (row 47)', async () => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const { post, id } = await begin(url)
+    await post(call('tools/call', { name: 'echo', arguments: { text: 'x' } }), {
+      'x-own': '1',
+      'mcp-method': 'forged',
+      'mcp-name': 'forged',
+      'mcp-protocol-version': '2025-06-18',
+      'last-event-id': '7',
+      authorization: 'Bearer t',
+      connection: 'x-hop',
+      'x-hop': '1',
+    })
+    const headers = one.received.at(-1)?.headers ?? {}
+    expect(headers).toMatchObject({
+      'x-own': '1',
+      'mcp-method': 'tools/call',
+      'mcp-name': 'echo',
+      'mcp-protocol-version': '2025-06-18',
+      authorization: 'Bearer t',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    })
+    expect([headers['mcp-session-id'] === id, one.servers.has(String(headers['mcp-session-id'])), headers['last-event-id'], headers['x-hop']]).toEqual([
+      false,
+      true,
+      undefined,
+      undefined,
+    ])
+  })
+
+  test.each([
+    ['line ends', 'a\r\nx-injected: 1'],
+    ['letters beyond ASCII', 'wetter_köln'],
+    ['spaces at its edges', ' a '],
+    ['nothing', ''],
+    ['the marks of an encoded one', '=?base64?YQ==?='],
+    ['a NUL', 'a\0b'],
+  ])('a tool name with %s goes encoded, and ends no header', async (_, name) => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    await (await begin(url)).post(call('tools/call', { name }))
+    const { headers, body } = one.received.at(-1) ?? {}
+    expect([headers?.['mcp-name'], headers?.['x-injected'], body?.params?.['name']]).toEqual([
+      `=?base64?${Buffer.from(name).toString('base64')}?=`,
+      undefined,
+      name,
+    ])
+  })
+
+  test('the target’s own credentials take the place of the client’s', async () => {
+    const one = await world.upstream('one')
+    const traffic: Policy['traffic'] = { headerModifiers: { request: { remove: ['authorization'] } } }
+    const { url } = await world.gateway({
+      mcp: { targets: [staticTarget('a', one.port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic }],
+      policies: { auth: { key: 'own-key' } },
+    })
+    await send(url, 'POST', { ...MCP_HEADERS, authorization: 'Bearer client' }, initialize())
+    expect(one.received[0]?.headers.authorization).toBe('Bearer own-key')
+  })
+})
+
+test('OAuth documents of the one target are its own (row 43)', async () => {
+  const port = (
+    await world.scripted(
+      (request, response) =>
+        void response
+          .writeHead(200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' })
+          .end(JSON.stringify({ path: request.url, method: request.method })),
+    )
+  ).port
+  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+  const path = '/.well-known/oauth-protected-resource/mcp?x=1'
+  for (const method of ['GET', 'OPTIONS']) {
+    const { status, text, headers } = await send(url, method, {}, undefined, path)
+    expect([status, JSON.parse(text), headers['access-control-allow-origin']]).toEqual([200, { path, method }, '*'])
+  }
+  const several = await world.gateway({ mcp: { targets: [staticTarget('a', port), staticTarget('b', port)] } })
+  expect((await send(several.url, 'GET', {}, undefined, path)).status).toBe(406)
+})
+
+test('no target is 503 when all are needed', async () => {
+  const { url } = await world.gateway({ mcp: { targets: [{ name: 'none', selector: { targets: [] } }] } })
+  expect(gist(await send(url, 'POST', MCP_HEADERS, initialize()))).toEqual([503, 'no backends configured'])
+})
+
+test('what cannot be enforced lets nobody in', async () => {
+  const one = await world.upstream('one')
+  const authentication = { jwks: { inline: '{"keys":[]}' } }
+  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a_b', one.port)] }, policies: { mcp: { authentication } } })
+  expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
+  expect(one.log()).toEqual([])
+})
