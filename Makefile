@@ -46,8 +46,8 @@ e2e: ## tests against a real Kubernetes API server (root and Go; builds it once,
 bench: ## measure against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
 	@$(X) node e2e/bench/main.ts $(if $(CASE),--case $(CASE)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-conformance: ## the Gateway API conformance suite (not there yet)
-	@echo 'make conformance comes with the cluster part: controller, provisioning, conformance. Nothing was run.' >&2; exit 1
+conformance: ## the official Gateway API conformance suite on a local cluster (root and Go; builds both once); KEEP=1 writes its report anew
+	@e2e/conformance/run $(if $(KEEP),--keep)
 
 images: ## container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
 	@$(X) node images/main.ts $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(TAG),--tag '$(TAG)') $(if $(BASE),--base '$(BASE)')
