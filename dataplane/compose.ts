@@ -77,7 +77,7 @@ export function respondWithError(exchange: Exchange, thrown: unknown): void {
   const error = toProxyError(thrown)
   exchange.error = error
   exchange.isLocalAnswer = false
-  const response = toErrorResponse(error, exchange.request)
+  const response = toErrorResponse(error, exchange.request, exchange.errorFormat)
   exchange.grpcStatus = response.headers.get('grpc-status')
   replaceResponse(exchange, response)
 }

@@ -8,11 +8,11 @@ import { readConfigFile } from './config/file-read.ts'
 import { indexPolicies } from './config/merge.ts'
 import { createConfigStore, type ConfigSnapshot } from './config/store.ts'
 import { Gateway } from './gateway.ts'
+import { createLlmFactory } from './llm/service.ts'
 import { mcpFactory } from './mcp/service.ts'
 import { readSessionKeys } from './mcp/session/codec.ts'
 import { readSettings } from './settings.ts'
 import { startSources } from './sources.ts'
-import { createEvictionReport } from './telemetry/eviction.ts'
 import { createEvictionReport } from './telemetry/eviction.ts'
 import { createLogging } from './telemetry/log.ts'
 import { createTelemetry, type Telemetry } from './telemetry/telemetry.ts'
@@ -50,8 +50,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const gateway = new Gateway({
     registry: telemetry.metrics.registry,
     onEviction: createEvictionReport(logging.logger('health'), telemetry.metrics.registry),
-    onEviction: createEvictionReport(logging.logger('health'), telemetry.metrics.registry),
-    factories: { mcp: mcpFactory({ keys: readSessionKeys(env), version }) },
+    factories: { ai: createLlmFactory(), mcp: mcpFactory({ keys: readSessionKeys(env), version }) },
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
   })

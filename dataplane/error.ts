@@ -1,4 +1,5 @@
 import { errorTable, grpcStatusOf, type ErrorCode, type ErrorRow } from '#api/errors.ts'
+import type { Exchange } from './exchange.ts'
 import { BufferBody } from './http/body.ts'
 import { HeaderList } from './http/headers.ts'
 import type { RequestHead, ResponseHead } from './http/message.ts'
@@ -51,7 +52,7 @@ export function encodeGrpcMessage(text: string): string {
 }
 
 /** The client's projection of an error: text/plain, or grpc-status for gRPC callers (traffic.md §6). */
-export function toErrorResponse(error: ProxyError, request: RequestHead): ResponseHead {
+export function toErrorResponse(error: ProxyError, request: RequestHead, format?: Exchange['errorFormat']): ResponseHead {
   const { status, text, detail, grpc } = error.row
   const message = detail === undefined ? text : error.message
   if (isGrpcRequest(request)) {
@@ -68,8 +69,9 @@ export function toErrorResponse(error: ProxyError, request: RequestHead): Respon
     addHeaders(headers, error)
     return { status: 200, headers, body: undefined, upgraded: undefined }
   }
-  const body = new BufferBody(message)
-  const headers = new HeaderList(['content-type', 'text/plain', 'content-length', String(body.length)])
+  const formatted = format?.(status, message)
+  const body = new BufferBody(formatted?.body ?? message)
+  const headers = new HeaderList(['content-type', formatted?.contentType ?? 'text/plain', 'content-length', String(body.length)])
   addHeaders(headers, error)
   return { status, headers, body, upgraded: undefined }
 }

@@ -1,4 +1,4 @@
-import { openaiFormats, type Provider, type ProviderSettings } from './types.ts'
+import { fitTokenLimit, openaiFormats, type Provider, type ProviderSettings } from './types.ts'
 
 const paths: Readonly<Record<string, string>> = { completions: '/v1/chat/completions', responses: '/v1/responses', embeddings: '/v1/embeddings' }
 
@@ -12,6 +12,7 @@ export function createProviderA({ model }: ProviderSettings<'providerA'>): Provi
     defaultAuth: undefined,
     realtimePath: '/v1/realtime',
     supports: (from) => openaiFormats(from, true),
+    finishBody: fitTokenLimit,
     pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',
   }
 }

@@ -1,4 +1,4 @@
-import { openaiFormats, type Provider, type ProviderSettings } from './types.ts'
+import { fitTokenLimit, openaiFormats, type Provider, type ProviderSettings } from './types.ts'
 
 const suffixes: Readonly<Record<string, string>> = { completions: '/chat/completions', responses: '/responses', embeddings: '/embeddings' }
 
@@ -13,6 +13,7 @@ export function createProviderB({ endpoint, deploymentName, apiVersion = 'v1' }:
     defaultAuth: { cloudB: {} },
     tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
     supports: (from) => openaiFormats(from, true),
+    finishBody: fitTokenLimit,
     pathFor({ format, model }) {
       const suffix = suffixes[format] ?? '/chat/completions'
       if (apiVersion === 'v1') return `/openai/v1${suffix}`

@@ -47,3 +47,10 @@ export function openaiFormats(from: ClientFormat, hasResponses: boolean): readon
   if (from === 'embeddings') return ['embeddings']
   return hasResponses ? ['completions', 'responses'] : ['completions']
 }
+
+/** OpenAI's newer models refuse `max_tokens`, and all know `max_completion_tokens` (llm.md §7.1). */
+export function fitTokenLimit(body: JsonObject, { format }: ProviderCall): JsonObject {
+  const { max_tokens: limit, ...rest } = body
+  if (format !== 'completions' || limit === undefined) return body
+  return { ...rest, max_completion_tokens: body['max_completion_tokens'] ?? limit }
+}

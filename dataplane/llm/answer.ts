@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto'
+import { ProxyError } from '../error.ts'
+import type { Exchange } from '../exchange.ts'
+import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
+import type { HeaderList } from '../http/headers.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { Prepared } from './chat.ts'
+import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from './coding.ts'
+import { EventBody } from './eventbody.ts'
+import { parseJson, printJson, renderBody } from './formats/json.ts'
+import { FormatError, type JsonObject, type ResponseContext, type ResponseFacts } from './formats/types.ts'
+import type { LlmRecord } from './record.ts'
+import type { LlmTarget } from './target.ts'
+import { watchRaw } from './watch.ts'
+
+/** What the way back knows. */
+export interface AnswerContext {
+  readonly exchange: Exchange
+  readonly target: LlmTarget
+  readonly prepared: Prepared
+  readonly record: LlmRecord
+  /** Price of an answer, in the currency of the price table. */
+  readonly price: ((facts: ResponseFacts) => number | undefined) | undefined
+  readonly limitBytes: number
+  /** The upstream's answer is over; false when the client did not wait for it. */
+  onOver(isWhole: boolean): void
+  /** The answer said that it failed before it had any content. */
+  onBroken(): void
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status <= 299
+
+/** The answer as the client gets it. `opened`: the stream that was begun to read already. Rejects with a ProxyError. */
+export async function finishAnswer(response: ResponseHead, context: AnswerContext, opened: EventBody | undefined): Promise<ResponseHead> {
+  const { prepared, record } = context
+  const { conversion, isStreaming } = prepared
+  if (response.status === 101) {
+    record.finish(undefined, 'error')
+    return response
+  }
+  if (conversion === undefined) return watchRaw(response, context)
+  if (!isSuccess(response.status)) return translateFailure(response, context)
+  if (isStreaming) return streamAnswer(response, opened ?? openStream(response, context), context)
+  return bufferAnswer(response, context)
+}
+
+/** An upstream's error: its status, in the client's format (llm.md §9). */
+async function translateFailure(response: ResponseHead, context: AnswerContext): Promise<ResponseHead> {
+  const { prepared, record, limitBytes, onOver } = context
+  const coding = response.headers.get('content-encoding')
+  const raw = await readAnswer(response, context)
+  record.finish(undefined, 'error')
+  onOver(true)
+  const bytes = await decodeBytes(raw, coding, limitBytes).catch(() => raw)
+  const translated = prepared.conversion?.with.error(response.status, bytes)
+  if (translated === undefined) return withBody(response, raw)
+  response.headers.remove('content-encoding')
+  response.headers.set('content-type', translated.contentType)
+  return withBody(response, Buffer.from(translated.body))
+}
+
+async function bufferAnswer(response: ResponseHead, context: AnswerContext): Promise<ResponseHead> {
+  const { prepared, record, exchange, target, onOver, price } = context
+  const { conversion } = prepared
+  if (conversion === undefined) return response
+  const coding = response.headers.get('content-encoding')
+  const raw = await readAnswer(response, context)
+  onOver(true)
+  const text = (await decode(raw, coding, context)).toString()
+  const parsed = parseAnswer(text)
+  const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
+  const guards = target.guards
+  let guarded: JsonObject = body
+  if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
+    // Whatever the guards say, the tokens were spent (llm.md D:24).
+    const verdict = await guards
+      .response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers)
+      .finally(() => record.finish(facts, 'whole', price))
+    if ('rejection' in verdict) {
+      exchange.isLocalAnswer = true
+      return verdict.rejection
+    }
+    guarded = verdict.body
+  }
+  record.finish(facts, 'whole', price)
+  if (guarded === parsed) return withBody(response, raw)
+  const isNative = conversion.with.isNative
+  const rendered = Buffer.from(isNative ? renderBody(text, parsed as JsonObject, guarded) : printJson(guarded))
+  if (!isNative) response.headers.set('content-type', 'application/json')
+  return withBody(response, coding === undefined ? rendered : await encodeBytes(rendered, coding))
+}
+
+function parseAnswer(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    throw new FormatError('response', 'failed to parse response: it is not JSON')
+  }
+}
+
+async function decode(raw: Buffer, coding: string | undefined, { limitBytes }: AnswerContext): Promise<Buffer> {
+  if (coding === undefined) return raw
+  return decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
+    if (error instanceof UnknownCodingError) throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
+    if (error instanceof BodyTooLargeError) throw tooLarge(error)
+    throw new FormatError('response', 'failed to parse response: it is not in its content-encoding')
+  })
+}
+
+const tooLarge = ({ limit }: BodyTooLargeError): FormatError =>
+  new FormatError('response', `failed to parse response: it is larger than ${limit} bytes (frontend.http.maxBufferSize)`)
+
+/** The whole body, within the request's deadline. */
+async function readAnswer(response: ResponseHead, { exchange, limitBytes }: AnswerContext): Promise<Buffer> {
+  const { body } = response
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    if (exchange.deadlineAtMs === undefined) return
+    timer = setTimeout(() => reject(new ProxyError('REQUEST_TIMEOUT')), Math.max(0, exchange.deadlineAtMs - performance.now()))
+  })
+  try {
+    return (await Promise.race([readBody(body, limitBytes), late])).bytes
+  } catch (error) {
+    body?.cancel()
+    if (error instanceof ProxyError) throw error
+    if (error instanceof BodyTooLargeError) throw tooLarge(error)
+    throw new FormatError('response', 'failed to parse response: the upstream broke off')
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function withBody(response: ResponseHead, bytes: Buffer): ResponseHead {
+  response.headers.set('content-length', String(bytes.length))
+  response.headers.remove('transfer-encoding')
+  response.body = new BufferBody(bytes)
+  return response
+}
+
+/** The events of a streamed answer; nothing is read yet. Throws a FormatError. */
+export function openStream(response: ResponseHead, context: AnswerContext): EventBody {
+  const { prepared, record, exchange, target, limitBytes, price, onOver, onBroken } = context
+  const { conversion } = prepared
+  if (conversion === undefined) throw new Error('a stream needs a conversion')
+  const isGuardable = target.guards !== undefined
+  const guard = isGuardable ? target.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers) : undefined
+  const stream = conversion.with.stream(responseContext(response.headers, context), {
+    isGuarded: guard !== undefined,
+    collects: true,
+    maxEventBytes: limitBytes,
+  })
+  const coding = response.headers.get('content-encoding')
+  const body = response.body ?? new BufferBody('')
+  return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {
+    guard,
+    onContent: () => record.sawContent(),
+    onClose: (end) => {
+      const { facts } = stream
+      if (end === 'truncated') exchange.cutBy ??= 'upstream'
+      if (facts.error !== undefined && !facts.hasContent) onBroken()
+      else onOver(end !== 'cancelled')
+      record.finish(facts, end === 'complete' ? 'whole' : 'part', price)
+    },
+    contentType: stream.contentType,
+  })
+}
+
+function streamAnswer(response: ResponseHead, events: EventBody, _context: AnswerContext): ResponseHead {
+  const { headers } = response
+  headers.remove('content-length')
+  headers.remove('content-encoding')
+  headers.set('content-type', events.contentType)
+  if (!headers.has('cache-control')) headers.set('cache-control', 'no-cache')
+  response.body = events
+  return response
+}
+
+function responseContext(headers: HeaderList, { prepared }: AnswerContext): ResponseContext {
+  return {
+    memo: prepared.conversion?.memo ?? { model: prepared.model ?? '', isStreaming: prepared.isStreaming, toolNames: new Map() },
+    header: (name) => headers.get(name),
+    hex: (length) =>
+      randomBytes(Math.ceil(length / 2))
+        .toString('hex')
+        .slice(0, length),
+    nowMs: () => Date.now(),
+  }
+}

@@ -1,0 +1,194 @@
+import { repeatAttempts, callEndpoint, type Active } from '../attempt.ts'
+import { ProxyError } from '../error.ts'
+import type { Exchange } from '../exchange.ts'
+import { isUnhealthy } from '../health.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { PolicyState } from '../policy/state.ts'
+import { setProtocol } from '../telemetry/outcome.ts'
+import type { ForwardPlan } from '../upstream/plan.ts'
+import { UpstreamError } from '../upstream/types.ts'
+import { finishAnswer, openStream, type AnswerContext } from './answer.ts'
+import { chooseCandidate, recordCandidate } from './candidates.ts'
+import { prepareChat, type Prepared } from './chat.ts'
+import { setErrorFormat } from './errors.ts'
+import type { EventBody } from './eventbody.ts'
+import { evictionOf } from './eviction.ts'
+import { FormatError } from './formats/types.ts'
+import { createKeyPolicy, type KeyPolicy } from './keys.ts'
+import { listModels } from './models.ts'
+import { prepareRaw } from './raw.ts'
+import { LlmRecord } from './record.ts'
+import { entryOf } from './shape.ts'
+import { RequestSource } from './source.ts'
+import type { LlmTarget } from './target.ts'
+import { buildUpstreamRequest } from './upstreamrequest.ts'
+
+export interface CallContext {
+  readonly groups: readonly (readonly LlmTarget[])[]
+  readonly state: PolicyState
+  readonly random: () => number
+  /** Of bodies that are read, on both sides. */
+  readonly limitBytes: number
+}
+
+/** One attempt that reached a provider. */
+interface Attempted {
+  readonly target: LlmTarget
+  readonly prepared: Prepared
+  readonly startedAtMs: number
+  readonly isHealthy: boolean
+  /** A stream whose beginning was read already. */
+  readonly events: EventBody | undefined
+}
+
+/** One request to an LLM backend: attempts until one answers, then the way of its answer to the client (llm.md §2). */
+export class LlmCall {
+  readonly #exchange: Exchange
+  readonly #plan: ForwardPlan
+  readonly #context: CallContext
+  readonly #source: RequestSource
+  readonly #record: LlmRecord
+  readonly #keys: KeyPolicy
+  readonly #active: Active = { call: undefined }
+  #failed: LlmTarget | undefined
+  #attempted: Attempted | undefined
+  /** The gateway's own answer: a refusal, a list, a count. */
+  #isLocal = false
+
+  constructor(exchange: Exchange, plan: ForwardPlan, context: CallContext) {
+    this.#exchange = exchange
+    this.#plan = plan
+    this.#context = context
+    this.#source = new RequestSource(exchange, context.limitBytes)
+    this.#record = new LlmRecord(exchange, context.state.registry)
+    this.#keys = createKeyPolicy(exchange)
+  }
+
+  async run(): Promise<ResponseHead> {
+    const exchange = this.#exchange
+    setProtocol(exchange, 'llm')
+    exchange.onAbort((reason) => {
+      this.#active.call?.cancel(reason)
+      this.#source.cancel(reason)
+    })
+    try {
+      const canRepeat = (): boolean => !this.#isLocal && this.#source.isReplayable
+      const response = await repeatAttempts(exchange, this.#plan.retry, (isLast) => this.#attempt(isLast), canRepeat)
+      if (this.#isLocal) {
+        exchange.isLocalAnswer = true
+        return response
+      }
+      return await this.#finish(response)
+    } catch (error) {
+      this.#record.finish(undefined, 'error')
+      this.#source.cancel(error instanceof Error ? error : new Error('refused'))
+      throw toLlmError(error)
+    }
+  }
+
+  async #attempt(isLast: boolean): Promise<ResponseHead> {
+    try {
+      return await this.#tryOne(isLast)
+    } catch (error) {
+      throw toLlmError(error)
+    }
+  }
+
+  async #tryOne(isLast: boolean): Promise<ResponseHead> {
+    const exchange = this.#exchange
+    this.#attempted = undefined
+    const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
+    if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+    this.#failed = target
+    const route = target.settings.routeOf(exchange.request.target)
+    setErrorFormat(exchange, route)
+    checkTarget(target)
+    if (route === 'Models') return this.#answer(listModels(this.#context.groups, this.#keys.isAllowed))
+    const entry = entryOf(route)
+    const tools = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, limitBytes: this.#context.limitBytes }
+    const prepared = entry === undefined ? await prepareRaw(tools, route) : await prepareChat(tools, entry)
+    if ('answer' in prepared) return this.#answer(prepared.answer)
+    const endpoint = target.destination.pick(exchange)
+    if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+    if (prepared.isCharged) await exchange.tokenBudgets?.check(prepared.estimate)
+    const request = await buildUpstreamRequest(exchange, target, endpoint.label, prepared.draft, this.#context.limitBytes)
+    const startedAtMs = performance.now()
+    let isHealthy = true
+    const call = { destination: target.destination, endpoint, request, load: target.state }
+    const response = await callEndpoint(exchange, call, this.#plan, this.#active, (_, __, answered) => {
+      isHealthy = answered !== undefined && !isUnhealthy(exchange, answered, target.destination.settings.health?.condition)
+      if (!isHealthy) this.#recordFailure(target, answered)
+    })
+    this.#attempted = { target, prepared, startedAtMs, isHealthy, events: undefined }
+    if (isLast || !prepared.isStreaming || response.status < 200 || response.status > 299 || prepared.conversion === undefined) return response
+    return this.#peek(response, this.#attempted)
+  }
+
+  /** While another attempt is left, a stream must show content before it counts (issue: an in-band error is a failure). */
+  async #peek(response: ResponseHead, attempted: Attempted): Promise<ResponseHead> {
+    const events = openStream(response, this.#answerContext(attempted))
+    if (await events.peek()) {
+      this.#attempted = { ...attempted, events }
+      return response
+    }
+    if (attempted.isHealthy) this.#recordFailure(attempted.target, undefined)
+    events.discard()
+    throw new ProxyError('UPSTREAM_FAILED', {
+      detail: 'the stream ended before its first content',
+      cause: new UpstreamError('reset', 'the stream ended before its first content'),
+    })
+  }
+
+  async #finish(response: ResponseHead): Promise<ResponseHead> {
+    const attempted = this.#attempted
+    if (attempted === undefined) return response
+    return finishAnswer(response, this.#answerContext(attempted), attempted.events)
+  }
+
+  #answerContext(attempted: Attempted): AnswerContext {
+    const { target, prepared, startedAtMs, isHealthy } = attempted
+    return {
+      exchange: this.#exchange,
+      target,
+      prepared,
+      record: this.#record,
+      price: this.#keys.priceOf(target, prepared.model),
+      limitBytes: this.#context.limitBytes,
+      onOver: (isWhole) => {
+        if (isHealthy && isWhole) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)
+      },
+      onBroken: () => {
+        if (isHealthy) this.#recordFailure(target, undefined)
+      },
+    }
+  }
+
+  #answer(response: ResponseHead): ResponseHead {
+    this.#isLocal = true
+    this.#record.finish(undefined, 'error')
+    return response
+  }
+
+  #recordSuccess({ state }: LlmTarget, seconds: number): void {
+    recordCandidate(state, true, seconds, undefined, this.#context.state.monotonicMs())
+  }
+
+  #recordFailure({ state, destination }: LlmTarget, response: ResponseHead | undefined): void {
+    const { monotonicMs, epochMs } = this.#context.state
+    const eviction = evictionOf(destination.settings.health, response, this.#plan.retry?.backoffMs, epochMs())
+    recordCandidate(state, false, undefined, eviction, monotonicMs())
+  }
+}
+
+function checkTarget({ destination: { error, settings } }: LlmTarget): void {
+  if (error !== undefined) throw new ProxyError(error)
+  if (settings.broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: settings.broken })
+}
+
+/** Bodies that cannot be used, as errors of the request or of the answer (llm.md §10). */
+function toLlmError(error: unknown): unknown {
+  if (error instanceof FormatError) return new ProxyError(error.kind === 'response' ? 'LLM_RESPONSE' : 'LLM_REQUEST', { detail: error.message, cause: error })
+  // The stack is as deep as the client nested its JSON.
+  if (error instanceof RangeError) return new ProxyError('LLM_REQUEST', { detail: 'failed to parse request: nested too deeply', cause: error })
+  return error
+}

@@ -1,0 +1,102 @@
+import type { Exchange } from '../exchange.ts'
+import type { ResponseHead } from '../http/message.ts'
+import { chooseConversion } from './convert/index.ts'
+import { countTokens } from './count.ts'
+import { printJson, renderBody } from './formats/json.ts'
+import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from './formats/types.ts'
+import type { KeyPolicy } from './keys.ts'
+import { jsonAnswer } from './models.ts'
+import type { LlmRecord } from './record.ts'
+import { shapeRequest } from './shape.ts'
+import type { RequestSource } from './source.ts'
+import type { LlmTarget } from './target.ts'
+import type { Draft } from './upstreamrequest.ts'
+
+/** What preparing an attempt takes. */
+export interface PrepareTools {
+  readonly exchange: Exchange
+  readonly target: LlmTarget
+  readonly source: RequestSource
+  readonly record: LlmRecord
+  readonly keys: KeyPolicy
+  readonly limitBytes: number
+}
+
+/** A request ready to be sent to one provider, and what reading its answer takes. */
+export interface Prepared {
+  readonly draft: Draft
+  /** Undefined: the answer is forwarded as it is. */
+  readonly conversion: { readonly with: Conversion; readonly entry: ClientFormatEntry; readonly memo: RequestMemo } | undefined
+  readonly model: string | undefined
+  readonly isStreaming: boolean
+  /** Token budgets apply. */
+  readonly isCharged: boolean
+  /** Tokens of the prompt, where somebody counted. */
+  readonly estimate: number
+  /** The answer is searched for usage, whatever its format. */
+  readonly isDetected?: boolean
+}
+
+/** A request in a known format: shaped by policy, guarded, in the provider's format (llm.md §2 steps 6 to 11). */
+export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry): Promise<Prepared | { readonly answer: ResponseHead }> {
+  const { exchange, target, source, record, keys } = tools
+  const { provider, settings, guards } = target
+  const { text, json } = await source.parse()
+  const isCount = entry.format === 'tokenCount'
+  const isChat = !isCount && entry.format !== 'embeddings'
+  const { body: shaped, model } = shapeRequest(json, target, exchange, keys.check)
+  const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
+  const isStreaming = isChat && entry.isStreaming(enriched)
+  const begin = (body: JsonObject): void =>
+    record.begin({
+      system: provider.system,
+      requestModel: model,
+      isStreaming,
+      operation: entry.format === 'embeddings' ? 'embeddings' : 'chat',
+      params: entry.params(body),
+      prompt: () => entry.flattenRequest(body),
+    })
+  begin(enriched)
+  let body = enriched
+  if (guards !== undefined && isChat) {
+    const verdict = await guards.request(enriched, { exchange, entry, isStreaming })
+    if ('rejection' in verdict) return { answer: verdict.rejection }
+    body = verdict.body
+    begin(body)
+  }
+  const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
+  if (conversion === undefined) {
+    if (isCount) return { answer: jsonAnswer(200, { input_tokens: await countTokens(model, entry.flattenRequest(body)) }) }
+    throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
+  }
+  const converted = conversion.request(body, contextOf(tools, model))
+  const call = { format: conversion.to, model, isStreaming }
+  const finished = provider.finishBody?.(converted.body, call) ?? converted.body
+  // What guards have judged is what is sent: duplicate keys inside, say, are gone once it is printed anew.
+  const isPrinted = !conversion.isNative || guards !== undefined
+  const bytes = isPrinted ? Buffer.from(printJson(finished)) : finished === json ? await source.plainBytes() : Buffer.from(renderBody(text, json, finished))
+  return {
+    draft: { path: provider.pathFor(call), body: bytes, reads: isStreaming ? 'stream' : 'whole' },
+    conversion: { with: conversion, entry, memo: converted.memo },
+    model,
+    isStreaming,
+    isCharged: !isCount,
+    estimate: 0,
+  }
+}
+
+function contextOf({ exchange, target }: PrepareTools, model: string): RequestContext {
+  const { headers } = exchange.request
+  const { provider, settings } = target
+  const betas = headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim()))
+  const version = headers.get('anthropic-version')
+  const metadata = headers.get('x-bedrock-metadata')
+  return {
+    model,
+    ...(provider.guardrail && { guardrail: provider.guardrail }),
+    ...(settings.promptCaching && { promptCaching: settings.promptCaching }),
+    ...(betas.length > 0 && { betas: betas.filter((beta) => beta !== '') }),
+    ...(version !== undefined && { anthropicVersion: version }),
+    ...(metadata !== undefined && { bedrockMetadata: metadata }),
+  }
+}

@@ -1,0 +1,33 @@
+import type { RouteType } from '#gen/config/types.ts'
+import type { Exchange } from '../exchange.ts'
+import { printJson } from './formats/json.ts'
+
+/** Whose errors look like Anthropic's. */
+const messagesRoutes: readonly RouteType[] = ['Messages', 'TokenCount']
+const typesOfStatus: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+}
+
+/**
+ * Errors of the gateway's own in the client's format: for clients that say they take JSON, as the vendors' SDKs do. Others get text
+ * (llm.md §10).
+ */
+export function setErrorFormat(exchange: Exchange, route: RouteType): void {
+  if (route === 'Passthrough' || route === 'Realtime') return
+  if (!/\bapplication\/json\b/i.test(exchange.request.headers.get('accept') ?? '')) return
+  exchange.errorFormat = (status, message) => ({
+    contentType: 'application/json',
+    body: printJson(
+      messagesRoutes.includes(route)
+        ? { type: 'error', error: { type: typeOf(status), message } }
+        : { error: { message, type: typeOf(status), param: null, code: null } },
+    ),
+  })
+}
+
+const typeOf = (status: number): string => typesOfStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')

@@ -1,0 +1,210 @@
+import type { Exchange } from '../exchange.ts'
+import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
+import { setLogField, type ContributedField } from '../telemetry/accesslog.ts'
+import type { Registry } from '../telemetry/registry.ts'
+import { estimateTokens } from './estimate.ts'
+import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from './formats/types.ts'
+import { llmMetrics, type LlmLabels } from './metrics.ts'
+
+/** What is known of a request when it goes to a provider. */
+export interface RequestFacts {
+  readonly system: string
+  readonly requestModel: string | undefined
+  readonly isStreaming: boolean
+  readonly operation: LlmLabels['operation']
+  readonly params: RequestParams
+  /** Read only by who asks for it. */
+  readonly prompt: () => readonly FlatMessage[]
+}
+
+const paramFields = {
+  temperature: 'gen_ai.request.temperature',
+  top_p: 'gen_ai.request.top_p',
+  max_tokens: 'gen_ai.request.max_tokens',
+  frequency_penalty: 'gen_ai.request.frequency_penalty',
+  presence_penalty: 'gen_ai.request.presence_penalty',
+  seed: 'gen_ai.request.seed',
+  encoding_format: 'gen_ai.request.encoding_formats',
+  dimensions: 'gen_ai.embeddings.dimension.count',
+} as const satisfies Record<keyof RequestParams, ContributedField>
+
+const usageFields = {
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  cacheCreationInputTokens: 'gen_ai.usage.cache_creation.input_tokens',
+  cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning_tokens',
+  inputImageTokens: 'gen_ai.usage.image.input_tokens',
+  outputImageTokens: 'gen_ai.usage.image.output_tokens',
+  inputAudioTokens: 'gen_ai.usage.audio.input_tokens',
+  outputAudioTokens: 'gen_ai.usage.audio.output_tokens',
+} as const satisfies Partial<Record<keyof Usage, ContributedField>>
+
+/** How an answer ended; what was only seen in part is charged by what was seen. */
+export type AnswerEnd = 'whole' | 'part' | 'error'
+
+/** What one exchange with an LLM is known by: in expressions (`llm`), access log, spans, metrics and token budgets. */
+export class LlmRecord extends HostMap {
+  readonly #exchange: Exchange
+  readonly #registry: Registry
+  #request: RequestFacts | undefined
+  #response: ResponseFacts | undefined
+  #firstTokenAtMs: number | undefined
+  #isFinished = false
+  #endedAtMs = 0
+  /** Price of the exchange, once it is known. */
+  cost: number | undefined
+  /** Prices of the model that is asked, in the form of the price table. */
+  costRates: Readonly<Record<string, number>> | undefined
+
+  constructor(exchange: Exchange, registry: Registry) {
+    super()
+    this.#exchange = exchange
+    this.#registry = registry
+    exchange.set('llm', this)
+  }
+
+  /** The request as this attempt sends it. */
+  begin(request: RequestFacts): void {
+    this.#request = request
+    const exchange = this.#exchange
+    setLogField(exchange, 'gen_ai.operation.name', request.operation)
+    setLogField(exchange, 'gen_ai.provider.name', request.system)
+    if (request.requestModel !== undefined) setLogField(exchange, 'gen_ai.request.model', request.requestModel)
+    for (const key of Object.keys(paramFields) as (keyof RequestParams)[]) {
+      const value = request.params[key]
+      if (value !== undefined) setLogField(exchange, paramFields[key], value)
+    }
+  }
+
+  sawContent(): void {
+    this.#firstTokenAtMs ??= performance.now()
+  }
+
+  /** The answer is there, or as much of it as will be. Once. */
+  finish(facts: ResponseFacts | undefined, end: AnswerEnd, price?: (facts: ResponseFacts) => number | undefined): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#endedAtMs = performance.now()
+    this.#response = facts
+    const exchange = this.#exchange
+    const usage = facts?.usage ?? {}
+    exchange.tokenBudgets?.settle(end === 'error' ? 0 : this.#tokensOf(facts, end))
+    if (facts !== undefined && end !== 'error') this.cost = price?.(facts)
+    if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
+    for (const key of Object.keys(usageFields) as (keyof typeof usageFields)[]) {
+      const value = usage[key]
+      if (value !== undefined) setLogField(exchange, usageFields[key], value)
+    }
+    this.#measure(facts, end)
+  }
+
+  #measure(facts: ResponseFacts | undefined, end: AnswerEnd): void {
+    const request = this.#request
+    if (request === undefined) return
+    const exchange = this.#exchange
+    const metrics = llmMetrics(this.#registry)
+    const labels = { operation: request.operation, system: request.system, requestModel: request.requestModel, responseModel: facts?.responseModel }
+    metrics.observeDuration(exchange, labels, (this.#endedAtMs - exchange.startedAtMs) / 1000, end !== 'error')
+    if (facts === undefined || end === 'error') return
+    metrics.countTokens(exchange, labels, facts.usage)
+    if (this.cost !== undefined) {
+      setLogField(exchange, 'proxy.ai.cost.total', this.cost)
+      metrics.addCost(exchange, labels, this.cost)
+    }
+    const first = this.#firstTokenSeconds()
+    if (!request.isStreaming || first === undefined) return
+    const perToken = this.#perTokenSeconds()
+    setLogField(exchange, 'proxy.ai.time_to_first_token', first)
+    if (perToken !== undefined) setLogField(exchange, 'proxy.ai.time_per_output_token', perToken)
+    metrics.observeStream(exchange, labels, first, perToken)
+  }
+
+  /** Tokens to charge. An upstream that was cut off has not said how many: then what passed by is counted (llm.md §11.2). */
+  #tokensOf(facts: ResponseFacts | undefined, end: AnswerEnd): number {
+    const { inputTokens, outputTokens } = facts?.usage ?? {}
+    if (end === 'whole') return (inputTokens ?? 0) + (outputTokens ?? 0)
+    const seen = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
+    const asked = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
+    return asked + Math.max(outputTokens ?? 0, seen)
+  }
+
+  #firstTokenSeconds(): number | undefined {
+    return this.#firstTokenAtMs === undefined ? undefined : round((this.#firstTokenAtMs - this.#exchange.startedAtMs) / 1000)
+  }
+
+  #perTokenSeconds(): number | undefined {
+    const output = this.#response?.usage.outputTokens
+    if (this.#firstTokenAtMs === undefined || output === undefined || output === 0 || this.#endedAtMs === 0) return undefined
+    return round((this.#endedAtMs - this.#firstTokenAtMs) / 1000 / output)
+  }
+
+  /** `llm.<key>` of expressions (llm.md §17.3); what is not known is absent. */
+  get(key: string): Stored {
+    const request = this.#request
+    const response = this.#response
+    switch (key) {
+      case 'streaming':
+        return request?.isStreaming
+      case 'requestModel':
+        return request?.requestModel
+      case 'responseModel':
+        return response?.responseModel
+      case 'provider':
+        return request?.system
+      case 'prompt':
+        return request?.prompt()
+      case 'params':
+        return request?.params
+      case 'completion':
+        return response?.completion
+      case 'toolCalls':
+        return response?.toolCalls satisfies readonly ToolCallFact[] | undefined
+      case 'serviceTier':
+        return response?.serviceTier
+      case 'countTokens':
+        return response?.countTokens
+      case 'timeToFirstToken':
+        return toDuration(this.#firstTokenSeconds())
+      case 'timePerOutputToken':
+        return toDuration(this.#perTokenSeconds())
+      case 'cost':
+        return this.cost
+      case 'costRates':
+        return this.costRates
+      default:
+        return (usageKeys as readonly string[]).includes(key) ? response?.usage[key as keyof Usage] : undefined
+    }
+  }
+
+  *keys(): Iterable<string> {
+    for (const key of viewKeys) if (this.get(key) !== undefined) yield key
+  }
+}
+
+const usageKeys = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'providerInputTokens',
+  'providerTotalTokens',
+  'cachedInputTokens',
+  'cacheCreationInputTokens',
+  'reasoningTokens',
+  'inputImageTokens',
+  'inputTextTokens',
+  'inputAudioTokens',
+  'outputImageTokens',
+  'outputTextTokens',
+  'outputAudioTokens',
+] as const satisfies readonly (keyof Usage)[]
+
+const viewKeys = [
+  ...['streaming', 'requestModel', 'responseModel', 'provider', 'prompt', 'params', 'completion', 'toolCalls', 'serviceTier', 'countTokens'],
+  ...['timeToFirstToken', 'timePerOutputToken', 'cost', 'costRates'],
+  ...usageKeys,
+]
+
+const toDuration = (seconds: number | undefined): Duration | undefined => (seconds === undefined ? undefined : Duration.fromMs(seconds * 1000))
+/** Microseconds suffice. */
+const round = (seconds: number): number => Math.round(seconds * 1e6) / 1e6

@@ -1,0 +1,92 @@
+import type { AIBackend, Backend, BackendFull, Policy, Route, Secret } from '#gen/config/types.ts'
+import { createConfigStore, type ConfigMessage } from '../../config/store.ts'
+import type { Exchange } from '../../exchange.ts'
+import { Gateway } from '../../gateway.ts'
+import { startBind } from '../../server/testing.ts'
+import { createRegistry, type Registry } from '../../telemetry/registry.ts'
+import { createPool } from '../../upstream/pools.ts'
+import { createLlmFactory } from '../service.ts'
+
+export interface LlmGatewayOptions {
+  readonly ai: AIBackend
+  /** `policies` of the backend. */
+  readonly policies?: BackendFull
+  readonly route?: Partial<Route>
+  /** Policies on the Gateway, oldest first. */
+  readonly onGateway?: readonly Pick<Policy, 'traffic' | 'backend' | 'frontend'>[]
+  /** Policies on one provider. */
+  readonly onProvider?: Readonly<Record<string, BackendFull>>
+  readonly secrets?: readonly Secret[]
+  readonly clocks?: NonNullable<ConstructorParameters<typeof Gateway>[0]['clocks']>
+  readonly random?: () => number
+}
+
+/** A gateway with one route to one LLM backend, on a real socket. */
+export interface LlmGateway {
+  readonly url: string
+  readonly port: number
+  readonly registry: Registry
+  /** Exchanges that are over, oldest first. */
+  readonly finished: readonly Exchange[]
+  update(change: Partial<LlmGatewayOptions>): void
+  close(): Promise<void>
+}
+
+const target = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
+
+export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGateway> {
+  const registry = createRegistry()
+  const store = createConfigStore()
+  const gateway = new Gateway({
+    registry,
+    createPool,
+    ...(options.clocks && { clocks: options.clocks }),
+    factories: { ai: createLlmFactory(options.random === undefined ? {} : { random: options.random }) },
+  })
+  store.subscribe((snapshot) => gateway.update(snapshot))
+  let current = options
+  store.replace('file', messagesOf(current))
+  const bind = await startBind((exchange) => gateway.handle(exchange), {}, { key: 'test' })
+  return {
+    url: `http://127.0.0.1:${bind.port}`,
+    port: bind.port,
+    registry,
+    finished: bind.finished,
+    update(change) {
+      current = { ...current, ...change }
+      store.replace('file', messagesOf(current))
+    },
+    async close() {
+      await bind.close()
+      gateway.close()
+    },
+  }
+}
+
+function messagesOf({ ai, policies, route, onGateway = [], onProvider = {}, secrets = [] }: LlmGatewayOptions): ConfigMessage[] {
+  const backend: Backend = { key: 'ns/llm', ai, ...(policies && { policies }) }
+  const policy = (name: string, more: Omit<Policy, 'key' | 'policy'>): ConfigMessage => ({
+    kind: 'policy',
+    message: { key: `any/ns/${name}:0`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, ...more },
+  })
+  return [
+    { kind: 'bind', message: { key: 'test', port: 80 } },
+    { kind: 'listener', message: { key: 'l', bind: 'test', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
+    {
+      kind: 'route',
+      message: {
+        key: 'r',
+        listeners: ['l'],
+        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'llm', ruleIndex: 0 },
+        backends: [{ ref: { backend: 'ns/llm' } }],
+        ...route,
+      },
+    },
+    { kind: 'backend', message: backend },
+    ...onGateway.map((section, index) => policy(`gateway-${index}`, { target, ...section })),
+    ...Object.entries(onProvider).map(([section, full]) =>
+      policy(`of-${section}`, { target: { kind: 'Backend', namespace: 'ns', name: 'llm', section }, backend: full }),
+    ),
+    ...secrets.map((message): ConfigMessage => ({ kind: 'secret', message })),
+  ]
+}

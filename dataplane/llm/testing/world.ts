@@ -1,0 +1,117 @@
+import { request as httpRequest } from 'node:http'
+import type { AIBackend, BackendFull, NamedLLMProvider } from '#gen/config/types.ts'
+import { startMockProvider, type MockProvider } from '../../../e2e/harness/llm/provider.ts'
+import { startLlmGateway, type LlmGateway, type LlmGatewayOptions } from './gateway.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  /** Parsed where it is JSON. */
+  readonly json: Record<string, any>
+}
+
+export interface Post {
+  readonly path?: string
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+/** A gateway in front of mocks. */
+export interface World {
+  readonly gateway: LlmGateway
+  readonly mocks: readonly MockProvider[]
+  readonly mock: MockProvider
+  post(post: Post): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface WorldOptions extends Omit<LlmGatewayOptions, 'ai'> {
+  /** Default: providerA. `host` and `port` are filled in. */
+  readonly provider?: Omit<NamedLLMProvider, 'name'>
+  /** Instead: groups of providers by name, each with a mock of its own. */
+  readonly groups?: readonly Readonly<Record<string, Omit<NamedLLMProvider, 'name'>>>[]
+  readonly ai?: BackendFull['ai']
+}
+
+/** All of the routes that the vendors' SDKs use. */
+export const sdkRoutes = {
+  '/chat/completions': 'Completions',
+  '/messages': 'Messages',
+  '/messages/count_tokens': 'TokenCount',
+  '/responses': 'Responses',
+  '/embeddings': 'Embeddings',
+  '/models': 'Models',
+  '/realtime': 'Realtime',
+  '*': 'Passthrough',
+} as const
+
+export async function startWorld({ provider = { providerA: {} }, groups, ai, policies, ...options }: WorldOptions = {}): Promise<World> {
+  const mocks: MockProvider[] = []
+  const place = async <T extends object>(config: T): Promise<T & { host: string; port: number }> => {
+    const mock = await startMockProvider()
+    mocks.push(mock)
+    return { ...config, host: '127.0.0.1', port: mock.port }
+  }
+  const backend: AIBackend =
+    groups === undefined
+      ? { provider: await place(provider) }
+      : {
+          groups: await Promise.all(
+            groups.map(async (group) => ({ providers: await Promise.all(Object.entries(group).map(([name, config]) => place({ name, ...config }))) })),
+          ),
+        }
+  const gateway = await startLlmGateway({ ...options, ai: backend, policies: { ...policies, ...(ai && { ai }) } })
+  const [mock] = mocks
+  if (mock === undefined) throw new Error('no provider')
+  return {
+    gateway,
+    mocks,
+    mock,
+    post: (post) => send(gateway.port, post),
+    async close() {
+      await gateway.close()
+      for (const one of mocks) await one.close()
+    },
+  }
+}
+
+export function send(port: number, { path = '/v1/chat/completions', method = 'POST', headers = {}, body }: Post): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const bytes = body === undefined ? undefined : Buffer.isBuffer(body) || typeof body === 'string' ? Buffer.from(body) : Buffer.from(JSON.stringify(body))
+    const request = httpRequest(
+      {
+        host: '127.0.0.1',
+        port,
+        path,
+        method,
+        agent: false,
+        headers: { host: 'llm.test', 'content-type': 'application/json', ...(bytes && { 'content-length': bytes.length }), ...headers },
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          const flat = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)]))
+          resolve({ status: response.statusCode ?? 0, headers: flat, text, json: parse(text) })
+        })
+      },
+    )
+    request.on('error', reject)
+    request.end(bytes)
+  })
+}
+
+function parse(text: string): Record<string, any> {
+  try {
+    return JSON.parse(text) as Record<string, any>
+  } catch {
+    return {}
+  }
+}
+
+/** A chat request with one user message. */
+export const chat = (text = 'hello there', more: object = {}): object => ({ model: 'gpt-4o', messages: [{ role: 'user', content: text }], ...more })

@@ -1,0 +1,88 @@
+import type { Exchange } from '../exchange.ts'
+import { BufferBody, type Body } from '../http/body.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { pathOf, queryOf, type RequestHead } from '../http/message.ts'
+import { transformForBackend } from '../policy/transformation/backend.ts'
+import { authenticate, authenticateByCloud, signByCloud } from '../upstream/auth.ts'
+import { ProxyError } from '../error.ts'
+import { acceptableCodings } from './coding.ts'
+import type { LlmTarget } from './target.ts'
+
+/** What is sent to a provider. */
+export interface Draft {
+  /** Path, perhaps with a query of its own; undefined: the client's path and query. */
+  readonly path: string | undefined
+  readonly body: Buffer | Body | undefined
+  /** The answer will be read: only codings that can be, and none for streams. */
+  readonly reads: 'whole' | 'stream' | 'nothing'
+}
+
+/**
+ * The request for one attempt: target, authority, credentials, what the provider requires, backend transformation, and the
+ * signature last (llm.md §2 steps 11 to 13). `endpoint` is `host:port`. Rejects with a ProxyError.
+ */
+export async function buildUpstreamRequest(
+  exchange: Exchange,
+  target: LlmTarget,
+  endpoint: string,
+  draft: Draft,
+  maxBufferBytes: number,
+): Promise<RequestHead> {
+  const { provider, destination } = target
+  const { settings } = destination
+  const headers = exchange.request.headers.clone()
+  if (exchange.retryAttempt > 0) headers.set('x-retry-attempt', String(exchange.retryAttempt))
+  const body = Buffer.isBuffer(draft.body) ? new BufferBody(draft.body) : draft.body
+  if (Buffer.isBuffer(draft.body)) prepareBodyHeaders(headers)
+  if (draft.reads !== 'nothing') limitCodings(headers, draft.reads)
+  const request: RequestHead = {
+    method: exchange.request.method,
+    target: targetOf(exchange.request.target, target.path, draft.path),
+    scheme: settings.tls === undefined ? 'http' : 'https',
+    authority: authorityOf(endpoint, settings.tls === undefined ? ':80' : ':443'),
+    version: 'HTTP/1.1',
+    headers,
+    body,
+    upgrade: exchange.request.upgrade,
+    acceptsTrailers: exchange.request.acceptsTrailers,
+  }
+  const auth = settings.auth ?? target.implicitAuth
+  const hints = { signing: provider.signing, scope: provider.tokenScope }
+  if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
+  if (auth !== undefined) {
+    authenticate(headers, auth, exchange)
+    await authenticateByCloud(headers, auth, hints)
+  }
+  provider.finishHeaders?.(headers)
+  const { transformation } = settings
+  if (transformation !== undefined) {
+    await transformForBackend(exchange.fork(request), transformation, maxBufferBytes)
+    exchange.backendTransformation = transformation
+  }
+  if (auth !== undefined) await signByCloud(request, auth, hints)
+  return request
+}
+
+function prepareBodyHeaders(headers: HeaderList): void {
+  headers.remove('content-length')
+  headers.remove('content-encoding')
+  headers.remove('expect')
+  if (!/^application\/json\b/i.test(headers.get('content-type') ?? '')) headers.set('content-type', 'application/json')
+}
+
+function limitCodings(headers: HeaderList, reads: 'whole' | 'stream'): void {
+  const codings = reads === 'stream' ? undefined : acceptableCodings(headers.get('accept-encoding'))
+  if (codings === undefined) headers.remove('accept-encoding')
+  else headers.set('accept-encoding', codings)
+}
+
+/** A configured path is the whole target; the client's query stays with the provider's own paths (llm.md §4.1). */
+function targetOf(client: string, configured: string | undefined, own: string | undefined): string {
+  if (configured !== undefined) return configured.startsWith('/') ? configured : `/${configured}`
+  if (own === undefined) return client
+  const query = queryOf(client)
+  if (query === '') return own
+  return `${own}${pathOf(own) === own ? '?' : '&'}${query}`
+}
+
+const authorityOf = (label: string, defaultPort: string): string => (label.endsWith(defaultPort) ? label.slice(0, -defaultPort.length) : label)

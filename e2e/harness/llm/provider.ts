@@ -1,0 +1,88 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { WebSocketServer } from 'ws'
+import { answerCount, answerMessages, sendAnthropicError } from './anthropic.ts'
+import { answerConverse, answerInvoke, answerInvokeCount } from './bedrock.ts'
+import { readBehaviour, sleep, type Behaviour } from './behaviour.ts'
+import { answerGenerate, answerPredict } from './google.ts'
+import { answerCompletions, answerEmbeddings, answerModels, answerResponses, sendJson } from './openai.ts'
+import { startMockServer, type MockRequest, type MockServer } from './server.ts'
+
+export interface MockProviderOptions {
+  readonly port?: number
+  /** How it answers requests that say nothing themselves (`x-mock`); may change at any time. */
+  readonly defaults?: Partial<Behaviour>
+}
+
+export interface MockProvider extends MockServer {
+  /** Changes how it answers from now on. */
+  behave(defaults: Partial<Behaviour>): void
+}
+
+/**
+ * All vendors' public APIs on one port, told apart by path: OpenAI (chat, responses, embeddings, models, realtime), Azure OpenAI, Anthropic,
+ * Gemini, Vertex AI and Bedrock. Echoes the last message, calls the first tool, counts words as tokens.
+ */
+export async function startMockProvider({ port = 0, defaults = {} }: MockProviderOptions = {}): Promise<MockProvider> {
+  let behaviour = defaults
+  const realtime = new WebSocketServer({ noServer: true, handleProtocols: (protocols) => [...protocols][0] ?? false })
+  realtime.on('connection', (socket) => {
+    socket.send(JSON.stringify({ type: 'session.created', event_id: 'event_mock', session: { id: 'sess_mock', type: 'realtime', model: 'gpt-realtime' } }))
+    socket.on('message', (data: Buffer) => {
+      const event = JSON.parse(data.toString()) as Readonly<Record<string, unknown>>
+      if (event['type'] === 'session.update') socket.send(JSON.stringify({ type: 'session.updated', event_id: 'event_2', session: event['session'] }))
+      if (event['type'] === 'response.create')
+        socket.send(JSON.stringify({ type: 'response.done', event_id: 'event_3', response: { id: 'resp_mock', status: 'completed' } }))
+    })
+  })
+  const server = await startMockServer({
+    port,
+    answer: (request, response) => answer(request, response, readBehaviour(request, behaviour)),
+    onUpgrade: (request: IncomingMessage, socket: Socket, head: Buffer) =>
+      realtime.handleUpgrade(request, socket, head, (client) => realtime.emit('connection', client, request)),
+  })
+  return { ...server, behave: (next) => void (behaviour = next) }
+}
+
+async function answer(request: MockRequest, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+  await sleep(behaviour.delay)
+  const [path = ''] = request.path.split('?')
+  if (behaviour.status !== undefined) return answerError(path, response, behaviour.status, behaviour)
+  if (request.method === 'GET' && path.endsWith('/models')) return answerModels(response, behaviour)
+  const { body } = request
+  if (body === undefined)
+    return sendJson(response, { received: request.raw.toString('base64'), usage: { input_tokens: 3, output_tokens: 4 }, model: 'raw-mock' }, behaviour)
+  return answerPost(path, body, response, behaviour)
+}
+
+async function answerPost(path: string, body: Readonly<Record<string, unknown>>, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+  if (path.endsWith('/chat/completions')) return answerCompletions(body, response, behaviour)
+  if (path.endsWith('/responses')) return answerResponses(body, response, behaviour)
+  if (path.endsWith('/embeddings')) return answerEmbeddings(body, response, behaviour)
+  if (path.endsWith('/count_tokens') || path.endsWith('/count-tokens:rawPredict')) return answerCount(body, response, behaviour)
+  if (path.endsWith('/messages') || path.endsWith(':rawPredict')) return answerMessages(body, response, behaviour)
+  if (path.endsWith(':streamRawPredict')) return answerMessages(body, response, behaviour, true)
+  const model = decodeURIComponent(/\/models?\/([^/:]+(?::[^/:]+)?)(?=[/:])/.exec(path)?.[1] ?? '')
+  if (path.endsWith('/converse')) return answerConverse(body, response, behaviour, false)
+  if (path.endsWith('/converse-stream')) return answerConverse(body, response, behaviour, true)
+  if (path.endsWith('/count-tokens')) return answerInvokeCount(body, response, behaviour)
+  if (path.endsWith('/invoke')) return answerInvoke(path, body, response, behaviour)
+  if (path.endsWith(':generateContent')) return answerGenerate(model, body, response, behaviour, false)
+  if (path.endsWith(':streamGenerateContent')) return answerGenerate(model, body, response, behaviour, true)
+  if (path.endsWith(':predict')) return answerPredict(body, response, behaviour)
+  return sendJson(response, { received: body, usage: { prompt_tokens: 3, completion_tokens: 4 }, model: 'raw-mock' }, behaviour)
+}
+
+/** An error in the format of the vendor whose path it is. */
+async function answerError(path: string, response: ServerResponse, status: number, { html, retryAfter }: Behaviour): Promise<void> {
+  if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
+  if (html) {
+    response.writeHead(status, { 'content-type': 'text/html' })
+    return void response.end('<html><body>Bad Gateway</body></html>')
+  }
+  if (path.endsWith('/messages') || path.includes('RawPredict') || path.includes('rawPredict')) return sendAnthropicError(response, status, 'mock failure')
+  if (path.startsWith('/model/')) return sendJson(response, { message: 'mock failure' }, {}, status)
+  if (path.includes('generateContent') || path.includes('/v1beta/') || path.includes(':predict'))
+    return sendJson(response, [{ error: { code: status, message: 'mock failure', status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE' } }], {}, status)
+  return sendJson(response, { error: { message: 'mock failure', type: status === 429 ? 'tokens' : 'server_error', param: null, code: null } }, {}, status)
+}

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A request as the mock received it. */
+export interface MockRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly raw: Buffer
+  /** Parsed body; undefined when it is no JSON. */
+  readonly body: Readonly<Record<string, unknown>> | undefined
+  /** When the client of the mock went away before the answer was over. */
+  readonly closed: Promise<void>
+}
+
+export type Answer = (request: MockRequest, response: ServerResponse) => Promise<void> | void
+
+export interface MockServer {
+  readonly port: number
+  readonly url: string
+  readonly requests: MockRequest[]
+  readonly upgrades: { readonly path: string; readonly headers: Readonly<Record<string, string>> }[]
+  close(): Promise<void>
+}
+
+export interface MockServerOptions {
+  readonly port?: number
+  readonly answer: Answer
+  readonly onUpgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void
+}
+
+/** An HTTP server that remembers what it was asked. */
+export async function startMockServer({ port = 0, answer, onUpgrade }: MockServerOptions): Promise<MockServer> {
+  const requests: MockRequest[] = []
+  const upgrades: MockServer['upgrades'] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((request, response) => {
+    receive(request, response)
+      .then(async (received) => {
+        requests.push(received)
+        await answer(received, response)
+      })
+      .catch(() => request.socket.destroy())
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    upgrades.push({ path: request.url ?? '', headers: flatten(request) })
+    if (onUpgrade === undefined) socket.destroy()
+    else onUpgrade(request, socket, head)
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address() as AddressInfo
+  return {
+    port: address.port,
+    url: `http://127.0.0.1:${address.port}`,
+    requests,
+    upgrades,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<MockRequest> {
+  const chunks: Buffer[] = []
+  const closed = new Promise<void>((resolve) => response.on('close', () => response.writableFinished || resolve()))
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const raw = Buffer.concat(chunks)
+  return { method: request.method ?? '', path: request.url ?? '', headers: flatten(request), raw, body: parse(raw), closed }
+}
+
+function flatten({ headers }: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
+}
+
+function parse(raw: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return JSON.parse(raw.toString()) as Readonly<Record<string, unknown>>
+  } catch {
+    return undefined
+  }
+}
