@@ -1,0 +1,141 @@
+import { ApiObject, Chart } from 'cdk8s'
+import type { Construct } from 'constructs'
+import { describeDeployment } from './deployment.ts'
+import { nameObjects, type Names, type Release } from './names.ts'
+import { clusterRules, deployerRules, localRules } from './rules.ts'
+import { readChart, readValues, type GivenValues, type Part, type ServiceValues, type Values } from './values.ts'
+
+/**
+ * The operator as Helm's chart `proxy` installs it, for those who install by code: the same objects for the same values (a test compares them).
+ * CRDs are not part of it; apply `charts/proxy-crds` first.
+ */
+export class Installation extends Chart {
+  constructor(scope: Construct, id: string, { release, values = {} }: { readonly release: Release; readonly values?: GivenValues }) {
+    super(scope, id, { disableResourceNameHashes: true })
+    const all = readValues(values)
+    const names = nameObjects(readChart(), release, all)
+    for (const { kind, ...rest } of [...describeAccess(names, all), ...describeService(names, all), ...describeRunning(names, all)])
+      new ApiObject(this, `${kind}-${rest.metadata.name}`, { kind, ...rest })
+  }
+}
+
+interface Described {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly [field: string]: unknown
+}
+
+const annotated = (annotations: Readonly<Record<string, string>>): object => (Object.keys(annotations).length > 0 ? { annotations } : {})
+const isSet = (map: Part): boolean => Object.keys(map).length > 0
+const RBAC = 'rbac.authorization.k8s.io'
+
+/** ServiceAccount, roles and bindings. */
+function describeAccess(names: Names, { serviceAccount, inferenceExtension }: Values): Described[] {
+  const { labels, namespace } = names
+  const apiVersion = `${RBAC}/v1`
+  const subjects = [{ kind: 'ServiceAccount', name: names.serviceAccount, namespace }]
+  const local = { name: `${names.cluster}-local`, namespace, labels }
+  const account: Described = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { ...names.metadata(names.serviceAccount), ...annotated(serviceAccount.annotations) },
+  }
+  return [
+    ...(serviceAccount.create ? [account] : []),
+    ...[
+      { name: names.cluster, rules: clusterRules(inferenceExtension.enabled) },
+      { name: `${names.cluster}-deployer`, rules: deployerRules },
+    ].flatMap(({ name, rules }): Described[] => [
+      { apiVersion, kind: 'ClusterRole', metadata: { name, labels }, rules },
+      { apiVersion, kind: 'ClusterRoleBinding', metadata: { name, labels }, roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name }, subjects },
+    ]),
+    { apiVersion, kind: 'Role', metadata: local, rules: localRules },
+    { apiVersion, kind: 'RoleBinding', metadata: local, roleRef: { apiGroup: RBAC, kind: 'Role', name: local.name }, subjects },
+  ]
+}
+
+/** Left out while empty. */
+const optionalFields = [
+  'clusterIP',
+  'clusterIPs',
+  'externalIPs',
+  'externalName',
+  'externalTrafficPolicy',
+  'internalTrafficPolicy',
+  'ipFamilies',
+  'ipFamilyPolicy',
+  'loadBalancerClass',
+  'loadBalancerIP',
+  'loadBalancerSourceRanges',
+  'publishNotReadyAddresses',
+  'sessionAffinity',
+  'sessionAffinityConfig',
+  'trafficDistribution',
+] as const
+
+function describeService(names: Names, { controller: { service } }: Values): Described[] {
+  if (!service.enabled) return []
+  const port = (name: string, number: number): object => ({ name, port: number, targetPort: name, protocol: 'TCP' })
+  const { gwGrpc, health, metrics } = service.ports
+  const metadata = { ...names.metadata(names.full), labels: { ...service.extraLabels, ...names.labels }, ...annotated(service.annotations) }
+  const ports = [port('grpc-xds', gwGrpc), port('health', health), port('metrics', metrics)]
+  return [{ apiVersion: 'v1', kind: 'Service', metadata, spec: { type: service.type, ...pickService(service), ports, selector: names.selector } }]
+}
+
+function pickService(service: ServiceValues): Part {
+  const isEmpty = (value: unknown): boolean => !value || (typeof value === 'object' && Object.keys(value).length === 0)
+  const given = optionalFields.filter((field) => !isEmpty(service[field]))
+  const nullable = (['allocateLoadBalancerNodePorts', 'healthCheckNodePort'] as const).filter((field) => service[field] !== null)
+  return Object.fromEntries([...given, ...nullable].map((field) => [field, service[field]]))
+}
+
+/** The Deployment, and what depends on it. */
+function describeRunning(names: Names, values: Values): Described[] {
+  const { podDisruptionBudget, horizontalPodAutoscaler, verticalPodAutoscaler, networkPolicy } = values.controller
+  const metadata = names.metadata(names.full)
+  const target = { apiVersion: 'apps/v1', kind: 'Deployment', name: names.full }
+  const selector = { matchLabels: names.selector }
+  const described: [boolean, Described][] = [
+    [
+      true,
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { ...metadata, ...annotated(values.deploymentAnnotations) },
+        spec: describeDeployment(names, values),
+      },
+    ],
+    [isSet(podDisruptionBudget), { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata, spec: { ...podDisruptionBudget, selector } }],
+    [
+      isSet(horizontalPodAutoscaler),
+      { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata, spec: { ...horizontalPodAutoscaler, scaleTargetRef: target } },
+    ],
+    [
+      isSet(verticalPodAutoscaler),
+      { apiVersion: 'autoscaling.k8s.io/v1', kind: 'VerticalPodAutoscaler', metadata, spec: { ...verticalPodAutoscaler, targetRef: target } },
+    ],
+    [networkPolicy.enabled, { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata, spec: describeNetworkPolicy(names, values) }],
+  ]
+  return described.flatMap(([isWanted, object]) => (isWanted ? [object] : []))
+}
+
+function describeNetworkPolicy(names: Names, { controller: { networkPolicy } }: Values): Part {
+  const { xdsFrom, metricsFrom } = networkPolicy
+  const dataPlanes = { namespaceSelector: {}, podSelector: { matchExpressions: [{ key: 'gateway.networking.k8s.io/gateway-name', operator: 'Exists' }] } }
+  const ports = (port: string): object[] => [{ port, protocol: 'TCP' }]
+  return {
+    podSelector: { matchLabels: names.selector },
+    policyTypes: ['Ingress'],
+    ingress: [
+      { ports: ports('grpc-xds'), from: [dataPlanes, ...xdsFrom] },
+      { ports: ports('health') },
+      { ports: ports('metrics'), ...(metricsFrom.length > 0 ? { from: metricsFrom } : {}) },
+    ],
+  }
+}

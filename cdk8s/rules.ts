@@ -1,0 +1,47 @@
+import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
+
+export interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+  readonly resourceNames?: readonly string[]
+}
+
+const rule = (group: string, resources: readonly string[], ...verbs: string[]): Rule => ({ apiGroups: [group], resources, verbs })
+const statusOf = (resources: readonly string[]): string[] => resources.map((resource) => `${resource}/status`)
+
+const withStatus = ['backendtlspolicies', 'gatewayclasses', 'gateways', 'grpcroutes', 'httproutes', 'listenersets', 'tcproutes', 'tlsroutes']
+const ownWithStatus = ['proxybackends', 'proxypolicies']
+const INFERENCE = 'inference.networking.k8s.io'
+
+/** What config is made from, statuses, GatewayClass `proxy`, and who asks for config. */
+export const clusterRules = (isInference: boolean): Rule[] => [
+  rule('', ['configmaps', 'namespaces', 'secrets', 'services'], 'list', 'watch'),
+  rule('discovery.k8s.io', ['endpointslices'], 'list', 'watch'),
+  rule(GATEWAY_GROUP, [...withStatus, 'referencegrants'].sort(), 'list', 'watch'),
+  rule(GROUP, ['proxybackends', 'proxyparameters', 'proxypolicies'], 'list', 'watch'),
+  rule(GATEWAY_GROUP, withStatus, 'get'),
+  rule(GROUP, ownWithStatus, 'get'),
+  rule(GATEWAY_GROUP, statusOf(withStatus), 'patch'),
+  rule(GROUP, statusOf(ownWithStatus), 'patch'),
+  ...(isInference ? [rule(INFERENCE, ['inferencepools'], 'get', 'list', 'watch'), rule(INFERENCE, ['inferencepools/status'], 'patch')] : []),
+  rule(GATEWAY_GROUP, ['gatewayclasses'], 'create', 'patch'),
+  rule('authentication.k8s.io', ['tokenreviews'], 'create'),
+]
+
+/** The objects of Gateways, and Events about them. */
+export const deployerRules: readonly Rule[] = [
+  rule('', ['serviceaccounts'], 'create', 'list', 'patch', 'watch'),
+  rule('', ['configmaps', 'services'], 'create', 'patch'),
+  rule('', ['secrets'], 'create', 'get', 'patch'),
+  rule('apps', ['deployments'], 'create', 'list', 'patch', 'watch'),
+  rule('policy', ['poddisruptionbudgets'], 'create', 'delete', 'list', 'patch', 'watch'),
+  rule('autoscaling', ['horizontalpodautoscalers'], 'create', 'delete', 'list', 'patch', 'watch'),
+  rule('', ['events'], 'create'),
+]
+
+/** Leader election. */
+export const localRules: readonly Rule[] = [
+  rule('coordination.k8s.io', ['leases'], 'create'),
+  { ...rule('coordination.k8s.io', ['leases'], 'get', 'update'), resourceNames: ['proxy-operator'] },
+]

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+
+type Text = Readonly<Record<string, string>>
+/** Part of a Kubernetes object, as it is written there. */
+export type Part = Readonly<Record<string, unknown>>
+
+/** Values of the installation: those of `charts/proxy/values.yaml`, which says what each does. */
+export interface Values {
+  readonly image: { readonly registry: string; readonly tag: string; readonly pullPolicy: string }
+  readonly imagePullSecrets: readonly { readonly name: string }[]
+  readonly proxy: { readonly image: ImageValues }
+  readonly controller: ControllerValues
+  readonly discoveryNamespaceSelectors: readonly Part[]
+  readonly gatewayClassParametersRefs: Readonly<Record<string, { readonly name: string; readonly namespace: string }>>
+  readonly inferenceExtension: { readonly enabled: boolean }
+  readonly fullnameOverride: string
+  readonly nameOverride: string
+  readonly commonLabels: Text
+  readonly deploymentAnnotations: Text
+  readonly podAnnotations: Text
+  readonly serviceAccount: { readonly create: boolean; readonly name: string; readonly annotations: Text }
+  readonly affinity: Part
+  readonly nodeSelector: Text
+  readonly tolerations: readonly Part[]
+  readonly podSecurityContext: Part
+  readonly securityContext: Part
+  readonly resources: { readonly limits?: Readonly<Record<string, string | number>>; readonly requests?: Readonly<Record<string, string | number>> }
+}
+
+interface ImageValues {
+  readonly registry: string
+  readonly repository: string
+  readonly tag: string
+}
+
+export interface ControllerValues {
+  readonly image: ImageValues & { readonly pullPolicy: string }
+  readonly replicaCount: number
+  readonly logLevel: string
+  readonly extraEnv: Readonly<Record<string, string | Part>>
+  readonly strategy: Part
+  readonly priorityClassName: string
+  readonly podDisruptionBudget: Part
+  readonly horizontalPodAutoscaler: Part
+  readonly verticalPodAutoscaler: Part
+  readonly networkPolicy: { readonly enabled: boolean; readonly xdsFrom: readonly Part[]; readonly metricsFrom: readonly Part[] }
+  readonly xds: { readonly tls: { readonly enabled: boolean } }
+  readonly service: ServiceValues
+}
+
+export interface ServiceValues extends Readonly<Record<string, unknown>> {
+  readonly enabled: boolean
+  readonly type: string
+  readonly ports: { readonly gwGrpc: number; readonly health: number; readonly metrics: number }
+  readonly annotations: Text
+  readonly extraLabels: Text
+}
+
+/** What is left out has the default; maps are merged, lists replaced, as Helm does. */
+export type GivenValues = Given<Values>
+type Given<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Given<T[K]> } : T
+
+const CHART = join(import.meta.dirname, '../charts/proxy')
+
+/** The chart's own defaults, with what is given over them. */
+export function readValues(given: GivenValues): Values {
+  return merge(readYaml('values.yaml'), given) as Values
+}
+
+/** Name and versions of the chart. */
+export function readChart(): { readonly name: string; readonly version: string; readonly appVersion: string } {
+  return readYaml('Chart.yaml') as ReturnType<typeof readChart>
+}
+
+const readYaml = (file: string): unknown => parse(readFileSync(join(CHART, file), 'utf8'))
+const isMap = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function merge(base: unknown, over: unknown): unknown {
+  if (!isMap(base) || !isMap(over)) return over === undefined ? base : over
+  const keys = new Set([...Object.keys(base), ...Object.keys(over)])
+  return Object.fromEntries([...keys].map((key) => [key, merge(base[key], over[key])]))
+}
