@@ -88,6 +88,7 @@ test('parameters of the GatewayClass that the chart names reach its Gateways', a
   await until('the data plane has them', async () => (await level()) === 'warn')
   await installProxy()
   await until('they are gone again', async () => (await level()) === 'info')
+  expect((await read('gatewayclass', 'proxy'))?.spec.parametersRef).toBeUndefined()
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=60s')
 })
 

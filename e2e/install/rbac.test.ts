@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { readFile, stat } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { apply, installProxy, kubectl, read, run, startQuickstart, SYSTEM, until } from './cluster.ts'
+import { refuseConfig } from './nack.ts'
+
+const NAMESPACE = 'rbac'
+const GATEWAY_API = 'gateway.networking.k8s.io/v1'
+
+interface AuditEvent {
+  readonly verb: string
+  readonly user: { readonly username: string }
+  readonly objectRef?: {
+    readonly resource: string
+    readonly apiGroup?: string
+    readonly subresource?: string
+    readonly namespace?: string
+    readonly name?: string
+  }
+  readonly responseStatus?: { readonly code: number }
+  readonly requestURI: string
+}
+interface Rule {
+  readonly apiGroups: string[]
+  readonly resources: string[]
+  readonly verbs: string[]
+}
+
+const auditLog = process.env['AUDIT_LOG'] ?? ''
+let offset = 0
+
+/** What the operator asked of the API server since the start. */
+async function readEvents(): Promise<AuditEvent[]> {
+  const text = (await readFile(auditLog)).subarray(offset).toString()
+  const events = text.split('\n').flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as AuditEvent] : []))
+  return events.filter(({ user }) => user.username === `system:serviceaccount:${SYSTEM}:proxy`)
+}
+
+const nameOf = (group: string, resource: string, verb: string): string => `${verb} ${resource}${group === '' ? '' : `.${group}`}`
+
+/** Permissions that a request used. Server-side apply of what is not there yet needs patch and create. */
+function permissionsOf({ verb, objectRef, responseStatus }: AuditEvent): string[] {
+  if (!objectRef) return []
+  const { resource, apiGroup = '', subresource } = objectRef
+  const full = subresource === undefined ? resource : `${resource}/${subresource}`
+  return [verb, ...(verb === 'patch' && responseStatus?.code === 201 ? ['create'] : [])].map((each) => nameOf(apiGroup, full, each))
+}
+
+async function readGranted(): Promise<Set<string>> {
+  const roles = ['clusterrole/proxy-proxy-system', 'clusterrole/proxy-proxy-system-deployer', 'role/proxy-proxy-system-local']
+  const { items } = JSON.parse(await kubectl('-n', SYSTEM, 'get', ...roles, '-o', 'json')) as { items: { rules: Rule[] }[] }
+  const rules = items.flatMap((role) => role.rules)
+  expect(JSON.stringify(rules)).not.toContain('*')
+  return new Set(
+    rules.flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => nameOf(group, resource, verb)))),
+    ),
+  )
+}
+
+const route = (kind: string, name: string, rule: object, version = 'v1') => ({
+  apiVersion: `gateway.networking.k8s.io/${version}`,
+  kind,
+  metadata: { name },
+  spec: { parentRefs: [{ name: 'all' }], ...(kind === 'TLSRoute' ? { hostnames: ['tls.example'] } : {}), rules: [rule] },
+})
+const backend = { backendRefs: [{ name: 'echo', port: 80 }] }
+/** One object of each kind that has a status, and how to change it so that its status has to be written again. */
+const objects: readonly { readonly object: { kind: string; metadata: { name: string } }; readonly patch: (n: number) => object }[] = [
+  {
+    object: {
+      apiVersion: GATEWAY_API,
+      kind: 'Gateway',
+      metadata: { name: 'all' },
+      spec: {
+        gatewayClassName: 'proxy',
+        allowedListeners: { namespaces: { from: 'Same' } },
+        infrastructure: { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'all' } },
+        listeners: [
+          { name: 'http', port: 80, protocol: 'HTTP' },
+          { name: 'tcp', port: 9000, protocol: 'TCP' },
+          { name: 'tls', port: 8443, protocol: 'TLS', tls: { mode: 'Passthrough' } },
+        ],
+      },
+    } as never,
+    patch: (n) => ({ spec: { infrastructure: { annotations: { n: `${n}` } } } }),
+  },
+  {
+    object: {
+      apiVersion: GATEWAY_API,
+      kind: 'ListenerSet',
+      metadata: { name: 'set' },
+      spec: { parentRef: { name: 'all' }, listeners: [{ name: 'more', port: 8080, protocol: 'HTTP' }] },
+    } as never,
+    patch: (n) => ({ spec: { listeners: [{ name: 'more', port: 8080, protocol: 'HTTP', hostname: `h${n}.example` }] } }),
+  },
+  { object: route('HTTPRoute', 'http', backend), patch: (n) => ({ spec: { hostnames: [`h${n}.example`] } }) },
+  { object: route('GRPCRoute', 'grpc', backend), patch: (n) => ({ spec: { hostnames: [`g${n}.example`] } }) },
+  { object: route('TLSRoute', 'tls', backend), patch: (n) => ({ spec: { hostnames: [`t${n}.example`] } }) },
+  { object: route('TCPRoute', 'tcp', backend), patch: (n) => ({ spec: { rules: [{ backendRefs: [{ name: 'echo', port: 80, weight: n }] }] } }) },
+  {
+    object: {
+      apiVersion: GATEWAY_API,
+      kind: 'BackendTLSPolicy',
+      metadata: { name: 'tls' },
+      spec: {
+        targetRefs: [{ group: '', kind: 'Service', name: 'echo' }],
+        validation: { hostname: 'echo.example', wellKnownCACertificates: 'System' },
+      },
+    } as never,
+    patch: (n) => ({ spec: { validation: { hostname: `e${n}.example` } } }),
+  },
+  {
+    object: {
+      apiVersion: 'proxy.dev/v1alpha1',
+      kind: 'ProxyPolicy',
+      metadata: { name: 'cors' },
+      spec: { targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'all' }], traffic: { timeouts: { request: '9s' } } },
+    } as never,
+    patch: (n) => ({ spec: { traffic: { timeouts: { request: `${n + 1}s` } } } }),
+  },
+  {
+    object: { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyBackend', metadata: { name: 'b' }, spec: { static: { host: 'a.example', port: 80 } } } as never,
+    patch: (n) => ({ spec: { static: { port: 1000 + n } } }),
+  },
+]
+const parameters = (spec: object) => ({ apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: { name: 'all' }, spec })
+
+beforeAll(async () => {
+  if (auditLog === '') throw new Error('AUDIT_LOG is not set; run this through e2e/install/run')
+  await installProxy()
+  // From nothing: Lease and GatewayClass have to be made.
+  await kubectl('-n', SYSTEM, 'scale', 'deployment/proxy', '--replicas=0')
+  await until('the operator is gone', async () => (await kubectl('-n', SYSTEM, 'get', 'pods', '-o', 'name')) === '')
+  await kubectl('-n', SYSTEM, 'delete', 'lease', 'proxy-operator')
+  await kubectl('delete', 'gatewayclass', 'proxy')
+  offset = (await stat(auditLog)).size
+  await kubectl('-n', SYSTEM, 'scale', 'deployment/proxy', '--replicas=1')
+  await kubectl('-n', SYSTEM, 'rollout', 'status', 'deployment/proxy', '--timeout=60s')
+})
+afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
+
+test('every request is allowed, and every permission is used', async () => {
+  await startQuickstart(NAMESPACE)
+  await provision()
+  await churn()
+  await askForConfig()
+
+  const events = await readEvents()
+  expect(events.filter(({ responseStatus }) => responseStatus?.code === 403).map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([])
+  const used = new Set(events.flatMap(permissionsOf))
+  const granted = await readGranted()
+  expect([...granted].filter((permission) => !used.has(permission)).sort()).toEqual([])
+  // What is used and not granted here is what every service account may.
+  expect([...used].filter((permission) => !granted.has(permission)).sort()).toEqual([])
+})
+
+/** Everything that a Gateway can have, and then no longer has. */
+async function provision(): Promise<void> {
+  await apply(
+    NAMESPACE,
+    parameters({ podDisruptionBudget: { spec: { minAvailable: 1 } }, horizontalPodAutoscaler: { spec: { minReplicas: 1, maxReplicas: 2 } } }),
+  )
+  await apply(NAMESPACE, ...objects.map(({ object }) => object))
+  await until('a budget and an autoscaler', async () => Boolean((await read('pdb', 'all', NAMESPACE)) && (await read('hpa', 'all', NAMESPACE))))
+  await apply(NAMESPACE, parameters({ logging: { format: 'json' } }))
+  await until('they are gone', async () => !(await read('pdb', 'all', NAMESPACE)) && !(await read('hpa', 'all', NAMESPACE)))
+  await kubectl('-n', NAMESPACE, 'delete', 'secret', 'all-session-key')
+  await until('a new session key', async () => (await read('secret', 'all-session-key', NAMESPACE)) !== undefined)
+}
+
+/** Changes every object faster than its status can follow, so that writes conflict and are done again. */
+async function churn(): Promise<void> {
+  const kubeApi = async (kind: string, name: string, patch: object): Promise<void> => {
+    const scope = kind === 'GatewayClass' ? [] : ['-n', NAMESPACE]
+    await kubectl(...scope, 'patch', kind, name, '--type=merge', '-p', JSON.stringify(patch))
+  }
+  const wanted = new Set(
+    [...objects.map(({ object }) => object.kind), 'GatewayClass'].map((kind) =>
+      kind.startsWith('Proxy') ? nameOf('proxy.dev', toPlural(kind), 'get') : nameOf('gateway.networking.k8s.io', toPlural(kind), 'get'),
+    ),
+  )
+  for (let n = 1; wanted.size > 0 && n <= 100; n += 1) {
+    await Promise.all([
+      ...objects
+        .filter(({ object }) => [...wanted].some((each) => each.includes(toPlural(object.kind))))
+        .map(({ object, patch }) => kubeApi(object.kind, object.metadata.name, patch(n))),
+      ...([...wanted].some((each) => each.includes('gatewayclasses')) ? [kubeApi('GatewayClass', 'proxy', { spec: { description: `${n}` } })] : []),
+    ])
+    for (const event of await readEvents()) for (const permission of permissionsOf(event)) wanted.delete(permission)
+  }
+  expect([...wanted]).toEqual([])
+}
+
+const toPlural = (kind: string): string => {
+  const lower = kind.toLowerCase()
+  if (lower === 'gatewayclass') return 'gatewayclasses'
+  return lower.endsWith('y') && !lower.endsWith('ay') ? `${lower.slice(0, -1)}ies` : `${lower}s`
+}
+
+/** A data plane authenticates, and refuses what it gets: the owner of the Gateway is told. */
+async function askForConfig(): Promise<void> {
+  const token = (await run('kubectl', ['-n', NAMESPACE, 'create', 'token', 'web', '--audience=proxy'])).trim()
+  const service = (await read('service', 'proxy', SYSTEM))?.spec.clusterIP as string
+  expect(await refuseConfig(`${service}:9978`, token, `${NAMESPACE}~web`)).toContain(`bind/80/${NAMESPACE}/web`)
+  await expect(refuseConfig(`${service}:9978`, token, `${NAMESPACE}~all`)).rejects.toThrow(/UNAUTHENTICATED|PERMISSION_DENIED/)
+  await until('an Event on the Gateway', async () => (await kubectl('-n', NAMESPACE, 'get', 'events')).includes('ProxyNackError'))
+  await sleep(1000)
+}
