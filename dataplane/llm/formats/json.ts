@@ -14,7 +14,7 @@ const exact = JSON as unknown as {
 }
 
 /** Digits enough for more than a double holds, or an exponent that may overflow. Also matches inside strings: then parsing is only slower. */
-const MAYBE_INEXACT = /\d{16}|\d[eE][+-]?\d{3}|\d\.\d{15}/
+const MAYBE_INEXACT = /\d{16}|[\d.]{17}|\d[eE][+-]?\d{3}/
 
 /** Parses JSON so that printing it again loses no number. Throws FormatError (`failed to parse request: ...`). */
 export function parseJson(text: string): unknown {
