@@ -1,0 +1,186 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { staticTarget, testKey, type GatewayConfig } from './testing/gateway.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+const echo = call('tools/call', { name: 'echo', arguments: { text: 'x' } })
+const withSession = (id: string) => ({ ...MCP_HEADERS, 'mcp-session-id': id })
+
+describe('replicas', () => {
+  test('a session goes on at another replica: POST, GET and DELETE (row 23)', async () => {
+    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
+    const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } }
+    const [first, second] = [await world.gateway(config), await world.gateway(config)]
+    const { id } = await begin(first.url)
+    expect((await send(second.url, 'POST', withSession(id), call('tools/call', { name: 'b_echo', arguments: { text: 'x' } }))).json.result).toMatchObject({
+      content: [{ text: 'two: x' }],
+    })
+    const controller = new AbortController()
+    const stream = await fetch(second.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
+    expect([stream.status, stream.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+    controller.abort()
+    expect((await send(second.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
+    expect([one.servers.size, two.servers.size]).toEqual([0, 0])
+    expect((await send(second.url, 'POST', withSession(id), echo)).status).toBe(404)
+    // Elsewhere only the targets know that it has ended.
+    expect((await send(first.url, 'POST', withSession(id), call('ping'))).status).toBe(404)
+  })
+
+  test('round robin over three replicas loses no request', async () => {
+    const one = await world.upstream('one')
+    const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
+    const gateways = await Promise.all([world.gateway(config), world.gateway(config), world.gateway(config)])
+    const { id } = await begin(gateways[0]?.url as URL)
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => send(gateways[index % 3]?.url as URL, 'POST', withSession(id), { ...echo, id: index })),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(one.servers.size).toBe(1)
+  })
+
+  test('one with another key does not know it; one that has the key as its second does', async () => {
+    const one = await world.upstream('one')
+    const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
+    const { id } = await begin((await world.gateway(config)).url)
+    const next = Buffer.alloc(32, 9)
+    const statuses = []
+    for (const keys of [[next], [next, testKey]])
+      statuses.push((await send((await world.gateway({ ...config, keys })).url, 'POST', withSession(id), echo)).status)
+    expect(statuses).toEqual([404, 200])
+  })
+
+  test('the id of one backend is refused on another with the same targets (row 23)', async () => {
+    const one = await world.upstream('one')
+    const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
+    const { id } = await begin((await world.gateway(config)).url)
+    for (const keys of [[testKey], []]) {
+      const own = await begin((await world.gateway({ ...config, keys })).url)
+      const other = await world.gateway({ ...config, keys, backendKey: 'ns/other' })
+      expect((await send(other.url, 'POST', withSession(own.id), echo)).status).toBe(404)
+    }
+    expect((await send((await world.gateway({ ...config, backendKey: 'ns/other' })).url, 'POST', withSession(id), echo)).status).toBe(404)
+  })
+
+  test('the targets have to be those that it began with (row 24)', async () => {
+    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const { id } = await begin(gateway.url)
+    const targets = {
+      before: [staticTarget('a', one.port)],
+      renamed: [staticTarget('c', one.port)],
+      more: [staticTarget('a', one.port), staticTarget('b', two.port)],
+    }
+    const statuses = []
+    for (const now of [targets.renamed, targets.more, targets.before]) {
+      gateway.configure({ mcp: { targets: now } })
+      statuses.push((await send(gateway.url, 'POST', withSession(id), echo)).status)
+    }
+    expect(statuses).toEqual([404, 404, 200])
+  })
+})
+
+describe('endpoints of a Service', () => {
+  const targets = [{ name: 'found', selector: { targets: [{ name: 'svc', service: 'ns/svc', port: 80, protocol: 'StreamableHTTP' as const }] } }]
+
+  test('a session stays with the one that it began on; sessions are spread (row 25)', async () => {
+    const pods = await Promise.all(['p1', 'p2', 'p3'].map((name) => world.upstream(name)))
+    const gateway = await world.gateway({ mcp: { targets }, services: { 'ns/svc': pods.map(({ address }) => address) } })
+    for (let count = 0; count < 12; count++) {
+      const { post } = await begin(gateway.url)
+      const texts = []
+      for (let request = 0; request < 5; request++) texts.push((await post(echo)).text.match(/p\d/)?.[0])
+      expect(new Set(texts).size).toBe(1)
+    }
+    expect(pods.filter(({ servers }) => servers.size > 0).length).toBeGreaterThan(1)
+  })
+
+  test('one that is gone from the config, or dead, is 404, so that the client begins anew', async () => {
+    const [pod, next] = [await world.upstream('p1'), await world.upstream('p2')]
+    const gateway = await world.gateway({ mcp: { targets }, services: { 'ns/svc': [pod.address] } })
+    const { id } = await begin(gateway.url)
+    gateway.configure({ services: { 'ns/svc': [next.address] } })
+    const gone = await send(gateway.url, 'POST', withSession(id), echo)
+    gateway.configure({ services: { 'ns/svc': [pod.address, next.address] } })
+    await pod.close()
+    const dead = await send(gateway.url, 'POST', withSession(id), echo)
+    expect([gone.status, dead.status]).toEqual([404, 404])
+  })
+
+  test('a server that restarted and lost its sessions says 404 itself, also behind several targets', async () => {
+    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)], failureMode: 'FailOpen' } })
+    const { post } = await begin(gateway.url)
+    await two.close()
+    await world.upstream('two', { port: two.port })
+    expect([(await post(call('tools/list'))).status, (await post(call('tools/call', { name: 'b_echo' }))).status]).toEqual([404, 404])
+    const client = await world.client(gateway)
+    expect((await client.listTools()).tools).toHaveLength(6)
+  })
+})
+
+test('DELETE ends the sessions of the targets, and the id (row 26)', async () => {
+  const [one, two] = [await world.upstream('one'), await world.upstream('two', { transport: 'sessionless' })]
+  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
+  const { id, post } = await begin(gateway.url)
+  expect((await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
+  expect([(await post(call('ping'))).status, (await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status]).toEqual([404, 404])
+  expect([one.log().at(-1), two.log().includes('DELETE')]).toEqual(['DELETE', false])
+})
+
+test('200 sessions leave nothing behind (row 52)', async () => {
+  const one = await world.upstream('one')
+  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+  await Promise.all(
+    Array.from({ length: 200 }, async () => {
+      const { id, post } = await begin(gateway.url)
+      expect((await post(echo)).status).toBe(200)
+      expect((await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
+    }),
+  )
+  await until('all connections are closed', () => gateway.server.connections.size === 0)
+  expect(one.servers.size).toBe(0)
+})
+
+test('one target with event ids: its stream resumes where it broke off (D5)', async () => {
+  const seen: unknown[] = []
+  const { port } = await world.scripted((request, response, body) => {
+    if (request.method === 'GET') {
+      seen.push(request.headers['last-event-id'])
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end('retry: 50\nid: e7\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
+    } else if (body?.method === 'initialize') {
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+    } else response.writeHead(202).end()
+  })
+  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+  const { id } = await begin(gateway.url)
+  const { text } = await send(gateway.url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': id, 'last-event-id': 'e6' })
+  expect([text, seen]).toEqual(['id: e7\nretry: 50\nevent: message\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n', ['e6']])
+})
+
+describe('streams of targets that have none (row 30)', () => {
+  test('one target: its 405; two: the stream of the other; none of two: 405', async () => {
+    const without = await world.answering(() => undefined)
+    const one = await world.upstream('one')
+    const statusOf = async (...ports: number[]): Promise<number> => {
+      const gateway = await world.gateway({ mcp: { targets: ports.map((port, index) => staticTarget(`t${index}`, port)) } })
+      const { id } = await begin(gateway.url)
+      const controller = new AbortController()
+      const { status } = await fetch(gateway.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
+      controller.abort()
+      return status
+    }
+    expect([await statusOf(without.port), await statusOf(without.port, one.port), await statusOf(without.port, without.port)]).toEqual([405, 200, 405])
+  })
+})
+
+test('a session id that an upstream made too long, or of odd letters, is not taken', async () => {
+  const { port } = await world.answering(() => undefined, { sessionId: 'x'.repeat(5000) })
+  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+  const { headers } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
+  expect(String(headers['mcp-session-id']).length).toBeLessThan(300)
+})

@@ -1,0 +1,81 @@
+import { describe, expect, test } from '@jest/globals'
+import type { LinkState } from '../upstream/link.ts'
+import { decodeSession, encodeSession, readSessionKeys } from './codec.ts'
+
+const key = Buffer.alloc(32, 1)
+const other = Buffer.alloc(32, 2)
+const links = new Map<string, LinkState>([
+  ['a', { sessionId: 's-1', endpoint: '10.0.0.1:80', offers: 'tp', isMissing: false }],
+  ['b.c', { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: true }],
+])
+
+describe('session ids', () => {
+  test('hold what another replica needs', () => expect(decodeSession([key], 'ns/b', encodeSession([key], 'ns/b', links))?.links).toEqual(links))
+
+  test('tell nothing to who has not got the key, are header values, and differ', () => {
+    const ids = [encodeSession([key], 'ns/b', links), encodeSession([key], 'ns/b', links)]
+    expect(ids[0]).not.toBe(ids[1])
+    for (const id of ids) {
+      expect(id).toMatch(/^[A-Za-z0-9+/]+=*$/)
+      expect(Buffer.from(id, 'base64').toString('latin1')).not.toContain('s-1')
+    }
+  })
+
+  test('are worth nothing under another key, or on another backend (row 23)', () => {
+    const id = encodeSession([key], 'ns/b', links)
+    expect([decodeSession([other], 'ns/b', id), decodeSession([key], 'ns/c', id), decodeSession([key], 'ns/b ', id)]).toEqual([undefined, undefined, undefined])
+  })
+
+  test('a second key is accepted for reading: keys can be changed without losing sessions', () => {
+    const id = encodeSession([key], 'ns/b', links)
+    expect(decodeSession([other, key], 'ns/b', id)?.links).toEqual(links)
+    expect(decodeSession([other], 'ns/b', encodeSession([other, key], 'ns/b', links))?.links).toEqual(links)
+  })
+
+  test.each([
+    ['with a key', [key]],
+    ['without', []],
+  ])('every character counts, %s: whatever is changed, added or left out makes it unknown', (_, keys) => {
+    const id = encodeSession(keys, 'ns/b', links)
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_= '
+    const isOther = (changed: string): boolean => {
+      const decoded = decodeSession(keys, 'ns/b', changed)
+      // Without a key nothing is authenticated, so a change may be read; it never is the same session under another id.
+      return keys.length > 0 ? decoded === undefined : decoded === undefined || Buffer.from(changed, 'base64url').toString('base64url') === changed
+    }
+    for (let at = 0; at < id.length; at++) {
+      expect(isOther(id.slice(0, at) + id.slice(at + 1))).toBe(true)
+      for (const letter of alphabet) if (letter !== id[at]) expect(isOther(id.slice(0, at) + letter + id.slice(at + 1))).toBe(true)
+    }
+    for (const extra of ['=', ' ', 'A', '\n', '.']) expect([isOther(id + extra), isOther(extra + id)]).toEqual([true, true])
+  })
+
+  test('what is no id is none', () => {
+    for (const id of ['', 'a', '====', Buffer.from('{}').toString('base64url'), Buffer.from('[]').toString('base64'), 'A'.repeat(100_000)])
+      expect([decodeSession([key], 'ns/b', id), decodeSession([], 'ns/b', id)]).toEqual([undefined, undefined])
+  })
+
+  test('where no server tells sessions apart, ids do', () => {
+    const nameless = new Map([['a', { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]])
+    expect(encodeSession([], 'ns/b', nameless)).not.toBe(encodeSession([], 'ns/b', nameless))
+  })
+})
+
+describe('SESSION_KEY', () => {
+  const hex = key.toString('hex')
+  test.each<[string, Record<string, string>, number]>([
+    ['absent', {}, 0],
+    ['empty', { SESSION_KEY: ' ' }, 0],
+    ['with white space around it', { SESSION_KEY: ` ${hex}\n` }, 1],
+    ['with the one before', { SESSION_KEY: hex, SESSION_KEY_PREVIOUS: other.toString('hex') }, 2],
+  ])('%s', (_, env, count) => expect(readSessionKeys(env)).toHaveLength(count))
+
+  test.each([
+    ['too short', hex.slice(2)],
+    ['too long', `${hex}00`],
+    ['no hexadecimal', 'z'.repeat(64)],
+  ])('%s: the process does not start', (_, value) => {
+    expect(() => readSessionKeys({ SESSION_KEY: value })).toThrow('SESSION_KEY is not 64 hexadecimal digits: make one with openssl rand -hex 32')
+    expect(() => readSessionKeys({ SESSION_KEY: hex, SESSION_KEY_PREVIOUS: value })).toThrow('SESSION_KEY_PREVIOUS')
+  })
+})
