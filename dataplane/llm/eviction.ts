@@ -33,7 +33,7 @@ export function retryAfterMs(headers: HeaderList, epochMs: number): number | und
   }
   const reset = positive(headers.get('x-ratelimit-reset'))
   if (reset !== undefined) return reset < RESET_SECONDS_LIMIT ? reset * 1000 : Math.max(0, reset * 1000 - epochMs) || undefined
-  const resets = ['requests', 'tokens'].flatMap((what) => durationMs(headers.get(`x-ratelimit-reset-${what}`)) ?? [])
+  const resets = ['requests', 'tokens'].flatMap((what) => spanMs(headers.get(`x-ratelimit-reset-${what}`)) ?? [])
   return resets.length === 0 ? undefined : Math.min(...resets)
 }
 
@@ -45,7 +45,7 @@ function positive(text: string | undefined): number | undefined {
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** `1m30s`, `250ms`, or seconds. */
-function durationMs(text: string | undefined): number | undefined {
+function spanMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const plain = positive(text)
   if (plain !== undefined) return plain * 1000

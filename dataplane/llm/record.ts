@@ -200,8 +200,8 @@ const usageKeys = [
 ] as const satisfies readonly (keyof Usage)[]
 
 const viewKeys = [
-  ...['streaming', 'requestModel', 'responseModel', 'provider', 'prompt', 'params', 'completion', 'toolCalls', 'serviceTier', 'countTokens'],
-  ...['timeToFirstToken', 'timePerOutputToken', 'cost', 'costRates'],
+  ...'streaming requestModel responseModel provider prompt params completion toolCalls serviceTier countTokens'.split(' '),
+  ...'timeToFirstToken timePerOutputToken cost costRates'.split(' '),
   ...usageKeys,
 ]
 

@@ -5,24 +5,21 @@ import { createProviderC } from './providerC.ts'
 import { createProviderD } from './providerD.ts'
 import { createProviderE } from './providerE.ts'
 import { createProviderF } from './providerF.ts'
-import { providerKinds, type Provider, type ProviderKind, type ProviderSettings } from './types.ts'
+import { providerKinds, type Provider, type ProviderKind } from './types.ts'
 
-const factories: { readonly [K in ProviderKind]: (settings: ProviderSettings<K>) => Provider } = {
-  providerA: createProviderA,
-  providerB: createProviderB,
-  providerC: createProviderC,
-  providerD: createProviderD,
-  providerE: createProviderE,
-  providerF: createProviderF,
+type Config = Omit<NamedLLMProvider, 'name'>
+
+const factories: { readonly [K in ProviderKind]: (config: Config) => Provider | undefined } = {
+  providerA: ({ providerA }) => providerA && createProviderA(providerA),
+  providerB: ({ providerB }) => providerB && createProviderB(providerB),
+  providerC: ({ providerC }) => providerC && createProviderC(providerC),
+  providerD: ({ providerD }) => providerD && createProviderD(providerD),
+  providerE: ({ providerE }) => providerE && createProviderE(providerE),
+  providerF: ({ providerF }) => providerF && createProviderF(providerF),
 }
 
 /** The provider that the config names; undefined when it names none. */
-export function createProvider(config: Omit<NamedLLMProvider, 'name'>): Provider | undefined {
+export function createProvider(config: Config): Provider | undefined {
   const kind = providerKinds.find((name) => config[name] !== undefined)
-  return kind === undefined ? undefined : create(kind, config)
-}
-
-function create<K extends ProviderKind>(kind: K, config: Omit<NamedLLMProvider, 'name'>): Provider | undefined {
-  const settings = (config as { readonly [P in ProviderKind]?: ProviderSettings<P> })[kind]
-  return settings && factories[kind](settings)
+  return kind && factories[kind](config)
 }

@@ -28,5 +28,6 @@ function finishHeaders(headers: HeaderList): void {
     headers.set('x-api-key', token)
     headers.remove('authorization')
   }
-  for (const [name] of [...headers]) if (browserHeaders.test(name)) headers.remove(name)
+  const names = headers.raw.filter((name, index) => index % 2 === 0 && browserHeaders.test(name))
+  for (const name of names) headers.remove(name)
 }

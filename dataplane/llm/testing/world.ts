@@ -3,12 +3,17 @@ import type { AIBackend, BackendFull, NamedLLMProvider } from '#gen/config/types
 import { startMockProvider, type MockProvider } from '../../../e2e/harness/llm/provider.ts'
 import { startLlmGateway, type LlmGateway, type LlmGatewayOptions } from './gateway.ts'
 
+/** JSON that a test looks into. */
+export interface Loose {
+  readonly [key: string | number]: Loose
+}
+
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
   /** Parsed where it is JSON. */
-  readonly json: Record<string, any>
+  readonly json: Loose
 }
 
 export interface Post {
@@ -105,9 +110,9 @@ export function send(port: number, { path = '/v1/chat/completions', method = 'PO
   })
 }
 
-function parse(text: string): Record<string, any> {
+function parse(text: string): Loose {
   try {
-    return JSON.parse(text) as Record<string, any>
+    return JSON.parse(text) as Loose
   } catch {
     return {}
   }

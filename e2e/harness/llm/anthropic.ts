@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { countWords, piecesOf, sse, writeEvents, type Behaviour } from './behaviour.ts'
+import { countWords, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
 import { sendJson } from './openai.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -39,9 +39,9 @@ export async function answerMessages(body: Json, response: ServerResponse, behav
     tool === undefined ? { type: 'text', text } : { type: 'tool_use', id: 'toolu_mock', name: tool, input: { city: 'Paris' } },
   ]
   const stop = tool === undefined ? 'end_turn' : 'tool_use'
-  const head = { id: 'msg_mock', type: 'message', role: 'assistant', model: String(body['model'] ?? 'claude-mock') }
+  const head = { id: 'msg_mock', type: 'message', role: 'assistant', model: word(body['model'], 'claude-mock') }
   if (!isStreaming) return sendJson(response, { ...head, content: blocks, stop_reason: stop, stop_sequence: null, usage }, behaviour)
-  const event = (data: Json): Buffer => sse(data, String(data['type']))
+  const event = (data: Json): Buffer => sse(data, word(data['type']))
   const events = [
     event({ type: 'message_start', message: { ...head, content: [], stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } } }),
     event({ type: 'ping' }),

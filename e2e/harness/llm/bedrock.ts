@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
-import { countWords, piecesOf, writeEvents, type Behaviour } from './behaviour.ts'
+import { countWords, piecesOf, word, writeEvents, type Behaviour } from './behaviour.ts'
 import { embed, sendJson } from './openai.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -21,7 +21,7 @@ export async function answerConverse(body: Json, response: ServerResponse, behav
   const last = messages.at(-1)
   const hasResult = list(last?.['content']).some((block) => block['toolResult'] !== undefined)
   const spec = list((body['toolConfig'] as Json | undefined)?.['tools'])[0]?.['toolSpec'] as Json | undefined
-  const tool = hasResult || body['toolConfig'] === undefined ? undefined : String(spec?.['name'])
+  const tool = hasResult || body['toolConfig'] === undefined ? undefined : word(spec?.['name'])
   const text = behaviour.text ?? `echo: ${textOf(last?.['content'])}`
   const input = countWords(`${textOf(body['system'])} ${messages.map((message) => textOf(message['content'])).join(' ')}`)
   const output = countWords(text)
@@ -68,16 +68,16 @@ export async function answerInvoke(model: string, body: Json, response: ServerRe
     return sendJson(response, { id: 'mock', embeddings: texts.map(embed), texts, response_type: 'embeddings_floats' }, behaviour)
   }
   if (model.includes('nova')) {
-    const text = String(((body['singleEmbeddingParams'] as Json | undefined)?.['text'] as Json | undefined)?.['value'] ?? '')
+    const text = word(((body['singleEmbeddingParams'] as Json | undefined)?.['text'] as Json | undefined)?.['value'])
     response.setHeader('x-amzn-bedrock-input-token-count', String(countWords(text)))
     return sendJson(response, { embeddings: [{ embeddingType: 'TEXT', embedding: embed(text) }] }, behaviour)
   }
-  const text = String(body['inputText'] ?? '')
+  const text = word(body['inputText'])
   return sendJson(response, { embedding: embed(text), inputTextTokenCount: countWords(text) }, behaviour)
 }
 
 export function answerInvokeCount(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const encoded = ((body['input'] as Json | undefined)?.['invokeModel'] as Json | undefined)?.['body']
-  const counted = JSON.parse(Buffer.from(String(encoded), 'base64').toString()) as Json
+  const counted = JSON.parse(Buffer.from(word(encoded), 'base64').toString()) as Json
   return sendJson(response, { inputTokens: countWords(JSON.stringify(counted['messages'])) }, behaviour)
 }

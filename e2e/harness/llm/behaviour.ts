@@ -95,3 +95,6 @@ export function piecesOf(text: string): string[] {
 }
 
 export const countWords = (text: string): number => text.split(/\s+/).filter(Boolean).length
+
+/** A text; anything else is `fallback`. */
+export const word = (value: unknown, fallback = ''): string => (typeof value === 'string' ? value : fallback)

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { countWords, piecesOf, sse, writeEvents, type Behaviour } from './behaviour.ts'
+import { countWords, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
 import { embed, sendJson } from './openai.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -31,7 +31,7 @@ export async function answerGenerate(model: string, body: Json, response: Server
 /** `:predict`: embeddings of Vertex AI. */
 export function answerPredict(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const predictions = list(body['instances']).map((instance) => {
-    const text = String(instance['content'] ?? '')
+    const text = word(instance['content'])
     return { embeddings: { values: embed(text), statistics: { truncated: false, token_count: countWords(text) } } }
   })
   return sendJson(response, { predictions }, behaviour)

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { countWords, piecesOf, sse, writeEvents, type Behaviour } from './behaviour.ts'
+import { countWords, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
 
 type Json = Readonly<Record<string, unknown>>
 const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
@@ -32,7 +32,7 @@ export async function answerCompletions(body: Json, response: ServerResponse, be
   const output = countWords(text)
   const input = countWords(prompt)
   const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output, prompt_tokens_details: { cached_tokens: 0 } }
-  const head = { id: 'chatcmpl-mock', created: CREATED, model: String(body['model'] ?? ''), service_tier: 'default', system_fingerprint: 'fp_mock' }
+  const head = { id: 'chatcmpl-mock', created: CREATED, model: word(body['model']), service_tier: 'default', system_fingerprint: 'fp_mock' }
   const call = { id: 'call_mock', type: 'function', function: { name: tool ?? '', arguments: JSON.stringify(ARGUMENTS) } }
   if (body['stream'] !== true) {
     const message =
@@ -63,11 +63,11 @@ export async function answerCompletions(body: Json, response: ServerResponse, be
 
 /** `POST /v1/responses`. */
 export async function answerResponses(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
-  const items = typeof body['input'] === 'string' ? [{ role: 'user', content: body['input'] }] : list(body['input'])
-  const prompt = `${String(body['instructions'] ?? '')} ${items.map((item) => textOf((item as Json)['content'])).join(' ')}`
+  const items: Json[] = typeof body['input'] === 'string' ? [{ role: 'user', content: body['input'] }] : list(body['input'])
+  const prompt = `${word(body['instructions'])} ${items.map((item) => textOf(item['content'])).join(' ')}`
   const tool = toolOf(body, items)
   const format = ((body['text'] as Json | undefined)?.['format'] as Json | undefined)?.['type']
-  const text = behaviour.text ?? (format === 'json_schema' ? JSON.stringify(ARGUMENTS) : `echo: ${textOf((items.at(-1) as Json | undefined)?.['content'])}`)
+  const text = behaviour.text ?? (format === 'json_schema' ? JSON.stringify(ARGUMENTS) : `echo: ${textOf(items.at(-1)?.['content'])}`)
   const input = countWords(prompt)
   const output = countWords(text)
   const part = { type: 'output_text', text, annotations: [], logprobs: [] }
@@ -83,7 +83,7 @@ export async function answerResponses(body: Json, response: ServerResponse, beha
     error: null,
     incomplete_details: null,
     instructions: body['instructions'] ?? null,
-    model: String(body['model'] ?? ''),
+    model: word(body['model']),
     output: [item],
     parallel_tool_calls: true,
     temperature: 1,
@@ -131,14 +131,14 @@ export async function answerResponses(body: Json, response: ServerResponse, beha
 
 /** `POST /v1/embeddings`: floats, or base64 of them, as the SDK asks by default. */
 export function answerEmbeddings(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
-  const inputs = Array.isArray(body['input']) ? body['input'].map(String) : [String(body['input'])]
+  const inputs = Array.isArray(body['input']) ? body['input'].map(String) : [word(body['input'])]
   const tokens = inputs.reduce((sum, text) => sum + countWords(text), 0)
   const data = inputs.map((text, index) => {
     const vector = embed(text)
     const embedding = body['encoding_format'] === 'base64' ? Buffer.from(Float32Array.from(vector).buffer).toString('base64') : vector
     return { object: 'embedding', index, embedding }
   })
-  return sendJson(response, { object: 'list', data, model: String(body['model'] ?? ''), usage: { prompt_tokens: tokens, total_tokens: tokens } }, behaviour)
+  return sendJson(response, { object: 'list', data, model: word(body['model']), usage: { prompt_tokens: tokens, total_tokens: tokens } }, behaviour)
 }
 
 /** Three numbers that a 32-bit float holds. */

@@ -1,0 +1,209 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { NamedLLMProvider } from '#gen/config/types.ts'
+import { sdkRoutes, startWorld, type World } from './testing/world.ts'
+
+const open: World[] = []
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close()
+})
+
+type Config = Omit<NamedLLMProvider, 'name'>
+const aws = { key: 'ns/aws', type: 'opaque', data: { accessKey: 'AK', secretKey: 'SK', sessionToken: 'ST' } } as const
+const start = async (provider: Config): Promise<World> => {
+  const auth = provider.providerF === undefined ? { key: 'secret-key' } : { cloudA: { secretRef: { secret: 'ns/aws' } } }
+  const world = await startWorld({ provider, policies: { auth }, ai: { routes: sdkRoutes }, secrets: [aws] })
+  open.push(world)
+  return world
+}
+
+const a: Config = { providerA: {} }
+const b: Config = { providerB: { endpoint: 'x.openai.azure.com', deploymentName: 'gpt-4o', apiVersion: '2024-10-21' } }
+const c: Config = { providerC: {} }
+const d: Config = { providerD: {} }
+const e: Config = { providerE: { projectId: 'p', region: 'us-central1' } }
+const f: Config = { providerF: {} }
+const vertex = '/v1/projects/p/locations/us-central1'
+
+/** What clients of each format send, and where they find the text of an answer, buffered and streamed. */
+const clients = {
+  completions: {
+    path: '/v1/chat/completions',
+    body: (model: string) => ({
+      model,
+      max_tokens: 50,
+      messages: [
+        { role: 'system', content: 'be nice' },
+        { role: 'user', content: 'hello you' },
+      ],
+    }),
+    text: ['choices', 0, 'message', 'content'],
+    streamed: /"content":"echo: "[^]*"content":"hello "[^]*"finish_reason":"stop"[^]*data: \[DONE\]\n\n$/,
+  },
+  messages: {
+    path: '/v1/messages',
+    body: (model: string) => ({ model, max_tokens: 50, system: 'be nice', messages: [{ role: 'user', content: 'hello you' }] }),
+    text: ['content', 0, 'text'],
+    streamed:
+      /^event: message_start\n[^]*event: content_block_delta\ndata: [^\n]*"text":"hello "[^]*event: message_delta\n[^]*"stop_reason":"end_turn"[^]*event: message_stop\n/,
+  },
+  responses: {
+    path: '/v1/responses',
+    body: (model: string) => ({ model, instructions: 'be nice', input: 'hello you' }),
+    text: ['output', 0, 'content', 0, 'text'],
+    streamed: /^event: response.created\n[^]*event: response.output_text.delta\ndata: [^\n]*"delta":"hello "[^]*event: response.completed\n/,
+  },
+} as const
+type Client = keyof typeof clients
+
+const rows: [string, Config, Client, string, string, string][] = [
+  ['A', a, 'completions', 'gpt-4o', '/v1/chat/completions', '/v1/chat/completions'],
+  ['A', a, 'messages', 'gpt-4o', '/v1/chat/completions', '/v1/chat/completions'],
+  ['A', a, 'responses', 'gpt-4o', '/v1/responses', '/v1/responses'],
+  [
+    'B',
+    b,
+    'completions',
+    'any',
+    '/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21',
+    '/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21',
+  ],
+  [
+    'B',
+    b,
+    'messages',
+    'any',
+    '/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21',
+    '/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21',
+  ],
+  ['B', b, 'responses', 'any', '/openai/responses?api-version=2024-10-21', '/openai/responses?api-version=2024-10-21'],
+  ['C', c, 'completions', 'claude-x', '/v1/messages', '/v1/messages'],
+  ['C', c, 'messages', 'claude-x', '/v1/messages', '/v1/messages'],
+  ['D', d, 'completions', 'gemini-2.5-pro', '/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions'],
+  ['D', d, 'messages', 'gemini-2.5-pro', '/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions'],
+  ['D', d, 'responses', 'gemini-2.5-pro', '/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions'],
+  [
+    'E with Claude',
+    e,
+    'completions',
+    'claude-x-20250101',
+    `${vertex}/publishers/anthropic/models/claude-x@20250101:rawPredict`,
+    `${vertex}/publishers/anthropic/models/claude-x@20250101:streamRawPredict`,
+  ],
+  [
+    'E with Claude',
+    e,
+    'messages',
+    'claude-x-20250101',
+    `${vertex}/publishers/anthropic/models/claude-x@20250101:rawPredict`,
+    `${vertex}/publishers/anthropic/models/claude-x@20250101:streamRawPredict`,
+  ],
+  ['E with Gemini', e, 'completions', 'google/gemini-2.5-pro', `${vertex}/endpoints/openapi/chat/completions`, `${vertex}/endpoints/openapi/chat/completions`],
+  ['E with Gemini', e, 'messages', 'google/gemini-2.5-pro', `${vertex}/endpoints/openapi/chat/completions`, `${vertex}/endpoints/openapi/chat/completions`],
+  ['E with Gemini', e, 'responses', 'google/gemini-2.5-pro', `${vertex}/endpoints/openapi/chat/completions`, `${vertex}/endpoints/openapi/chat/completions`],
+  ['F', f, 'completions', 'anthropic.claude-3:0', '/model/anthropic.claude-3:0/converse', '/model/anthropic.claude-3:0/converse-stream'],
+  ['F', f, 'messages', 'anthropic.claude-3:0', '/model/anthropic.claude-3:0/converse', '/model/anthropic.claude-3:0/converse-stream'],
+  ['F', f, 'responses', 'anthropic.claude-3:0', '/model/anthropic.claude-3:0/converse', '/model/anthropic.claude-3:0/converse-stream'],
+]
+
+describe.each(rows)('%s', (_name, provider, client, model, path, streamPath) => {
+  const { path: clientPath, body, text, streamed } = clients[client]
+
+  test(`a client of ${client}`, async () => {
+    const { post, mock, gateway } = await start(provider)
+    const { status, json, headers } = await post({ path: clientPath, body: body(model) })
+    let found: unknown = json
+    for (const key of text) found = (found as Record<string | number, unknown> | undefined)?.[key]
+    expect([status, found, headers['content-type']]).toEqual([200, 'echo: hello you', 'application/json'])
+    expect(mock.requests.map((request) => request.path)).toEqual([path])
+    const fields = gateway.finished[0]?.get('accessLogFields') as Record<string, unknown>
+    expect([fields['gen_ai.usage.output_tokens'], Number(fields['gen_ai.usage.input_tokens']) >= 4]).toEqual([3, true])
+  })
+
+  test(`a streaming client of ${client}`, async () => {
+    const { post, mock, gateway } = await start(provider)
+    const answer = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'chunk=7' } })
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream'])
+    expect(answer.text).toMatch(streamed)
+    expect(mock.requests.map((request) => request.path)).toEqual([streamPath])
+    const fields = gateway.finished[0]?.get('accessLogFields') as Record<string, unknown>
+    expect([fields['gen_ai.usage.output_tokens'], Number(fields['gen_ai.usage.input_tokens']) >= 4, typeof fields['proxy.ai.time_to_first_token']]).toEqual([
+      3,
+      true,
+      'number',
+    ])
+  })
+
+  test(`an error, for a client of ${client}`, async () => {
+    const { post } = await start(provider)
+    const answer = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'status=429; retry-after=7' } })
+    expect([answer.status, answer.headers['content-type'], answer.headers['retry-after']]).toEqual([429, 'application/json', '7'])
+    expect(answer.json['error']?.['message']).toBe('mock failure')
+    if (client === 'messages') expect([answer.json['type'], typeof answer.json['error']?.['type']]).toEqual(['error', 'string'])
+  })
+})
+
+test.each<[string, Config, string, string]>([
+  ['C', c, 'claude-x', 'unsupported conversion: from'],
+  ['E with Claude', e, 'claude-x', 'unsupported conversion: from'],
+])('responses are not to be had from %s', async (_, provider, model, text) => {
+  const { post, mock } = await start(provider)
+  const answer = await post({ path: '/v1/responses', body: { model, input: 'x' } })
+  expect([answer.status, answer.headers['content-type'], mock.requests.length]).toEqual([400, 'text/plain', 0])
+  expect(answer.text).toContain(`failed to process LLM request: ${text}`)
+  expect(answer.text).toContain(model)
+})
+
+test.each<[string, Config, string, string]>([
+  ['A', a, 'text-embedding-3-small', '/v1/embeddings'],
+  ['B', b, 'x', '/openai/deployments/gpt-4o/embeddings?api-version=2024-10-21'],
+  ['D', d, 'gemini-embedding-001', '/v1beta/openai/embeddings'],
+  ['E', e, 'text-embedding-005', `${vertex}/publishers/google/models/text-embedding-005:predict`],
+  ['F with Titan', f, 'amazon.titan-embed-text-v2:0', '/model/amazon.titan-embed-text-v2:0/invoke'],
+  ['F with Cohere', f, 'cohere.embed-english-v3', '/model/cohere.embed-english-v3/invoke'],
+  ['F with Nova', f, 'amazon.nova-embed', '/model/amazon.nova-embed/invoke'],
+])('embeddings of %s', async (_, provider, model, path) => {
+  const { post, mock, gateway } = await start(provider)
+  const { status, json } = await post({ path: '/v1/embeddings', body: { model, input: 'some words here' } })
+  expect([status, json['object'], json['data']?.[0]?.['embedding'], json['usage']?.['total_tokens']]).toEqual([200, 'list', [15 / 128, 3 / 16, 0.5], 3])
+  expect(mock.requests[0]?.path).toBe(path)
+  expect(gateway.finished[0]?.get('accessLogFields')).toMatchObject({ 'gen_ai.operation.name': 'embeddings', 'gen_ai.usage.input_tokens': 3 })
+})
+
+test.each<[string, Config, string, string | undefined]>([
+  ['C', c, 'claude-x', '/v1/messages/count_tokens'],
+  ['E with Claude', e, 'claude-x', `${vertex}/publishers/anthropic/models/count-tokens:rawPredict`],
+  ['F with Claude', f, 'anthropic.claude-3', '/model/anthropic.claude-3/count-tokens'],
+  ['A, counted here', a, 'gpt-4o', undefined],
+  ['D, counted here', d, 'gemini-2.5-pro', undefined],
+  ['F with Nova, counted here', f, 'amazon.nova-pro', undefined],
+])('counting tokens with %s', async (_, provider, model, path) => {
+  const { post, mock } = await start(provider)
+  const { status, json } = await post({ path: '/v1/messages/count_tokens', body: { model, messages: [{ role: 'user', content: 'one two three' }] } })
+  expect([status, Number(json['input_tokens']) >= 1, Object.keys(json)]).toEqual([200, true, ['input_tokens']])
+  expect(mock.requests[0]?.path).toBe(path)
+})
+
+describe('credentials', () => {
+  test.each<[string, Config, string, Record<string, string | undefined>]>([
+    ['A takes a bearer', a, 'gpt-4o', { authorization: 'Bearer secret-key', 'x-api-key': undefined }],
+    ['B takes a bearer', b, 'gpt-4o', { authorization: 'Bearer secret-key' }],
+    ['C takes a key of its own', c, 'claude-x', { authorization: undefined, 'x-api-key': 'secret-key', 'anthropic-version': '2023-06-01' }],
+    ['D takes a bearer', d, 'gemini', { authorization: 'Bearer secret-key' }],
+    ['E takes a bearer', e, 'gemini', { authorization: 'Bearer secret-key' }],
+  ])('%s', async (_, provider, model, headers) => {
+    const { post, mock } = await start(provider)
+    await post({ body: clients.completions.body(model), headers: { authorization: 'Bearer of-the-client' } })
+    const seen = mock.requests[0]?.headers ?? {}
+    expect(Object.fromEntries(Object.keys(headers).map((name) => [name, seen[name]]))).toEqual(headers)
+  })
+
+  test('F takes a signature', async () => {
+    const { post, mock } = await start(f)
+    await post({ body: clients.completions.body('anthropic.claude-3'), headers: { authorization: 'Bearer of-the-client', 'x-mine': '1' } })
+    const { headers = {} } = mock.requests[0] ?? {}
+    expect(headers['authorization']).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AK\/\d{8}\/us-east-1\/bedrock\/aws4_request, SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature=[0-9a-f]{64}$/,
+    )
+    expect([headers['x-amz-security-token'], headers['x-mine']]).toEqual(['ST', '1'])
+  })
+})
