@@ -131,8 +131,8 @@ describe('Gateway', () => {
 
   test('a security policy that this build does not have lets nobody in, and its removal does', async () => {
     const messages = [bind, listener('http'), route('a'), service('a')]
-    const { ask, replace } = start(...messages, policy({ extAuth: { backendRef: { address: 'a:1' }, grpc: {} } }))
-    expect(await ask()).toBe('500 failed to apply filters: policy extAuth is not supported by this version')
+    const { ask, replace } = start(...messages, policy({ extProc: { backendRef: { address: 'a:1' } } }))
+    expect(await ask()).toBe('500 failed to apply filters: policy extProc is not supported by this version')
     replace(...messages)
     expect(await ask()).toBe('200 10.0.0.1')
   })

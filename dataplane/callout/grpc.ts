@@ -9,7 +9,7 @@ import {
 } from '@bufbuild/protobuf'
 import { grpcStatusOf } from '#api/errors.ts'
 import type { Exchange } from '../exchange.ts'
-import { readBody, type Body, type BodySink } from '../http/body.ts'
+import { BodyTooLargeError, readBody, type Body, type BodySink } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Destination } from '../upstream/destination.ts'
@@ -40,6 +40,11 @@ export class GrpcError extends Error {
     this.status = status
     this.trailers = trailers
   }
+}
+
+/** Whether a call, by gRPC or HTTP, ended without an answer that can be used: what failure modes are about. Anything else is our own fault. */
+export function isCallFailure(error: unknown): boolean {
+  return error instanceof UpstreamError || error instanceof GrpcError || error instanceof BodyTooLargeError
 }
 
 const LIMIT_BYTES = 4 * 1024 * 1024

@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
+import { destinationTo } from '../callout/testing.ts'
 import { mountPolicies } from '../testing/hono.ts'
 import type { EffectiveTraffic } from '../config/merge.ts'
 import { compileFilters, compilePolicies, filterHomes, trafficHomes } from './index.ts'
+import { createPolicyState } from './state.ts'
 
 const set = (value: string) => ({ set: [{ name: 'x-a', value }] })
 const origin = { origin: 'https://a.com' }
@@ -67,11 +69,11 @@ describe('sections that this build lacks', () => {
   })
 
   test('a preflight passes before them', async () => {
-    expect((await send({ cors }, section('extAuth'), { method: 'OPTIONS', headers: origin })).status).toBe(200)
+    expect((await send({ cors }, section('extProc'), { method: 'OPTIONS', headers: origin })).status).toBe(200)
   })
 
   test('a direct response does not', async () => {
-    expect((await send({}, { ...section('extAuth'), directResponse: { status: 200 } })).status).toBe(500)
+    expect((await send({}, { ...section('extProc'), directResponse: { status: 200 } })).status).toBe(500)
   })
 })
 
@@ -93,6 +95,7 @@ describe('every filter of the schema is carried out where its line says', () => 
   }
   test.each(Object.entries(filterHomes))('%s by %s', (filter, home) => {
     const count = home === 'forward' || home === 'rule' ? 0 : 1
-    expect(compileFilters({ [filter]: samples[filter as keyof RouteFilters] })).toHaveLength(count)
+    const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
+    expect(compilePolicies({ filters: { [filter]: samples[filter as keyof RouteFilters] }, state })).toHaveLength(count)
   })
 })

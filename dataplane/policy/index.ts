@@ -7,6 +7,7 @@ import { compileBasicAuthentication } from './basicAuthentication/index.ts'
 import { compileCors } from './cors/index.ts'
 import { compileCsrf } from './csrf/index.ts'
 import { compileDirectResponse } from './directResponse/index.ts'
+import { compileExtAuth } from './extAuth/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './headerModifiers/index.ts'
 import { compileHostRewrite } from './hostRewrite/index.ts'
 import { compileJwtAuthentication } from './jwtAuthentication/index.ts'
@@ -50,7 +51,7 @@ const order = [
   // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Where authentication starts: nothing behind it may run for a request that nobody has checked.
-  { name: 'unsupported', compile: (filters, traffic) => optional(deniedSection(traffic, filters), unsupportedPolicy) },
+  { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
   {
     name: 'jwtAuthentication',
@@ -65,6 +66,13 @@ const order = [
     name: 'apiKeyAuthentication',
     compile: (_, { jwtAuthentication, apiKeyAuthentication }, { state }) =>
       optional(apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state, jwtAuthentication !== undefined)),
+  },
+  // After authentication, so that the server is not bothered with clients that fail it and learns who they are; before authorization,
+  // whose rules may be about what the server said.
+  {
+    name: 'extAuth',
+    compile: ({ extAuth: filter }, { extAuth }, { state, maxBufferBytes }) =>
+      optional(filter?.policy ?? extAuth, (section) => compileExtAuth(section, state, maxBufferBytes, filter)),
   },
   // After all authentication, whose results its rules are about; before everything that costs, counts or changes something.
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
@@ -115,7 +123,7 @@ export const filterHomes = {
   urlRewrite: 'urlRewrite',
   cors: 'cors',
   mirrors: 'forward',
-  extAuth: 'unsupported',
+  extAuth: 'extAuth',
   invalid: 'rule',
 } as const satisfies { [K in keyof RouteFilters]-?: PolicyName | 'forward' | 'rule' }
 
@@ -131,7 +139,7 @@ export const trafficHomes = {
   jwtAuthentication: 'jwtAuthentication',
   basicAuthentication: 'basicAuthentication',
   apiKeyAuthentication: 'apiKeyAuthentication',
-  extAuth: 'denied',
+  extAuth: 'extAuth',
   authorization: 'authorization',
   rateLimit: 'rateLimit',
   csrf: 'csrf',
@@ -156,8 +164,7 @@ export function compileFilters(filters: RouteFilters | undefined): Policy[] {
   return filters === undefined ? [] : compilePolicies({ filters })
 }
 
-function deniedSection(traffic: EffectiveTraffic, filters: RouteFilters): string | undefined {
-  if (filters.extAuth !== undefined) return 'ExternalAuth'
+function deniedSection(traffic: EffectiveTraffic): string | undefined {
   if (traffic.rateLimit?.global !== undefined) return 'rateLimit.global'
   return (Object.keys(traffic) as (keyof Traffic)[]).find(
     (section) => traffic[section as keyof EffectiveTraffic] !== undefined && trafficHomes[section] === 'denied',
