@@ -2,7 +2,12 @@ import base from './jest.config.js'
 
 export default {
   ...base,
-  testMatch: ['<rootDir>/e2e/contract/**/*.test.ts', '<rootDir>/e2e/cluster/**/*.test.ts', '<rootDir>/e2e/install/**/*.test.ts'],
+  testMatch: [
+    '<rootDir>/e2e/contract/**/*.test.ts',
+    '<rootDir>/e2e/cluster/**/*.test.ts',
+    '<rootDir>/e2e/install/**/*.test.ts',
+    '<rootDir>/e2e/telemetry/**/*.test.ts',
+  ],
   testPathIgnorePatterns: ['/node_modules/'],
   testTimeout: 300_000,
 }

@@ -85,6 +85,8 @@ export class OtlpExporter {
     const metrics = exportMetrics(options.registry)
     this.#sent = metrics.sent(options.signal)
     this.#pending = metrics.pending
+    // From zero, so that a rate can be told from the first loss on.
+    for (const cause of ['queue_full', 'refused', 'rejected'] as const) metrics.lost(options.signal, cause)
   }
 
   /** Takes one encoded LogRecord or Span. */

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { Agent, get } from 'node:http'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { isTrueWithin } from '../harness/wait.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => (world = await startWorld()), 900_000)
+afterAll(() => world?.stop())
+
+const OUTAGE_MS = 60_000
+const REQUESTS_PER_SECOND = 400
+/** A path this long fills the exporter's queue within the outage. */
+const padding = 'p'.repeat(700)
+
+/** Requests one after the other on kept connections, as many a second as asked. Resolves with how many were sent, and how many failed. */
+async function sendFor(port: number, ms: number): Promise<{ sent: number; failed: number }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 4 })
+  const counts = { sent: 0, failed: 0 }
+  const pending = new Set<Promise<void>>()
+  for (const endMs = performance.now() + ms; performance.now() < endMs; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    for (let i = 0; i < REQUESTS_PER_SECOND / 20; i++) {
+      counts.sent++
+      const one = new Promise<void>((resolve) => {
+        get({ port, host: '127.0.0.1', path: `/shop/outage?q=${padding}`, agent }, (response) => {
+          if (response.statusCode !== 200) counts.failed++
+          response.resume().on('end', resolve)
+        }).on('error', () => {
+          counts.failed++
+          resolve()
+        })
+      }).finally(() => pending.delete(one))
+      pending.add(one)
+    }
+  }
+  await Promise.all(pending)
+  agent.destroy()
+  return counts
+}
+
+const residentOf = (pid: number): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+
+test('while the collector is away for 60 s, no request suffers, memory stays flat, and every lost record is counted', async () => {
+  const { program, metrics } = world.dataplanes.grpc
+  const count = async (name: string, signal: string): Promise<number> => {
+    const lines = (await metrics()).split('\n').filter((line) => line.startsWith(`proxy_otlp_${name}_total{signal="${signal}"`))
+    return lines.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
+  }
+  const port = world.ports.GRPC_PORT
+  const warm = await sendFor(port, 3000)
+  expect(await isTrueWithin(10_000, async () => (await count('exported', 'logs')) === warm.sent)).toBe(true)
+
+  await world.stopCollector()
+  const first = await sendFor(port, OUTAGE_MS / 2)
+  const halfwayMib = residentOf(program.pid)
+  const second = await sendFor(port, OUTAGE_MS / 2)
+  const endMib = residentOf(program.pid)
+  expect([first.failed, second.failed]).toEqual([0, 0])
+  const sent = warm.sent + first.sent + second.sent
+  const lostInOutage = await count('dropped', 'logs')
+  expect(lostInOutage).toBeGreaterThan(0)
+
+  await world.restartCollector()
+  const isSettled = async (): Promise<boolean> => (await count('exported', 'logs')) + (await count('dropped', 'logs')) === sent
+  expect(await isTrueWithin(45_000, isSettled)).toBe(true)
+  const received = (await world.collector().logs()).filter(({ attributes }) => String(attributes['http.path']).startsWith('/shop/outage'))
+  expect(received.length).toBe(await count('exported', 'logs'))
+  // Queues are 8 MiB for each signal; the rest is the garbage collector's ups and downs.
+  expect(endMib - halfwayMib).toBeLessThan(24)
+}, 240_000)
