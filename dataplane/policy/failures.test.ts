@@ -1,0 +1,334 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from '@jest/globals'
+import type { Backend, BackendFull, JWTProvider, Route, Secret, Traffic } from '#gen/config/types.ts'
+import { createConfigStore, type ConfigMessage } from '../config/store.ts'
+import { Exchange } from '../exchange.ts'
+import { Gateway } from '../gateway.ts'
+import { BufferBody, readBody, type Body } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import { LongBody, ManualBody } from '../testing/body.ts'
+import { testConnection, testRequest } from '../testing/exchange.ts'
+import { makeSigningKey, makeToken } from '../testing/tokens.ts'
+import { UpstreamError } from '../upstream/types.ts'
+
+const nowSeconds = 1_700_000_000
+const SHA_SECRET = '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
+
+/** A row of docs/guide/failures.md, and what holds then. */
+const rows: { readonly policy: string; readonly wrong: string; readonly answer: string; run(): Promise<void> }[] = []
+const row = (policy: string, wrong: string, answer: string, run: () => Promise<void>): void => void rows.push({ policy, wrong, answer, run })
+
+interface World {
+  readonly traffic?: Traffic
+  readonly backend?: BackendFull
+  readonly route?: Partial<Route>
+  readonly secrets?: Secret[]
+  readonly answer?: number | 'refused' | 'never'
+  readonly seconds?: () => number
+}
+
+interface Answer {
+  readonly status: number | undefined
+  readonly text: string
+  readonly headers: HeaderList | undefined
+  /** What the backend got, attempt by attempt. */
+  readonly forwarded: { target: string; headers: Record<string, string>; bytes: number }[]
+  readonly exchange: Exchange
+  /** Endpoints that were taken out so far. */
+  readonly evictions: number
+}
+
+function start({ traffic, backend, route, secrets = [], answer = 200, seconds = () => nowSeconds }: World) {
+  let forwarded: Answer['forwarded'] = []
+  let evictions = 0
+  const respond = async (target: string, headers: Record<string, string>, body: Body | undefined) => {
+    const { bytes } = await readBody(body, 10_000_000)
+    forwarded.push({ target, headers, bytes: bytes.length })
+    if (answer === 'refused') throw new UpstreamError('connect', 'refused')
+    if (answer === 'never') return new Promise<never>(() => undefined)
+    return { status: answer, headers: new HeaderList(), body: new BufferBody('ok'), upgraded: undefined }
+  }
+  const gateway = new Gateway({
+    createPool: (_, { tunnel }) => ({
+      size: 0,
+      close: () => {},
+      call: ({ target, headers, body }) => {
+        // As a real connection begins.
+        const opened = Promise.resolve().then(() => void tunnel?.connect('api:80'))
+        let cancel: (error: Error) => void = () => undefined
+        const cancelled = new Promise<never>((_resolve, reject) => (cancel = reject))
+        return {
+          response: Promise.race([opened.then(() => respond(target, Object.fromEntries(headers), body)), cancelled]),
+          cancel: (reason) => cancel(reason),
+        }
+      },
+    }),
+    clocks: { epochMs: () => seconds() * 1000 },
+    onEviction: (_, { kind }) => void (evictions += kind === 'evicted' ? 1 : 0),
+  })
+  const target = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
+  const api: Backend = { key: 'ns/api', static: { host: 'api', port: 80 }, ...(backend && { policies: backend }) }
+  const messages: ConfigMessage[] = [
+    { kind: 'bind', message: { key: 'b', port: 80 } },
+    { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
+    {
+      kind: 'route',
+      message: {
+        key: 'r',
+        listeners: ['l'],
+        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
+        backends: [{ ref: { backend: 'ns/api' } }],
+        ...route,
+      },
+    },
+    { kind: 'backend', message: api },
+    { kind: 'policy', message: { key: 'p', policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' }, target, traffic: traffic ?? {} } },
+    ...secrets.map((message) => ({ kind: 'secret' as const, message })),
+  ]
+  const store = createConfigStore()
+  store.subscribe((snapshot) => gateway.update(snapshot))
+  store.replace('file', messages)
+  return async (lines: [string, string][] = [], body?: Body): Promise<Answer> => {
+    forwarded = []
+    const request = testRequest({ method: body === undefined ? 'GET' : 'POST', target: '/a', body, headers: HeaderList.from(lines) })
+    const exchange = new Exchange({ ...testConnection, bind: 'b' }, request, performance.now())
+    await gateway.handle(exchange)
+    const { response } = exchange
+    return {
+      status: response?.status,
+      text: (await readBody(response?.body, 10_000)).bytes.toString(),
+      headers: response?.headers,
+      forwarded,
+      exchange,
+      evictions,
+    }
+  }
+}
+
+const bearer = (token: string): [string, string][] => [['authorization', `Bearer ${token}`]]
+const basic = (user: string): [string, string][] => [['authorization', `Basic ${Buffer.from(user).toString('base64')}`]]
+const secret = (data: Record<string, string>): Secret[] => [{ key: 'opaque/ns/s', type: 'opaque', data }]
+const toSecret = { secretRef: { secret: 'opaque/ns/s' } }
+
+const key = makeSigningKey('one')
+const claims = { iss: 'i', sub: 'bob', exp: nowSeconds + 300 }
+const token = makeToken(key, claims)
+const good: JWTProvider = { issuer: 'i', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
+const second = makeSigningKey('two')
+const jwt = (jwks: JWTProvider['jwks'], mode?: 'Optional'): Traffic => ({
+  jwtAuthentication: { providers: [{ issuer: 'i', jwks }], ...(mode && { mode }) },
+})
+
+row('jwtAuthentication', 'its key set was not fetched yet', '401 for every token of that provider', async () => {
+  const answer = await start({ traffic: jwt({ remote: { invalid: 'not fetched yet' } }) })(bearer(token))
+  expect(answer).toMatchObject({ status: 401, text: 'authentication failure: unknown key', forwarded: [] })
+})
+row(
+  'jwtAuthentication',
+  'its key set is not JSON, or holds a key that cannot be used',
+  '401 for every token of that provider; other providers go on',
+  async () => {
+    const working: JWTProvider = { issuer: 'j', jwks: { inline: JSON.stringify({ keys: [second.jwk] }) } }
+    for (const inline of ['<html>', JSON.stringify({ keys: [key.jwk, { kty: 'oct', kid: 'x', k: 'AAAA' }] })]) {
+      const send = start({ traffic: { jwtAuthentication: { providers: [{ issuer: 'i', jwks: { inline } }, working] } } })
+      expect([(await send(bearer(token))).status, (await send(bearer(makeToken(second, { ...claims, iss: 'j' })))).status]).toEqual([401, 200])
+    }
+  },
+)
+row('jwtAuthentication', 'no key set can be used, in mode `Optional`', '401 for every token; requests without one pass', async () => {
+  const send = start({ traffic: jwt({ inline: 'garbage' }, 'Optional') })
+  expect([(await send(bearer(token))).status, (await send()).status]).toEqual([401, 200])
+})
+row('jwtAuthentication', 'clocks differ by up to a minute', 'nothing', async () => {
+  for (const seconds of [claims.exp + 59, nowSeconds]) {
+    const send = start({ traffic: { jwtAuthentication: { providers: [good] } }, seconds: () => seconds })
+    expect((await send(bearer(seconds === nowSeconds ? makeToken(key, { ...claims, nbf: nowSeconds + 59 }) : token))).status).toBe(200)
+  }
+})
+row('jwtAuthentication', 'clocks differ by more', '401 `ExpiredSignature` or `ImmatureSignature`', async () => {
+  const traffic = { jwtAuthentication: { providers: [good] } }
+  expect((await start({ traffic, seconds: () => claims.exp + 61 })(bearer(token))).text).toBe('authentication failure: ExpiredSignature')
+  const early = makeToken(key, { ...claims, nbf: nowSeconds + 61 })
+  expect((await start({ traffic })(bearer(early))).text).toBe('authentication failure: ImmatureSignature')
+})
+row('jwtAuthentication', 'a token is longer than 16 KiB', '401 before anything is parsed', async () => {
+  const answer = await start({ traffic: { jwtAuthentication: { providers: [good] } } })(bearer('x'.repeat(16_385)))
+  expect(answer).toMatchObject({ status: 401, text: 'authentication failure: token too long', forwarded: [] })
+})
+
+row('basicAuthentication', 'the Secret is missing, in any mode', '401 for everyone', async () => {
+  for (const mode of ['Strict', 'Optional'] as const) {
+    const send = start({ traffic: { basicAuthentication: { mode, ...toSecret } } })
+    expect([(await send()).status, (await send(basic('ann:secret'))).status]).toEqual([401, 401])
+  }
+})
+row('basicAuthentication', 'the Secret has no entry `.htaccess`', '401 for everyone', async () => {
+  const send = start({ traffic: { basicAuthentication: toSecret }, secrets: secret({ users: `ann:${SHA_SECRET}` }) })
+  expect((await send(basic('ann:secret'))).status).toBe(401)
+})
+row('basicAuthentication', 'a line is no user with a hash', 'the line is skipped, others count', async () => {
+  const send = start({ traffic: { basicAuthentication: toSecret }, secrets: secret({ '.htaccess': `bob:secret\nnobody\nann:${SHA_SECRET}` }) })
+  expect([(await send(basic('ann:secret'))).status, (await send(basic('bob:secret'))).status]).toEqual([200, 401])
+})
+
+row('apiKeyAuthentication', 'the Secret is missing, in mode `Strict` or `Optional`', '401 for everyone', async () => {
+  for (const mode of ['Strict', 'Optional'] as const) {
+    const send = start({ traffic: { apiKeyAuthentication: { mode, ...toSecret } } })
+    expect([(await send()).status, (await send(bearer('k'))).status]).toEqual([401, 401])
+  }
+})
+row('apiKeyAuthentication', 'the Secret is missing, in mode `Permissive`', 'everyone passes, nobody is known', async () => {
+  const { status, exchange } = await start({ traffic: { apiKeyAuthentication: { mode: 'Permissive', ...toSecret } } })(bearer('k'))
+  expect([status, exchange.get('apiKey')]).toEqual([200, undefined])
+})
+row('apiKeyAuthentication', 'an entry is no key', 'the entry is skipped, others count', async () => {
+  const send = start({ traffic: { apiKeyAuthentication: toSecret }, secrets: secret({ a: '{"key":', b: '{"key":"k-b"}' }) })
+  expect([(await send(bearer('k-b'))).status, (await send(bearer('{"key":'))).status]).toEqual([200, 401])
+})
+
+const rule = (expression: string, action: 'Allow' | 'Deny' | 'Require' = 'Allow'): Traffic => ({
+  authorization: { action, policy: { matchExpressions: [expression] } },
+})
+const failing = ['jwt.sub == "bob"', 'request.path ==', '1', 'response.code == 200']
+row('authorization', 'an expression of `Allow` does not compile or fails', 'it allows nobody', async () => {
+  for (const expression of failing) expect((await start({ traffic: rule(expression) })()).status).toBe(403)
+})
+row('authorization', 'an expression of `Require` does not compile or fails', '403', async () => {
+  for (const expression of failing) expect((await start({ traffic: rule(expression, 'Require') })()).status).toBe(403)
+})
+row('authorization', 'an expression of `Deny` does not compile or fails', 'it denies nobody; other rules count', async () => {
+  for (const expression of failing) expect((await start({ traffic: rule(expression, 'Deny') })()).status).toBe(200)
+  const both: Traffic = { authorization: { action: 'Deny', policy: { matchExpressions: ['jwt.sub == "bob"', 'request.path == "/a"'] } } }
+  expect((await start({ traffic: both })()).status).toBe(403)
+})
+const past = 2 * 1024 * 1024 + 1
+row('authorization', '`request.body` of a body past the buffer', 'the expression fails; `bodyPrefix` is there', async () => {
+  expect((await start({ traffic: rule('size(request.body) > 0') })([], new LongBody(past))).status).toBe(403)
+  const { status, forwarded } = await start({ traffic: rule('size(request.bodyPrefix) == 2097152') })([], new LongBody(past))
+  expect([status, forwarded[0]?.bytes]).toEqual([200, past])
+})
+row('authorization', 'the body that it reads breaks off', '503, nothing is forwarded', async () => {
+  const body = new ManualBody()
+  const answer = start({ traffic: rule('size(request.body) >= 0') })([], body)
+  await Promise.resolve()
+  body.fail(new Error('reset'))
+  expect(await answer).toMatchObject({ status: 503, forwarded: [] })
+})
+row('authorization', 'the body that it reads is later than the request timeout', '504, nothing is forwarded', async () => {
+  const traffic: Traffic = { ...rule('size(request.body) >= 0'), timeouts: { request: '20ms' } }
+  expect(await start({ traffic })([], new ManualBody())).toMatchObject({ status: 504, text: 'request timeout', forwarded: [] })
+})
+
+row('rateLimit.local', 'the clock of the machine is set', 'nothing: another clock counts, which never goes back', async () => {
+  let seconds = nowSeconds
+  const send = start({ traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } }, seconds: () => seconds })
+  const statuses = []
+  for (const set of [0, 86_400, -86_400]) {
+    seconds = nowSeconds + set
+    statuses.push((await send()).status)
+  }
+  expect(statuses).toEqual([200, 429, 429])
+})
+
+const withHeader = { request: { set: [{ name: 'x-user', value: 'jwt.sub' }] } }
+row('transformation', 'the value of a header fails', 'the header is removed, whoever sent it', async () => {
+  const { forwarded } = await start({ traffic: { transformation: withHeader } })([
+    ['x-user', 'root'],
+    ['X-User', 'root'],
+    ['x-other', '1'],
+  ])
+  expect(forwarded[0]?.headers).toEqual({ 'x-other': '1' })
+})
+row('transformation', 'the value of a pseudo header fails', 'it stays as it was', async () => {
+  const { forwarded } = await start({ traffic: { transformation: { request: { set: [{ name: ':path', value: 'jwt.sub' }] } } } })()
+  expect(forwarded[0]?.target).toBe('/a')
+})
+row('transformation', 'a body fails', 'the body is empty', async () => {
+  const traffic: Traffic = { transformation: { request: { body: 'jwt.sub' }, response: { body: 'jwt.sub' } } }
+  const { forwarded, text, status } = await start({ traffic })([], new BufferBody('secret'))
+  expect([forwarded[0]?.bytes, text, status]).toEqual([0, '', 200])
+})
+row('transformation', 'an entry of the metadata fails', 'it is left out', async () => {
+  const traffic: Traffic = {
+    transformation: { request: { metadata: { bad: 'jwt.sub', good: '"x"' }, set: [{ name: 'x-a', value: 'metadata.good + string(has(metadata.bad))' }] } },
+  }
+  expect((await start({ traffic })()).forwarded[0]?.headers['x-a']).toBe('xfalse')
+})
+row('transformation', '`request.body` of a body past the buffer', 'what is made of it fails; the body goes on whole', async () => {
+  const traffic: Traffic = { transformation: { request: { set: [{ name: 'x-a', value: 'size(request.body)' }] } } }
+  const { forwarded, status } = await start({ traffic })([['x-a', '1']], new LongBody(past))
+  expect([status, forwarded]).toEqual([200, [{ target: '/a', headers: {}, bytes: past }]])
+})
+
+const hasCors = ({ headers }: Answer): boolean => headers?.has('access-control-allow-origin') ?? false
+row('cors', 'the origin is no origin', 'no CORS headers', async () => {
+  const send = start({ traffic: { cors: { allowOrigins: ['https://*.example.com'] } } })
+  expect(hasCors(await send([['origin', 'https://a.example.com']]))).toBe(true)
+  for (const origin of ['https://a.example.com/', 'null', 'https://a.example.com:0', 'javascript://a.example.com', ''])
+    expect([origin, hasCors(await send([['origin', origin]]))]).toEqual([origin, false])
+})
+const csrf = async (...origins: string[]): Promise<Answer> =>
+  start({ traffic: { csrf: { additionalOrigins: ['https://a.com'] } } })(
+    origins.map((origin) => ['origin', origin]),
+    new BufferBody('x'),
+  )
+row('csrf', 'two values of `Origin`', '403', async () => {
+  expect((await csrf('https://a.com')).status).toBe(200)
+  expect((await csrf('https://a.com', 'https://b.com')).status).toBe(403)
+})
+row('csrf', 'the origin is no origin', '403', async () => expect((await csrf('https://a.com/path')).status).toBe(403))
+
+row('retry', 'the body is too long to be sent again', 'one attempt', async () => {
+  const world: World = { route: { retry: { codes: [503], attempts: 3 } }, answer: 503 }
+  expect((await start(world)([], new BufferBody('short'))).forwarded).toHaveLength(4)
+  expect((await start(world)([], new LongBody(100 * 1024))).forwarded).toHaveLength(1)
+})
+row('timeouts', 'the backend does not answer in time', '504', async () => {
+  expect(await start({ traffic: { timeouts: { request: '20ms' } }, answer: 'never' })()).toMatchObject({ status: 504, text: 'request timeout' })
+})
+row('directResponse', 'the authentication before it refuses', 'the refusal, not the response', async () => {
+  const send = start({ traffic: { ...jwt({ inline: 'garbage' }), directResponse: { status: 200, body: 'tea' } } })
+  expect(await send(bearer(token))).toMatchObject({ status: 401, text: 'authentication failure: unknown key' })
+})
+
+const upstreamFails = async (backend: BackendFull, secrets: Secret[], status: number, text: string): Promise<void> =>
+  expect(await start({ backend, secrets })()).toMatchObject({ status, text: expect.stringContaining(text), forwarded: [] })
+row('backend.auth', 'the Secret is missing', '500, nothing is forwarded', () =>
+  upstreamFails({ auth: toSecret }, [], 500, 'backend authentication failed: the Secret of secretRef does not resolve'),
+)
+row('backend.auth', 'the Secret has no entry `Authorization`', '500, nothing is forwarded', () =>
+  upstreamFails({ auth: toSecret }, secret({ token: 't' }), 500, 'backend authentication failed: the Secret of secretRef has no entry Authorization'),
+)
+row('backend.tls', 'the CA certificates are missing', '503, nothing is forwarded', () =>
+  upstreamFails({ tls: { caCertificateRefs: [{ secret: 'gone' }] } }, [], 503, 'upstream call failed: the ConfigMap of caCertificateRefs does not resolve'),
+)
+row('backend.tls', 'the client certificate is missing', '503, nothing is forwarded', () =>
+  upstreamFails({ tls: { mtlsCertificateRef: [{ secret: 'gone' }] } }, [], 503, 'upstream call failed: the Secret of mtlsCertificateRef does not resolve'),
+)
+row('backend.tunnel', 'the proxy server is missing', '503, nothing is forwarded', () =>
+  upstreamFails({ tunnel: { backendRef: { invalid: 'BACKEND_NOT_FOUND' } } }, [], 503, 'no tunnel through invalid: backend does not exist'),
+)
+row('backend.transformation', 'the value of a header fails', 'the header is removed, whoever sent it', async () => {
+  expect((await start({ backend: { transformation: withHeader } })([['x-user', 'root']])).forwarded[0]?.headers).toEqual({})
+})
+row('backend.health', 'the condition does not compile or fails', 'responses count as healthy; failed calls as unhealthy', async () => {
+  for (const unhealthyCondition of ['jwt.sub == "x"', 'response.code ==']) {
+    const health = { unhealthyCondition, eviction: {} }
+    expect(await start({ backend: { health }, answer: 500 })()).toMatchObject({ status: 500, evictions: 0 })
+    expect(await start({ backend: { health }, answer: 'refused' })()).toMatchObject({ status: 503, evictions: 1 })
+  }
+})
+
+describe('what a policy does when something is wrong', () => {
+  test.each(rows.map((each) => [`${each.policy}: ${each.wrong}: ${each.answer}`, each] as const))('%s', (_, { run }) => run())
+
+  test('is in the guide, row by row', () => {
+    const text = readFileSync(join(import.meta.dirname, '../../docs/guide/failures.md'), 'utf8')
+    const documented = [...text.matchAll(/^\| `(.*)` \| (.*) \| (.*) \|$/gm)].map(([, policy, wrong, answer]) => `${policy}: ${wrong}: ${answer}`)
+    const tested = rows.map(({ policy, wrong, answer }) => `${policy}: ${wrong}: ${answer}`)
+    // Rows of policies that call out are tested where those policies are.
+    const own = documented.filter((line) => !/^(?:extAuth|extProc|rateLimit\.global)/.test(line))
+    expect(own).toEqual(tested)
+  })
+})
