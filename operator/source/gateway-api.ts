@@ -119,7 +119,14 @@ export interface CorsFilter {
   readonly exposeHeaders?: readonly string[]
   readonly maxAge?: number
 }
-/** HTTPRoute and GRPCRoute filters; GRPCRoute has no redirect, rewrite and CORS. */
+export interface ExternalAuthFilter {
+  readonly protocol: 'HTTP' | 'GRPC'
+  readonly backendRef: BackendObjectRef
+  readonly grpc?: { readonly allowedHeaders?: readonly string[] }
+  readonly http?: { readonly path?: string; readonly allowedHeaders?: readonly string[]; readonly allowedResponseHeaders?: readonly string[] }
+  readonly forwardBody?: { readonly maxSize?: number }
+}
+/** HTTPRoute and GRPCRoute filters; GRPCRoute has no redirect, rewrite, CORS and external auth. */
 export interface RouteFilter {
   readonly type: string
   readonly requestHeaderModifier?: HeaderFilter
@@ -128,6 +135,7 @@ export interface RouteFilter {
   readonly requestRedirect?: RedirectFilter
   readonly urlRewrite?: RewriteFilter
   readonly cors?: CorsFilter
+  readonly externalAuth?: ExternalAuthFilter
 }
 export interface RouteBackendRef extends BackendObjectRef {
   readonly weight: number

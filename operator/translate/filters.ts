@@ -3,6 +3,7 @@ import type { CorsFilter, HeaderFilter, MirrorFilter, PathModifier, RedirectFilt
 import { fault, type Fault } from '../status/conditions.ts'
 import { resolveBackend, type BackendTarget } from './backendref.ts'
 import type { Context } from './context.ts'
+import { externalAuth } from './externalauth.ts'
 import type { Referrer } from './referencegrant.ts'
 
 /** Collects what a route's references came to while its rules are compiled. */
@@ -14,7 +15,7 @@ export interface RefSink {
 const headerTypes = ['RequestHeaderModifier', 'ResponseHeaderModifier', 'RequestMirror']
 /** Filter types that each place supports (traffic.md §7). */
 export const supportedFilters = {
-  HTTPRoute: new Set([...headerTypes, 'RequestRedirect', 'URLRewrite', 'CORS']),
+  HTTPRoute: new Set([...headerTypes, 'RequestRedirect', 'URLRewrite', 'CORS', 'ExternalAuth']),
   GRPCRoute: new Set(headerTypes),
   'backendRef of HTTPRoute': new Set([...headerTypes, 'RequestRedirect']),
   'backendRef of GRPCRoute': new Set(headerTypes),
@@ -47,6 +48,9 @@ export function compileFilters(context: Context, from: Referrer, filters: readon
     } else if (filter.cors) {
       if (result.cors) return refuse('more than one CORS filter')
       result.cors = cors(filter.cors)
+    } else if (filter.externalAuth) {
+      if (result.extAuth) return refuse('more than one ExternalAuth filter')
+      result.extAuth = externalAuth(context, from, filter.externalAuth, refs)
     } else return refuse(`filter of type ${filter.type} has no ${filter.type} settings`)
   }
   if (result.redirect && result.urlRewrite) return refuse('RequestRedirect and URLRewrite cannot be used together')
