@@ -32,11 +32,10 @@ describe('replicas', () => {
   test('round robin over three replicas loses no request', async () => {
     const one = await world.upstream('one')
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
-    const gateways = await Promise.all([world.gateway(config), world.gateway(config), world.gateway(config)])
-    const { id } = await begin(gateways[0]?.url as URL)
-    const answers = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => send(gateways[index % 3]?.url as URL, 'POST', withSession(id), { ...echo, id: index })),
-    )
+    const urls = (await Promise.all([world.gateway(config), world.gateway(config), world.gateway(config)])).map(({ url }) => url)
+    const [first] = urls as [URL]
+    const { id } = await begin(first)
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => send(urls[index % 3] ?? first, 'POST', withSession(id), { ...echo, id: index })))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect(one.servers.size).toBe(1)
   })

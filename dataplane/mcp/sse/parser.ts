@@ -16,9 +16,9 @@ export const MAX_EVENT_CHARS = 16 * 1024 * 1024
 export class SseParser {
   readonly #onEvent: (event: SseEvent) => void
   readonly #decoder = new TextDecoder()
-  #rest = ''
-  /** Up to here `#rest` is known to hold no line end. */
-  #scanned = 0
+  /** Pieces of the line that has not ended. */
+  #line: string[] = []
+  #lineSize = 0
   #isAfterCr = false
   #data: string[] = []
   #size = 0
@@ -32,23 +32,26 @@ export class SseParser {
 
   /** Calls back for each event that is complete. Throws when one is larger than MAX_EVENT_CHARS. */
   push(chunk: Buffer): void {
-    let text = this.#rest + this.#decoder.decode(chunk, { stream: true })
+    let text = this.#decoder.decode(chunk, { stream: true })
     if (this.#isAfterCr && text !== '') {
       if (text.startsWith('\n')) text = text.slice(1)
       this.#isAfterCr = false
     }
     let start = 0
-    let from = this.#scanned
+    const hasCr = text.includes('\r')
     for (;;) {
-      const end = nextLineEnd(text, from)
+      const end = hasCr ? nextLineEnd(text, start) : text.indexOf('\n', start)
       if (end === -1) break
-      this.#takeLine(text.slice(start, end))
-      from = start = end + (text[end] === '\r' && text[end + 1] === '\n' ? 2 : 1)
+      this.#line.push(text.slice(start, end))
+      this.#takeLine(this.#line.length === 1 ? (this.#line[0] ?? '') : this.#line.join(''))
+      this.#line = []
+      this.#lineSize = 0
+      start = end + (text[end] === '\r' && text[end + 1] === '\n' ? 2 : 1)
       if (text[end] === '\r' && end + 1 === text.length) this.#isAfterCr = true
     }
-    this.#rest = text.slice(start)
-    this.#scanned = this.#rest.length
-    if (this.#rest.length + this.#size > MAX_EVENT_CHARS) throw new Error(`an event is larger than ${MAX_EVENT_CHARS} characters`)
+    if (start < text.length) this.#line.push(text.slice(start))
+    this.#lineSize += text.length - start
+    if (this.#lineSize + this.#size > MAX_EVENT_CHARS) throw new Error(`an event is larger than ${MAX_EVENT_CHARS} characters`)
   }
 
   #takeLine(line: string): void {

@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { AddressInfo } from 'node:net'
+import type { MCPBackend } from '#gen/config/types.ts'
+import { staticTarget, type McpGateway } from './testing/gateway.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+/** A gateway with a good target `a` and a bad one `b`. */
+async function withBad(bad: { readonly port: number }, failureMode: MCPBackend['failureMode'], more: Partial<MCPBackend> = {}): Promise<McpGateway> {
+  const one = await world.upstream('one')
+  return world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', bad.port)], ...(failureMode && { failureMode }), ...more } })
+}
+
+async function dead(): Promise<{ port: number }> {
+  const gone = await world.upstream('two')
+  await gone.close()
+  return gone
+}
+
+describe('failure modes (mcp.md §4.4, row 21)', () => {
+  test('FailClosed: a target that is not there fails the session, and the other target’s session is ended', async () => {
+    const one = await world.upstream('one')
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', (await dead()).port)] } })
+    const { status, json } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
+    expect([status, json.error?.code]).toEqual([500, -32603])
+    await until('the end of the session', () => one.servers.size === 0)
+  })
+
+  test('FailOpen: it is left out, of lists and of levels; a call to it fails', async () => {
+    const { url } = await withBad(await dead(), 'FailOpen')
+    const { post } = await begin(url)
+    expect((await post(call('tools/list'))).json.result?.['tools']).toHaveLength(3)
+    expect((await post(call('ping'))).json.result).toEqual({})
+    expect((await post({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' })).status).toBe(202)
+    const failed = await post(call('tools/call', { name: 'b_echo' }))
+    expect([failed.status, failed.json.error?.code]).toEqual([500, -32603])
+  })
+
+  test('FailOpen: none left is an error; no target at all is one, too', async () => {
+    const bad = await dead()
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', bad.port), staticTarget('b', bad.port)], failureMode: 'FailOpen' } })
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
+    gateway.configure({ mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen' } })
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).json.error?.message).toBe('no upstreams available')
+  })
+
+  const toolsFail = (answer: object) => world.answering(({ method, id }) => (method === 'tools/list' ? { jsonrpc: '2.0', id, ...answer } : undefined))
+  const broken = () =>
+    world.scripted((_, response, body) => {
+      if (body?.method === 'tools/list') return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n')
+      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+  const refusing = () =>
+    world.scripted((_, response, body) => {
+      if (body?.method === 'tools/list') return void response.writeHead(429, { 'retry-after': '3' }).end('slow down')
+      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+
+  test.each<[string, () => Promise<AddressInfo>, number, unknown]>([
+    ['a JSON-RPC error', () => toolsFail({ error: { code: -7, message: 'own', data: { a: 1 } } }), 200, { code: -7, message: 'own', data: { a: 1 } }],
+    [
+      'the wrong type of result',
+      () => toolsFail({ result: { tools: 'none' } }),
+      200,
+      { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' },
+    ],
+    [
+      'items without names',
+      () => toolsFail({ result: { tools: [{ title: 'x' }] } }),
+      200,
+      { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' },
+    ],
+    ['no object', () => toolsFail({ result: null }), 200, { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' }],
+    ['a stream without an answer', broken, 200, { code: -32603, message: 'b ended its answer without a result' }],
+    ['an HTTP status', refusing, 429, undefined],
+  ])('a list of which one target gives %s', async (_, bad, status, error) => {
+    const closed = await begin((await withBad(await bad(), 'FailClosed')).url)
+    const failed = await closed.post(call('tools/list'))
+    expect([failed.status, failed.json.error]).toEqual([status, error])
+    if (status !== 200) expect([failed.text, failed.headers['retry-after']]).toEqual(['slow down', '3'])
+    const open = await begin((await withBad(await bad(), 'FailOpen')).url)
+    expect((await open.post(call('tools/list'))).json.result?.['tools']).toHaveLength(3)
+  })
+
+  test('a target that breaks off in the middle of a call is an error for that call', async () => {
+    const breaking = await world.scripted((request, response, body) => {
+      if (body?.method === 'tools/call') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n')
+        return void setTimeout(() => request.socket.destroy(), 20)
+      }
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const { post } = await begin((await withBad(breaking, 'FailOpen')).url)
+    const { status, text } = await post(call('tools/call', { name: 'b_x' }))
+    expect([status, text]).toEqual([
+      200,
+      expect.stringMatching(/notifications\/message.*\n\n[^]*"id":1,"error":{"code":-32603,"message":"the answer of b broke off/),
+    ])
+  })
+
+  test('GET: with FailOpen a failure is no end; with nothing to say a stream stays open', async () => {
+    const gateway = await withBad(await dead(), 'FailOpen')
+    const { id } = await begin(gateway.url)
+    const controller = new AbortController()
+    const stream = await fetch(gateway.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
+    expect(stream.status).toBe(200)
+    controller.abort()
+  })
+})
+
+describe('upstreams that are slow or silent', () => {
+  const silent = (method: string) =>
+    world.scripted((_, response, body) => {
+      if (body?.method === method) return
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+
+  test('one that says nothing is given up after the backend’s request timeout', async () => {
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', (await silent('tools/call')).port)] },
+      policies: { http: { requestTimeout: '100ms' } },
+    })
+    const { post } = await begin(gateway.url)
+    const { status, json } = await post(call('tools/call', { name: 'x' }))
+    expect([status, json.error?.message]).toEqual([500, expect.stringContaining('took longer than 100 ms')])
+  })
+
+  test('the route’s request timeout bounds the time to the answer’s head, and cuts no stream (mcp.md §9)', async () => {
+    const { port } = await world.scripted((_, response, body) => {
+      if (body?.method === 'silent') return
+      if (body?.method === 'slow') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+        return void setTimeout(() => response.end(`data: {"jsonrpc":"2.0","id":1,"result":{"late":true}}\n\n`), 400)
+      }
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { timeouts: { request: '200ms' } } }],
+    })
+    const { post } = await begin(gateway.url)
+    expect((await post(call('slow'))).json.result).toEqual({ late: true })
+    expect((await post(call('silent'))).status).toBe(504)
+  })
+
+  test('a call is tried again where the target did not get it, and nowhere else', async () => {
+    let calls = 0
+    const flaky = await world.scripted((request, response, body) => {
+      if (body?.method === 'tools/call') {
+        calls++
+        return void request.socket.destroy()
+      }
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', flaky.port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 3, backoff: '1ms' } } }],
+    })
+    const { post } = await begin(gateway.url)
+    expect((await post(call('tools/call', { name: 'x' }))).status).toBe(500)
+    expect(calls).toBe(1)
+  })
+})

@@ -1,0 +1,61 @@
+import { describe, expect, test } from '@jest/globals'
+import { EventStream } from './body.ts'
+
+function open(keepAliveMs = 60_000) {
+  const told: string[] = []
+  const stream = new EventStream({ onPressure: (isBehind) => told.push(isBehind ? 'behind' : 'caught up'), onClose: () => told.push('closed') }, keepAliveMs)
+  let text = ''
+  stream.start({ onData: (chunk) => (text += chunk.toString()), onEnd: () => told.push('end'), onError: ({ message }) => told.push(message) })
+  return { stream, told, text: () => text }
+}
+
+describe('EventStream', () => {
+  test('writes at once while it is read, and keeps what a reader that paused has not taken', () => {
+    const { stream, told, text } = open()
+    stream.send('1')
+    expect(text()).toBe('event: message\ndata: 1\n\n')
+    stream.pause()
+    stream.send('2')
+    stream.send('3')
+    stream.end()
+    expect([text().includes('2'), told]).toEqual([false, ['behind']])
+    stream.resume()
+    expect([text().match(/\d/g)?.join(''), told]).toEqual(['123', ['behind', 'caught up', 'closed', 'end']])
+  })
+
+  test('what was written before anybody reads comes first', () => {
+    let text = ''
+    const stream = new EventStream()
+    stream.send('1')
+    stream.end()
+    stream.start({ onData: (chunk) => (text += chunk.toString()), onEnd: () => (text += 'end'), onError: () => undefined })
+    expect(text).toBe('event: message\ndata: 1\n\nend')
+  })
+
+  test('a failure comes after what was written; nothing comes after the end', () => {
+    const { stream, told, text } = open()
+    stream.send('1')
+    stream.fail(new Error('broken'))
+    stream.send('2')
+    stream.end()
+    expect([text().includes('2'), told]).toEqual([false, ['closed', 'broken']])
+  })
+
+  test('says something now and then, and only then', async () => {
+    const { stream, text } = open(20)
+    await new Promise((resolve) => setTimeout(resolve, 70))
+    stream.cancel()
+    const said = text()
+    expect(said).toMatch(/^(: keep-alive\n\n){1,4}$/)
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    expect(text()).toBe(said)
+  })
+
+  test('a reader that stopped for good is cut before its messages fill the memory', () => {
+    const { stream, told } = open()
+    stream.pause()
+    for (let count = 0; count < 6; count++) stream.send('x'.repeat(1024 * 1024))
+    expect(told).toEqual(['behind', 'closed', 'the client does not read its event stream'])
+    expect(stream.isClosed).toBe(true)
+  })
+})

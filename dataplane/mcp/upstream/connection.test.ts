@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { staticTarget } from '../testing/gateway.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, World } from '../testing/world.ts'
+import { resolveEndpoint } from './connection.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+describe('where an endpoint event leads (mcp.md §5.3, row 33)', () => {
+  const own = ['10.0.0.1:80', 'mcp.example.com:80', 'mcp.example.com:8080']
+  test.each<[string, string, string | undefined]>([
+    ['a path', '/messages?sessionId=1', '/messages?sessionId=1'],
+    ['a path without slash', 'messages', '/messages'],
+    ['a query', '?sessionId=1', '/sse?sessionId=1'],
+    ['an absolute URL of the target', 'http://mcp.example.com/messages?a=b', '/messages?a=b'],
+    ['with its port', 'http://mcp.example.com:8080/m', '/m'],
+    ['in capital letters', 'HTTP://MCP.EXAMPLE.COM/m', '/m'],
+    ['by its address', 'http://10.0.0.1/m', '/m'],
+    ['another host', 'http://evil.example/m', undefined],
+    ['another port', 'http://mcp.example.com:9090/m', undefined],
+    ['another host without scheme', '//evil.example/m', undefined],
+    ['another scheme', 'file:///etc/passwd', undefined],
+    ['credentials', 'http://mcp.example.com@evil.example/m', undefined],
+    ['credentials for the target', 'http://user:pass@mcp.example.com/m', undefined],
+    ['a back slash', '/\\evil.example/m', undefined],
+    ['a line end', '/m\r\nx: y', undefined],
+    ['a space', '/m HTTP/1.1', undefined],
+    ['nothing', '', undefined],
+  ])('%s', (_, data, expected) => expect(resolveEndpoint('/sse?x=1', own, data)).toBe(expected))
+})
+
+describe('a target that speaks SSE', () => {
+  const stream = (
+    onOpen: (write: (text: string) => void) => void,
+    onPost: (body: { id?: unknown; method?: string } | undefined, write: (text: string) => void) => void = () => undefined,
+  ) => {
+    let write: (text: string) => void = () => undefined
+    return world.scripted((request, response, body) => {
+      if (request.method === 'GET') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        write = (text) => void response.write(text)
+        return onOpen(write)
+      }
+      response.writeHead(202).end()
+      onPost(body, write)
+    })
+  }
+  const start = async (port: number) => (await world.gateway({ mcp: { targets: [staticTarget('a', port, { protocol: 'SSE' })] } })).url
+  const endpoint = 'event: endpoint\ndata: /messages\n\n'
+  const answer = (
+    body: { id?: unknown } | undefined,
+    result: object = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } },
+  ) => `data: ${JSON.stringify({ jsonrpc: '2.0', id: body?.id, result })}\n\n`
+
+  test('that announces an endpoint elsewhere is not followed', async () => {
+    let isElsewhereCalled = false
+    const elsewhere = await world.scripted((_, response) => {
+      isElsewhereCalled = true
+      response.writeHead(202).end()
+    })
+    const { port } = await stream((write) => write(`event: endpoint\ndata: http://127.0.0.1:${elsewhere.port}/messages\n\n`))
+    const { status, json } = await send(await start(port), 'POST', MCP_HEADERS, initialize())
+    expect([status, json.error?.message, isElsewhereCalled]).toEqual([500, expect.stringContaining('another origin'), false])
+  })
+
+  test('whose stream ends: what waits fails, and the session is over', async () => {
+    let end = (): void => undefined
+    const { port } = await world.scripted((request, response, body) => {
+      if (request.method === 'GET') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write(endpoint)
+        end = () => void response.end()
+        world.onClose(async () => void response.end())
+        write = (text) => void response.write(text)
+        return
+      }
+      response.writeHead(202).end()
+      if (body?.method === 'initialize') write(answer(body))
+    })
+    let write: (text: string) => void = () => undefined
+    const { post } = await begin(await start(port))
+    const waiting = post(call('tools/call', { name: 'x' }))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    end()
+    await expect(waiting).rejects.toThrow()
+    expect((await post(call('ping'))).status).toBe(404)
+  })
+
+  test('two requests under one id at once: the second is refused', async () => {
+    const { port } = await stream(
+      (write) => write(endpoint),
+      (body, write) => {
+        if (body?.method === 'initialize') write(answer(body))
+        if (body?.method === 'slow') setTimeout(() => write(answer(body, { slow: true })), 100)
+      },
+    )
+    const { post } = await begin(await start(port))
+    const first = post(call('slow', {}, 7))
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    expect((await post(call('slow', {}, 7))).json.error).toMatchObject({ code: -32600 })
+    expect((await first).json.result).toEqual({ slow: true })
+  })
+
+  test('frames that are no messages are skipped; answers to nobody too', async () => {
+    const { port } = await stream(
+      (write) => write(endpoint),
+      (body, write) => {
+        if (body?.id === undefined) return
+        write('data: no json\n\n')
+        write(answer({ id: 'nobody' }))
+        write(`event: endpoint\ndata: http://evil.example/\n\n${answer(body)}`)
+      },
+    )
+    const { post } = await begin(await start(port))
+    expect((await post(call('ping'))).json.id).toBe(1)
+  })
+
+  test('what it says while nobody listens is kept for the stream that comes', async () => {
+    let push: (text: string) => void = () => undefined
+    const { port } = await stream(
+      (write) => {
+        push = write
+        write(endpoint)
+      },
+      (body, write) => {
+        if (body?.id !== undefined) write(answer(body))
+      },
+    )
+    const url = await start(port)
+    const { id } = await begin(url)
+    for (let count = 0; count < 70; count++) push(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":${count}}}\n\n`)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    const controller = new AbortController()
+    const response = await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
+    let text = ''
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    while (!text.includes('"data":69')) text += Buffer.from((await reader.read()).value ?? []).toString()
+    controller.abort()
+    expect(text.match(/"data":(\d+)/)?.[1]).toBe('6')
+    await until('nothing', () => true)
+  })
+})
