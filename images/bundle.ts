@@ -10,6 +10,7 @@ const programs = {
     main: 'dataplane/main.ts',
     'file-reader': 'dataplane/config/file-reader.ts',
     'password-worker': 'dataplane/policy/basicAuthentication/password-worker.ts',
+    'token-worker': 'dataplane/llm/usage/token-worker.ts',
   },
   operator: { main: 'operator/main.ts' },
 } as const

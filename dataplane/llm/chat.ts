@@ -1,7 +1,7 @@
 import type { Exchange } from '../exchange.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { chooseConversion } from './convert/index.ts'
-import { countTokens } from './count.ts'
+import { countTokens } from './usage/count.ts'
 import { printJson, renderBody } from './formats/json.ts'
 import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from './formats/types.ts'
 import type { KeyPolicy } from './keys.ts'

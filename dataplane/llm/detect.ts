@@ -1,6 +1,8 @@
 import { pathOf } from '../http/message.ts'
 import { isObject } from './formats/json.ts'
-import type { JsonObject, RequestParams, Usage } from './formats/types.ts'
+import type { RawUsage } from './formats/neutral.ts'
+import type { JsonObject, RequestParams } from './formats/types.ts'
+import { readAnyUsage } from './usage/raw.ts'
 
 const modelPatterns = [
   /\/publishers\/[^/]+\/models\/([^/:]+):[^/]+$/,
@@ -62,48 +64,18 @@ function detectParams(body: JsonObject): RequestParams {
 const usagePlaces: readonly (readonly string[])[] = [['usage'], ['response', 'usage'], ['message', 'usage'], ['metadata', 'usage'], ['usageMetadata']]
 
 /** The usage that an answer, or an event of a stream, has somewhere; undefined where none is (llm.md §3). */
-export function detectUsage(body: JsonObject): Usage | undefined {
+export function detectUsage(body: JsonObject): RawUsage | undefined {
   for (const place of usagePlaces) {
     let found: unknown = body
     for (const key of place) found = isObject(found) ? found[key] : undefined
-    if (!isObject(found)) continue
-    const input = numberOf(found, 'input_tokens', 'prompt_tokens', 'inputTokens', 'promptTokenCount')
-    const output = numberOf(found, 'output_tokens', 'completion_tokens', 'outputTokens', 'candidatesTokenCount')
-    const total = numberOf(found, 'total_tokens', 'totalTokens', 'totalTokenCount')
-    if (input === undefined && output === undefined && total === undefined) continue
-    return usageOf(input, output ?? (total !== undefined && input !== undefined ? total - input : undefined), total)
+    const usage = isObject(found) ? readAnyUsage(found) : undefined
+    if (usage) return usage
   }
   return undefined
-}
-
-function usageOf(input: number | undefined, output: number | undefined, total: number | undefined): Usage {
-  const sum = total ?? (input ?? 0) + (output ?? 0)
-  return {
-    ...(input !== undefined && { inputTokens: input, providerInputTokens: input }),
-    ...(output !== undefined && { outputTokens: output }),
-    totalTokens: sum,
-    providerTotalTokens: sum,
-  }
-}
-
-/** Later events of a stream know more. */
-export function mergeDetected(before: Usage | undefined, next: Usage): Usage {
-  if (before === undefined) return next
-  const merged = { ...before, ...next }
-  merged.totalTokens = Math.max(next.totalTokens ?? 0, (merged.inputTokens ?? 0) + (merged.outputTokens ?? 0))
-  return merged
 }
 
 export function detectResponseModel(body: JsonObject): string | undefined {
   return textAt(body, 'model') ?? textAt(body, 'response', 'model') ?? textAt(body, 'message', 'model') ?? textAt(body, 'modelVersion')
-}
-
-function numberOf(object: JsonObject, ...names: string[]): number | undefined {
-  for (const name of names) {
-    const value = object[name]
-    if (typeof value === 'number' && value >= 0) return value
-  }
-  return undefined
 }
 
 function textAt(body: JsonObject, ...path: string[]): string | undefined {

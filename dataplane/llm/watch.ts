@@ -3,12 +3,14 @@ import { BufferBody } from '../http/body.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
 import type { AnswerContext } from './answer.ts'
-import { detectResponseModel, detectUsage, mergeDetected } from './detect.ts'
+import { detectResponseModel, detectUsage } from './detect.ts'
 import { isObject } from './formats/json.ts'
-import type { ResponseFacts, Usage } from './formats/types.ts'
+import type { RawUsage } from './formats/neutral.ts'
+import type { ResponseFacts } from './formats/types.ts'
 import { FrameScanner } from './stream/frames.ts'
 import { parseLeniently } from './stream/native.ts'
 import { parseFields, SseScanner } from './stream/sse.ts'
+import { mergeUsage, toUsage } from './usage/raw.ts'
 
 const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Buffer>> = {
   gzip: gunzipSync,
@@ -45,7 +47,7 @@ class UsageWatcher {
   readonly #frames: FrameScanner
   #chunks: Buffer[] = []
   #size = 0
-  #usage: Usage | undefined
+  #usage: RawUsage | undefined
   #model: string | undefined
 
   constructor({ headers }: ResponseHead, limitBytes: number) {
@@ -71,7 +73,14 @@ class UsageWatcher {
 
   end(): ResponseFacts {
     if (this.#chunks.length > 0 && this.#size <= this.#limitBytes) this.#readWhole(Buffer.concat(this.#chunks))
-    return { usage: this.#usage ?? {}, responseModel: this.#model, serviceTier: undefined, countTokens: undefined, completion: [], toolCalls: [] }
+    return {
+      usage: this.#usage ? toUsage(this.#usage) : {},
+      responseModel: this.#model,
+      serviceTier: undefined,
+      countTokens: undefined,
+      completion: [],
+      toolCalls: [],
+    }
   }
 
   #readWhole(bytes: Buffer): void {
@@ -94,7 +103,7 @@ class UsageWatcher {
     for (const body of bodies) {
       if (!isObject(body)) continue
       const usage = detectUsage(body)
-      if (usage !== undefined) this.#usage = mergeDetected(this.#usage, usage)
+      if (usage !== undefined) this.#usage = mergeUsage(this.#usage, usage)
       this.#model ??= detectResponseModel(body)
     }
   }

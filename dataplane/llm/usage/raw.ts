@@ -103,3 +103,13 @@ export function toUsage(raw: RawUsage): Usage {
     ...raw.modal,
   })
 }
+
+/** A usage object of any format: the names of the numbers tell whose convention counts. undefined: there are none. */
+export function readAnyUsage(usage: JsonObject): RawUsage | undefined {
+  const has = (...names: string[]): boolean => names.some((name) => numberOf(usage[name]) !== undefined)
+  if (has('promptTokenCount', 'candidatesTokenCount', 'totalTokenCount')) return readGeminiUsage(usage)
+  if (has('prompt_tokens', 'completion_tokens')) return readCompletionsUsage(usage)
+  if (has('inputTokens', 'outputTokens')) return readConverseUsage(usage)
+  if (has('total_tokens') || usage['input_tokens_details'] !== undefined) return readResponsesUsage(usage)
+  return has('input_tokens', 'output_tokens') ? readMessagesUsage(usage) : undefined
+}

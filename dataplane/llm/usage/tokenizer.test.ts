@@ -1,0 +1,47 @@
+import { describe, expect, test } from '@jest/globals'
+import { getEncoding } from 'js-tiktoken'
+import { countTokens } from './count.ts'
+import { countMessages } from './tokenizer.ts'
+
+const texts = [
+  '',
+  'Hello, world!',
+  "It's 12345 degrees; don't    panic.\n\n\tfunction f(x) { return x ** 2 }",
+  'Größe, naïve, Здравствуйте, こんにちは世界, 👩‍👩‍👧‍👦 emoji',
+  '{"messages":[{"role":"user","content":"a\\nb"}]}',
+]
+
+describe('tokens', () => {
+  test.each([
+    ['gpt-4o-mini', 'o200k_base'],
+    ['claude-3', 'cl100k_base'],
+  ] as const)("%s counts as the vendor's tables say", async (model, name) => {
+    const encoder = getEncoding(name)
+    for (const content of texts) {
+      const expected = 3 + 3 + encoder.encode('user').length + encoder.encode(content).length
+      await expect(countMessages(model, [{ role: 'user', content }])).resolves.toBe(expected)
+    }
+  })
+
+  test('no messages are the end only', async () => {
+    await expect(countMessages('gpt-4', [])).resolves.toBe(3)
+  })
+
+  test('a long run of letters takes time in proportion to its length', async () => {
+    const started = performance.now()
+    expect(await countMessages('gpt-4', [{ role: 'user', content: 'a'.repeat(50_000) }])).toBeGreaterThan(5_000)
+    expect(performance.now() - started).toBeLessThan(10_000)
+  })
+
+  test('the thread counts the same, many at once', async () => {
+    const message = { role: 'user', content: 'Hello, world!' }
+    const expected = await countMessages('gpt-4o', [message])
+    await expect(Promise.all(Array.from({ length: 5 }, () => countTokens('gpt-4o', [message])))).resolves.toEqual(Array(5).fill(expected))
+  })
+
+  test('too many at once are refused rather than made to wait', async () => {
+    const results = await Promise.allSettled(Array.from({ length: 300 }, () => countTokens('gpt-4', [])))
+    expect(results.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
+    expect(results[0]).toEqual({ status: 'fulfilled', value: 3 })
+  })
+})

@@ -1,0 +1,70 @@
+import type { FlatMessage } from '../formats/types.ts'
+
+/** A byte pair encoding: ranks of byte strings (as latin1 text), and how text is cut before. */
+interface Encoding {
+  readonly ranks: ReadonlyMap<string, number>
+  readonly pattern: RegExp
+}
+
+/** Longer pieces are cut: merging is quadratic in their length, and a client chooses the text. */
+const LONGEST_PIECE = 256
+const PER_MESSAGE = 3
+const AT_END = 3
+
+const loaded = new Map<string, Promise<Encoding>>()
+
+/** Tokens of messages as OpenAI's models count them (llm.md §11.1). The tables, some megabytes, are loaded on first use: call it in a thread (count.ts). */
+export async function countMessages(model: string, messages: readonly FlatMessage[]): Promise<number> {
+  const encoding = await loadEncoding(/^(?:gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o\d)/.test(model) ? 'o200k' : 'cl100k')
+  let tokens = AT_END
+  for (const { role, content } of messages) tokens += PER_MESSAGE + countText(encoding, role) + countText(encoding, content)
+  return tokens
+}
+
+function loadEncoding(name: 'o200k' | 'cl100k'): Promise<Encoding> {
+  let encoding = loaded.get(name)
+  if (encoding === undefined) {
+    const ranks = name === 'o200k' ? import('js-tiktoken/ranks/o200k_base') : import('js-tiktoken/ranks/cl100k_base')
+    encoding = ranks.then(({ default: table }) => ({ ranks: readRanks(table.bpe_ranks), pattern: new RegExp(table.pat_str, 'ug') }))
+    loaded.set(name, encoding)
+  }
+  return encoding
+}
+
+/** Lines of `! <rank of the first> <base64>...`. */
+function readRanks(table: string): Map<string, number> {
+  const ranks = new Map<string, number>()
+  for (const line of table.split('\n')) {
+    const [, first = '', ...tokens] = line.split(' ')
+    tokens.forEach((token, at) => ranks.set(Buffer.from(token, 'base64').toString('latin1'), Number(first) + at))
+  }
+  return ranks
+}
+
+function countText({ ranks, pattern }: Encoding, text: string): number {
+  let tokens = 0
+  for (const [piece] of text.matchAll(pattern)) {
+    const bytes = Buffer.from(piece).toString('latin1')
+    for (let at = 0; at < bytes.length; at += LONGEST_PIECE) tokens += countPiece(ranks, bytes.slice(at, at + LONGEST_PIECE))
+  }
+  return tokens
+}
+
+/** Merges the pair of lowest rank until there is none. */
+function countPiece(ranks: ReadonlyMap<string, number>, bytes: string): number {
+  if (ranks.has(bytes)) return 1
+  const parts = Array.from(bytes)
+  for (;;) {
+    let lowest = Infinity
+    let at = -1
+    for (let i = 0; i + 1 < parts.length; i++) {
+      const rank = ranks.get(`${parts[i] ?? ''}${parts[i + 1] ?? ''}`) ?? Infinity
+      if (rank < lowest) {
+        lowest = rank
+        at = i
+      }
+    }
+    if (at === -1) return parts.length
+    parts.splice(at, 2, `${parts[at] ?? ''}${parts[at + 1] ?? ''}`)
+  }
+}
