@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { countWords, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -151,7 +152,6 @@ export function answerModels(response: ServerResponse, behaviour: Behaviour): Pr
 }
 
 export async function sendJson(response: ServerResponse, value: unknown, behaviour: Partial<Behaviour> = {}, status = 200): Promise<void> {
-  const { gzipSync } = await import('node:zlib')
   const text = behaviour.broken === true ? '{"id":' : JSON.stringify(value)
   const body = behaviour.gzip === true ? gzipSync(text) : Buffer.from(text)
   response.writeHead(status, {

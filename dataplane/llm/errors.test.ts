@@ -1,0 +1,153 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { chat, sdkRoutes, startWorld, type Post, type World, type WorldOptions } from './testing/world.ts'
+
+const open: World[] = []
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close()
+})
+const start = async (options: WorldOptions = {}): Promise<World> => {
+  const world = await startWorld(options)
+  open.push(world)
+  return world
+}
+const frontend = { frontend: { http: { maxBufferSize: 1000 } } }
+const small: WorldOptions = { onGateway: [frontend] }
+/** Deeper than anything that walks it can go. */
+const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
+const messages = { path: '/v1/messages', ai: { routes: sdkRoutes } }
+
+describe("the gateway's own errors", () => {
+  test.each<[string, WorldOptions, Post, number, string | RegExp]>([
+    ['no JSON', {}, { body: '{"model":' }, 400, /^failed to process LLM request: failed to parse request: ./],
+    ['an empty body', {}, { body: '' }, 400, /^failed to process LLM request: failed to parse request: ./],
+    ['no object', {}, { body: '[1]' }, 400, 'failed to process LLM request: missing field: request must be an object'],
+    ['no model', {}, { body: { messages: [] } }, 400, 'failed to process LLM request: missing field: model not specified'],
+    ['a model that is no text', {}, { body: { model: 3, messages: [] } }, 400, 'failed to process LLM request: missing field: model not specified'],
+    [
+      'a field twice',
+      {},
+      { body: '{"model":"a","model":"b","messages":[]}' },
+      400,
+      'failed to process LLM request: failed to parse request: a field is there twice: remove one',
+    ],
+    [
+      'JSON nested too deeply',
+      { provider: { providerE: { projectId: 'p', region: 'eu' } }, ai: { routes: sdkRoutes } },
+      { path: '/v1/messages', body: `{"model":"claude-x","max_tokens":1,"messages":[],"metadata":${deep}}` },
+      400,
+      'failed to process LLM request: failed to parse request: nested too deeply',
+    ],
+    [
+      'a body over the limit',
+      small,
+      { body: chat('x'.repeat(2000)) },
+      413,
+      'failed to process LLM request: request was too large: the limit is 1000 bytes (frontend.http.maxBufferSize)',
+    ],
+    ['an unknown coding', {}, { body: 'x', headers: { 'content-encoding': 'lzma' } }, 415, 'failed to process LLM request: unsupported content encoding: lzma'],
+    [
+      'a broken coding',
+      {},
+      { body: 'x', headers: { 'content-encoding': 'gzip' } },
+      400,
+      'failed to process LLM request: failed to parse request: the body is not in its content-encoding',
+    ],
+    [
+      'a remote image for F',
+      { provider: { providerF: {} }, policies: { auth: { key: 'k' } } },
+      { body: { model: 'm', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x/y.png' } }] }] } },
+      400,
+      /^failed to process LLM request: unsupported conversion: /,
+    ],
+    ['an answer that is broken', {}, { body: chat(), headers: { 'x-mock': 'broken' } }, 502, /^failed to process LLM response: failed to parse response: ./],
+    [
+      'an answer over the limit',
+      small,
+      { body: chat(), headers: { 'x-mock': `text=${'y'.repeat(2000)}` } },
+      502,
+      /^failed to process LLM response: failed to parse response: it is larger than 1000 bytes/,
+    ],
+    [
+      'guards that are not there',
+      { ai: { promptGuard: { request: [{ webhook: { backendRef: { address: '127.0.0.1:1' } } }] } } },
+      { body: chat() },
+      503,
+      'prompt guard failed',
+    ],
+    [
+      'credentials that are not there',
+      { policies: { auth: { secretRef: { secret: 'gone' } } } },
+      { body: chat() },
+      500,
+      'backend authentication failed: the Secret of secretRef does not resolve',
+    ],
+  ])('%s', async (_, options, post, status, text) => {
+    const world = await start(options)
+    const answer = await world.post(post)
+    expect([answer.status, answer.headers['content-type']]).toEqual([status, 'text/plain'])
+    if (typeof text === 'string') expect(answer.text).toBe(text)
+    else expect(answer.text).toMatch(text)
+  })
+
+  test.each<[string, string, object]>([
+    [
+      'a client of completions that takes JSON',
+      '/v1/chat/completions',
+      { error: { message: 'failed to process LLM request: missing field: model not specified', type: 'invalid_request_error', param: null, code: null } },
+    ],
+    [
+      'a client of messages that takes JSON',
+      '/v1/messages',
+      { type: 'error', error: { type: 'invalid_request_error', message: 'failed to process LLM request: missing field: model not specified' } },
+    ],
+  ])('%s', async (_, path, expected) => {
+    const { post } = await start({ ai: messages.ai })
+    const answer = await post({ path, body: { messages: [] }, headers: { accept: 'application/json' } })
+    expect([answer.status, answer.headers['content-type'], answer.json]).toEqual([400, 'application/json', expected])
+  })
+
+  test('a provider that refuses connections is 503, a slow one 504', async () => {
+    const { post, mock, gateway } = await start()
+    await mock.close()
+    const refused = await post({ body: chat() })
+    expect([refused.status, refused.text.startsWith('upstream call failed: ')]).toEqual([503, true])
+    const slow = await start({ route: { timeouts: { requestMs: 100 } } })
+    const late = await slow.post({ body: chat(), headers: { 'x-mock': 'delay=1000' } })
+    expect([late.status, late.text]).toEqual([504, 'request timeout'])
+    expect(gateway.finished[0]?.error?.code).toBe('UPSTREAM_FAILED')
+  })
+})
+
+describe("an upstream's errors", () => {
+  test.each<[string, string, object]>([
+    ['an HTML page for a client of completions', '/v1/chat/completions', { error: { message: '<html><body>Bad Gateway</body></html>', type: 'api_error' } }],
+    [
+      'an HTML page for a client of messages',
+      '/v1/messages',
+      { type: 'error', error: { type: 'api_error', message: '<html><body>Bad Gateway</body></html>' } },
+    ],
+  ])('%s keeps its status', async (_, path, expected) => {
+    const { post } = await start({ provider: path.endsWith('messages') ? { providerA: {} } : { providerC: {} }, ai: messages.ai })
+    const answer = await post({ path, body: chat('x', { max_tokens: 10 }), headers: { 'x-mock': 'status=502; html' } })
+    expect([answer.status, answer.json]).toEqual([502, expected])
+  })
+})
+
+describe('streams that do not end well', () => {
+  test.each<[string, string, string, RegExp]>([
+    ['cut, for completions', '/v1/chat/completions', 'cut=3', /data: \{"error":\{[^\n]*"message":"[^"]+"[^\n]*\n\n$/],
+    ['cut, for messages', '/v1/messages', 'cut=3', /event: error\ndata: \{"type":"error","error":\{[^\n]*\n\n$/],
+    ['cut, for responses', '/v1/responses', 'cut=4', /event: error\ndata: [^\n]*\n\n$/],
+    ['ended early, for completions', '/v1/chat/completions', 'end=3', /data: \{"error":\{[^\n]*\n\n$/],
+    ['ended early, for messages', '/v1/messages', 'end=3', /event: error\ndata: \{"type":"error"[^\n]*\n\n$/],
+    ['an error in the stream, for messages', '/v1/messages', 'error=3', /event: error\ndata: \{"type":"error","error":\{[^\n]*\n\n$/],
+  ])('%s', async (_, path, mock, ending) => {
+    const { post, gateway } = await start({ ai: messages.ai })
+    const body = path.endsWith('responses') ? { model: 'gpt-4o', input: 'one two three', stream: true } : chat('one two three', { stream: true, max_tokens: 9 })
+    const answer = await post({ path, body, headers: { 'x-mock': mock } })
+    expect(answer.status).toBe(200)
+    expect(answer.text).toMatch(ending)
+    expect(answer.text).not.toContain('[DONE]')
+    expect(gateway.finished.length).toBe(1)
+  })
+})

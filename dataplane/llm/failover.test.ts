@@ -1,0 +1,215 @@
+import { request as httpRequest } from 'node:http'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Health, Traffic } from '#gen/config/types.ts'
+import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from './testing/world.ts'
+
+const open: World[] = []
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close()
+})
+const start = async (options: WorldOptions = {}): Promise<World> => {
+  const world = await startWorld(options)
+  open.push(world)
+  return world
+}
+
+/** Two groups of one provider each, with a clock that only the test moves. */
+async function startTwo(health: Health | undefined, more: Partial<WorldOptions> = {}) {
+  let now = 0
+  const world = await start({
+    groups: [{ first: { providerA: {} } }, { second: { providerC: {} } }],
+    ...(health && { policies: { health } }),
+    clocks: { monotonicMs: () => now },
+    ...more,
+  })
+  const [first, second] = world.mocks
+  if (first === undefined || second === undefined) throw new Error('two mocks')
+  const asked = (): [number, number] => [first.requests.length, second.requests.length]
+  return { ...world, first, second, asked, advance: (ms: number) => void (now += ms) }
+}
+
+describe('failover', () => {
+  test('an evicted group hands over to the next; evictions get longer; a success ends them', async () => {
+    const { post, first, asked, advance } = await startTwo({ eviction: { duration: '3s' } })
+    first.behave({ status: 500 })
+    const statuses: number[] = []
+    const ask = async (): Promise<void> => void statuses.push((await post({ body: chat() })).status)
+    await ask()
+    await ask()
+    expect([statuses, asked()]).toEqual([
+      [500, 200],
+      [1, 1],
+    ])
+    advance(3000)
+    await ask()
+    expect([statuses.at(-1), asked()]).toEqual([500, [2, 1]])
+    advance(3000)
+    await ask()
+    expect(asked()).toEqual([2, 2])
+    advance(3000)
+    first.behave({})
+    await ask()
+    expect([statuses.at(-1), asked()]).toEqual([200, [3, 2]])
+  })
+
+  test('several failures in a row, where the policy says so', async () => {
+    const { post, first, asked } = await startTwo({ eviction: { consecutiveFailures: 3 } })
+    first.behave({ status: 503 })
+    for (let i = 0; i < 4; i++) await post({ body: chat() })
+    expect(asked()).toEqual([3, 1])
+  })
+
+  test('without a policy a dead group keeps its requests', async () => {
+    const { post, first, asked } = await startTwo(undefined)
+    first.behave({ status: 500 })
+    for (let i = 0; i < 3; i++) await post({ body: chat() })
+    expect(asked()).toEqual([3, 0])
+  })
+
+  test('all providers out: group 0 is asked all the same', async () => {
+    const { post, first, second, asked } = await startTwo({ eviction: {} })
+    first.behave({ status: 500 })
+    second.behave({ status: 500 })
+    for (let i = 0; i < 4; i++) await post({ body: chat() })
+    expect(asked()).toEqual([3, 1])
+  })
+
+  test.each<[string, Health, number]>([
+    ['as long as Retry-After says', { unhealthyCondition: 'response.code == 429' }, 7000],
+    ['as long as the policy says, where it does', { unhealthyCondition: 'response.code == 429', eviction: {} }, 3000],
+  ])('a condition evicts %s', async (_, health, ms) => {
+    const { post, first, asked, advance } = await startTwo(health)
+    first.behave({ status: 429, retryAfter: '7' })
+    expect((await post({ body: chat() })).status).toBe(429)
+    advance(ms - 1)
+    await post({ body: chat() })
+    expect(asked()).toEqual([1, 1])
+    advance(1)
+    await post({ body: chat() })
+    expect(asked()).toEqual([2, 1])
+  })
+
+  test('a retry goes to a fresh choice, in the format of that provider', async () => {
+    const { post, first, second } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [500] } } })
+    first.behave({ status: 500 })
+    const { status, json } = await post({ body: chat('over there') })
+    expect([status, json['choices']?.[0]?.['message']?.['content']]).toEqual([200, 'echo: over there'])
+    expect([first.requests[0]?.path, second.requests[0]?.path]).toEqual(['/v1/chat/completions', '/v1/messages'])
+    expect([first.requests[0]?.headers['x-retry-attempt'], second.requests[0]?.headers['x-retry-attempt']]).toEqual([undefined, '1'])
+  })
+
+  test.each([
+    ['an error in the stream before any content', { error: 1 }],
+    ['a stream that breaks before any content', { cut: 1 }],
+    ['a stream that ends before any content', { end: 1 }],
+  ])('%s is a failure that is retried elsewhere', async (_, behaviour) => {
+    const { post, first, asked } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
+    first.behave(behaviour)
+    const { status, text } = await post({ body: chat('a b', { stream: true }) })
+    expect([status, asked()]).toEqual([200, [1, 1]])
+    expect(text).toContain('"content":"echo: "')
+    expect(text).not.toContain('error')
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+    await post({ body: chat() })
+    expect(asked()).toEqual([1, 2])
+  })
+
+  test('after the first content nothing is tried again', async () => {
+    const { post, first, asked } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
+    first.behave({ cut: 3 })
+    const { text } = await post({ body: chat('a b c', { stream: true }) })
+    expect(asked()).toEqual([1, 0])
+    expect(text).toMatch(/"content":"echo: "[^]*"error"/)
+  })
+
+  test('within a group the slower provider gets fewer requests, but some', async () => {
+    let seed = 7
+    const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647
+    const { post, mocks } = await start({ groups: [{ fast: { providerA: {} }, slow: { providerA: {} } }], random })
+    mocks[1]?.behave({ delay: 60 })
+    for (let i = 0; i < 40; i++) await post({ body: chat() })
+    const [fast = 0, slow = 0] = mocks.map((mock) => mock.requests.length)
+    expect(slow).toBeGreaterThan(0)
+    expect(fast).toBeGreaterThan(slow * 1.5)
+  })
+
+  test('what was learned outlives an update of the config', async () => {
+    const { post, first, asked, gateway } = await startTwo({ eviction: {} })
+    first.behave({ status: 500 })
+    await post({ body: chat() })
+    gateway.update({ policies: { health: { eviction: {} }, ai: { overrides: [{ field: 'seed', value: 1 as never }] } } })
+    await post({ body: chat() })
+    expect(asked()).toEqual([1, 1])
+  })
+})
+
+const limit = (tokens: number): NonNullable<Traffic['rateLimit']> => ({ local: [{ tokens, unit: 'Hours' }] })
+
+describe('token budgets', () => {
+  const budget = (tokens: number): Pick<WorldOptions, 'onGateway'> => ({ onGateway: [{ traffic: { rateLimit: limit(tokens) } }] })
+
+  test.each([
+    ['a whole answer', chat('one two three'), {}],
+    ['a stream', chat('one two three', { stream: true }), {}],
+    ['embeddings', { model: 'e', input: 'one two three four five six seven' }, { path: '/v1/embeddings' }],
+  ])('%s is charged once it is over; then 429 with all headers', async (_, body, more) => {
+    const { post, mock } = await start({ ...budget(7), ai: { routes: sdkRoutes } })
+    expect((await post({ body, ...more })).status).toBe(200)
+    const refused = await post({ body, ...more })
+    expect([refused.status, refused.text, refused.headers['x-ratelimit-limit'], refused.headers['x-ratelimit-remaining']]).toEqual([
+      429,
+      'rate limit exceeded',
+      '7',
+      '0',
+    ])
+    expect(Number(refused.headers['x-ratelimit-reset'])).toBeGreaterThan(0)
+    expect(mock.requests.length).toBe(1)
+  })
+
+  test('counting, listing and passing through cost nothing', async () => {
+    const { post } = await start({ ...budget(1), ai: { routes: sdkRoutes } })
+    for (let i = 0; i < 3; i++) {
+      expect((await post({ path: '/v1/messages/count_tokens', body: { model: 'gpt-4o', messages: [{ role: 'user', content: 'x' }] } })).status).toBe(200)
+      expect((await post({ path: '/v1/models', method: 'GET' })).status).toBe(200)
+      expect((await post({ path: '/v1/files', body: { a: 1 } })).status).toBe(200)
+    }
+  })
+
+  test('a refused request costs nothing, nor does one that failed', async () => {
+    const { post } = await start({ ...budget(5) })
+    expect((await post({ body: { messages: [] } })).status).toBe(400)
+    expect((await post({ body: chat(), headers: { 'x-mock': 'status=500' } })).status).toBe(500)
+    expect((await post({ body: chat() })).status).toBe(200)
+  })
+
+  test('a truncated stream is charged by what was seen', async () => {
+    const { post } = await start({ ...budget(20) })
+    await post({ body: chat(`${'word '.repeat(40)}`, { stream: true }), headers: { 'x-mock': 'cut=30' } })
+    expect((await post({ body: chat() })).status).toBe(429)
+  })
+
+  test('a client that goes away stops the upstream within a second and is charged for what it saw', async () => {
+    const { gateway, mock, post } = await start({ ...budget(20) })
+    const began = await new Promise<number>((resolve, reject) => {
+      const body = JSON.stringify(chat('word '.repeat(200), { stream: true }))
+      const request = httpRequest(
+        { port: gateway.port, host: '127.0.0.1', method: 'POST', path: '/', headers: { 'x-mock': 'interval=20', 'content-type': 'application/json' } },
+        (response) => {
+          let seen = 0
+          response.on('error', () => undefined)
+          response.on('data', (chunk: Buffer) => {
+            seen += chunk.length
+            if (seen < 3000) return
+            request.destroy()
+            resolve(performance.now())
+          })
+        },
+      )
+      request.on('error', reject)
+      request.end(body)
+    })
+    await mock.requests[0]?.closed
+    expect(performance.now() - began).toBeLessThan(1000)
+    expect((await post({ body: chat() })).status).toBe(429)
+  })
+})

@@ -1,0 +1,197 @@
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { WebSocket } from 'ws'
+import type { BackendAI, BackendFull, FieldDefault } from '#gen/config/types.ts'
+import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from './testing/world.ts'
+
+const open: World[] = []
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close()
+})
+const start = async (options: WorldOptions = {}): Promise<World> => {
+  const world = await startWorld(options)
+  open.push(world)
+  return world
+}
+
+/** Generated types take a value of any JSON for an object. */
+const field = (name: string, value: unknown): FieldDefault => ({ field: name, value: value as FieldDefault['value'] })
+
+describe('the body that a provider gets', () => {
+  test.each<[string, BackendAI, object, Record<string, unknown>]>([
+    ['defaults add what is absent', { defaults: [field('temperature', 0.2)] }, {}, { temperature: 0.2 }],
+    ['defaults leave what is there', { defaults: [field('temperature', 0.2)] }, { temperature: 1 }, { temperature: 1 }],
+    ['an explicit null is there', { defaults: [field('stop', ['x'])] }, { stop: null }, { stop: null }],
+    ['a nested value survives', { defaults: [field('metadata', { a: [1, { b: null }] })] }, {}, { metadata: { a: [1, { b: null }] } }],
+    ['overrides replace', { overrides: [field('seed', 7)] }, { seed: 1 }, { seed: 7 }],
+    ['a transformation beats an override', { overrides: [field('seed', 7)], transformations: [{ field: 'seed', expression: '40 + 2' }] }, {}, { seed: 42 }],
+    [
+      'a transformation reads the body and the request',
+      { transformations: [{ field: 'user', expression: 'request.headers["x-user"] + "/" + llmRequest.model' }] },
+      {},
+      { user: 'ann/gpt-4o' },
+    ],
+    ['a capped value', { transformations: [{ field: 'n', expression: 'llmRequest.n > 3 ? 3 : llmRequest.n' }] }, { n: 9 }, { n: 3 }],
+    ['a failing transformation removes', { transformations: [{ field: 'seed', expression: 'llmRequest.nothing.at.all' }] }, { seed: 1 }, { seed: undefined }],
+    ['an alias', { modelAliases: { fast: 'gpt-4o-mini' } }, { model: 'fast' }, { model: 'gpt-4o-mini' }],
+    ['an exact alias beats a pattern', { modelAliases: { 'f*': 'one', fast: 'two' } }, { model: 'fast' }, { model: 'two' }],
+    ['a longer pattern beats a shorter one', { modelAliases: { '*': 'one', 'f*t': 'two', 'f*': 'three' } }, { model: 'fast' }, { model: 'two' }],
+    ['no alias fits', { modelAliases: { slow: 'one' } }, {}, { model: 'gpt-4o' }],
+    ['an alias after an override', { overrides: [field('model', 'fast')], modelAliases: { fast: 'real' } }, {}, { model: 'real' }],
+    [
+      'enrichment',
+      { prompt: { prepend: [{ role: 'SYSTEM', content: 'first' }], append: [{ role: 'user', content: 'last' }] } },
+      {},
+      {
+        messages: [
+          { role: 'system', content: 'first' },
+          { role: 'user', content: 'hello there' },
+          { role: 'user', content: 'last' },
+        ],
+      },
+    ],
+  ])('%s', async (_, ai, given, expected) => {
+    const { post, mock } = await start({ ai })
+    const { status } = await post({ body: chat('hello there', given), headers: { 'x-user': 'ann' } })
+    expect(status).toBe(200)
+    const { body = {} } = mock.requests[0] ?? {}
+    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, body[name]]))).toEqual(expected)
+  })
+
+  test("the provider's model replaces the client's, and may have an alias", async () => {
+    const { post, mock } = await start({ provider: { providerA: { model: 'fast' } }, ai: { modelAliases: { fast: 'gpt-real' } } })
+    await post({ body: chat('x') })
+    expect(mock.requests[0]?.body?.['model']).toBe('gpt-real')
+  })
+
+  test('an edit leaves the other fields as they were written', async () => {
+    const { post, mock } = await start({ ai: { overrides: [field('seed', 1)] } })
+    await post({ body: '{"model":"gpt-4o", "messages":[ ], "big": 9007199254740993, "x":1.50}' })
+    expect(mock.requests[0]?.raw.toString()).toBe('{"model":"gpt-4o","messages":[ ],"big": 9007199254740993,"x":1.50,"seed":1}')
+  })
+
+  test('fields merge over all levels, the strongest whole', async () => {
+    const level = (seed: number, user?: string): BackendFull => ({
+      ai: { defaults: [field('seed', seed)], ...(user !== undefined && { overrides: [field('user', user)] }) },
+    })
+    const { post, mock, gateway } = await start({ onGateway: [{ backend: level(1, 'gateway') }] })
+    const sent = async (): Promise<unknown[]> => {
+      await post({ body: chat() })
+      const { seed, user } = mock.requests.at(-1)?.body ?? {}
+      return [seed, user]
+    }
+    expect(await sent()).toEqual([1, 'gateway'])
+    gateway.update({ onProvider: { backend: level(2) } })
+    expect(await sent()).toEqual([2, 'gateway'])
+    gateway.update({ policies: level(3) })
+    expect(await sent()).toEqual([3, 'gateway'])
+    gateway.update({ policies: { ai: { defaults: [] as never } } })
+    expect(await sent()).toEqual([2, 'gateway'])
+  })
+})
+
+describe('compressed bodies', () => {
+  test.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ] as const)('a request in %s is read and sent plain', async (coding, compress) => {
+    const { post, mock } = await start()
+    const { status } = await post({ body: compress(Buffer.from(JSON.stringify(chat('packed')))), headers: { 'content-encoding': coding } })
+    expect([status, mock.requests[0]?.headers['content-encoding'], mock.requests[0]?.body?.['model']]).toEqual([200, undefined, 'gpt-4o'])
+  })
+
+  test('an answer that was changed is packed again', async () => {
+    const { post } = await start({ provider: { providerC: {} } })
+    const answer = await post({ body: chat('x'), headers: { 'x-mock': 'gzip', 'accept-encoding': 'gzip' } })
+    expect([answer.status, answer.headers['content-encoding']]).toEqual([200, 'gzip'])
+  })
+})
+
+describe('routes', () => {
+  test('models are aliases without patterns, and those of providers', async () => {
+    const { post, mock } = await start({ provider: { providerA: { model: 'gpt-4o' } }, ai: { routes: sdkRoutes, modelAliases: { fast: 'a', 'x*': 'b' } } })
+    const { status, json } = await post({ path: '/v1/models', method: 'GET' })
+    expect([status, json['object'], json['data'], mock.requests.length]).toEqual([
+      200,
+      'list',
+      [
+        { id: 'fast', object: 'model', created: 0, owned_by: 'openai' },
+        { id: 'gpt-4o', object: 'model', created: 0, owned_by: 'openai' },
+      ],
+      0,
+    ])
+  })
+
+  test('Passthrough forwards what it gets', async () => {
+    const { post, mock } = await start({ ai: { routes: { '*': 'Passthrough' } } })
+    const bytes = Buffer.from([0, 255, 1, 2])
+    const { status } = await post({ path: '/v1/images?x=1', body: bytes, headers: { 'content-type': 'image/png' } })
+    expect([status, mock.requests[0]?.path, mock.requests[0]?.raw, mock.requests[0]?.headers['content-type']]).toEqual([
+      200,
+      '/v1/images?x=1',
+      bytes,
+      'image/png',
+    ])
+  })
+
+  test.each<[string, Buffer | object, string, string, object]>([
+    ['a body that is no JSON', Buffer.from('--b\r\nx'), 'multipart/form-data; boundary=b', '/v1/audio', { input_tokens: 3, output_tokens: 4 }],
+    [
+      'a JSON body',
+      { model: 'dall-e', prompt: 'x', temperature: 0.5 },
+      'application/json',
+      '/v1/images',
+      { input_tokens: 3, output_tokens: 4, temperature: 0.5 },
+    ],
+    [
+      'a native Gemini stream',
+      { contents: [{ parts: [{ text: 'one two' }] }] },
+      'application/json',
+      '/v1beta/models/gemini-x:streamGenerateContent?alt=sse',
+      { input_tokens: 2, output_tokens: 3 },
+    ],
+    [
+      'a native Bedrock stream',
+      { messages: [{ role: 'user', content: [{ text: 'one two' }] }] },
+      'application/json',
+      '/model/nova/converse-stream',
+      { input_tokens: 2, output_tokens: 3 },
+    ],
+  ])('Detect reads the usage of %s', async (_, body, type, path, expected) => {
+    const { post, mock, gateway } = await start({ ai: { routes: { '*': 'Detect' } } })
+    const { status } = await post({ path, body, headers: { 'content-type': type } })
+    expect([status, mock.requests[0]?.path]).toEqual([200, path])
+    expect(mock.requests[0]?.raw).toEqual(Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)))
+    const fields = gateway.finished[0]?.get('accessLogFields') as Record<string, unknown>
+    const named = {
+      input_tokens: fields['gen_ai.usage.input_tokens'],
+      output_tokens: fields['gen_ai.usage.output_tokens'],
+      temperature: fields['gen_ai.request.temperature'],
+    }
+    expect(named).toMatchObject(expected)
+  })
+
+  test('`path` replaces path and query of every request', async () => {
+    const { post, mock } = await start({ provider: { providerA: {}, path: '/custom?key=1' } })
+    await post({ path: '/v1/chat/completions?client=1', body: chat() })
+    expect(mock.requests[0]?.path).toBe('/custom?key=1')
+  })
+
+  test('Realtime is a WebSocket through to the provider', async () => {
+    const { gateway, mock } = await start({ ai: { routes: sdkRoutes }, policies: { auth: { key: 'k' } } })
+    const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/v1/realtime?model=gpt-realtime`, ['realtime'])
+    const messages: unknown[] = []
+    await new Promise<void>((resolve, reject) => {
+      socket.on('error', reject)
+      socket.on('message', (data: Buffer) => {
+        messages.push((JSON.parse(data.toString()) as { type: string }).type)
+        if (messages.length === 1) socket.send(JSON.stringify({ type: 'response.create' }))
+        else resolve()
+      })
+    })
+    expect(messages).toEqual(['session.created', 'response.done'])
+    expect([mock.upgrades[0]?.path, mock.upgrades[0]?.headers['authorization']]).toEqual(['/v1/realtime?model=gpt-realtime', 'Bearer k'])
+    socket.terminate()
+  })
+})
