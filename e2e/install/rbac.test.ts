@@ -167,6 +167,10 @@ async function provision(): Promise<void> {
   await until('they are gone', async () => !(await read('pdb', 'all', NAMESPACE)) && !(await read('hpa', 'all', NAMESPACE)))
   await kubectl('-n', NAMESPACE, 'delete', 'secret', 'all-session-key')
   await until('a new session key', async () => (await read('secret', 'all-session-key', NAMESPACE)) !== undefined)
+  // A key set that no policy wants any more.
+  const stale = `jwks-store-${'0'.repeat(64)}`
+  await apply(SYSTEM, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: stale, labels: { 'app.kubernetes.io/component': 'jwks-store' } } })
+  await until('a stale key set is gone', async () => (await read('configmap', stale, SYSTEM)) === undefined)
 }
 
 /** Changes every object faster than its status can follow, so that writes conflict and are done again. */

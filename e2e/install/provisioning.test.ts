@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import {
+  apply,
+  conditionOf,
+  gatewayPods,
+  get,
+  installProxy,
+  kubectl,
+  list,
+  read,
+  startQuickstart,
+  until,
+  untilStatus,
+  waitForGateway,
+  type Stored,
+} from './cluster.ts'
+import { startLoad } from './load.ts'
+
+const NAMESPACE = 'provisioning'
+let url: string
+
+beforeAll(async () => {
+  await installProxy()
+  url = `http://${await startQuickstart(NAMESPACE)}/`
+  await apply(NAMESPACE, parameters({}))
+  await kubectl('-n', NAMESPACE, 'patch', 'gateway', 'web', '--type=merge', '-p', JSON.stringify({ spec: { infrastructure } }))
+})
+afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
+
+const infrastructure = { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'web' } }
+/** Server-side apply: what an earlier test said and this one does not is gone. A spec that loses all of its fields would become null, which is refused. */
+const parameters = (spec: object) => ({
+  apiVersion: 'proxy.dev/v1alpha1',
+  kind: 'ProxyParameters',
+  metadata: { name: 'web' },
+  spec: { logging: { level: 'info' }, ...spec },
+})
+const deployment = async (): Promise<Stored['spec']> => (await read('deployment', 'web', NAMESPACE))?.spec
+const container = async () => {
+  const containers: { name: string; resources?: object; env: { name: string }[]; securityContext?: object }[] = (await deployment()).template.spec.containers
+  return containers.find(({ name }) => name === 'proxy')
+}
+/** Applies parameters, waits until the Deployment shows them, and until its pods have followed. */
+async function applyParameters(spec: object, isThere: () => Promise<boolean>): Promise<void> {
+  await apply(NAMESPACE, parameters(spec))
+  await until(`objects as ${JSON.stringify(spec)} says`, isThere)
+  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=120s')
+}
+
+test('resources and log level of the typed fields reach the pods, without a failed request', async () => {
+  const load = startLoad(url)
+  await applyParameters(
+    { resources: { limits: { memory: '512Mi' } }, logging: { level: 'debug' } },
+    async () => JSON.stringify((await container())?.resources) === '{"limits":{"memory":"512Mi"},"requests":{"cpu":"100m","memory":"128Mi"}}',
+  )
+  const { requests, failures } = await load.stop()
+  expect(failures).toEqual([])
+  expect(requests).toBeGreaterThan(100)
+})
+
+test('a container in the overlay is a sidecar; the proxy’s own stays as it was', async () => {
+  await applyParameters({}, async () => JSON.stringify((await container())?.resources).includes('limits') === false)
+  const before = await container()
+  const { image } = before as unknown as { image: string }
+  const sidecar = { name: 'sidecar', image, command: ['node', '-e', 'setInterval(() => {}, 1000)'] }
+  const containers = async (): Promise<{ name: string }[]> => (await deployment()).template.spec.containers
+  await applyParameters({ deployment: { spec: { template: { spec: { containers: [sidecar] } } } } }, async () => (await containers()).length === 2)
+  expect(await container()).toEqual(before)
+  await until('both run', async () => {
+    const pods = await gatewayPods(NAMESPACE, 'web')
+    return pods.length === 1 && pods[0]?.status.containerStatuses.filter(({ ready }: { ready: boolean }) => ready).length === 2
+  })
+  await untilStatus(url, 200)
+})
+
+test('a node selector that no node matches keeps pods pending and the old ones serving; one that matches places them', async () => {
+  const select = (value: string): object => ({ deployment: { spec: { template: { spec: { nodeSelector: { 'kubernetes.io/os': value } } } } } })
+  await apply(NAMESPACE, parameters(select('beos')))
+  await until('a pod that has no place', async () => (await gatewayPods(NAMESPACE, 'web')).some(({ status }) => status.phase === 'Pending'))
+  expect((await get(url)).status).toBe(200)
+  await applyParameters(select('linux'), async () => (await deployment()).template.spec.nodeSelector?.['kubernetes.io/os'] === 'linux')
+})
+
+test.each([
+  ['$patch: delete', { $patch: 'delete' }],
+  ['null', null],
+])('%s removes a field of the generated pod', async (_, securityContext) => {
+  const isGone = async (): Promise<boolean> => Object.keys((await deployment()).template.spec.securityContext ?? {}).length === 0
+  // Without the sysctl of the pod, port 80 needs a privileged user; the Gateway listens on one that does not.
+  await kubectl('-n', NAMESPACE, 'patch', 'gateway', 'web', '--type=json', '-p', '[{"op":"replace","path":"/spec/listeners/0/port","value":8080}]')
+  await applyParameters({ deployment: { spec: { template: { spec: { securityContext } } } } }, isGone)
+  await untilStatus(url.replace(/\/$/, ':8080/'), 200)
+  await applyParameters({}, async () => !(await isGone()))
+  expect((await deployment()).template.spec.securityContext.sysctls).toHaveLength(1)
+  await kubectl('-n', NAMESPACE, 'patch', 'gateway', 'web', '--type=json', '-p', '[{"op":"replace","path":"/spec/listeners/0/port","value":80}]')
+  await untilStatus(url, 200)
+})
+
+test('budget and autoscaler are there while an overlay asks for them', async () => {
+  const both = async (): Promise<[Stored | undefined, Stored | undefined]> => [await read('pdb', 'web', NAMESPACE), await read('hpa', 'web', NAMESPACE)]
+  const spec = {
+    podDisruptionBudget: { metadata: { labels: { team: 'a' } }, spec: { minAvailable: 1 } },
+    horizontalPodAutoscaler: { spec: { minReplicas: 2, maxReplicas: 3 } },
+  }
+  await applyParameters(spec, async () => (await both()).every((object) => object !== undefined))
+  const [budget, autoscaler] = await both()
+  expect(budget?.metadata.labels).toMatchObject({ team: 'a', 'gateway.networking.k8s.io/gateway-name': 'web' })
+  expect(budget?.spec.selector.matchLabels).toEqual((await deployment()).selector.matchLabels)
+  expect(autoscaler?.spec.scaleTargetRef).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' })
+  await until('the autoscaler scales', async () => (await deployment()).replicas === 2)
+  await kubectl('-n', NAMESPACE, 'delete', 'pdb', 'web')
+  await until('a budget that was deleted by hand is back', async () => (await both())[0] !== undefined)
+  await applyParameters({}, async () => (await both()).every((object) => object === undefined))
+  await kubectl('-n', NAMESPACE, 'scale', 'deployment/web', '--replicas=1')
+})
+
+test('type, annotations and ports of the Service are the overlay’s', async () => {
+  const service = async (): Promise<Stored | undefined> => read('service', 'web', NAMESPACE)
+  const overlay = {
+    metadata: { annotations: { 'example.com/a': 'b' } },
+    spec: { type: 'ClusterIP', ports: [{ $patch: 'replace' }, { name: 'web', port: 8088, targetPort: 80 }] },
+  }
+  await applyParameters({ service: overlay }, async () => (await service())?.spec.type === 'ClusterIP')
+  const changed = await service()
+  expect(changed?.metadata.annotations).toMatchObject({ 'example.com/a': 'b' })
+  expect(changed?.spec.ports.map(({ port }: { port: number }) => port)).toEqual([8088])
+  await untilStatus(`http://${changed?.spec.clusterIP}:8088/`, 200)
+  await until(
+    'the address of the Gateway follows',
+    async () => (await read('gateway', 'web', NAMESPACE))?.status?.addresses?.[0]?.value === changed?.spec.clusterIP,
+  )
+  await applyParameters({}, async () => (await service())?.spec.type === 'LoadBalancer')
+  url = `http://${await waitForGateway(NAMESPACE, 'web')}/`
+  await untilStatus(url, 200)
+})
+
+test('an overlay of the wrong type is told in the status, and what runs is left alone', async () => {
+  const { resourceVersion } = (await read('deployment', 'web', NAMESPACE))?.metadata ?? {}
+  await apply(NAMESPACE, parameters({ deployment: { spec: { replicas: 'many' } } }))
+  const accepted = async () => conditionOf(await read('gateway', 'web', NAMESPACE), 'Accepted')
+  await until('the Gateway says so', async () => (await accepted())?.status === 'False')
+  expect(await accepted()).toMatchObject({ reason: 'InvalidParameters', message: expect.stringMatching(/replicas/) })
+  expect((await read('deployment', 'web', NAMESPACE))?.metadata.resourceVersion).toBe(resourceVersion)
+  expect((await get(url)).status).toBe(200)
+  await apply(NAMESPACE, parameters({}))
+  await until('all is well again', async () => (await accepted())?.status === 'True')
+})
+
+test('what was deleted by hand comes back; pods are made anew only for a new session key', async () => {
+  await until('one pod', async () => (await gatewayPods(NAMESPACE, 'web')).length === 1)
+  const [pod] = await gatewayPods(NAMESPACE, 'web')
+  await kubectl('-n', NAMESPACE, 'delete', 'configmap', 'web')
+  await until('the ConfigMap', async () => (await read('configmap', 'web', NAMESPACE)) !== undefined)
+  expect((await gatewayPods(NAMESPACE, 'web')).map(({ metadata }) => metadata.name)).toEqual([pod?.metadata.name])
+  const load = startLoad(url)
+  await kubectl('-n', NAMESPACE, 'delete', 'secret', 'web-session-key')
+  await until('the Secret', async () => (await read('secret', 'web-session-key', NAMESPACE)) !== undefined)
+  await until('another pod', async () => (await gatewayPods(NAMESPACE, 'web')).every(({ metadata }) => metadata.name !== pod?.metadata.name))
+  expect((await load.stop()).failures).toEqual([])
+})
+
+test('a Gateway with a name of 253 characters is served; its objects have names that fit', async () => {
+  const name = `${'long-name-'.repeat(25)}end`
+  expect(name).toHaveLength(253)
+  const http = { name: 'http', port: 80, protocol: 'HTTP' }
+  await apply(
+    NAMESPACE,
+    { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', metadata: { name }, spec: { gatewayClassName: 'proxy', listeners: [http] } },
+    {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'HTTPRoute',
+      metadata: { name: 'long' },
+      spec: { parentRefs: [{ name }], rules: [{ backendRefs: [{ name: 'echo', port: 80 }] }] },
+    },
+  )
+  const deploymentOf = async (): Promise<Stored | undefined> =>
+    (await list('deployments', NAMESPACE)).find(({ metadata }) => metadata.name.startsWith('long-name-'))
+  await until('a Deployment for it', async () => (await deploymentOf()) !== undefined)
+  const own = (await deploymentOf())?.metadata.name ?? ''
+  expect(own).toMatch(/^[a-z0-9-]{1,50}-[0-9a-f]{12}$/)
+  await untilStatus(`http://${await waitForGateway(NAMESPACE, name, own)}/`, 200)
+})

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  apply,
+  findLeader,
+  gatewayPods,
+  get,
+  installProxy,
+  kubectl,
+  localcluster,
+  operatorPods,
+  read,
+  run,
+  startQuickstart,
+  SYSTEM,
+  until,
+  untilStatus,
+} from './cluster.ts'
+import { startLoad } from './load.ts'
+
+const NAMESPACE = 'resilience'
+let url: string
+
+beforeAll(async () => {
+  await installProxy({ controller: { replicaCount: 2 } })
+  url = `http://${await startQuickstart(NAMESPACE)}/`
+  const infrastructure = { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'web' } }
+  await apply(NAMESPACE, parameters(1))
+  await kubectl('-n', NAMESPACE, 'patch', 'gateway', 'web', '--type=merge', '-p', JSON.stringify({ spec: { infrastructure } }))
+  await untilStatus(url, 200)
+})
+afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
+
+const parameters = (replicas: number) => ({
+  apiVersion: 'proxy.dev/v1alpha1',
+  kind: 'ProxyParameters',
+  metadata: { name: 'web' },
+  spec: { deployment: { spec: { replicas } }, podDisruptionBudget: { spec: { maxUnavailable: 1 } } },
+})
+async function scaleTo(replicas: number): Promise<void> {
+  await apply(NAMESPACE, parameters(replicas))
+  await until(`${replicas} pods, all ready`, async () => {
+    const pods = await gatewayPods(NAMESPACE, 'web')
+    return pods.length === replicas && pods.every(({ status }) => status.containerStatuses?.[0]?.ready === true)
+  })
+}
+
+let version = 0
+/** Changes what the route adds to requests, and says how to see that it is in force. */
+async function changeRoute(): Promise<(timeoutMs?: number) => Promise<void>> {
+  const value = `v${(version += 1)}`
+  const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { set: [{ name: 'x-version', value }] } }]
+  const patch = { spec: { rules: [{ filters, backendRefs: [{ name: 'echo', port: 80 }] }] } }
+  await kubectl('-n', NAMESPACE, 'patch', 'httproute', 'echo', '--type=merge', '-p', JSON.stringify(patch))
+  return (timeoutMs = 60_000) => until(`${value} is in force on every pod`, async () => (await seenVersions()).join() === value, timeoutMs)
+}
+/** Versions that a few requests on connections of their own saw. */
+async function seenVersions(): Promise<string[]> {
+  const answers = await Promise.all(Array.from({ length: 12 }, () => get(url)))
+  return [...new Set(answers.map(({ body }) => (JSON.parse(body) as { headers: Record<string, string> }).headers['x-version'] ?? 'none'))]
+}
+
+test('three replicas and back to one under load: no request fails', async () => {
+  const load = startLoad(url)
+  await scaleTo(3)
+  const atThree = load.answered()
+  await sleep(3000)
+  expect(load.answered()).toBeGreaterThan(atThree)
+  await scaleTo(1)
+  const { requests, failures } = await load.stop()
+  expect(failures).toEqual([])
+  expect(requests).toBeGreaterThan(500)
+})
+
+test('a rolling restart under load: no request fails', async () => {
+  const load = startLoad(url)
+  await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/web')
+  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=120s')
+  await until('the old pod is gone', async () => (await gatewayPods(NAMESPACE, 'web')).length === 1)
+  expect((await load.stop()).failures).toEqual([])
+})
+
+test('a data plane that dies without a word is replaced, and the others go on', async () => {
+  await scaleTo(2)
+  const [victim] = await gatewayPods(NAMESPACE, 'web')
+  const load = startLoad(url)
+  await kubectl('-n', NAMESPACE, 'delete', 'pod', victim?.metadata.name ?? '', '--grace-period=0', '--force')
+  await until('two pods again, another among them', async () => {
+    const pods = await gatewayPods(NAMESPACE, 'web')
+    return pods.length === 2 && pods.every(({ metadata, status }) => metadata.name !== victim?.metadata.name && status.containerStatuses?.[0]?.ready === true)
+  })
+  const { requests, failures } = await load.stop()
+  // What was under way there, and what was sent there before the endpoint was taken out, may fail.
+  expect(failures.length).toBeLessThan(20)
+  expect(requests).toBeGreaterThan(50)
+  const after = startLoad(url)
+  await sleep(2000)
+  expect((await after.stop()).failures).toEqual([])
+})
+
+test('the leader is killed: the other replica leads, and a change takes effect', async () => {
+  const leader = await findLeader()
+  const load = startLoad(url)
+  await kubectl('-n', SYSTEM, 'delete', 'pod', leader, '--grace-period=0', '--force')
+  await (
+    await changeRoute()
+  )()
+  await until('another replica leads', async () => ((await findLeader()) || leader) !== leader, 40_000)
+  await until('the new leader writes', async () => {
+    const route = await read('httproute', 'echo', NAMESPACE)
+    return (
+      route?.status?.parents?.[0]?.conditions?.every((each: { observedGeneration: number }) => each.observedGeneration === route.metadata.generation) === true
+    )
+  })
+  expect((await load.stop()).failures).toEqual([])
+})
+
+test('the API server restarts: traffic goes on, and the next change takes effect', async () => {
+  const load = startLoad(url)
+  await localcluster('restart')
+  await (
+    await changeRoute()
+  )()
+  expect((await load.stop()).failures).toEqual([])
+  await kubectl('-n', SYSTEM, 'rollout', 'status', 'deployment/proxy', '--timeout=60s')
+})
+
+test('no operator at all for a while: the last config stays, also over a restart of the operator', async () => {
+  const load = startLoad(url)
+  await kubectl('-n', SYSTEM, 'scale', 'deployment/proxy', '--replicas=0')
+  await until('no operator', async () => (await operatorPods()).length === 0)
+  const isInForce = await changeRoute()
+  const before = await seenVersions()
+  await sleep(3000)
+  expect(await seenVersions()).toEqual(before)
+  await kubectl('-n', SYSTEM, 'scale', 'deployment/proxy', '--replicas=2')
+  await isInForce()
+  expect((await load.stop()).failures).toEqual([])
+})
+
+test('the config stream is cut for two minutes: the last config stays, and what changed meanwhile arrives after it', async () => {
+  const cut = (action: '-I' | '-D') =>
+    Promise.all(['--dport', '--sport'].map((port) => run('iptables', ['-w', '-t', 'raw', action, 'PREROUTING', '-p', 'tcp', port, '9978', '-j', 'DROP'])))
+  const load = startLoad(url, { everyMs: 100 })
+  await cut('-I')
+  try {
+    const before = await seenVersions()
+    const isInForce = await changeRoute()
+    await sleep(120_000)
+    expect(await seenVersions()).toEqual(before)
+    await cut('-D')
+    await isInForce()
+  } finally {
+    await cut('-D').catch(() => {})
+  }
+  expect((await load.stop()).failures).toEqual([])
+})
