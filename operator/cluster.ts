@@ -3,6 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { GATEWAY_NAME_LABEL, objectName } from './deploy/metadata.ts'
 import { serveEndpoints } from './endpoints.ts'
 import { checkExpression } from './expression.ts'
+import { createConfigMapMemory } from './jwks/configmaps.ts'
 import { createKeySets } from './jwks/index.ts'
 import { watchCertificate, type CertificateSource } from './kube/certificate.ts'
 import { connect, type KubeConnection } from './kube/connection.ts'
@@ -18,7 +19,7 @@ import { systemClock } from './serve/debounce.ts'
 import type { Nack } from './serve/nack.ts'
 import { createConfigServer, roleOf, type ConfigServer } from './serve/server.ts'
 import type { Settings } from './settings.ts'
-import type { Gateway } from './source/objects.ts'
+import type { ConfigMap, Gateway } from './source/objects.ts'
 import { createSnapshot, type Snapshot } from './source/snapshot.ts'
 import { addressesOf } from './status/addresses.ts'
 import { withDeploymentFault } from './status/deployment.ts'
@@ -95,9 +96,19 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     onNack: reportNack,
   })
 
+  const keySetMemory = createConfigMapMemory({
+    connection,
+    clock,
+    namespace,
+    isLeader,
+    find: (name) => source.find('ConfigMap', namespace, name)?.object as ConfigMap | undefined,
+    list: () => source.list('ConfigMap', namespace),
+    onError: (name, error) => log('warn', `ConfigMap ${name}: ${textOf(error)}; the key set is in force, a restart would have to fetch it anew`),
+  })
   // Every replica fetches for itself: each must be able to serve the stream alone.
   const keySets = createKeySets({
     isLoopbackAllowed: false,
+    memory: keySetMemory,
     onChange: () => take(snapshot),
     onError: (url, error) => log('warn', `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays`),
   })
@@ -120,6 +131,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     provisioner.publish(next, translation)
     publishStatuses()
     assertClass()
+    keySetMemory.tidy()
   }
 
   const source = watchCluster({
@@ -182,12 +194,15 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     log('info', 'leading: this replica writes')
     provisioner.reconcileAll()
     writer.recheckAll()
+    keySetMemory.recheckAll()
+    if (translations > 0) keySetMemory.tidy()
     assertClass()
   }
   const closeAll = async (): Promise<void> => {
     isClosed = true
     source.close()
     keySets.close()
+    keySetMemory.close()
     writer.close()
     provisioner.close()
     cancelRetry()

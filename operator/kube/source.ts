@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { CONTROLLER_NAME } from '#api/names.ts'
 import { debounce, type Clock } from '../serve/debounce.ts'
 import type { LabelSelector } from '../source/gateway-api.ts'
-import { keyOf, kinds, type Kind, type KubeObject } from '../source/objects.ts'
+import { keyOf, kinds, type Kind, type KubeObject, type ObjectByKind } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
 import { matchesSelector } from '../translate/selectors.ts'
 import type { KubeConnection } from './connection.ts'
@@ -20,6 +20,8 @@ export interface LiveObject {
 
 export interface ClusterSource {
   find(kind: Kind, namespace: string, name: string): LiveObject | undefined
+  /** All of a namespace, also of one that no selector selects. */
+  list<K extends Kind>(kind: K, namespace: string): readonly ObjectByKind[K][]
   /** Path of the kind's collection; undefined while it is not installed. */
   collectionOf(kind: Kind): string | undefined
   /** Whether everything was listed once, or is known not to be installed. */
@@ -121,6 +123,8 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
 
   return {
     find: (kind, namespace, name) => stores.get(kind)?.get(namespace === '' ? name : `${namespace}/${name}`),
+    list: <K extends Kind>(kind: K, namespace: string) =>
+      [...(stores.get(kind)?.values() ?? [])].flatMap(({ object }) => (object.metadata.namespace === namespace ? [object as ObjectByKind[K]] : [])),
     collectionOf: (kind) => collections.get(kind),
     isSynced: () => waiting.size === 0,
     missing: () => [...waiting],

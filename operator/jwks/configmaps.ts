@@ -1,0 +1,102 @@
+import { FIELD_MANAGER } from '#api/names.ts'
+import type { KubeConnection } from '../kube/connection.ts'
+import { createQueue } from '../kube/queue.ts'
+import type { Clock } from '../serve/debounce.ts'
+import type { ConfigMap } from '../source/objects.ts'
+import type { KeySetMemory } from './store.ts'
+
+export interface ConfigMapMemoryOptions {
+  readonly connection: KubeConnection
+  readonly clock: Clock
+  /** Where the ConfigMaps are: the operator's own namespace. */
+  readonly namespace: string
+  /** A ConfigMap of that namespace as last seen. Everything is listed before the first key set is recalled. */
+  readonly find: (name: string) => ConfigMap | undefined
+  /** Every ConfigMap of that namespace as last seen. */
+  readonly list: () => readonly ConfigMap[]
+  /** Only the leader writes; asked again before each write. */
+  readonly isLeader: () => boolean
+  readonly onError: (name: string, error: unknown) => void
+}
+
+export interface ConfigMapMemory extends KeySetMemory {
+  /** To be called when this replica becomes leader: writes what it fetched while it was none. */
+  recheckAll(): void
+  /** To be called once everything that is wanted was recalled: deletes what an operator before this one left behind. */
+  tidy(): void
+  close(): void
+}
+
+/** Also the prefix of names: `jwks-store-<source>` (operator.md §7.1). */
+const NAME = 'jwks-store'
+const LABEL = 'app.kubernetes.io/component'
+
+/** Keeps key sets in ConfigMaps, so that a restart does not refuse every token until identity providers have answered. */
+export function createConfigMapMemory(options: ConfigMapMemoryOptions): ConfigMapMemory {
+  const { connection, clock, namespace, find, list, isLeader, onError } = options
+  const wanted = new Set<string>()
+  const texts = new Map<string, string>()
+  const path = `/api/v1/namespaces/${namespace}/configmaps`
+
+  const findOwn = (name: string): ConfigMap | undefined => {
+    const found = find(name)
+    return found && isOwn(found) ? found : undefined
+  }
+  const reconcile = async (name: string): Promise<void> => {
+    if (!isLeader()) return
+    const source = name.slice(NAME.length + 1)
+    const text = texts.get(source)
+    const stored = findOwn(name)
+    if (!wanted.has(source)) {
+      if (stored) await connection.request('DELETE', `${path}/${name}`)
+    } else if (text !== undefined && text !== stored?.data?.[NAME]) {
+      const query = new URLSearchParams({ fieldManager: FIELD_MANAGER, force: 'true' }).toString()
+      const metadata = { name, namespace, labels: { [LABEL]: NAME } }
+      await connection.request('PATCH', `${path}/${name}?${query}`, {
+        body: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [NAME]: text } },
+        contentType: 'application/apply-patch+yaml',
+      })
+    }
+  }
+  const queue = createQueue({
+    work: reconcile,
+    concurrency: 2,
+    intervalMs: 1000,
+    backoff: { firstMs: 1000, maxMs: 60_000 },
+    clock,
+    onError,
+  })
+  const ask = (source: string): void => {
+    if (isLeader()) queue.add(`${NAME}-${source}`)
+  }
+
+  return {
+    recall(source) {
+      wanted.add(source)
+      return findOwn(`${NAME}-${source}`)?.data?.[NAME]
+    },
+    keep(source, text) {
+      texts.set(source, text)
+      ask(source)
+    },
+    forget(source) {
+      wanted.delete(source)
+      texts.delete(source)
+      ask(source)
+    },
+    recheckAll() {
+      for (const source of texts.keys()) ask(source)
+    },
+    tidy() {
+      if (!isLeader()) return
+      for (const each of list()) {
+        const source = each.metadata.name.slice(NAME.length + 1)
+        if (isOwn(each) && !wanted.has(source)) ask(source)
+      }
+    },
+    close: queue.clear,
+  }
+}
+
+/** Somebody else's ConfigMap of such a name is neither believed nor deleted. */
+const isOwn = ({ metadata }: ConfigMap): boolean => metadata.labels?.[LABEL] === NAME && metadata.name.startsWith(`${NAME}-`)
