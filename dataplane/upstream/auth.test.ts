@@ -112,7 +112,7 @@ describe('backend auth', () => {
     ],
   ])('%s fails closed', async (_, auth, more, detail) => {
     const { status, text, reason, seen } = await send(auth, ['Bearer client'], more)
-    expect([status, text, reason, seen]).toEqual([500, `backend authentication failed: ${detail}`, 'Internal', {}])
+    expect([status, text, reason, seen['api']]).toEqual([500, `backend authentication failed: ${detail}`, 'Internal', undefined])
   })
 
   test('a mirror gets its own credentials, never those of the backend', async () => {
