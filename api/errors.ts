@@ -75,6 +75,7 @@ export const errorTable = {
   LLM_RESPONSE: { status: 502, reason: 'UpstreamFailure', text: 'failed to process LLM response', detail: ': ' },
   LLM_MODEL_DENIED: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
   MCP_IDENTITY_PROVIDER: { status: 500, reason: 'MCP', text: 'identity provider failed', detail: ': ' },
+  GUARD_REJECTED: { status: 403, reason: 'Guardrail', text: 'rejected by a prompt guard' },
   GUARD_FAILED: { status: 503, reason: 'Guardrail', text: 'prompt guard failed' },
   /** MCP answers in its own form; this is what logs say of it. */
   MCP_FAILED: { status: 500, reason: 'MCP', text: 'mcp request failed', detail: ': ' },

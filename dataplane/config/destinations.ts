@@ -112,13 +112,16 @@ export class Destinations {
     })
   }
 
-  /** A host that only a URL names; with TLS, checked against the system's CAs. No policy applies. Ask again as for a part. */
-  forHost(host: string, port: number, isTls: boolean): Destination {
+  /** A host that only a URL names; with TLS, checked against the system's CAs. Only `own` policies apply. Ask again as for a part. */
+  forHost(host: string, port: number, isTls: boolean, own: BackendFull = {}): Destination {
     const address = bracketed(host, port)
-    return this.#ask(`host ${address} ${isTls}`, address, {
+    return this.#ask(`host ${address} ${isTls} ${JSON.stringify(own)}`, address, {
       routeKey: undefined,
       staleWith: 'policies and backends',
-      configure: () => addressConfig(address, isTls ? { ...defaultSettings, tls: systemTls(host) } : defaultSettings),
+      configure: () => {
+        const settings = upstreamSettings({ host, port, inline: own, outer: undefined }, [], this.#secrets(), this.#find)
+        return addressConfig(address, isTls && settings.tls === undefined && settings.broken === undefined ? { ...settings, tls: systemTls(host) } : settings)
+      },
     })
   }
 

@@ -1,57 +1,166 @@
-import type { BackendAI } from '#gen/config/types.ts'
+import type { AIPromptGuard, CustomResponse, PromptguardRequest, PromptguardResponse, Regex } from '#gen/config/types.ts'
+import { METRIC_PREFIX } from '#api/names.ts'
 import { ProxyError } from '../../error.ts'
-import type { Exchange } from '../../exchange.ts'
-import type { HeaderList } from '../../http/headers.ts'
+import { BufferBody } from '../../http/body.ts'
+import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { ServiceConfig } from '../../service.ts'
-import type { ClientEvent, ClientFormatEntry, JsonObject } from '../formats/types.ts'
+import { defineMetrics } from '../../telemetry/area.ts'
+import type { ClientEvent } from '../formats/types.ts'
+import { MaskingStream } from './masking.ts'
+import { compilePatterns, type Patterns } from './patterns.ts'
+import type { GuardConfig } from './service.ts'
+import { BodySubject, StreamSubject } from './subject.ts'
+import {
+  StreamRejection,
+  type Guard,
+  type GuardContext,
+  type GuardPhase,
+  type GuardVerdict,
+  type Outcome,
+  type PromptGuards,
+  type StreamGuard,
+  type Subject,
+} from './types.ts'
+import { compileCloudGuardrails, compileModelArmor, compileModeration } from './vendors.ts'
+import { compileWebhook } from './webhook.ts'
 
-/** What a guard looks at. */
-export interface GuardContext {
-  readonly exchange: Exchange
-  readonly entry: ClientFormatEntry
-  readonly isStreaming: boolean
+export { StreamRejection, type PromptGuards, type StreamGuard } from './types.ts'
+
+/** One entry of the list, with what rejects look like. */
+interface Entry {
+  readonly guard: Guard
+  readonly response: CustomResponse
+  /** Set for regex guards: they can follow a stream. */
+  readonly patterns: Patterns | undefined
 }
 
-/** The body as it may go on, or what the client gets instead. */
-export type GuardVerdict = { readonly body: JsonObject } | { readonly rejection: ResponseHead }
+const DEFAULT_STATUS = 403
+const defaultMessages: Readonly<Record<GuardPhase, string>> = {
+  Request: 'The request was rejected due to inappropriate content',
+  Response: 'The response was rejected due to inappropriate content',
+}
+/** A stream that only a service can judge is held back as a whole; more of it than this is not kept. */
+const HELD_LIMIT_BYTES = 2 * 1024 * 1024
 
-/** Ends a stream: the client is told `message` in its format, and nothing that was held back. */
-export class StreamRejection extends Error {
-  readonly code: string
-  constructor(message: string, code = 'content_filter') {
-    super(message)
-    this.name = 'StreamRejection'
-    this.code = code
+const guardMetrics = defineMetrics((registry) => {
+  const checks = registry.counter(`${METRIC_PREFIX}guardrail_checks_total`, 'Evaluations of prompt guards.', ['phase', 'action'])
+  return (phase: GuardPhase, action: Outcome['action']): void => void checks.series(phase, action).value++
+})
+
+/** Compiles `ai.promptGuard`. Undefined: there is none. */
+export function compileGuards(section: AIPromptGuard | undefined, config: GuardConfig): PromptGuards | undefined {
+  if (section === undefined) return undefined
+  const request = (section.request ?? []).map((entry) => compileEntry(entry, 'Request', config))
+  const response = (section.response ?? []).map((entry) => compileEntry(entry, 'Response', config))
+  const count = (phase: GuardPhase, action: Outcome['action']): void => guardMetrics(config.state.registry)(phase, action)
+
+  /** Guards in order, each on what the one before made of it. The rejection, if there is one. */
+  const run = async (entries: readonly Entry[], subject: Subject): Promise<{ status: number; body: string } | undefined> => {
+    for (const { guard, response: custom } of entries) {
+      const outcome = await guard(subject)
+      count(subject.phase, outcome.action)
+      if (outcome.action === 'Reject')
+        return outcome.response ?? { status: custom.statusCode ?? DEFAULT_STATUS, body: custom.message ?? defaultMessages[subject.phase] }
+    }
+    return undefined
+  }
+  const judge = async (entries: readonly Entry[], subject: BodySubject): Promise<GuardVerdict> => {
+    const rejected = await run(entries, subject)
+    if (rejected === undefined) return { body: subject.body }
+    // For logs; the answer is the guard's own.
+    subject.exchange.error = new ProxyError('GUARD_REJECTED')
+    return { rejection: respond(rejected.status, rejected.body) }
+  }
+
+  return {
+    request: (body, { entry, exchange }) => judge(request, new BodySubject('Request', body, entry, exchange, exchange.request.headers)),
+    response: (body, { entry, exchange }, headers) => judge(response, new BodySubject('Response', body, entry, exchange, headers)),
+    stream(context, headers) {
+      if (response.length === 0) return undefined
+      const patterns = joinPatterns(response)
+      if (patterns !== undefined) return maskStream(patterns, (action) => count('Response', action))
+      return holdStream(context, headers, (subject) => run(response, subject))
+    },
   }
 }
 
-type Events = readonly ClientEvent[]
-
-/** The guards of one streamed answer. Methods may throw, or reject with, a StreamRejection. */
-export interface StreamGuard {
-  /** Events as they come; gives those that may go out now, changed or not. */
-  push(events: Events): Events | Promise<Events>
-  /** The upstream is done: what was held back, judged. */
-  end(): Events | Promise<Events>
+function compileEntry(entry: PromptguardRequest & PromptguardResponse, phase: GuardPhase, config: GuardConfig): Entry {
+  const { response = {}, regex, webhook, moderationApi, cloudGuardrails, modelArmor } = entry
+  const patterns = regex && compilePatterns(regex)
+  const guard =
+    regex !== undefined && patterns !== undefined
+      ? compileRegexGuard(regex, patterns, phase)
+      : webhook !== undefined
+        ? compileWebhook(webhook, config)
+        : moderationApi !== undefined
+          ? compileModeration(moderationApi, config)
+          : cloudGuardrails !== undefined
+            ? compileCloudGuardrails(cloudGuardrails, config)
+            : modelArmor !== undefined
+              ? compileModelArmor(modelArmor, config)
+              : refuse('a prompt guard says nothing that this version knows')
+  return { guard, response, patterns: typeof patterns === 'string' ? undefined : patterns }
 }
 
-/** The prompt guards that one provider is under (llm.md §13). All of them reject with a ProxyError when they cannot be asked. */
-export interface PromptGuards {
-  /** Request guards in order, after enrichment. */
-  request(body: JsonObject, context: GuardContext): Promise<GuardVerdict>
-  /** Response guards on a buffered answer in the client's format. `headers` are the upstream's. */
-  response(body: JsonObject, context: GuardContext, headers: HeaderList): Promise<GuardVerdict>
-  /** Response guards on a stream; undefined: there are none. */
-  stream(context: GuardContext, headers: HeaderList): StreamGuard | undefined
+/** In prompts the action decides; answers are always masked (llm.md D:6, part 2). */
+function compileRegexGuard({ action }: Regex, patterns: Patterns | string, phase: GuardPhase): Guard {
+  if (typeof patterns === 'string') return refuse(patterns)
+  if (phase === 'Request' && action === 'Reject') return (subject) => (subject.hasHit(patterns) ? { action: 'Reject' } : { action: 'Allow' })
+  return (subject) => (subject.mask(patterns) ? { action: 'Mask' } : { action: 'Allow' })
 }
 
-export function compileGuards(section: BackendAI['promptGuard'], _config: ServiceConfig): PromptGuards | undefined {
-  return section && failClosed
+/** A guard that cannot do its work lets nothing pass. */
+function refuse(reason: string): Guard {
+  return () => {
+    throw new ProxyError('GUARD_FAILED', { cause: new Error(reason) })
+  }
 }
 
-const refuse = (): never => {
-  throw new ProxyError('GUARD_FAILED')
+/** The patterns of all guards; undefined when one of them is no regex, or does not compile. */
+function joinPatterns(entries: readonly Entry[]): Patterns | undefined {
+  let joined: Patterns | undefined
+  for (const { patterns } of entries) {
+    if (patterns === undefined) return undefined
+    joined = joined?.join(patterns) ?? patterns
+  }
+  return joined
 }
-/** Until there are guards: what somebody wanted checked does not pass unchecked. */
-const failClosed: PromptGuards = { request: async () => refuse(), response: async () => refuse(), stream: refuse }
+
+function maskStream(patterns: Patterns, count: (action: Outcome['action']) => void): StreamGuard {
+  let isMasked = false
+  const stream = new MaskingStream(patterns, () => (isMasked = true))
+  return {
+    push: (events) => stream.push(events),
+    end() {
+      const events = stream.end()
+      count(isMasked ? 'Mask' : 'Allow')
+      return events
+    },
+  }
+}
+
+/** Services judge whole answers: nothing goes out before they did. */
+function holdStream({ exchange }: GuardContext, headers: HeaderList, run: (subject: Subject) => Promise<{ body: string } | undefined>): StreamGuard {
+  const held: ClientEvent[] = []
+  let size = 0
+  return {
+    push(events) {
+      for (const event of events) {
+        held.push(event)
+        size += event.toBytes().length
+      }
+      if (size > HELD_LIMIT_BYTES) throw new StreamRejection('the answer is too large to be checked', 'guard_failed')
+      return []
+    },
+    async end() {
+      const rejected = await run(new StreamSubject(held, exchange, headers))
+      if (rejected !== undefined) throw new StreamRejection(rejected.body)
+      return held
+    },
+  }
+}
+
+function respond(status: number, text: string): ResponseHead {
+  const body = new BufferBody(text)
+  return { status, headers: new HeaderList(['content-type', 'text/plain', 'content-length', String(body.length)]), body, upgraded: undefined }
+}

@@ -1,0 +1,140 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { ClientEvent, TextDelta } from '../formats/types.ts'
+import { MaskingStream } from './masking.ts'
+import { compilePatterns, type Patterns } from './patterns.ts'
+import { StreamRejection } from './types.ts'
+
+function compile(...args: Parameters<typeof compilePatterns>): Patterns {
+  const patterns = compilePatterns(...args)
+  if (typeof patterns === 'string') throw new Error(patterns)
+  return patterns
+}
+
+interface TestEvent extends ClientEvent {
+  readonly name: string
+}
+
+/** An event with one piece of text, or with none. */
+function event(
+  name: string,
+  text?: string,
+  { segment = '0', kind = 'text', isWhole = false, closes = [] as string[] }: Partial<TextDelta> & { closes?: string[] } = {},
+): TestEvent {
+  const delta = { segment, kind, isWhole, text: text ?? '', replace: (changed: string) => void (delta.text = changed) }
+  return { name, deltas: text === undefined ? [] : [delta], closes, toBytes: () => Buffer.from(delta.text) }
+}
+
+const textOf = (events: readonly ClientEvent[]): string => events.flatMap(({ deltas }) => deltas.map(({ text }) => text)).join('')
+const start = (patterns: Patterns) => new MaskingStream(patterns, () => {})
+
+describe('a masked stream', () => {
+  const patterns = compile({ builtins: ['Ssn', 'Email', 'CreditCard', 'PhoneNumber', 'CaSin'], matches: ['secret(?: plan)?', String.raw`(?m)^top\b`] })
+  const texts = [
+    'my ssn is 123-45-6789, and 123-45-67890 is none',
+    'write to a.b@example.com. Then secret plan, secret planet, secret',
+    'card 4111 1111 1111 1111 top\ntop secret 046 454 286 (650) 253-0000',
+    '123-45-6789123-45-6789 x@y x@y.z@a.b 12345-6789',
+    '😀secret😀 4111-1111-1111-1112',
+  ]
+
+  test.each(texts)('cut at any two places says what the whole text would: %s', (text) => {
+    const whole = patterns.mask(text)
+    for (let first = 0; first <= text.length; first++)
+      for (let second = first; second <= Math.min(text.length, first + 16); second++) {
+        const stream = start(patterns)
+        const pieces = [text.slice(0, first), text.slice(first, second), text.slice(second)].filter((piece) => piece !== '')
+        const out = pieces.flatMap((piece) => [...stream.push([event('d', piece)])])
+        expect(textOf([...out, ...stream.end()])).toBe(whole)
+      }
+  })
+
+  test.each(texts)('in single characters it never says more than the masked text so far: %s', (text) => {
+    const whole = patterns.mask(text)
+    const stream = start(patterns)
+    let said = ''
+    for (const character of text) {
+      said += textOf(stream.push([event('d', character)]))
+      expect(whole.startsWith(said)).toBe(true)
+    }
+    expect(said + textOf(stream.end())).toBe(whole)
+  })
+
+  test('random texts, patterns and cuts', () => {
+    const sources = ['a+b', 'ab|abcd', String.raw`\ba\d{2,4}\b`, '(ab)*c', '^b', 'a$', '[ab]{3}', 'b.?a', String.raw`a\B`, '(?m)^a|b$', '(?s)a.*c']
+    const unit = fc.constantFrom('a', 'b', 'c', '1', ' ', '\n')
+    fc.assert(
+      fc.property(fc.subarray(sources, { minLength: 1 }), fc.array(fc.string({ unit, minLength: 1, maxLength: 6 }), { maxLength: 8 }), (matches, pieces) => {
+        const random = compile({ matches })
+        const stream = start(random)
+        const out = pieces.flatMap((piece) => [...stream.push([event('d', piece)])])
+        expect(textOf([...out, ...stream.end()])).toBe(random.mask(pieces.join('')))
+      }),
+      { numRuns: 800 },
+    )
+  })
+
+  test('text that is decided goes out at once', () => {
+    const stream = start(compile({ matches: ['secret'] }))
+    expect(textOf(stream.push([event('1', 'nothing here ')]))).toBe('nothing here ')
+    expect(textOf(stream.push([event('2', 'but a sec')]))).toBe('')
+    expect(textOf(stream.push([event('3', 'ond ')]))).toBe('but a second ')
+  })
+
+  test('events keep their order: what comes after a held one waits', () => {
+    const stream = start(compile({ matches: ['secret'] }))
+    const names = (events: readonly ClientEvent[]): string[] => events.map((each) => (each as TestEvent).name)
+    expect(names(stream.push([event('start'), event('a', 'sec'), event('ping')]))).toEqual(['start'])
+    expect(names(stream.push([event('b', 'x'), event('stop', undefined, { closes: ['0'] })]))).toEqual(['a', 'ping', 'b', 'stop'])
+  })
+
+  test('a segment that closes is decided', () => {
+    const stream = start(compile({ matches: ['secret'] }))
+    expect(textOf(stream.push([event('a', 'sec'), event('stop', undefined, { closes: ['0'] })]))).toBe('sec')
+  })
+
+  test('a closing of all that begin alike', () => {
+    const stream = start(compile({ matches: ['secret'] }))
+    const events = [event('a', 'sec', { segment: '0:content' }), event('b', 'sec', { segment: '1:content' }), event('stop', undefined, { closes: ['0:*'] })]
+    expect(textOf(stream.push(events))).toBe('sec')
+    expect(textOf(stream.push([event('stop', undefined, { closes: ['*'] })]))).toBe('sec')
+  })
+
+  test('segments are texts of their own', () => {
+    const stream = start(compile({ matches: ['secret'] }))
+    const out = [...stream.push([event('a', 'sec', { segment: '0' }), event('b', 'ret', { segment: '1' })]), ...stream.end()]
+    expect(textOf(out)).toBe('secret')
+  })
+
+  test('tool input waits until it is complete and stays JSON', () => {
+    const stream = start(compile({ builtins: ['Ssn'] }))
+    const tool = { segment: '0:tool:0', kind: 'toolInput' } as const
+    expect(textOf(stream.push([event('a', '{"id":1234', tool), event('b', '56789}', tool)]))).toBe('')
+    expect(textOf(stream.push([event('stop', undefined, { closes: ['0:*'] })]))).toBe('{"id":"<SSN>"}')
+  })
+
+  test('an event that repeats the whole text is masked like it', () => {
+    const stream = start(compile({ matches: ['secret'] }))
+    const out = stream.push([event('a', 'the sec'), event('b', 'ret'), event('done', 'the secret', { isWhole: true, closes: ['0'] })])
+    expect(out.map((each) => each.toBytes().toString())).toEqual(['the <masked>', '', 'the <masked>'])
+  })
+
+  test('reasoning is left alone', () => {
+    expect(textOf(start(compile({ matches: ['secret'] })).push([event('a', 'secret', { kind: 'reasoning' })]))).toBe('secret')
+  })
+
+  test('an answer of which too much would be held back is refused', () => {
+    const stream = start(compile({ matches: ['(?s)a.*z'] }))
+    expect(() => {
+      for (let i = 0; i < 20; i++) stream.push([event('a', 'a'.repeat(100_000))])
+    }).toThrow(StreamRejection)
+  })
+
+  test('a long answer is all said', () => {
+    const stream = start(patterns)
+    let said = 0
+    for (let i = 0; i < 50_000; i++) said += textOf(stream.push([event('a', 'plain words of text. ')])).length
+    said += textOf(stream.end()).length
+    expect(said).toBe(1_050_000)
+  })
+})

@@ -1,0 +1,148 @@
+import { describe, expect, test } from '@jest/globals'
+import type { PromptguardResponse } from '#gen/config/types.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { createPolicyState } from '../../policy/state.ts'
+import { testExchange } from '../../testing/exchange.ts'
+import { pair, responseContext } from '../convert/testing.ts'
+import { clientFormats } from '../formats/index.ts'
+import type { ChatFormat } from '../formats/types.ts'
+import { compileGuards } from './index.ts'
+import { StreamRejection, type PromptGuards } from './types.ts'
+
+const SECRET = '123-45-6789'
+const event = (type: string | undefined, data: object | string): string =>
+  `${type === undefined ? '' : `event: ${type}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
+const halves = (text: string): [string, string] => [text.slice(0, text.length - 5), text.slice(-5)]
+
+/** A streamed answer of each format that says a text and calls a tool with JSON, each in two pieces. */
+const answers: Readonly<Record<ChatFormat, (text: string, input: string) => string>> = {
+  completions(text, input) {
+    const chunk = (delta: object, finish: string | null = null) =>
+      event(undefined, { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })
+    const call = (part: object) => chunk({ tool_calls: [{ index: 0, ...part }] })
+    const [a, b] = halves(text)
+    const [c, d] = halves(input)
+    return [
+      chunk({ role: 'assistant', content: a }),
+      chunk({ content: b }),
+      call({ id: 't', type: 'function', function: { name: 'f', arguments: c } }),
+      call({ function: { arguments: d } }),
+      chunk({}, 'tool_calls'),
+      event(undefined, '[DONE]'),
+    ].join('')
+  },
+  messages(text, input) {
+    const block = (index: number, start: object, deltas: object[]) => [
+      event('content_block_start', { type: 'content_block_start', index, content_block: start }),
+      ...deltas.map((delta) => event('content_block_delta', { type: 'content_block_delta', index, delta })),
+      event('content_block_stop', { type: 'content_block_stop', index }),
+    ]
+    return [
+      event('message_start', {
+        type: 'message_start',
+        message: { id: 'm', type: 'message', role: 'assistant', content: [], usage: { input_tokens: 1, output_tokens: 1 } },
+      }),
+      ...block(
+        0,
+        { type: 'text', text: '' },
+        halves(text).map((part) => ({ type: 'text_delta', text: part })),
+      ),
+      ...block(
+        1,
+        { type: 'tool_use', id: 't', name: 'f', input: {} },
+        halves(input).map((part) => ({ type: 'input_json_delta', partial_json: part })),
+      ),
+      event('message_delta', { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 2 } }),
+      event('message_stop', { type: 'message_stop' }),
+    ].join('')
+  },
+  responses(text, input) {
+    const of = (type: string, rest: object) => event(type, { type, ...rest })
+    const at = { item_id: 'i', output_index: 0, content_index: 0 }
+    const call = { item_id: 'j', output_index: 1 }
+    const message = { id: 'i', type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text, annotations: [] }] }
+    const tool = { id: 'j', type: 'function_call', call_id: 't', name: 'f', status: 'completed', arguments: input }
+    return [
+      of('response.created', { response: { id: 'r', object: 'response', status: 'in_progress', output: [] } }),
+      of('response.output_item.added', { output_index: 0, item: { ...message, status: 'in_progress', content: [] } }),
+      of('response.content_part.added', { ...at, part: { type: 'output_text', text: '', annotations: [] } }),
+      ...halves(text).map((delta) => of('response.output_text.delta', { ...at, delta })),
+      of('response.output_text.done', { ...at, text }),
+      of('response.content_part.done', { ...at, part: message.content[0] }),
+      of('response.output_item.done', { output_index: 0, item: message }),
+      of('response.output_item.added', { output_index: 1, item: { ...tool, status: 'in_progress', arguments: '' } }),
+      ...halves(input).map((delta) => of('response.function_call_arguments.delta', { ...call, delta })),
+      of('response.function_call_arguments.done', { ...call, arguments: input }),
+      of('response.output_item.done', { output_index: 1, item: tool }),
+      of('response.completed', {
+        response: { id: 'r', object: 'response', status: 'completed', output: [message, tool], usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } },
+      }),
+    ].join('')
+  },
+}
+
+const formats = Object.keys(answers) as ChatFormat[]
+const text = `my number is ${SECRET}, keep it`
+const input = JSON.stringify({ note: `ssn ${SECRET}`, n: 1 })
+
+const compile = (...response: PromptguardResponse[]) => compileGuards({ response }, { destinations: {} as never, state: createPolicyState() })
+
+/** What the client gets of a stream that is cut into `pieces`. */
+async function send(format: ChatFormat, guards: PromptGuards | undefined, pieces: readonly Buffer[]): Promise<string> {
+  const guard = guards?.stream({ exchange: testExchange(), entry: clientFormats[format], isStreaming: true }, new HeaderList())
+  const stream = pair(format, format).stream(responseContext(), { isGuarded: true })
+  const out: Buffer[] = []
+  for (const piece of pieces) for (const passed of (await guard?.push(stream.push(piece))) ?? []) out.push(passed.toBytes())
+  for (const passed of [...((await guard?.push(stream.end())) ?? []), ...((await guard?.end()) ?? [])]) out.push(passed.toBytes())
+  return Buffer.concat(out).toString()
+}
+
+describe.each(formats)('a stream in the %s format', (format) => {
+  const whole = Buffer.from(answers[format](text, input))
+  const guards = compile({ regex: { builtins: ['Ssn'] } })
+
+  test('split at every byte never says what is masked, in text or tool input, and always the same', async () => {
+    const expected = await send(format, guards, [whole])
+    expect(expected).toContain('<SSN>')
+    for (let at = 1; at < whole.length; at++) {
+      const said = await send(format, guards, [whole.subarray(0, at), whole.subarray(at)])
+      expect(said).toBe(expected)
+    }
+    // Pieces of a secret are spread over events: nothing of its digits may be in any of them.
+    expect(expected).not.toMatch(/123|6789/)
+  })
+
+  test('byte by byte', async () => {
+    const bytes = Array.from(whole, (_, at) => whole.subarray(at, at + 1))
+    expect(await send(format, guards, bytes)).toBe(await send(format, guards, [whole]))
+  })
+
+  test('without anything to mask it is what the upstream said', async () => {
+    const clean = Buffer.from(answers[format]('nothing to see here', '{"a":1}'))
+    const texts = (said: string): unknown[] =>
+      said
+        .split('\n')
+        .filter((line) => line.startsWith('data: {'))
+        .map((line) => JSON.parse(line.slice(6)) as unknown)
+    expect(texts(await send(format, guards, [clean]))).toEqual(texts(clean.toString()))
+  })
+
+  test('under a guard that does not compile is refused', async () => {
+    await expect(send(format, compile({ regex: { matches: ['('] } }), [whole])).rejects.toThrow('prompt guard failed')
+  })
+})
+
+test('a stream that is held back and rejected says nothing', async () => {
+  const compiled = compile({ regex: { builtins: ['Ssn'] } }, { regex: { matches: ['('] } })
+  const guard = compiled?.stream({ exchange: testExchange(), entry: clientFormats.completions, isStreaming: true }, new HeaderList())
+  const stream = pair('completions', 'completions').stream(responseContext(), { isGuarded: true })
+  expect(await guard?.push(stream.push(Buffer.from(answers.completions(text, input))))).toEqual([])
+  await expect(Promise.resolve(guard?.end())).rejects.toThrow('prompt guard failed')
+})
+
+test('a held stream has a limit', async () => {
+  const compiled = compile({ regex: { matches: ['('] } })
+  const guard = compiled?.stream({ exchange: testExchange(), entry: clientFormats.completions, isStreaming: true }, new HeaderList())
+  const event3mb = { deltas: [], closes: [], toBytes: () => Buffer.alloc(3 * 1024 * 1024) }
+  expect(() => guard?.push([event3mb])).toThrow(StreamRejection)
+})

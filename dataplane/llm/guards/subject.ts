@@ -1,0 +1,159 @@
+import type { Exchange } from '../../exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { replaceTexts } from '../formats/segments.ts'
+import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject, TextDelta, TextSegment } from '../formats/types.ts'
+import type { Patterns } from './patterns.ts'
+import type { GuardPhase, Subject } from './types.ts'
+
+/** A request or a buffered answer; `body` is what guards have made of it. */
+export class BodySubject implements Subject {
+  readonly phase: GuardPhase
+  readonly exchange: Exchange
+  readonly headers: HeaderList
+  readonly #entry: ClientFormatEntry
+  #body: JsonObject
+
+  constructor(phase: GuardPhase, body: JsonObject, entry: ClientFormatEntry, exchange: Exchange, headers: HeaderList) {
+    this.phase = phase
+    this.#body = body
+    this.#entry = entry
+    this.exchange = exchange
+    this.headers = headers
+  }
+
+  get body(): JsonObject {
+    return this.#body
+  }
+
+  texts(): string[] {
+    return this.#inspected().map(({ text }) => text)
+  }
+
+  replaceTexts(texts: readonly string[]): void {
+    this.#replace(this.#inspected(), texts)
+  }
+
+  messages(): FlatMessage[] {
+    return this.phase === 'Request' ? this.#entry.flattenRequest(this.#body) : this.#entry.flattenResponse(this.#body)
+  }
+
+  replaceMessages(messages: readonly FlatMessage[]): void {
+    if (this.phase === 'Request') this.#body = this.#entry.replaceMessages(this.#body, messages)
+    else {
+      const expected = this.messages().length
+      if (messages.length !== expected) throw new RangeError(`${messages.length} choices instead of ${expected}`)
+      this.#body = this.#entry.replaceChoices(
+        this.#body,
+        messages.map(({ content }) => content),
+      )
+    }
+  }
+
+  mask(patterns: Patterns): boolean {
+    const segments = this.#searched()
+    const texts = segments.map(({ text, isJson }) => (isJson ? patterns.maskJson(text) : patterns.mask(text)))
+    return this.#replace(segments, texts)
+  }
+
+  hasHit(patterns: Patterns): boolean {
+    return this.#searched().some(({ text, isJson }) => (isJson ? patterns.maskJson(text) !== text : patterns.find(text).length > 0))
+  }
+
+  #replace(segments: readonly TextSegment[], texts: readonly string[]): boolean {
+    const changed = new Map<TextSegment, string>()
+    for (const [at, segment] of segments.entries()) if (texts[at] !== undefined && texts[at] !== segment.text) changed.set(segment, texts[at])
+    this.#body = replaceTexts(this.#body, changed)
+    return changed.size > 0
+  }
+
+  /** What services are shown: prompts and answers, no tools (llm.md §13.1). */
+  #inspected(): TextSegment[] {
+    return this.#segments().filter(({ scope }) => scope === 'systemPrompt' || scope === 'messages')
+  }
+
+  /** Patterns look at the tool calls of an answer too: what a model was told not to say it must not say to a tool either. */
+  #searched(): TextSegment[] {
+    return this.phase === 'Request' ? this.#inspected() : this.#segments().filter(({ scope }) => scope !== 'toolOutput')
+  }
+
+  #segments(): TextSegment[] {
+    return this.phase === 'Request' ? this.#entry.requestSegments(this.#body) : this.#entry.responseSegments(this.#body)
+  }
+}
+
+/** A streamed answer that was held back until its end. */
+export class StreamSubject implements Subject {
+  readonly phase = 'Response'
+  readonly exchange: Exchange
+  readonly headers: HeaderList
+  readonly #running = new Map<string, TextDelta[]>()
+  readonly #whole = new Map<string, TextDelta[]>()
+
+  constructor(events: readonly ClientEvent[], exchange: Exchange, headers: HeaderList) {
+    this.exchange = exchange
+    this.headers = headers
+    for (const { deltas } of events)
+      for (const delta of deltas) {
+        if (delta.kind === 'reasoning') continue
+        const kept = delta.isWhole ? this.#whole : this.#running
+        kept.set(delta.segment, [...(kept.get(delta.segment) ?? []), delta])
+      }
+  }
+
+  texts(): string[] {
+    return this.#textSegments().map((segment) => this.#textOf(segment))
+  }
+
+  replaceTexts(texts: readonly string[]): void {
+    for (const [at, segment] of this.#textSegments().entries()) this.#write(segment, texts[at] ?? '')
+  }
+
+  messages(): FlatMessage[] {
+    return this.texts().map((content) => ({ role: 'assistant', content }))
+  }
+
+  replaceMessages(messages: readonly FlatMessage[]): void {
+    const expected = this.#textSegments().length
+    if (messages.length !== expected) throw new RangeError(`${messages.length} choices instead of ${expected}`)
+    this.replaceTexts(messages.map(({ content }) => content))
+  }
+
+  mask(patterns: Patterns): boolean {
+    let isMasked = false
+    for (const segment of this.#segments()) {
+      const text = this.#textOf(segment)
+      const masked = this.#isText(segment) ? patterns.mask(text) : patterns.maskJson(text)
+      if (masked === text) continue
+      isMasked = true
+      this.#write(segment, masked)
+    }
+    return isMasked
+  }
+
+  hasHit(patterns: Patterns): boolean {
+    return this.texts().some((text) => patterns.find(text).length > 0)
+  }
+
+  #segments(): string[] {
+    return [...new Set([...this.#running.keys(), ...this.#whole.keys()])]
+  }
+
+  #textSegments(): string[] {
+    return this.#segments().filter((segment) => this.#isText(segment))
+  }
+
+  #isText(segment: string): boolean {
+    return (this.#running.get(segment) ?? this.#whole.get(segment))?.[0]?.kind === 'text'
+  }
+
+  #textOf(segment: string): string {
+    const running = this.#running.get(segment)
+    return running === undefined ? (this.#whole.get(segment)?.[0]?.text ?? '') : running.map(({ text }) => text).join('')
+  }
+
+  /** The first event says it all, the others nothing; events that repeat the whole repeat that. */
+  #write(segment: string, text: string): void {
+    for (const [at, delta] of (this.#running.get(segment) ?? []).entries()) delta.replace(at === 0 ? text : '')
+    for (const delta of this.#whole.get(segment) ?? []) delta.replace(text)
+  }
+}

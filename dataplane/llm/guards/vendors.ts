@@ -1,0 +1,107 @@
+import type { CloudGuardrails, ModelArmor, ModerationAPI } from '#gen/config/types.ts'
+import { ProxyError } from '../../error.ts'
+import { askJson, itemsOf, member, vendorDestination, type GuardConfig } from './service.ts'
+import type { Guard, Outcome } from './types.ts'
+
+const ALLOW: Outcome = { action: 'Allow' }
+const REJECT: Outcome = { action: 'Reject' }
+const DEFAULT_MODERATION_MODEL = 'omni-moderation-latest'
+
+/** OpenAI's moderation endpoint (llm.md §13.4): anything flagged is rejected. */
+export function compileModeration({ model = DEFAULT_MODERATION_MODEL, policies }: ModerationAPI, config: GuardConfig): Guard {
+  return async (subject) => {
+    const input = subject.messages().map(({ content }) => content)
+    const destination = vendorDestination(config, { host: 'api.openai.com', variable: 'OPENAI_BASE_URL', policies })
+    const reply = await askJson(config, subject.exchange, destination, { target: '/v1/moderations', body: { input, model } })
+    const results = member(reply, 'results')
+    if (!Array.isArray(results)) throw new ProxyError('GUARD_FAILED', { cause: new Error('the moderation endpoint answered without results') })
+    return results.some((result) => member(result, 'flagged') === true) ? REJECT : ALLOW
+  }
+}
+
+/** Amazon Bedrock Guardrails (llm.md §13.5): one block for each inspected text, masked one to one. */
+export function compileCloudGuardrails({ identifier, version, region, policies }: CloudGuardrails, config: GuardConfig): Guard {
+  const target = `/guardrail/${encodeURIComponent(identifier)}/version/${encodeURIComponent(version)}/apply`
+  return async (subject) => {
+    const texts = subject.texts()
+    if (texts.length === 0) return ALLOW
+    const destination = vendorDestination(config, {
+      host: `bedrock-runtime.${region}.amazonaws.com`,
+      variable: 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME',
+      policies,
+      auth: { cloudA: {} },
+    })
+    const reply = await askJson(config, subject.exchange, destination, {
+      target,
+      body: { source: subject.phase === 'Request' ? 'INPUT' : 'OUTPUT', content: texts.map((text) => ({ text: { text } })) },
+      cloud: { signing: { region, service: 'bedrock' } },
+    })
+    const action = member(reply, 'action')
+    if (action === 'NONE') return ALLOW
+    if (action !== 'GUARDRAIL_INTERVENED') throw new ProxyError('GUARD_FAILED', { cause: new Error('Bedrock Guardrails answered without an action') })
+    const assessments = member(reply, 'assessments')
+    const outputs = itemsOf(member(reply, 'outputs')).map((output) => member(output, 'text'))
+    const isMasking = !holdsAction(assessments, 'BLOCKED') && holdsAction(assessments, 'ANONYMIZED')
+    if (!isMasking || outputs.length !== texts.length || !outputs.every((text) => typeof text === 'string')) return REJECT
+    subject.replaceTexts(outputs)
+    return { action: 'Mask' }
+  }
+}
+
+/** Whether any object, at whatever depth, has that `action`. */
+function holdsAction(value: unknown, action: string): boolean {
+  const open = [value]
+  for (let next = open.pop(); open.length > 0 || next !== undefined; next = open.pop()) {
+    if (typeof next !== 'object' || next === null) continue
+    if (member(next, 'action') === action) return true
+    open.push(...(Object.values(next) as unknown[]))
+  }
+  return false
+}
+
+const DEFAULT_LOCATION = 'us-central1'
+/** Filters of Model Armor, and where each says whether it matched. */
+const armorFilters: Readonly<Record<string, readonly string[]>> = {
+  raiFilterResult: [],
+  piAndJailbreakFilterResult: [],
+  maliciousUriFilterResult: [],
+  csamFilterResult: [],
+  virusScanFilterResult: [],
+  sdpFilterResult: ['inspectResult', 'deidentifyResult'],
+}
+
+/** Google Cloud Model Armor (llm.md §13.6): what any filter matches is rejected; it never masks. */
+export function compileModelArmor({ templateId, projectId, location = DEFAULT_LOCATION, policies }: ModelArmor, config: GuardConfig): Guard {
+  const template = `/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(location)}/templates/${encodeURIComponent(templateId)}`
+  return async (subject) => {
+    const text = subject
+      .messages()
+      .map(({ content }) => content)
+      .join('\n')
+    const destination = vendorDestination(config, {
+      host: `modelarmor.${location}.rep.googleapis.com`,
+      variable: 'CLOUDSDK_API_ENDPOINT_OVERRIDES_MODELARMOR',
+      policies,
+      auth: { cloudC: {} },
+    })
+    const isRequest = subject.phase === 'Request'
+    const reply = await askJson(config, subject.exchange, destination, {
+      target: `${template}:${isRequest ? 'sanitizeUserPrompt' : 'sanitizeModelResponse'}`,
+      body: isRequest ? { user_prompt_data: { text } } : { model_response_data: { text } },
+    })
+    const result = member(reply, 'sanitizationResult')
+    if (typeof result !== 'object' || result === null)
+      throw new ProxyError('GUARD_FAILED', { cause: new Error('Model Armor answered without a sanitizationResult') })
+    const filters = member(result, 'filterResults') ?? {}
+    return Object.values(filters).some(isMatched) ? REJECT : ALLOW
+  }
+}
+
+/** An entry of the map or list of filter results. */
+function isMatched(entry: unknown): boolean {
+  return Object.entries(armorFilters).some(([name, parts]) => {
+    const filter = member(entry, name)
+    const results = parts.length === 0 ? [filter] : parts.map((part) => member(filter, part))
+    return results.some((result) => member(result, 'matchState') === 'MATCH_FOUND')
+  })
+}
