@@ -11,6 +11,7 @@ import { compileExtAuth } from './extAuth/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './headerModifiers/index.ts'
 import { compileHostRewrite } from './hostRewrite/index.ts'
 import { compileJwtAuthentication } from './jwtAuthentication/index.ts'
+import { compileGlobalRateLimit } from './rateLimit/global.ts'
 import { compileLocalRateLimit } from './rateLimit/index.ts'
 import { compileRequestRedirect } from './requestRedirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
@@ -83,6 +84,11 @@ const order = [
     name: 'backendTransformation',
     compile: (_, __, { hasBackendTransformation, maxBufferBytes }) =>
       hasBackendTransformation === true ? transformBackendResponse(maxBufferBytes) : undefined,
+  },
+  // After the local limits, which cost no call.
+  {
+    name: 'globalRateLimit',
+    compile: (_, { rateLimit }, { state, maxBufferBytes }) => optional(rateLimit?.global, (section) => compileGlobalRateLimit(section, state, maxBufferBytes)),
   },
   // After the limits, so that what is refused costs nothing. On responses after the header modifiers, which are fixed.
   {
@@ -165,7 +171,6 @@ export function compileFilters(filters: RouteFilters | undefined): Policy[] {
 }
 
 function deniedSection(traffic: EffectiveTraffic): string | undefined {
-  if (traffic.rateLimit?.global !== undefined) return 'rateLimit.global'
   return (Object.keys(traffic) as (keyof Traffic)[]).find(
     (section) => traffic[section as keyof EffectiveTraffic] !== undefined && trafficHomes[section] === 'denied',
   )

@@ -112,16 +112,6 @@ describe('budgets', () => {
     expect((await send([...local])).status).toBe(200)
   })
 
-  test('of the global kind are refused, also beside local ones', async () => {
-    const rateLimit = { local: [{ requests: 1, unit: 'Hours' as const }], global: { backendRef: { address: 'a:1' }, domain: 'd', descriptors: [] } }
-    const { response, isForwarded } = await mountPolicies(compilePolicies({ traffic: { rateLimit }, state })).request('http://host/')
-    expect([response.status, await response.text(), isForwarded]).toEqual([
-      500,
-      'failed to apply filters: policy rateLimit.global is not supported by this version',
-      false,
-    ])
-  })
-
   test('never admit more than what was filled in, however time goes', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.nat(20), fc.array(fc.nat(700), { maxLength: 300 }), (amount, burst, steps) => {
