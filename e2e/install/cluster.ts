@@ -67,7 +67,7 @@ export async function installProxy(values: object = {}, name = RELEASE): Promise
   const crds = process.env['GATEWAY_API']
   if (!crds) throw new Error('GATEWAY_API is not set; run this through e2e/install/run')
   if (!(await kubectl('get', 'crd', '-o', 'name')).includes('listenersets.gateway.networking.k8s.io'))
-    await kubectl('apply', '--server-side', '-f', join(crds, 'config/crd/experimental'))
+    await kubectl('apply', '--server-side', '-k', join(crds, 'config/crd/experimental'))
   await helm('upgrade', '--install', 'proxy-crds', 'charts/proxy-crds')
   // Without it, no values would mean those of the release before.
   const chart = ['upgrade', '--install', '--reset-values', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '120s', '-f', '-']
