@@ -1,5 +1,6 @@
 import type { ProcessConfig } from '#gen/config/types.ts'
 import { resolveAddresses } from './admin/listen.ts'
+import { createAgentRuntime } from './agentruntime/service.ts'
 import { startManagement } from './admin/management.ts'
 import { Binds } from './binds.ts'
 import { explainRoute } from './config/explain.ts'
@@ -50,7 +51,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const gateway = new Gateway({
     registry: telemetry.metrics.registry,
     onEviction: createEvictionReport(logging.logger('health'), telemetry.metrics.registry),
-    factories: { ai: createLlmFactory(), mcp: mcpFactory({ keys: readSessionKeys(env), version }) },
+    factories: { ai: createLlmFactory(), mcp: mcpFactory({ keys: readSessionKeys(env), version }), cloudBackend: createAgentRuntime },
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
   })

@@ -21,6 +21,7 @@ import type { SessionKeys } from './session/codec.ts'
 import { newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { endLinks, prepareStateless } from './stateless.ts'
 import { compileMcp, type McpConfig, type Target } from './target.ts'
+import { withTrace } from './trace.ts'
 import { callTarget } from './upstream/call.ts'
 
 export interface McpOptions {
@@ -87,6 +88,8 @@ class McpService implements BackendService {
     setProtocol(exchange, 'mcp')
     const config = this.#config
     if (config.broken !== undefined) throw new ProxyError('FILTER_FAILED', { detail: config.broken })
+    const answer = await config.authentication?.admit(exchange)
+    if (answer !== undefined) return answer
     const seen: { message: RpcMessage | undefined } = { message: undefined }
     try {
       if (config.targets.length === 0 && !config.isFailOpen) throw McpFailure.text(503, 'no backends configured')
@@ -124,9 +127,10 @@ class McpService implements BackendService {
     const { headers } = exchange.request
     checkPost(headers)
     const bytes = await readMessage(exchange, plan)
-    const message = (seen.message = parseClientMessage(bytes))
-    noteMessage(exchange, message)
-    checkVersion(headers, message)
+    const received = (seen.message = parseClientMessage(bytes))
+    noteMessage(exchange, received)
+    checkVersion(headers, received)
+    const { message, text } = withTrace(received, headers) ?? { message: received, text: bytes.toString() }
     const isInitialize = message.method === 'initialize' && isRequest(message)
     const isNew = !config.isStateful || isInitialize
     const session = isNew
@@ -136,7 +140,7 @@ class McpService implements BackendService {
     const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
     const admit = config.isStateful ? () => this.#shared.sessions.admit(session) : undefined
     try {
-      return await this.#respond(run, dispatch(run, message, bytes.toString(), { admit, version: this.#options.version }))
+      return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }))
     } finally {
       if (session.id !== undefined) noteSession(exchange, session.id)
       noteArguments(run, message)

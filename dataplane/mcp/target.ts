@@ -1,6 +1,7 @@
 import type { BackendFull, McpTarget, MCPBackend, ResolvedMcpTargets } from '#gen/config/types.ts'
 import type { ServiceConfig } from '../service.ts'
 import type { Destination } from '../upstream/destination.ts'
+import { compileMcpAuthentication, type McpAuthentication } from './auth/index.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
 import type { Naming } from './names.ts'
 
@@ -32,6 +33,8 @@ export interface McpConfig {
   readonly isFailOpen: boolean
   /** Rules of the whole backend, of all levels. */
   readonly rules: ItemRules | undefined
+  /** What stands before everything else; the most specific level's alone. */
+  readonly authentication: McpAuthentication | undefined
   /** Why nobody is let in; for logs and the client. */
   readonly broken: string | undefined
 }
@@ -56,6 +59,7 @@ export function compileMcp(config: ServiceConfig): McpConfig {
     isStateful: mcp?.sessionRouting !== 'Stateless',
     isFailOpen: mcp?.failureMode === 'FailOpen',
     rules: compileItemRules(sectionsOf(config), config.state),
+    authentication: authenticationOf(config),
     broken: problemOf(config, targets),
   }
 }
@@ -71,6 +75,11 @@ function namingOf(mode: NonNullable<MCPBackend['prefixMode']>, count: number): N
 
 function sectionsOf({ sections, backend }: ServiceConfig): readonly BackendFull[] {
   return backend.policies === undefined ? sections : [...sections, backend.policies]
+}
+
+function authenticationOf(config: ServiceConfig): McpAuthentication | undefined {
+  const section = sectionsOf(config).findLast(({ mcp }) => mcp?.authentication !== undefined)?.mcp?.authentication
+  return section && compileMcpAuthentication(section, config.destinations, config.state)
 }
 
 function staticTarget(config: ServiceConfig, name: string, { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget): Target {
@@ -106,6 +115,10 @@ function problemOf(config: ServiceConfig, targets: readonly Target[]): string | 
   if (bad !== undefined) return `MCP target name "${bad.name}" is not a DNS name: use lower-case letters, digits, - and .`
   const names = new Set(targets.map(({ name }) => name))
   if (names.size !== targets.length) return 'two MCP targets have the same name'
-  if (sectionsOf(config).some(({ mcp }) => mcp?.authentication !== undefined)) return 'mcp.authentication is not supported by this version'
+  // Requests are not for one target, so nobody could be asked for a token for one.
+  const own = (config.backend.mcp?.targets ?? []).find(
+    (entry) => entry.static?.policies?.mcp?.authentication !== undefined || config.sectionsOf(entry.name).some(({ mcp }) => mcp?.authentication !== undefined),
+  )
+  if (own !== undefined) return `mcp.authentication of target ${own.name} cannot be enforced: set it on the backend`
   return undefined
 }

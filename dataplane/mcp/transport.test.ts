@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { gzipSync } from 'node:zlib'
 import type { Policy } from '#gen/config/types.ts'
-import { staticTarget, type McpGateway } from './testing/gateway.ts'
+import { makeSigningKey, makeToken } from '../testing/tokens.ts'
+import { staticTarget, type GatewayConfig, type McpGateway } from './testing/gateway.ts'
 import { begin, call, initialize, MCP_HEADERS, send, World, type RawAnswer } from './testing/world.ts'
 
 let world: World
@@ -264,10 +265,33 @@ test('no target is 503 when all are needed', async () => {
   expect(gist(await send(url, 'POST', MCP_HEADERS, initialize()))).toEqual([503, 'no backends configured'])
 })
 
-test('what cannot be enforced lets nobody in', async () => {
-  const one = await world.upstream('one')
+describe('what cannot be enforced lets nobody in', () => {
   const authentication = { jwks: { inline: '{"keys":[]}' } }
-  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a_b', one.port)] }, policies: { mcp: { authentication } } })
-  expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
-  expect(one.log()).toEqual([])
+  test.each<[string, (port: number) => GatewayConfig, number]>([
+    ['authentication of one target', (port) => ({ mcp: { targets: [staticTarget('a', port, { policies: { mcp: { authentication } } })] } }), 500],
+    ['a target name that holds a mark', (port) => ({ mcp: { targets: [staticTarget('a_b', port)] } }), 500],
+    ['one name twice', (port) => ({ mcp: { targets: [staticTarget('a', port), staticTarget('a', port)] } }), 500],
+    ['keys that nobody has', (port) => ({ mcp: { targets: [staticTarget('a', port)] }, policies: { mcp: { authentication } } }), 401],
+  ])('%s', async (_, configOf, status) => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway(configOf(one.port))
+    expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(status)
+    expect(one.log()).toEqual([])
+  })
+})
+
+test('a token lets in, and its claims are what rules ask for (row 36)', async () => {
+  const one = await world.upstream('one')
+  const key = makeSigningKey('k')
+  const authentication = { issuer: 'https://idp.example', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
+  const authorization = { policy: { matchExpressions: ['jwt.sub == "ann" && mcp.tool.name == "echo"'] } }
+  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { mcp: { authentication, authorization } } })
+  const listed = async (sub: string) => {
+    const bearer = { ...MCP_HEADERS, authorization: `Bearer ${makeToken(key, { iss: 'https://idp.example', sub, exp: Math.floor(Date.now() / 1000) + 60 })}` }
+    const { headers } = await send(url, 'POST', bearer, initialize())
+    const { json } = await send(url, 'POST', { ...bearer, 'mcp-session-id': String(headers['mcp-session-id']) }, call('tools/list'))
+    return (json.result?.['tools'] as { name: string }[]).map(({ name }) => name)
+  }
+  expect([await listed('ann'), await listed('bob')]).toEqual([['echo'], []])
+  expect(one.received.every(({ headers }) => headers.authorization === undefined)).toBe(true)
 })

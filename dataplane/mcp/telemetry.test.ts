@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { evalHost } from '#api/cel/index.ts'
+import { compileExpression } from '../expression/program.ts'
+import { ExchangeView } from '../expression/view.ts'
+import { protocolOf, reasonOf } from '../telemetry/outcome.ts'
+import { staticTarget } from './testing/gateway.ts'
+import { begin, call, MCP_HEADERS, send, until, World } from './testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+async function start(more: object = {}) {
+  const [one, two] = [await world.upstream('one'), await world.upstream('two')]
+  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] }, ...more })
+  const session = await begin(gateway.url)
+  const fields = async (count: number) => {
+    await until('the end of the requests', () => gateway.server.finished.length >= count)
+    return gateway.server.finished.at(-1)
+  }
+  return { gateway, ...session, last: fields, one }
+}
+const logOf = (exchange: { get(name: string): unknown } | undefined): unknown => exchange?.get('accessLogFields')
+
+describe('the access log (mcp.md §10, row 46)', () => {
+  test.each<[string, object, object]>([
+    [
+      'a tool',
+      call('tools/call', { name: 'b_echo', arguments: { text: 'x' } }),
+      { 'mcp.method.name': 'tools/call', 'mcp.target': 'b', 'mcp.resource.type': 'tool', 'gen_ai.tool.name': 'echo' },
+    ],
+    [
+      'a prompt',
+      call('prompts/get', { name: 'a_greet', arguments: { who: 'x' } }),
+      { 'mcp.target': 'a', 'mcp.resource.type': 'prompt', 'gen_ai.prompt.name': 'greet' },
+    ],
+    ['a resource', call('resources/read', { uri: 'a+memo:x' }), { 'mcp.resource.type': 'resource', 'mcp.resource.uri': 'memo:x' }],
+    ['what is unknown', call('tools/call', { name: 'z_x' }), { 'mcp.error.code': -32602, 'mcp.error.message': 'Unknown tool: z_x' }],
+  ])('%s', async (_, body, expected) => {
+    const { post, id, last } = await start()
+    await post(body)
+    const exchange = await last(3)
+    expect(logOf(exchange)).toMatchObject({ ...expected, 'mcp.session.id': id })
+    expect(exchange && [protocolOf(exchange), exchange.backend]).toEqual(['mcp', 'ns/mcp'])
+  })
+
+  test('a failure has its reason', async () => {
+    const { gateway, last } = await start()
+    await send(gateway.url, 'POST', MCP_HEADERS, call('ping'))
+    const exchange = await last(3)
+    expect(exchange && [reasonOf(exchange), exchange.error?.message]).toEqual(['MCP', expect.stringContaining('session header is required')])
+  })
+
+  test('expressions see the method, the item, and what went in and out', async () => {
+    const { post, last } = await start({ policies: { mcp: { authorization: { policy: { matchExpressions: ['true'] } } } } })
+    await post(call('tools/call', { name: 'a_echo', arguments: { text: 'x' } }))
+    const exchange = await last(3)
+    const see = (text: string) => exchange && evalHost(compileExpression(text, 'log'), new ExchangeView(exchange))
+    expect([
+      see('mcp.methodName'),
+      see('mcp.tool.target'),
+      see('mcp.tool.name'),
+      see('mcp.tool.arguments.text'),
+      see('mcp.tool.result.content[0].text'),
+    ]).toEqual(['tools/call', 'a', 'echo', 'x', 'one: x'])
+  })
+})
+
+test('messages are counted, GET and DELETE are not (row 46)', async () => {
+  const { gateway, post, id } = await start()
+  await post(call('tools/call', { name: 'a_echo' }))
+  await post(call('tools/call', { name: 'z_echo' }))
+  await post(call('made/up'))
+  await send(gateway.url, 'DELETE', { 'mcp-session-id': id })
+  const lines = [...[...gateway.registry.expose('text')].join('').matchAll(/^proxy_mcp_requests_total\{(.*)\} (\d+)$/gm)].map(([, labels = '', count]) => {
+    const label = (name: string): string => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1] ?? ''
+    return `${label('method')} ${label('resource_type')} ${label('server')} ${label('resource')} ${label('route')} ${count}`
+  })
+  expect(lines.toSorted()).toEqual([
+    'initialize    ns/route 1',
+    'notifications/initialized    ns/route 1',
+    'other    ns/route 1',
+    'tools/call    ns/route 1',
+    'tools/call tool a echo ns/route 1',
+  ])
+})
+
+test('the trace context of a request goes to the target in its header (row 47)', async () => {
+  const { post, one } = await start()
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  await post(call('tools/call', { name: 'a_echo', arguments: { text: 'x' }, _meta: { own: 1 } }), { traceparent, tracestate: 'a=1' })
+  const { headers, body } = one.received.at(-1) ?? {}
+  expect(headers).toMatchObject({ traceparent, tracestate: 'a=1' })
+  expect(body?.params?.['_meta']).toEqual({ own: 1, traceparent, tracestate: 'a=1' })
+})
