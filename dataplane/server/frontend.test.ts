@@ -8,7 +8,7 @@ import { HeaderList } from '../http/headers.ts'
 import { makeAuthority, makeCertificate } from '../testing/certificates.ts'
 import type { BindProgram } from './program.ts'
 import { relayTcp } from './relay.ts'
-import { describeRequest, openHttp2, request2, startBind, talk, until, type TestBind } from './testing.ts'
+import { describeRequest, openHttp2, request2, run, startBind, talk, until, type TestBind } from './testing.ts'
 import { createTlsChoices } from './tls.ts'
 
 const open: { close(): unknown }[] = []
@@ -140,6 +140,14 @@ describe('network authorization', () => {
     const session = openHttp2(port)
     expect((await request2(session, {})).status).toBe(0)
   })
+})
+
+test('TCP keepalive probes idle connections as the policy says', async () => {
+  const { port, bind } = await start({ settings: { keepAlive: { timeMs: 77_000, intervalMs: 5000, retries: 3 } } })
+  void talk(port, '')
+  await until(() => bind.size === 1)
+  // The kernel's own view of the connection: seconds until the next probe.
+  expect(await run('ss', ['-tnoH', 'state', 'established', `sport = :${port}`])).toMatch(/timer:\(keepalive,1min1\dsec,0\)/)
 })
 
 describe('connections without use', () => {

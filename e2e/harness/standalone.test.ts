@@ -72,6 +72,15 @@ spec: { ports: [{ port: 80 }] }
     expect(errorsOf(program)).toEqual([expect.stringMatching(message)])
   })
 
+  test('management ports are where the environment says', async () => {
+    const [listenerPort, upstreamPort, statsPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
+    await writeManifests(listenerPort, upstreamPort)
+    const program = startProgram({ name: 'standalone', args: [STANDALONE, directory], env: { STATS_ADDR: `127.0.0.1:${statsPort}` } })
+    programs.push(program)
+    await program.waitForLine(/Ctrl-C/, 20_000)
+    expect((await fetch(`http://127.0.0.1:${statsPort}/metrics`)).status).toBe(200)
+  })
+
   test('names the listener whose port is taken', async () => {
     const taken = createServer().listen(0)
     await once(taken, 'listening')

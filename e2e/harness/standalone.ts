@@ -111,7 +111,8 @@ function followGateways(operator: Operator, dataplanes: Map<string, Dataplane>):
 }
 
 async function startOurDataplane(config: Parameters<typeof startDataplane>[0]['config']): Promise<Dataplane> {
-  const dataplane = await startDataplane({ config, ports: await pickManagementPorts() }).catch((error: Error) => {
+  const { ports, env } = await pickManagementPorts()
+  const dataplane = await startDataplane({ config, ports, env }).catch((error: Error) => {
     throw new StartError(error.message)
   })
   stops.unshift(() => dataplane.stop())
@@ -121,10 +122,25 @@ async function startOurDataplane(config: Parameters<typeof startDataplane>[0]['c
   return dataplane
 }
 
-/** The usual ports for the first data plane; free ones for more, or when something else holds one. */
-async function pickManagementPorts(): Promise<ManagementPorts> {
-  const pick = async (usual: number) => ((await isPortFree(usual)) ? usual : findFreePort())
-  return { admin: await pick(15_000), stats: await pick(15_020), readiness: await pick(15_021) }
+let hasDataplane = false
+
+/**
+ * Where the management ports are: as ADMIN_ADDR, STATS_ADDR and READINESS_ADDR say, for the first data plane; else the usual ones, and
+ * free ones for more data planes or when something else holds one.
+ */
+async function pickManagementPorts(): Promise<{ ports: ManagementPorts; env: Record<string, string> }> {
+  const env: Record<string, string> = {}
+  const pick = async (variable: string, usual: number): Promise<number> => {
+    const wanted = isFirst ? (process.env[variable] ?? '') : ''
+    const port = Number(wanted.slice(wanted.lastIndexOf(':') + 1))
+    if (wanted === '' || port === 0) return (await isPortFree(usual)) ? usual : findFreePort()
+    // One that cannot be used is for the data plane to complain about.
+    env[variable] = wanted
+    return port
+  }
+  const isFirst = !hasDataplane
+  hasDataplane = true
+  return { ports: { admin: await pick('ADMIN_ADDR', 15_000), stats: await pick('STATS_ADDR', 15_020), readiness: await pick('READINESS_ADDR', 15_021) }, env }
 }
 
 /** A program that ends by itself takes everything with it, except a data plane that was stopped because its Gateway is gone. */

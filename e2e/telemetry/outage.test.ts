@@ -63,8 +63,11 @@ test('while the collector is away for 60 s, no request suffers, memory stays fla
   await world.restartCollector()
   const isSettled = async (): Promise<boolean> => (await count('exported', 'logs')) + (await count('dropped', 'logs')) === sent
   expect(await isTrueWithin(45_000, isSettled)).toBe(true)
-  const received = (await world.collector().logs()).filter(({ attributes }) => String(attributes['http.path']).startsWith('/shop/outage'))
-  expect(received.length).toBe(await count('exported', 'logs'))
+  const exported = await count('exported', 'logs')
+  const receive = async (): Promise<number> =>
+    (await world.collector().logs()).filter(({ attributes }) => String(attributes['http.path']).startsWith('/shop/outage')).length
+  await isTrueWithin(10_000, async () => (await receive()) === exported)
+  expect(await receive()).toBe(exported)
   // Queues are 8 MiB for each signal; the rest is the garbage collector's ups and downs.
   expect(endMib - halfwayMib).toBeLessThan(24)
 }, 240_000)
