@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { MockRequest } from './server.ts'
 
-/** What a request's `x-mock` header asks for, such as `status=429; retry-after=7` or `cut=3; interval=10`. */
+/** What a request's `x-mock` header (or `x-mock-<name of the mock>`) asks for, such as `status=429; retry-after=7` or `cut=3; interval=10`. */
 export interface Behaviour {
   /** Answer with an error of this status. */
   readonly status: number | undefined
@@ -29,14 +29,15 @@ export interface Behaviour {
   readonly noUsage: boolean
 }
 
-export function readBehaviour({ headers }: MockRequest, defaults: Partial<Behaviour> = {}): Behaviour {
+export function readBehaviour({ headers }: MockRequest, name: string, defaults: Partial<Behaviour> = {}): Behaviour {
+  const wish = headers[`x-mock-${name}`] ?? headers['x-mock']
   const given = new Map(
-    (headers['x-mock'] ?? '').split(';').map((item): [string, string] => {
-      const [name = '', ...rest] = item.split('=')
-      return [name.trim(), rest.join('=').trim()]
+    (wish ?? '').split(';').map((item): [string, string] => {
+      const [what = '', ...rest] = item.split('=')
+      return [what.trim(), rest.join('=').trim()]
     }),
   )
-  const number = (name: string): number | undefined => (given.has(name) ? Number(given.get(name)) : undefined)
+  const number = (what: string): number | undefined => (given.has(what) ? Number(given.get(what)) : undefined)
   const own = {
     status: number('status'),
     delay: number('delay') ?? 0,
@@ -52,7 +53,7 @@ export function readBehaviour({ headers }: MockRequest, defaults: Partial<Behavi
     chunk: number('chunk'),
     noUsage: given.has('no-usage'),
   }
-  return headers['x-mock'] === undefined ? { ...own, ...defaults } : own
+  return wish === undefined ? { ...own, ...defaults } : own
 }
 
 export const sleep = (ms: number): Promise<void> => (ms > 0 ? new Promise((resolve) => setTimeout(resolve, ms)) : Promise.resolve())

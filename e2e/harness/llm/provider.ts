@@ -9,9 +9,11 @@ import { answerCompletions, answerEmbeddings, answerModels, answerResponses, sen
 import { startMockServer, type MockRequest, type MockServer } from './server.ts'
 
 export interface MockProviderOptions {
+  readonly name?: string
   readonly port?: number
   /** How it answers requests that say nothing themselves (`x-mock`); may change at any time. */
   readonly defaults?: Partial<Behaviour>
+  readonly onRequest?: (request: MockRequest) => void
 }
 
 export interface MockProvider extends MockServer {
@@ -23,7 +25,7 @@ export interface MockProvider extends MockServer {
  * All vendors' public APIs on one port, told apart by path: OpenAI (chat, responses, embeddings, models, realtime), Azure OpenAI, Anthropic,
  * Gemini, Vertex AI and Bedrock. Echoes the last message, calls the first tool, counts words as tokens.
  */
-export async function startMockProvider({ port = 0, defaults = {} }: MockProviderOptions = {}): Promise<MockProvider> {
+export async function startMockProvider({ name = 'mock', port = 0, defaults = {}, onRequest }: MockProviderOptions = {}): Promise<MockProvider> {
   let behaviour = defaults
   const realtime = new WebSocketServer({ noServer: true, handleProtocols: (protocols) => [...protocols][0] ?? false })
   realtime.on('connection', (socket) => {
@@ -37,7 +39,10 @@ export async function startMockProvider({ port = 0, defaults = {} }: MockProvide
   })
   const server = await startMockServer({
     port,
-    answer: (request, response) => answer(request, response, readBehaviour(request, behaviour)),
+    answer(request, response) {
+      onRequest?.(request)
+      return answer(request, response, readBehaviour(request, name, behaviour))
+    },
     onUpgrade: (request: IncomingMessage, socket: Socket, head: Buffer) =>
       realtime.handleUpgrade(request, socket, head, (client) => realtime.emit('connection', client, request)),
   })

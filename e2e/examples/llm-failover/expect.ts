@@ -1,0 +1,32 @@
+import { expect } from '@jest/globals'
+import { waitUntil } from '../../harness/wait.ts'
+import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+
+const ask = (run: ExampleRun, content: string, mock?: string) =>
+  run.send(8080, {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    headers: { 'content-type': 'application/json', ...(mock !== undefined && { 'x-mock-openai': mock }) },
+    body: JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content }] }),
+  })
+const count = (run: ExampleRun) => ['openai', 'anthropic'].map((name) => run.upstream(name).requests.length)
+
+const isFirstUsed = async (run: ExampleRun): Promise<boolean> => {
+  const before = run.upstream('openai').requests.length
+  expect((await ask(run, 'hello')).status).toBe(200)
+  return run.upstream('openai').requests.length > before
+}
+
+export default expectations({
+  'the first group gets the requests while it is well': async (run) => {
+    await waitUntil('the first group is in', () => isFirstUsed(run))
+    expect(await isFirstUsed(run)).toBe(true)
+  },
+  'a failure moves on to the second group, and the first stays out for the eviction': async (run) => {
+    const [openai = 0, anthropic = 0] = count(run)
+    expect((await ask(run, 'fail', 'status=429')).status).toBe(200)
+    expect(count(run)).toEqual([openai + 1, anthropic + 1])
+    expect(await isFirstUsed(run)).toBe(false)
+    await waitUntil('the first group is back', () => isFirstUsed(run))
+  },
+})
