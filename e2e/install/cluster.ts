@@ -52,10 +52,10 @@ export async function list(kind: string, namespace: string, selector = ''): Prom
   return (JSON.parse(text) as { items: Stored[] }).items
 }
 
-/** Applies YAML or objects, server-side as GitOps tools do, so that null means null. */
+/** Applies YAML or objects, server-side as GitOps tools do, so that null means null. Namespace '': objects name their own. */
 export async function apply(namespace: string, ...objects: (string | object)[]): Promise<void> {
   const text = objects.map((object) => (typeof object === 'string' ? object : JSON.stringify(object))).join('\n---\n')
-  await run('kubectl', ['-n', namespace, 'apply', '--server-side', '--force-conflicts', '-f', '-'], text)
+  await run('kubectl', [...(namespace === '' ? [] : ['-n', namespace]), 'apply', '--server-side', '--force-conflicts', '-f', '-'], text)
 }
 
 export async function makeNamespace(name: string, labels: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -115,9 +115,15 @@ export function conditionOf(object: Stored | undefined, type: string): { status:
   return conditions.find((each: { type: string }) => each.type === type)
 }
 
-/** Name of the pod that leads, as its Lease says. */
-export async function findLeader(): Promise<string> {
-  return String((await read('lease', 'proxy-operator', SYSTEM))?.spec.holderIdentity ?? '').split('_')[0] ?? ''
+/** Ends the first container of a pod without a word; it is started again in the same pod. */
+export async function crash(namespace: string, pod: string): Promise<void> {
+  const id = await kubectl('-n', namespace, 'get', 'pod', pod, '-o', 'jsonpath={.status.containerStatuses[0].containerID}')
+  await localcluster('crash', id.replace('containerd://', ''))
+}
+
+/** Who leads, as the Lease says: `<pod>_<process>`, or nobody. */
+export async function findHolder(): Promise<string> {
+  return String((await read('lease', 'proxy-operator', SYSTEM))?.spec.holderIdentity ?? '')
 }
 
 export const operatorPods = (): Promise<Stored[]> => list('pods', SYSTEM, 'app.kubernetes.io/component=controller')

@@ -59,7 +59,7 @@ test('resources and log level of the typed fields reach the pods, without a fail
 })
 
 test('a container in the overlay is a sidecar; the proxy’s own stays as it was', async () => {
-  await applyParameters({}, async () => JSON.stringify((await container())?.resources).includes('limits') === false)
+  await applyParameters({}, async () => !JSON.stringify((await container())?.resources).includes('limits'))
   const before = await container()
   const { image } = before as unknown as { image: string }
   const sidecar = { name: 'sidecar', image, command: ['node', '-e', 'setInterval(() => {}, 1000)'] }
