@@ -1462,6 +1462,12 @@ export interface BackendAI {
   routes?: {
     [k: string]: RouteType
   }
+  /**
+   * Prices of models, for `llm.cost` and the cost metric. Keys are model names as the provider answers or as it was asked; `*` stands for any text, an exact name wins over patterns, a longer pattern over a shorter one.
+   */
+  prices?: {
+    [k: string]: ModelPrice
+  }
 }
 /**
  * A field of the request body and its value.
@@ -1516,6 +1522,31 @@ export interface Message {
    * Text.
    */
   content: string
+}
+/**
+ * Prices per million tokens, in a currency of your choice, as decimal numbers in text such as "2.50".
+ */
+export interface ModelPrice {
+  /**
+   * Of input tokens.
+   */
+  input: string
+  /**
+   * Of output tokens.
+   */
+  output: string
+  /**
+   * Of input tokens that the provider had in its cache. Default: input.
+   */
+  cacheRead?: string
+  /**
+   * Of input tokens that the provider put into its cache. Default: input.
+   */
+  cacheWrite?: string
+  /**
+   * Of output tokens that are reasoning. Default: output.
+   */
+  reasoning?: string
 }
 /**
  * Adds cache points to requests. Supported by providerF (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.

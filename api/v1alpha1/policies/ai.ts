@@ -19,7 +19,15 @@ const fields = {
     undefined,
     64,
   ),
+  prices: map(
+    ref('ModelPrice'),
+    'Prices of models, for `llm.cost` and the cost metric. Keys are model names as the provider answers or as it was asked; `*` stands for any text, an exact name wins over patterns, a longer pattern over a shorter one.',
+    undefined,
+    128,
+  ),
 }
+
+const price = (description: string) => string(description, { maxLength: 32, pattern: '^[0-9]{1,9}(\\.[0-9]{1,9})?$' })
 
 export const aiDefinitions: Definitions = {
   BackendAI: object('LLM settings; only for backends of type ai. Merges field by field.', fields, [], [atLeastOneOf(...Object.keys(fields))]),
@@ -51,6 +59,17 @@ export const aiDefinitions: Definitions = {
     'A chat message.',
     { role: string('Role, as the provider names it, for example `system` or `user`; upper case is lowered.'), content: string('Text.') },
     ['role', 'content'],
+  ),
+  ModelPrice: object(
+    'Prices per million tokens, in a currency of your choice, as decimal numbers in text such as "2.50".',
+    {
+      input: price('Of input tokens.'),
+      output: price('Of output tokens.'),
+      cacheRead: price('Of input tokens that the provider had in its cache. Default: input.'),
+      cacheWrite: price('Of input tokens that the provider put into its cache. Default: input.'),
+      reasoning: price('Of output tokens that are reasoning. Default: output.'),
+    },
+    ['input', 'output'],
   ),
   PromptCachingConfig: object(
     'Adds cache points to requests. Supported by providerF (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.',
