@@ -31,7 +31,11 @@ export interface StartedProxy extends RunningProxy {
 }
 
 /** Starts a proxy of the bench on free ports. */
-export async function start(bench: Bench, name: ProxyName, options: { routes: number; upstreamPort?: number; isStreaming?: boolean }): Promise<StartedProxy> {
+export async function start(
+  bench: Bench,
+  name: ProxyName,
+  options: Pick<ProxySpec, 'routes' | 'isStreaming' | 'rules'> & { upstreamPort?: number },
+): Promise<StartedProxy> {
   const port = await findFreePort()
   const http2Port = name === 'nginx' ? await findFreePort() : port
   const spec: ProxySpec = { port, http2Port, upstreamPort: bench.upstreamPort, ...options }

@@ -9,9 +9,12 @@ import { bundleDataplane } from '../../images/bundle.ts'
 import { DATAPLANE_MAIN } from '../harness/dataplane.ts'
 import { findFreePort } from '../harness/ports.ts'
 import type { Bench, Case } from './bench.ts'
+import { cel } from './cases/cel.ts'
 import { memory } from './cases/memory.ts'
+import { policies } from './cases/policies.ts'
 import { reload, reloadStream } from './cases/reload.ts'
 import { sse } from './cases/sse.ts'
+import { telemetry } from './cases/telemetry.ts'
 import { bodies, http2, plain, routes } from './cases/throughput.ts'
 import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
@@ -19,7 +22,7 @@ import { startUpstream } from './nginx.ts'
 import { summarizeProfiles } from './profile.ts'
 import type { ProxyName } from './proxies.ts'
 
-const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, reload, reloadStream, memory]
+const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, telemetry, policies, cel, reload, reloadStream, memory]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
 const LOAD_CPU = 1

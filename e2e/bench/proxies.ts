@@ -12,6 +12,8 @@ export interface ProxySpec {
   readonly routes: number
   /** Turns nginx's buffering off; ours never buffers. */
   readonly isStreaming?: boolean
+  /** Ours only: rules like those of the `-f` file, without backends, before all others. */
+  readonly rules?: readonly object[]
 }
 
 export interface RunningProxy {
@@ -54,12 +56,13 @@ export function configText(spec: ProxySpec, version?: string): string {
   const filters = version === undefined ? {} : { filters: { responseHeaders: [{ set: [{ name: 'x-version', value: version }] }] } }
   // The upstream speaks HTTP/1.1 only; without this, HTTP/2 from the client would be HTTP/2 to the upstream.
   const backends = [{ host: `127.0.0.1:${spec.upstreamPort}`, policies: { http: { version: 'HTTP1' } } }]
-  const routes: object[] = Array.from({ length: spec.routes }, (_, index) => ({
+  const routes: object[] = (spec.rules ?? []).map((rule) => ({ ...rule, backends }))
+  const plain: object[] = Array.from({ length: spec.routes }, (_, index) => ({
     name: `route-${index}`,
     matches: [{ path: { type: 'PathPrefix', value: `/route-${index}` } }],
     ...filters,
     backends,
   }))
-  routes.push({ name: 'rest', ...filters, backends })
+  routes.push(...plain, { name: 'rest', ...filters, backends })
   return `${JSON.stringify({ binds: [{ port: spec.port, listeners: [{ name: 'http', routes }] }] }, undefined, 1)}\n`
 }

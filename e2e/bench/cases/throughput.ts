@@ -75,7 +75,7 @@ export const routes: Case = {
   },
 }
 
-type Throughput = Record<'rate' | 'cpuMicros' | 'mebibytes' | 'failures', number>
+export type Throughput = Record<'rate' | 'cpuMicros' | 'mebibytes' | 'failures', number>
 
 async function compare(
   bench: Bench,
@@ -98,9 +98,9 @@ async function compare(
   }
 }
 
-function wrk(bench: Bench, proxy: StartedProxy, path: string): Promise<Throughput> {
+export function wrk(bench: Bench, proxy: StartedProxy, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Throughput> {
   return measure(proxy, () =>
-    runWrk({ url: `http://127.0.0.1:${proxy.spec.port}${path}`, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu }),
+    runWrk({ url: `http://127.0.0.1:${proxy.spec.port}${path}`, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu, headers }),
   )
 }
 

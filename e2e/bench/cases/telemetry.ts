@@ -1,0 +1,90 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startDataplane } from '../../harness/dataplane.ts'
+import { findFreePort } from '../../harness/ports.ts'
+import { buildCollector, startCollector } from '../../telemetry/collector.ts'
+import { alternate, type Bench, type Case, type StartedProxy } from '../bench.ts'
+import { judge } from '../measure.ts'
+import { wrk } from './throughput.ts'
+
+const GATEWAY = { kind: 'Gateway', namespace: 'default', name: 'proxy' } as const
+
+interface Told {
+  /** JSON access log into a file. */
+  readonly hasLog?: boolean
+  /** Port of a collector that gets a span of every request. */
+  readonly collectorPort?: number
+}
+
+/** Ours with so much telemetry; metrics are always on. */
+async function startTelling(bench: Bench, name: string, { hasLog = false, collectorPort }: Told): Promise<StartedProxy> {
+  const port = await findFreePort()
+  const spec = { port, http2Port: port, upstreamPort: bench.upstreamPort, routes: 1 }
+  const directory = join(bench.directory, `telemetry-${name}`)
+  mkdirSync(directory, { recursive: true })
+  const file = join(directory, 'config.yaml')
+  const tracing = { backendRef: { address: `127.0.0.1:${collectorPort}` }, randomSampling: 'true' }
+  const policy = {
+    key: 'frontend/default/bench:0',
+    policy: { kind: 'ProxyPolicy', namespace: 'default', name: 'bench' },
+    target: GATEWAY,
+    frontend: { tracing },
+  }
+  const config = {
+    config: { logging: { format: 'json' } },
+    binds: [{ port, listeners: [{ name: 'http', routes: [{ name: 'all', backends: [{ host: `127.0.0.1:${bench.upstreamPort}` }] }] }] }],
+    ...(collectorPort === undefined ? {} : { policies: [policy] }),
+  }
+  writeFileSync(file, JSON.stringify(config))
+  // Descriptor 1 becomes the file: read by nobody, as a container runtime's would be by somebody else.
+  const toFile = `import { closeSync, openSync } from 'node:fs'; closeSync(1); openSync(${JSON.stringify(join(directory, 'access.log'))}, 'a')`
+  const dataplane = await startDataplane({
+    config: { file },
+    entry: bench.bundle,
+    cpus: String(bench.proxyCpu),
+    log: hasLog ? 'warn,request=info' : 'warn',
+    nodeArgs: [
+      '--import',
+      `data:text/javascript,${encodeURIComponent(toFile)}`,
+      ...(bench.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`]),
+    ],
+  })
+  return { pid: dataplane.program.pid, spec, stop: () => dataplane.stop() }
+}
+
+/** What telemetry costs, ours against ours: each kind alone, then all of it with every request traced to a live collector. */
+export const telemetry: Case = {
+  name: 'telemetry',
+  async run(bench) {
+    const ports = { grpc: await findFreePort(), http: await findFreePort() }
+    mkdirSync(bench.directory, { recursive: true })
+    const collector = await startCollector(await buildCollector(), bench.directory, ports, false)
+    const bare = await startTelling(bench, 'bare', {})
+    const kinds = [
+      ['JSON access log', await startTelling(bench, 'log', { hasLog: true })],
+      ['tracing', await startTelling(bench, 'tracing', { collectorPort: ports.grpc })],
+      ['log and tracing', await startTelling(bench, 'all', { hasLog: true, collectorPort: ports.grpc })],
+    ] as const
+    try {
+      const results = []
+      for (const [name, proxy] of kinds) {
+        const { a, b } = await alternate(
+          bench,
+          () => wrk(bench, proxy, '/x'),
+          () => wrk(bench, bare, '/x'),
+        )
+        const isAll = name === 'log and tracing'
+        const peerName = 'ours, bare'
+        // The collector shares its CPU with the load, so that the rate holds its cost too; the CPU of the proxy does not.
+        results.push(judge({ case: `telemetry, ${name}`, ours: a.rate, peer: b.rate, peerName, unit: 'requests/s' }, isAll ? { atLeast: 0.75 } : {}))
+        results.push(
+          judge({ case: `telemetry, ${name}, CPU`, ours: a.cpuMicros, peer: b.cpuMicros, peerName, unit: 'µs CPU/request' }, isAll ? { atMost: 1.33 } : {}),
+        )
+      }
+      return results
+    } finally {
+      for (const proxy of [bare, ...kinds.map(([, one]) => one)]) await proxy.stop()
+      await collector.stop()
+    }
+  },
+}
