@@ -18,7 +18,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
   completions: () => ({
     reader: new CompletionsReader(true),
     findTexts: findCompletionsTexts,
-    telling: /"usage"|"error"|"finish_reason":\s*"|\[DONE\]/,
+    telling: /"usage":\s*\{|"error"|"finish_reason":\s*"|\[DONE\]/,
     printError: (type, message) => printEvent(undefined, printJson(writeCompletionsError(type, message))),
   }),
   messages: () => ({

@@ -70,7 +70,7 @@ describe('round trips', () => {
         // `{"a":1}` and `{ "a":1 }` mean the same; a choice of no tools has no such flag.
         expect(JSON.parse(JSON.stringify({ ...kept, turns: plain(kept.turns) }))).toEqual(JSON.parse(JSON.stringify({ ...meant, turns: plain(meant.turns) })))
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 
@@ -82,7 +82,7 @@ describe('round trips', () => {
         const answer = { output: { message }, stopReason: 'end_turn', usage: {} }
         expect(pair('messages', 'converse').response(answer, responseContext(memo)).body['content']).toEqual(content)
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 
@@ -232,7 +232,7 @@ describe('any JSON', () => {
         lenient(() => JSON.stringify(conversion.response(answer, responseContext()).body))
         conversion.error(400, Buffer.from(JSON.stringify(answer) ?? ''))
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 
@@ -247,7 +247,7 @@ describe('any JSON', () => {
         for (const bytes of [...written, Buffer.from(noise)]) for (const event of stream.push(bytes)) checkEvent(event.deltas.length, event.toBytes())
         for (const event of stream.end()) checkEvent(event.closes.length, event.toBytes())
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     )
   })
 
@@ -270,7 +270,7 @@ describe('any JSON', () => {
           ),
         ).toEqual(entry.flattenResponse(body))
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     )
   })
 })

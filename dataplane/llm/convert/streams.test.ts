@@ -324,6 +324,20 @@ describe('errors in streams', () => {
     expect(native.facts.isComplete).toBe(true)
   })
 
+  test.each(['completions', 'messages'] as const)('%s over MSG: a stop reason without message_stop is no end', (from) => {
+    const bytes = streams.messagesText.subarray(0, streams.messagesText.indexOf('event: message_stop'))
+    const stream = open(from, 'messages')
+    expect(run(stream, bytes)).toContain('upstream_error')
+    expect(stream.facts.isComplete).toBe(false)
+  })
+
+  test('content in parts is text, for clients and for guards', () => {
+    const bytes = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"one"},{"type":"text","text":" two"}]}}]}\n\n')
+    expect(run(open('messages', 'completions'), bytes)).toContain('"text":"one two"')
+    const [event] = open('completions', 'completions', { isGuarded: true }).push(bytes)
+    expect(event?.deltas.map(({ segment, text }) => `${segment} ${text}`)).toEqual(['0:content one', '0:content  two'])
+  })
+
   test('an event that is too large ends the stream', () => {
     for (const to of ['completions', 'messages', 'converse'] as const) {
       const stream = open('completions', to, { maxEventBytes: 100 })

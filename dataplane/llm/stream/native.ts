@@ -62,7 +62,7 @@ export class NativeStream implements ResponseStream {
     // Half an event would be an error of its own at the client.
     const out = last && isReadable(last) ? this.#pass([last]) : nothing
     if (this.#isOver) return out
-    if (!this.#recorder.isFinished) return [...out, ...this.fail(TRUNCATED)]
+    if (!this.#recorder.isFinished || this.#format.reader.needsTerminator) return [...out, ...this.fail(TRUNCATED)]
     this.#isOver = true
     this.facts.isComplete = true
     return out
@@ -96,7 +96,8 @@ export class NativeStream implements ResponseStream {
     }
     const { name, data: text } = parseFields(raw)
     if (text === undefined) return undefined
-    const data = parseLeniently(text)
+    // Only what is printed again must keep its numbers.
+    const data = this.#isGuarded ? parseLeniently(text) : parsePlain(text)
     for (const step of this.#format.reader.read(name, data, text)) this.#recorder.record(step)
     if (facts.isComplete || facts.error) this.#isOver = true
     if (!this.#isGuarded) return undefined
@@ -108,6 +109,15 @@ export class NativeStream implements ResponseStream {
 function isReadable({ raw }: SseEvent): boolean {
   const { data = '' } = parseFields(raw)
   return data.trim() === '[DONE]' || parseLeniently(data) !== undefined
+}
+
+/** For events that are read and not printed again. */
+export function parsePlain(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 export function parseLeniently(text: string): unknown {

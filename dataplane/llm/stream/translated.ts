@@ -2,7 +2,7 @@ import type { Step } from '../formats/neutral.ts'
 import type { ClientEvent, ResponseStream, StreamOptions } from '../formats/types.ts'
 import { FactsRecorder } from './facts.ts'
 import { FrameScanner, type Frame } from './frames.ts'
-import { MAX_EVENT_BYTES, parseLeniently, TRUNCATED } from './native.ts'
+import { MAX_EVENT_BYTES, parsePlain, TRUNCATED } from './native.ts'
 import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader, StepWriter } from './steps.ts'
 
@@ -11,6 +11,7 @@ const nothing: readonly ClientEvent[] = []
 /** Upstream bytes to steps. */
 export interface StepSource {
   readonly pending: number
+  readonly needsTerminator: boolean
   push(chunk: Buffer): Step[]
   end(): Step[]
 }
@@ -19,9 +20,10 @@ export function readSse(reader: SseReader): StepSource {
   const scanner = new SseScanner()
   const read = ({ raw }: SseEvent): Step[] => {
     const { name, data } = parseFields(raw)
-    return data === undefined ? [] : reader.read(name, parseLeniently(data), data)
+    return data === undefined ? [] : reader.read(name, parsePlain(data), data)
   }
   return {
+    needsTerminator: reader.needsTerminator,
     get pending() {
       return scanner.pending
     },
@@ -36,6 +38,7 @@ export function readSse(reader: SseReader): StepSource {
 export function readFrames(reader: { read(frame: Frame): Step[] }, maxBytes: number = MAX_EVENT_BYTES): StepSource {
   const scanner = new FrameScanner(maxBytes)
   return {
+    needsTerminator: false,
     get pending() {
       return scanner.pending
     },
@@ -84,7 +87,8 @@ export class TranslatedStream implements ResponseStream {
     const out = this.#write(this.#source.end())
     if (this.#isOver) return out
     // Some upstreams end after the finish without a terminator.
-    return this.#recorder.isFinished && this.#source.pending === 0 ? [...out, ...this.#write([{ type: 'done' }])] : [...out, ...this.fail(TRUNCATED)]
+    const isEnd = this.#recorder.isFinished && this.#source.pending === 0 && !this.#source.needsTerminator
+    return isEnd ? [...out, ...this.#write([{ type: 'done' }])] : [...out, ...this.fail(TRUNCATED)]
   }
 
   fail(message: string, code = 'upstream_error'): readonly ClientEvent[] {

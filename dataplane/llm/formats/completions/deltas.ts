@@ -12,6 +12,7 @@ export function findCompletionsTexts(data: JsonObject): EventTexts {
     deltas.push(...findText(delta, 'reasoning_content', 'reasoning', `${index}:reasoning`))
     deltas.push(...findText(delta, 'reasoning', 'reasoning', `${index}:reasoning`))
     deltas.push(...findText(delta, 'content', 'text', `${index}:content`))
+    for (const part of objectsOf(delta?.['content'])) deltas.push(...findText(part, 'text', 'text', `${index}:content`))
     deltas.push(...findText(delta, 'refusal', 'text', `${index}:refusal`))
     objectsOf(delta?.['tool_calls']).forEach((call, at) => {
       const segment = `${index}:tool:${numberOf(call['index']) ?? at}`

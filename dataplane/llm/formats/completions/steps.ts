@@ -2,6 +2,7 @@ import type { SseReader } from '../../stream/steps.ts'
 import { readCompletionsUsage } from '../../usage/raw.ts'
 import { isObject } from '../json.ts'
 import type { Step } from '../neutral.ts'
+import { joinText } from './entry.ts'
 import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../read.ts'
 import { readCompletionsStop, withTools } from '../stops.ts'
 import type { JsonObject } from '../types.ts'
@@ -19,6 +20,8 @@ interface OpenTool {
 
 /** Reads chat completion chunks (llm.md §8.3). Block 0 is the text of choice 0, its tools follow. */
 export class CompletionsReader implements SseReader {
+  /** Compatible servers often leave `[DONE]` out. */
+  readonly needsTerminator = false
   readonly #isEveryChoice: boolean
   readonly #tools = new Map<string, OpenTool>()
   #toolCount = 0
@@ -57,7 +60,8 @@ export class CompletionsReader implements SseReader {
     const delta = inside(choice['delta'])
     const base = index * CHOICE_BLOCKS
     if (filledText(delta['reasoning_content']) ?? filledText(delta['reasoning'])) steps.push({ type: 'hidden' })
-    const text = filledText(delta['content']) ?? filledText(delta['refusal'])
+    // Content in parts is Mistral's.
+    const text = filledText(delta['content']) ?? filledText(joinText(delta['content'], '')) ?? filledText(delta['refusal'])
     if (text !== undefined) steps.push({ type: 'text', block: base, text })
     objectsOf(delta['tool_calls']).forEach((call, at) => this.#readCall(call, `${index}:${numberOf(call['index']) ?? at}`, base, steps))
     const stop = readCompletionsStop(choice['finish_reason'])

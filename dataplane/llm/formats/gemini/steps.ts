@@ -10,6 +10,7 @@ import { writeCallId } from './signature.ts'
 
 /** Reads streamGenerateContent events (llm.md §8.5). Only candidate 0; the stream has no terminator of its own. */
 export class GeminiReader implements SseReader {
+  readonly needsTerminator = false
   #id: string
   #isStarted = false
   #calls = 0

@@ -8,6 +8,8 @@ import type { JsonObject } from '../types.ts'
 
 /** Reads message stream events (llm.md §8.2). Usage comes before the finish, so that a writer can put them in one event. */
 export class MessagesReader implements SseReader {
+  readonly needsTerminator = true
+
   read(_name: string | undefined, data: unknown): Step[] {
     if (!isObject(data)) return []
     const block = numberOf(data['index']) ?? 0

@@ -10,16 +10,17 @@ export function writeResponsesReply(reply: Reply, context: ResponseContext): Jso
     id: `resp_${context.hex(16)}`,
     createdS: reply.created ?? Math.floor(context.nowMs() / 1000),
     model: reply.model ?? context.memo.model,
-    output: writeOutput(blocks, context),
+    output: writeOutput(blocks, statusOf(stop ?? 'end'), context),
     stop: stop ?? 'end',
     usage: reply.usage,
   })
 }
 
-function writeOutput(blocks: readonly ReplyBlock[], context: ResponseContext): JsonObject[] {
+function writeOutput(blocks: readonly ReplyBlock[], status: string, context: ResponseContext): JsonObject[] {
   const parts = blocks.flatMap((block) => (block.type === 'text' || block.type === 'thinking' ? [writeTextPart(block.text)] : []))
   const calls = blocks.flatMap((block) => (block.type === 'toolUse' ? [writeCall(block.id, block.name, printArguments(block), 'completed')] : []))
-  return parts.length > 0 ? [writeMessageItem(`msg_${context.hex(16)}`, parts, 'completed'), ...calls] : calls
+  const item = writeMessageItem(`msg_${context.hex(16)}`, parts, status === 'completed' ? status : 'incomplete')
+  return parts.length > 0 ? [item, ...calls] : calls
 }
 
 export function writeTextPart(text: string): JsonObject {

@@ -10,6 +10,8 @@ const ITEM_BLOCKS = 4096
 
 /** Reads response stream events for the facts of native streams. */
 export class ResponsesReader implements SseReader {
+  readonly needsTerminator = true
+
   read(_name: string | undefined, data: unknown): Step[] {
     if (!isObject(data)) return []
     const item = (numberOf(data['output_index']) ?? 0) * ITEM_BLOCKS
