@@ -129,10 +129,10 @@ describe('Gateway', () => {
     expect(pools.filter((pool) => pool === '10.0.0.1 http1').length).toBe(1)
   })
 
-  test('a security policy that this build does not have lets nobody in, and its removal does', async () => {
+  test('a security policy whose server does not resolve lets nobody in, and its removal does', async () => {
     const messages = [bind, listener('http'), route('a'), service('a')]
-    const { ask, replace } = start(...messages, policy({ extProc: { backendRef: { address: 'a:1' } } }))
-    expect(await ask()).toBe('500 failed to apply filters: policy extProc is not supported by this version')
+    const { ask, replace } = start(...messages, policy({ extAuth: { backendRef: { invalid: 'BACKEND_NOT_FOUND' }, grpc: {} } }))
+    expect(await ask()).toBe('403 external authorization failed')
     replace(...messages)
     expect(await ask()).toBe('200 10.0.0.1')
   })

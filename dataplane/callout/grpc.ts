@@ -87,6 +87,8 @@ export interface GrpcSink<O> {
   onEnd(error: Error | undefined): void
   /** More may be sent, after `send` gave false. */
   onDrain?(): void
+  /** There is a connection, and what was sent goes out. */
+  onOpen?(): void
 }
 
 /** A stream in both directions. */
@@ -127,7 +129,10 @@ class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStr
     this.#method = method
     this.#sink = sink
     this.#reader = new FrameReader(options.limitBytes ?? LIMIT_BYTES)
-    this.#outgoing = new MessageBody(() => this.#sink.onDrain?.())
+    this.#outgoing = new MessageBody(
+      () => this.#sink.onDrain?.(),
+      () => this.#sink.onOpen?.(),
+    )
     this.#call = start(destination, method, this.#outgoing, 'body', options)
     void this.#run()
   }
@@ -208,6 +213,7 @@ class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStr
 class MessageBody implements Body {
   readonly length = undefined
   readonly #onDrain: () => void
+  readonly #onOpen: () => void
   #queue: Buffer[] = []
   #size = 0
   #sink: BodySink | undefined
@@ -216,8 +222,9 @@ class MessageBody implements Body {
   #isDone = false
   #isAwaited = false
 
-  constructor(onDrain: () => void) {
+  constructor(onDrain: () => void, onOpen: () => void) {
     this.#onDrain = onDrain
+    this.#onOpen = onOpen
   }
 
   push(frame: Buffer): boolean {
@@ -239,6 +246,7 @@ class MessageBody implements Body {
   start(sink: BodySink): void {
     this.#sink = sink
     this.#flow()
+    this.#onOpen()
   }
 
   pause(): void {

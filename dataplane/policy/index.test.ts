@@ -1,17 +1,14 @@
 import { describe, expect, test } from '@jest/globals'
-import type { RouteFilters, Traffic } from '#gen/config/types.ts'
+import type { RouteFilters } from '#gen/config/types.ts'
 import { destinationTo } from '../callout/testing.ts'
 import { mountPolicies } from '../testing/hono.ts'
 import type { EffectiveTraffic } from '../config/merge.ts'
-import { compileFilters, compilePolicies, filterHomes, trafficHomes } from './index.ts'
+import { compileFilters, compilePolicies, filterHomes } from './index.ts'
 import { createPolicyState } from './state.ts'
 
 const set = (value: string) => ({ set: [{ name: 'x-a', value }] })
 const origin = { origin: 'https://a.com' }
 const cors = { allowOrigins: ['https://a.com'] }
-/** Sections that this build denies, with any content: it is not read. */
-const denied = (Object.keys(trafficHomes) as (keyof Traffic)[]).filter((section) => trafficHomes[section] === 'denied')
-const section = (name: keyof Traffic) => ({ [name]: {} }) as EffectiveTraffic
 
 async function send(filters: RouteFilters, traffic: EffectiveTraffic, init: RequestInit = {}) {
   const { exchange, response, isForwarded } = await mountPolicies(compilePolicies({ filters, traffic })).request('http://host/a', init)
@@ -57,23 +54,6 @@ describe('responses made here', () => {
   test('CORS has the last word over header modifiers', async () => {
     const responseHeaders = [{ set: [{ name: 'access-control-allow-origin', value: '*' }] }]
     expect((await send({ cors, responseHeaders }, {}, { headers: origin })).headers['access-control-allow-origin']).toBe('https://a.com')
-  })
-})
-
-describe('sections that this build lacks', () => {
-  test.each(denied)('%s lets nobody pass', async (name) => {
-    const result = await send({ cors, responseHeaders: [set('1')] }, section(name), { headers: origin })
-    expect(result).toMatchObject({ status: 500, text: `failed to apply filters: policy ${name} is not supported by this version`, isForwarded: false })
-    // CORS was reached, the header modifiers were not.
-    expect([result.headers['access-control-allow-origin'], result.headers['x-a']]).toEqual(['https://a.com', undefined])
-  })
-
-  test('a preflight passes before them', async () => {
-    expect((await send({ cors }, section('extProc'), { method: 'OPTIONS', headers: origin })).status).toBe(200)
-  })
-
-  test('a direct response does not', async () => {
-    expect((await send({}, { ...section('extProc'), directResponse: { status: 200 } })).status).toBe(500)
   })
 })
 

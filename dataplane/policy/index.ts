@@ -8,6 +8,7 @@ import { compileCors } from './cors/index.ts'
 import { compileCsrf } from './csrf/index.ts'
 import { compileDirectResponse } from './directResponse/index.ts'
 import { compileExtAuth } from './extAuth/index.ts'
+import { compileExtProc } from './extProc/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './headerModifiers/index.ts'
 import { compileHostRewrite } from './hostRewrite/index.ts'
 import { compileJwtAuthentication } from './jwtAuthentication/index.ts'
@@ -17,7 +18,6 @@ import { compileRequestRedirect } from './requestRedirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
 import { transformBackendResponse } from './transformation/backend.ts'
 import { compileTransformation } from './transformation/index.ts'
-import { unsupportedPolicy } from './unsupported/index.ts'
 import { compileUrlRewrite } from './urlRewrite/index.ts'
 
 /** Where the policies of a chain come from. */
@@ -51,8 +51,6 @@ interface Entry {
 const order = [
   // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
-  // Where authentication starts: nothing behind it may run for a request that nobody has checked.
-  { name: 'unsupported', compile: (_, traffic) => optional(deniedSection(traffic), unsupportedPolicy) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
   {
     name: 'jwtAuthentication',
@@ -90,6 +88,8 @@ const order = [
     name: 'globalRateLimit',
     compile: (_, { rateLimit }, { state, maxBufferBytes }) => optional(rateLimit?.global, (section) => compileGlobalRateLimit(section, state, maxBufferBytes)),
   },
+  // After the limits, so that what is refused costs nothing; before the transformation, which sees what the processor made.
+  { name: 'extProc', compile: (_, { extProc }, { state, maxBufferBytes }) => optional(extProc, (section) => compileExtProc(section, state, maxBufferBytes)) },
   // After the limits, so that what is refused costs nothing. On responses after the header modifiers, which are fixed.
   {
     name: 'transformation',
@@ -133,9 +133,7 @@ export const filterHomes = {
   invalid: 'rule',
 } as const satisfies { [K in keyof RouteFilters]-?: PolicyName | 'forward' | 'rule' }
 
-/**
- * Who carries out each traffic section. `denied` is not in this build: who asks for protection gets no unprotected traffic.
- */
+/** Who carries out each traffic section. A new field of the schema does not compile until it has a line here. */
 export const trafficHomes = {
   phase: 'merge',
   cors: 'cors',
@@ -149,11 +147,11 @@ export const trafficHomes = {
   authorization: 'authorization',
   rateLimit: 'rateLimit',
   csrf: 'csrf',
-  extProc: 'denied',
+  extProc: 'extProc',
   transformation: 'transformation',
   timeouts: 'rule',
   retry: 'forward',
-} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'rule' | 'forward' | 'denied' }
+} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'rule' | 'forward' }
 
 /** The policies of a chain, in order; empty for most rules. */
 export function compilePolicies(sources: PolicySources): Policy[] {
@@ -168,12 +166,6 @@ export function compilePolicies(sources: PolicySources): Policy[] {
 /** The policies of a rule without attached ones. */
 export function compileFilters(filters: RouteFilters | undefined): Policy[] {
   return filters === undefined ? [] : compilePolicies({ filters })
-}
-
-function deniedSection(traffic: EffectiveTraffic): string | undefined {
-  return (Object.keys(traffic) as (keyof Traffic)[]).find(
-    (section) => traffic[section as keyof EffectiveTraffic] !== undefined && trafficHomes[section] === 'denied',
-  )
 }
 
 function optional<T>(section: T | undefined, compile: (section: T) => Policy): Policy | undefined {

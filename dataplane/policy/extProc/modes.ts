@@ -1,0 +1,59 @@
+import type { ExtProcProcessing } from '#gen/config/types.ts'
+import {
+  ProcessingMode_BodySendMode as Wire,
+  ProcessingMode_HeaderSendMode as Send,
+  type ProcessingMode,
+} from '#gen/proto/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.js'
+
+export type BodyMode = NonNullable<ExtProcProcessing['requestBodyMode']>
+
+/** What the processor gets to see of one direction. */
+export interface DirectionMode {
+  readonly sendsHeaders: boolean
+  readonly body: BodyMode
+  /** Always true with FullDuplexStreamed. */
+  readonly sendsTrailers: boolean
+}
+
+export interface Modes {
+  readonly request: DirectionMode
+  readonly response: DirectionMode
+}
+
+export function modesOf(options: ExtProcProcessing = {}): Modes {
+  const { requestHeaderMode, requestBodyMode, requestTrailerMode, responseHeaderMode, responseBodyMode, responseTrailerMode } = options
+  return {
+    request: direction(requestHeaderMode !== 'Skip', requestBodyMode ?? 'FullDuplexStreamed', requestTrailerMode !== 'Skip'),
+    response: direction(responseHeaderMode !== 'Skip', responseBodyMode ?? 'FullDuplexStreamed', responseTrailerMode !== 'Skip'),
+  }
+}
+
+function direction(sendsHeaders: boolean, body: BodyMode, sendsTrailers: boolean): DirectionMode {
+  return { sendsHeaders, body, sendsTrailers: sendsTrailers || body === 'FullDuplexStreamed' }
+}
+
+/** What the processor is told at the start of the stream. */
+export const wireModes: Readonly<Record<BodyMode, Wire>> = {
+  None: Wire.NONE,
+  Buffered: Wire.BUFFERED,
+  BufferedPartial: Wire.BUFFERED_PARTIAL,
+  FullDuplexStreamed: Wire.FULL_DUPLEX_STREAMED,
+}
+
+const known = new Map<Wire, BodyMode>(Object.entries(wireModes).map(([mode, wire]) => [wire, mode as BodyMode]))
+
+/** The mode after a mode_override. Body modes that we do not speak change nothing; a stream that has begun goes on. */
+export function override(before: DirectionMode, headers: Send, body: Wire, trailers: Send): DirectionMode {
+  if (before.body === 'FullDuplexStreamed') return before
+  const newBody = known.get(body) ?? before.body
+  return direction(pick(before.sendsHeaders, headers), newBody, pick(before.sendsTrailers, trailers))
+}
+
+const pick = (before: boolean, asked: Send): boolean => (asked === Send.DEFAULT ? before : asked === Send.SEND)
+
+export function overrideAll({ request, response }: Modes, wanted: ProcessingMode): Modes {
+  return {
+    request: override(request, Send.DEFAULT, wanted.requestBodyMode, wanted.requestTrailerMode),
+    response: override(response, wanted.responseHeaderMode, wanted.responseBodyMode, wanted.responseTrailerMode),
+  }
+}
