@@ -8,7 +8,7 @@ import type { Prepared } from './chat.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from './coding.ts'
 import { EventBody } from './eventbody.ts'
 import { parseJson, printJson, renderBody } from './formats/json.ts'
-import { FormatError, type JsonObject, type ResponseContext, type ResponseFacts } from './formats/types.ts'
+import { FormatError, type JsonObject, type ResponseContext } from './formats/types.ts'
 import type { LlmRecord } from './record.ts'
 import type { LlmTarget } from './target.ts'
 import { watchRaw } from './watch.ts'
@@ -19,8 +19,6 @@ export interface AnswerContext {
   readonly target: LlmTarget
   readonly prepared: Prepared
   readonly record: LlmRecord
-  /** Price of an answer, in the currency of the price table. */
-  readonly price: ((facts: ResponseFacts) => number | undefined) | undefined
   readonly limitBytes: number
   /** The upstream's answer is over; false when the client did not wait for it. */
   onOver(isWhole: boolean): void
@@ -60,7 +58,7 @@ async function translateFailure(response: ResponseHead, context: AnswerContext):
 }
 
 async function bufferAnswer(response: ResponseHead, context: AnswerContext): Promise<ResponseHead> {
-  const { prepared, record, exchange, target, onOver, price } = context
+  const { prepared, record, exchange, target, onOver } = context
   const { conversion } = prepared
   if (conversion === undefined) return response
   const coding = response.headers.get('content-encoding')
@@ -75,14 +73,14 @@ async function bufferAnswer(response: ResponseHead, context: AnswerContext): Pro
     // Whatever the guards say, the tokens were spent (llm.md D:24).
     const verdict = await guards
       .response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers)
-      .finally(() => record.finish(facts, 'whole', price))
+      .finally(() => record.finish(facts, 'whole'))
     if ('rejection' in verdict) {
       exchange.isLocalAnswer = true
       return verdict.rejection
     }
     guarded = verdict.body
   }
-  record.finish(facts, 'whole', price)
+  record.finish(facts, 'whole')
   if (guarded === parsed) return withBody(response, raw)
   const isNative = conversion.with.isNative
   const rendered = Buffer.from(isNative ? renderBody(text, parsed as JsonObject, guarded) : printJson(guarded))
@@ -139,7 +137,7 @@ function withBody(response: ResponseHead, bytes: Buffer): ResponseHead {
 
 /** The events of a streamed answer; nothing is read yet. Throws a FormatError. */
 export function openStream(response: ResponseHead, context: AnswerContext): EventBody {
-  const { prepared, record, exchange, target, limitBytes, price, onOver, onBroken } = context
+  const { prepared, record, exchange, target, limitBytes, onOver, onBroken } = context
   const { conversion } = prepared
   if (conversion === undefined) throw new Error('a stream needs a conversion')
   const isGuardable = target.guards !== undefined
@@ -159,7 +157,7 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
       if (end === 'truncated') exchange.cutBy ??= 'upstream'
       if (facts.error !== undefined && !facts.hasContent) onBroken()
       else onOver(end !== 'cancelled')
-      record.finish(facts, end === 'complete' ? 'whole' : 'part', price)
+      record.finish(facts, end === 'complete' ? 'whole' : 'part')
     },
     contentType: stream.contentType,
   })

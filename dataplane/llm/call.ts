@@ -14,7 +14,7 @@ import { setErrorFormat } from './errors.ts'
 import type { EventBody } from './eventbody.ts'
 import { evictionOf } from './eviction.ts'
 import { FormatError } from './formats/types.ts'
-import { createKeyPolicy, type KeyPolicy } from './keys.ts'
+import { nothing, type KeyBudgets, type KeyPolicy } from './keys.ts'
 import { listModels } from './models.ts'
 import { prepareRaw } from './raw.ts'
 import { LlmRecord } from './record.ts'
@@ -26,6 +26,7 @@ import { buildUpstreamRequest } from './upstreamrequest.ts'
 export interface CallContext {
   readonly groups: readonly (readonly LlmTarget[])[]
   readonly state: PolicyState
+  readonly budgets: KeyBudgets
   readonly random: () => number
   /** Of bodies that are read, on both sides. */
   readonly limitBytes: number
@@ -48,7 +49,7 @@ export class LlmCall {
   readonly #context: CallContext
   readonly #source: RequestSource
   readonly #record: LlmRecord
-  readonly #keys: KeyPolicy
+  #keys: KeyPolicy = nothing
   readonly #active: Active = { call: undefined }
   #failed: LlmTarget | undefined
   #attempted: Attempted | undefined
@@ -61,7 +62,6 @@ export class LlmCall {
     this.#context = context
     this.#source = new RequestSource(exchange, context.limitBytes)
     this.#record = new LlmRecord(exchange, context.state.registry)
-    this.#keys = createKeyPolicy(exchange)
   }
 
   async run(): Promise<ResponseHead> {
@@ -72,13 +72,16 @@ export class LlmCall {
       this.#source.cancel(reason)
     })
     try {
+      this.#keys = this.#context.budgets.apply(exchange)
       const canRepeat = (): boolean => !this.#isLocal && this.#source.isReplayable
       const response = await repeatAttempts(exchange, this.#plan.retry, (isLast) => this.#attempt(isLast), canRepeat)
       if (this.#isLocal) {
         exchange.isLocalAnswer = true
         return response
       }
-      return await this.#finish(response)
+      const answer = await this.#finish(response)
+      this.#keys.addHeaders(answer.headers)
+      return answer
     } catch (error) {
       this.#record.finish(undefined, 'error')
       this.#source.cancel(error instanceof Error ? error : new Error('refused'))
@@ -152,7 +155,6 @@ export class LlmCall {
       target,
       prepared,
       record: this.#record,
-      price: this.#keys.priceOf(target, prepared.model),
       limitBytes: this.#context.limitBytes,
       onOver: (isWhole) => {
         if (isHealthy && isWhole) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)

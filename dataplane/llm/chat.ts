@@ -54,6 +54,7 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
       isStreaming,
       operation: entry.format === 'embeddings' ? 'embeddings' : 'chat',
       params: entry.params(body),
+      prices: settings.prices,
       prompt: () => entry.flattenRequest(body),
     })
   begin(enriched)

@@ -8,12 +8,13 @@ import { mutate } from './mutate.ts'
 /** Requests that are not interpreted: forwarded as they are (llm.md §3). Detect only looks at them. */
 export async function prepareRaw(tools: PrepareTools, route: RouteType): Promise<Prepared> {
   const { exchange, target, source, record } = tools
-  const { provider } = target
+  const { provider, settings } = target
+  const { prices } = settings
   const base = { conversion: undefined, estimate: 0, isStreaming: false, isCharged: false }
   if (route !== 'Detect') {
     const path = route === 'Realtime' ? provider.realtimePath : undefined
     const model = route === 'Realtime' ? (new URLSearchParams(exchange.request.target.split('?')[1]).get('model') ?? undefined) : undefined
-    record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prompt: () => [] })
+    record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prices, prompt: () => [] })
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
   }
   const bytes = await source.read()
@@ -21,14 +22,14 @@ export async function prepareRaw(tools: PrepareTools, route: RouteType): Promise
   const json = type === undefined || /^application\/(?:[\w.+-]+\+)?json\b/i.test(type) ? readObject(bytes) : undefined
   if (json === undefined) {
     const { model, isStreaming } = detectRequest(exchange.request.target, {})
-    record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prompt: () => [] })
+    record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [] })
     return { ...base, draft: { path: undefined, body: await source.wireBody(), reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
   }
   const text = bytes.toString()
   const body = shapeDetected(tools, json)
   const { model, isStreaming, params } = detectRequest(exchange.request.target, body)
   if (model !== undefined) tools.keys.check(model)
-  record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prompt: () => [] })
+  record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
   const sent = body === json ? await source.wireBody() : Buffer.from(renderBody(text, json, body))
   return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'whole' }, model, isStreaming, isCharged: true, isDetected: true }
 }

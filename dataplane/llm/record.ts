@@ -4,6 +4,7 @@ import { setLogField, type ContributedField } from '../telemetry/accesslog.ts'
 import type { Registry } from '../telemetry/registry.ts'
 import { estimateTokens } from './estimate.ts'
 import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from './formats/types.ts'
+import { costOf, type PriceTable, type Rates } from './price.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
 
 /** What is known of a request when it goes to a provider. */
@@ -13,6 +14,7 @@ export interface RequestFacts {
   readonly isStreaming: boolean
   readonly operation: LlmLabels['operation']
   readonly params: RequestParams
+  readonly prices: PriceTable | undefined
   /** Read only by who asks for it. */
   readonly prompt: () => readonly FlatMessage[]
 }
@@ -53,9 +55,8 @@ export class LlmRecord extends HostMap {
   #isFinished = false
   #endedAtMs = 0
   /** Price of the exchange, once it is known. */
-  cost: number | undefined
-  /** Prices of the model that is asked, in the form of the price table. */
-  costRates: Readonly<Record<string, number>> | undefined
+  #cost: number | undefined
+  #costRates: Rates | undefined
 
   constructor(exchange: Exchange, registry: Registry) {
     super()
@@ -82,7 +83,7 @@ export class LlmRecord extends HostMap {
   }
 
   /** The answer is there, or as much of it as will be. Once. */
-  finish(facts: ResponseFacts | undefined, end: AnswerEnd, price?: (facts: ResponseFacts) => number | undefined): void {
+  finish(facts: ResponseFacts | undefined, end: AnswerEnd): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#endedAtMs = performance.now()
@@ -90,13 +91,22 @@ export class LlmRecord extends HostMap {
     const exchange = this.#exchange
     const usage = facts?.usage ?? {}
     exchange.tokenBudgets?.settle(end === 'error' ? 0 : this.#tokensOf(facts, end))
-    if (facts !== undefined && end !== 'error') this.cost = price?.(facts)
+    if (facts !== undefined && end !== 'error') this.#price(facts)
     if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
     for (const key of Object.keys(usageFields) as (keyof typeof usageFields)[]) {
       const value = usage[key]
       if (value !== undefined) setLogField(exchange, usageFields[key], value)
     }
     this.#measure(facts, end)
+  }
+
+  /** By the model that answered, else the one that was asked (llm.md §18). */
+  #price(facts: ResponseFacts): void {
+    const { prices, requestModel } = this.#request ?? {}
+    const rates = prices?.(facts.responseModel ?? '') ?? prices?.(requestModel ?? '')
+    if (rates === undefined) return
+    this.#costRates = rates
+    this.#cost = costOf(facts, rates)
   }
 
   #measure(facts: ResponseFacts | undefined, end: AnswerEnd): void {
@@ -108,9 +118,9 @@ export class LlmRecord extends HostMap {
     metrics.observeDuration(exchange, labels, (this.#endedAtMs - exchange.startedAtMs) / 1000, end !== 'error')
     if (facts === undefined || end === 'error') return
     metrics.countTokens(exchange, labels, facts.usage)
-    if (this.cost !== undefined) {
-      setLogField(exchange, 'proxy.ai.cost.total', this.cost)
-      metrics.addCost(exchange, labels, this.cost)
+    if (this.#cost !== undefined) {
+      setLogField(exchange, 'proxy.ai.cost.total', this.#cost)
+      metrics.addCost(exchange, labels, this.#cost)
     }
     const first = this.#firstTokenSeconds()
     if (!request.isStreaming || first === undefined) return
@@ -169,9 +179,9 @@ export class LlmRecord extends HostMap {
       case 'timePerOutputToken':
         return toDuration(this.#perTokenSeconds())
       case 'cost':
-        return this.cost
+        return this.#cost
       case 'costRates':
-        return this.costRates
+        return this.#costRates
       default:
         return (usageKeys as readonly string[]).includes(key) ? response?.usage[key as keyof Usage] : undefined
     }

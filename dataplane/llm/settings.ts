@@ -1,7 +1,8 @@
 import type { BackendAI, BackendFull } from '#gen/config/types.ts'
-import { createAliases } from './aliases.ts'
 import type { Enrichment, PromptCaching } from './formats/types.ts'
 import { compileMutations, type Mutations } from './mutate.ts'
+import { createNameTable } from './patterns.ts'
+import { compilePrices, type PriceTable } from './price.ts'
 import { createRouteTable } from './routes.ts'
 
 /** The `ai` section that one provider is under, compiled. */
@@ -12,6 +13,7 @@ export interface LlmSettings {
   readonly mutations: Mutations | undefined
   readonly enrichment: Enrichment | undefined
   readonly promptCaching: PromptCaching | undefined
+  readonly prices: PriceTable | undefined
 }
 
 /**
@@ -30,12 +32,14 @@ export function mergeAi(sections: readonly BackendFull[]): BackendAI {
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
 export function compileSettings(section: BackendAI): LlmSettings {
-  const { routes, modelAliases, prompt, promptCaching } = section
+  const { routes, modelAliases, prompt, promptCaching, prices } = section
+  const aliases = createNameTable(modelAliases)
   return {
     section,
     routeOf: createRouteTable(routes),
-    resolveAlias: createAliases(modelAliases),
+    resolveAlias: (model) => aliases(model) ?? model,
     mutations: compileMutations(section),
+    prices: compilePrices(prices),
     enrichment: prompt && enrichmentOf(prompt),
     promptCaching: promptCaching && {
       cacheSystem: promptCaching.cacheSystem ?? true,

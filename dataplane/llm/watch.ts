@@ -21,7 +21,7 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
 
 /** An answer that passes as it is; of Detect routes its usage is read on the side, as far as the buffer limit reaches. */
 export function watchRaw(response: ResponseHead, context: AnswerContext): ResponseHead {
-  const { prepared, record, limitBytes, onOver, price, exchange } = context
+  const { prepared, record, limitBytes, onOver, exchange } = context
   const isSuccess = response.status >= 200 && response.status <= 299
   const watcher = prepared.isDetected === true && isSuccess ? new UsageWatcher(response, limitBytes) : undefined
   response.body = new ObservedBody(response.body ?? new BufferBody(''), {
@@ -32,7 +32,7 @@ export function watchRaw(response: ResponseHead, context: AnswerContext): Respon
     onClose: (error) => {
       onOver(error === undefined || exchange.abortReason === undefined)
       const facts = watcher?.end()
-      record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'whole' : 'part', price)
+      record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'whole' : 'part')
     },
   })
   return response

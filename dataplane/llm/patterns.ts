@@ -1,15 +1,12 @@
-/**
- * Model names of clients to those of providers (llm.md §1.4): the exact name first, then patterns, the longer before the shorter.
- * Each `*` stands for any text.
- */
-export function createAliases(aliases: Readonly<Record<string, string>> | undefined): (model: string) => string {
-  if (aliases === undefined) return (model) => model
-  const exact = new Map(Object.entries(aliases))
+/** What is written for names: the exact one first, then patterns, the longer before the shorter. Each `*` stands for any text. */
+export function createNameTable<T>(entries: Readonly<Record<string, T>> | undefined): (name: string) => T | undefined {
+  if (entries === undefined) return () => undefined
+  const exact = new Map(Object.entries(entries))
   const patterns = [...exact]
     .filter(([name]) => name.includes('*'))
     .toSorted(([a], [b]) => b.length - a.length)
-    .map(([pattern, target]) => ({ pieces: pattern.split('*'), target }))
-  return (model) => exact.get(model) ?? patterns.find(({ pieces }) => matchesPieces(model, pieces))?.target ?? model
+    .map(([pattern, value]) => ({ pieces: pattern.split('*'), value }))
+  return (name) => exact.get(name) ?? patterns.find(({ pieces }) => matchesPieces(name, pieces))?.value
 }
 
 /** Leftmost matches suffice between the first and the last piece, so this is linear: no regular expression on clients' text. */
