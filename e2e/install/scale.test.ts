@@ -6,7 +6,7 @@ import { apply, get, installProxy, kubectl, list, operatorPods, startQuickstart,
 const NAMESPACE = 'scale'
 const NAMESPACES = 50
 const ROUTES = 1000
-/** Bars of the product: seconds until all is in force, MiB that the operator may hold. */
+/** Bars of the product: seconds from when the last route is stored until all are accepted and in force, and MiB that the operator may hold. */
 const MAX_SECONDS = 60
 const MAX_MIB = 400
 
@@ -53,11 +53,9 @@ async function forEach(count: number, atOnce: number, work: (n: number) => Promi
 /** CPU seconds and MiB of the operator's pod, as the kubelet counts them. */
 async function measureOperator(): Promise<{ cpuSeconds: number; mib: number }> {
   const [pod] = await operatorPods()
-  const { pods } = JSON.parse(await kubectl('get', '--raw', `/api/v1/nodes/${pod?.spec.nodeName}/proxy/stats/summary`)) as {
-    pods: { podRef: { name: string }; cpu: { usageCoreNanoSeconds: number }; memory: { workingSetBytes: number } }[]
-  }
-  const own = pods.find(({ podRef }) => podRef.name === pod?.metadata.name)
-  return { cpuSeconds: (own?.cpu.usageCoreNanoSeconds ?? 0) / 1e9, mib: (own?.memory.workingSetBytes ?? NaN) / 2 ** 20 }
+  const text = await kubectl('get', '--raw', `/api/v1/nodes/${pod?.spec.nodeName}/proxy/metrics/resource`)
+  const read = (metric: string): number => Number(new RegExp(`^${metric}\\{[^}]*pod="${pod?.metadata.name}"\\} (\\S+)`, 'm').exec(text)?.[1])
+  return { cpuSeconds: read('pod_cpu_usage_seconds_total'), mib: read('pod_memory_working_set_bytes') / 2 ** 20 }
 }
 
 async function readMetrics(): Promise<Record<string, number>> {
@@ -110,6 +108,6 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
     `operator ${(after.cpuSeconds - before.cpuSeconds).toFixed(1)} s CPU, ${after.mib.toFixed(0)} MiB (${before.mib.toFixed(0)} before), ${JSON.stringify(quiet)}`,
   ]
   process.stdout.write(`${ROUTES} routes: ${figures.join('; ')}\n`)
-  expect(Math.max(accepted, effective)).toBeLessThan(MAX_SECONDS)
+  expect(Math.max(accepted, effective) - created).toBeLessThan(MAX_SECONDS)
   expect(after.mib).toBeLessThan(MAX_MIB)
 })
