@@ -1,0 +1,13 @@
+import type { Example } from '../../harness/example.ts'
+
+export default {
+  upstreams: [{ name: 'app', port: 9001 }],
+  commands: [
+    {
+      title: 'what the upstream gets',
+      command: "curl -s -H 'x-internal: 1' -H 'x-environment: mine' http://localhost:8080/ | grep -o '\"x-[a-z]*\":\"[a-z]*\"'",
+      prints: /^"x-environment":"staging"\n"x-tag":"gateway"\n$/,
+    },
+    { title: 'what the client gets', command: "curl -si http://localhost:8080/ | grep -i '^x-frame'", prints: /x-frame-options: DENY/i },
+  ],
+} satisfies Example

@@ -1,0 +1,15 @@
+import type { Example } from '../../harness/example.ts'
+
+export default {
+  upstreams: [
+    { name: 'one', port: 9001 },
+    { name: 'two', port: 9002 },
+  ],
+  commands: [
+    {
+      title: 'both are asked',
+      command: 'for i in $(seq 20); do curl -s http://localhost:8080/ | grep -o \'"name":"[a-z]*"\'; done | sort -u | wc -l',
+      prints: /^ *2\n$/,
+    },
+  ],
+} satisfies Example
