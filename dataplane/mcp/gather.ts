@@ -2,7 +2,7 @@ import { ProxyError } from '../error.ts'
 import { McpFailure, UpstreamRpcError } from './failure.ts'
 import { Flow, type EventOutput, type Reply } from './reply.ts'
 import { mapServerMessage } from './reverse.ts'
-import { post, readAnswer, RefusedError, toFailure, type Run } from './run.ts'
+import { discard, post, readAnswer, RefusedError, toFailure, type Run } from './run.ts'
 import { errorText, INTERNAL_ERROR, resultText, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { Target } from './target.ts'
 import type { LinkAnswer } from './upstream/link.ts'
@@ -79,12 +79,6 @@ function firstFailureOrAll(outcomes: readonly Promise<Answered | Error>[]): Prom
       }, reject)
     Promise.all(outcomes).then(resolve, reject)
   })
-}
-
-export function discard(answer: LinkAnswer): void {
-  if (answer.kind === 'json') answer.body.cancel()
-  if (answer.kind === 'events') answer.events.cancel()
-  if (answer.kind === 'refused') answer.response.body?.cancel()
 }
 
 async function mergeInto<T>(

@@ -2,8 +2,8 @@ import { McpFailure } from './failure.ts'
 import { isObject, parseJson } from './json.ts'
 import { prefixUri } from './names.ts'
 import type { Reply } from './reply.ts'
-import { post, type Run } from './run.ts'
-import { isRequest, toText, type RpcId, type RpcMessage } from './rpc.ts'
+import { discard, post, type Run } from './run.ts'
+import { errorText, isRequest, METHOD_NOT_FOUND, toText, type RpcId, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { Target } from './target.ts'
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
@@ -22,8 +22,10 @@ function unmapId(id: unknown): { target: string; id: RpcId } | undefined {
 }
 
 /** A message that a target sent by itself, as the client is to see it; undefined: it is not for the client. */
-export function mapServerMessage({ config, session }: Pick<Run, 'config' | 'session'>, target: Target, message: RpcMessage): RpcMessage | undefined {
+export function mapServerMessage(run: Run, target: Target, message: RpcMessage): RpcMessage | undefined {
+  const { config, session } = run
   const { method, params } = message
+  if (!config.isStateful && isRequest(message)) return refuseServer(run, target, message)
   if (method === 'notifications/tools/list_changed' || method === 'notifications/prompts/list_changed') session.owners.clear()
   if (isRequest(message)) return config.isMultiplexing ? { ...message, id: mapId(target.name, message.id) } : message
   // An answer to nothing that the client asked.
@@ -35,8 +37,15 @@ export function mapServerMessage({ config, session }: Pick<Run, 'config' | 'sess
   return message
 }
 
+/** Without sessions no answer of a client would find back: the target is told so at once, rather than left waiting. */
+function refuseServer(run: Run, target: Target, { id, method }: RpcRequest): undefined {
+  const answer = errorText(id, METHOD_NOT_FOUND, `${method} cannot be asked: the client has no session`)
+  post(run, target, answer, { method: undefined }).then(discard, () => undefined)
+}
+
 /** Whether messages of targets differ from what clients see. */
-export const mapsServerMessages = ({ config: { isMultiplexing, naming } }: Pick<Run, 'config'>): boolean => isMultiplexing || naming.prefixesUris
+export const mapsServerMessages = ({ config: { isMultiplexing, naming, isStateful } }: Pick<Run, 'config'>): boolean =>
+  isMultiplexing || naming.prefixesUris || !isStateful
 
 /** The client's answer to a target's request. */
 export async function answerServer(run: Run, message: RpcMessage, text: string): Promise<Reply> {
@@ -54,7 +63,6 @@ export async function answerServer(run: Run, message: RpcMessage, text: string):
 async function sendResponse(run: Run, target: Target, text: string): Promise<Reply> {
   const answer = await post(run, target, text, { method: undefined })
   if (answer.kind === 'refused') return { kind: 'relay', response: answer.response }
-  if (answer.kind === 'json') answer.body.cancel()
-  if (answer.kind === 'events') answer.events.cancel()
+  discard(answer)
   return { kind: 'accepted' }
 }

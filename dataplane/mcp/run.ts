@@ -133,3 +133,10 @@ export function brokenAnswer({ name }: Target, error: Error): Error {
     ? error
     : McpFailure.rpc(INTERNAL_ERROR, `the answer of ${name} broke off: ${error.message}`, { cause: error })
 }
+
+/** Nobody will read it. */
+export function discard(answer: LinkAnswer): void {
+  if (answer.kind === 'json') answer.body.cancel()
+  if (answer.kind === 'events') answer.events.cancel()
+  if (answer.kind === 'refused') answer.response.body?.cancel()
+}

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { CallToolRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { staticTarget } from './testing/gateway.ts'
 import { call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
 
@@ -68,6 +70,28 @@ describe('Stateless', () => {
     for (const message of [{ method: 'notifications/initialized' }, { method: 'notifications/cancelled', params: { requestId: 1 } }, { id: 3, result: {} }])
       expect((await send(url, 'POST', MCP_HEADERS, { jsonrpc: '2.0', ...message })).status).toBe(202)
     expect(one.log()).toEqual([])
+  })
+
+  test('a server that asks the client is told at once that it cannot', async () => {
+    const asking = (server: Server): void => {
+      server.setRequestHandler(CallToolRequestSchema, async (_, { requestId }) => {
+        const failed = await server.listRoots(undefined, { relatedRequestId: requestId }).then(
+          () => 'answered',
+          (error: Error) => error.message,
+        )
+        return { content: [{ type: 'text', text: failed }] }
+      })
+    }
+    for (const count of [1, 2]) {
+      const one = await world.upstream(asking)
+      const targets = ['a', 'b'].slice(0, count).map((name) => staticTarget(name, one.port))
+      const { url } = await world.gateway({ mcp: { targets, sessionRouting: 'Stateless' } })
+      const { json, text } = await send(url, 'POST', MCP_HEADERS, echo(count === 1 ? 'x' : 'a_x'))
+      expect([json.result?.['content'], text.includes('"method":"roots/list"')]).toEqual([
+        [{ type: 'text', text: expect.stringContaining('the client has no session') }],
+        false,
+      ])
+    }
   })
 
   test('a handshake that fails is the answer', async () => {

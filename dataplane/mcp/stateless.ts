@@ -1,5 +1,5 @@
 import { Flow } from './reply.ts'
-import { linkTo, readAnswer, type Run } from './run.ts'
+import { discard, linkTo, readAnswer, type Run } from './run.ts'
 import { UpstreamRpcError } from './failure.ts'
 import { offersOf } from './initialize.ts'
 import { isObject } from './json.ts'
@@ -32,9 +32,7 @@ async function shakeHands(run: Run, target: Target, version: string): Promise<vo
   if (state !== undefined && isObject(message.result)) state.offers = offersOf(message.result)
   const method = 'notifications/initialized'
   const taken = await link.post(run, JSON.stringify({ jsonrpc: '2.0', method }), { method })
-  if (taken.kind === 'json') taken.body.cancel()
-  if (taken.kind === 'events') taken.events.cancel()
-  if (taken.kind === 'refused') taken.response.body?.cancel()
+  discard(taken)
 }
 
 /** How long targets have to say goodbye. */

@@ -290,7 +290,7 @@ test('a token lets in, and its claims are what rules ask for (row 36)', async ()
     const bearer = { ...MCP_HEADERS, authorization: `Bearer ${makeToken(key, { iss: 'https://idp.example', sub, exp: Math.floor(Date.now() / 1000) + 60 })}` }
     const { headers } = await send(url, 'POST', bearer, initialize())
     const { json } = await send(url, 'POST', { ...bearer, 'mcp-session-id': String(headers['mcp-session-id']) }, call('tools/list'))
-    return (json.result?.['tools'] as { name: string }[]).map(({ name }) => name)
+    return ((json.result?.['tools'] ?? []) as { name: string }[]).map(({ name }) => name)
   }
   expect([await listed('ann'), await listed('bob')]).toEqual([['echo'], []])
   expect(one.received.every(({ headers }) => headers.authorization === undefined)).toBe(true)

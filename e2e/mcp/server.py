@@ -1,0 +1,37 @@
+"""An MCP server in another language, by another team: python server.py PORT"""
+
+import sys
+
+from mcp.server.fastmcp import Context, FastMCP
+
+server = FastMCP("python", host="127.0.0.1", port=int(sys.argv[1]), instructions="Adds numbers.")
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
+
+
+@server.tool()
+async def count(to: int, context: Context) -> str:
+    """Counts, and tells how far it is."""
+    for done in range(to):
+        await context.report_progress(done + 1, to)
+    await context.info("counted")
+    return f"counted to {to}"
+
+
+@server.resource("note://{name}")
+def note(name: str) -> str:
+    """A note."""
+    return f"note {name}"
+
+
+@server.prompt()
+def ask(topic: str) -> str:
+    """Asks about something."""
+    return f"What is {topic}?"
+
+
+server.run(transport="streamable-http")
