@@ -84,7 +84,7 @@ function createFixtureServer(own: string): Server {
     tools: toolNames.map((name) => ({
       name: own + name,
       description: `Tool ${name}`,
-      inputSchema: { type: 'object' as const, ...(results.schemas[name] ?? {}) },
+      inputSchema: { type: 'object' as const, ...results.schemas[name] },
     })),
   }))
   server.setRequestHandler(ListPromptsRequestSchema, () => ({
@@ -120,7 +120,10 @@ function createFixtureServer(own: string): Server {
     const fixed = results.tools[params.name]
     if (fixed !== undefined) return fixed
     const related = { relatedRequestId: extra.requestId }
-    const text = (name: string): string => String(params.arguments?.[name] ?? '')
+    const text = (name: string): string => {
+      const value = params.arguments?.[name]
+      return typeof value === 'string' ? value : ''
+    }
     switch (params.name) {
       case 'test_tool_with_logging':
         for (const data of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
