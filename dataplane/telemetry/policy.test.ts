@@ -11,6 +11,7 @@ import { testConnection, testExchange } from '../testing/exchange.ts'
 import { beginCall } from './call.ts'
 import { createLogging, type LogFormat } from './log.ts'
 import { destinationAt, startCollector, type FakeCollector } from './otlp/testing.ts'
+import { ProtoWriter } from './otlp/writer.ts'
 import { compileTelemetry, sampleTrace } from './policy.ts'
 import { createTelemetry, type Telemetry } from './telemetry.ts'
 import { traceOf } from './trace.ts'
@@ -271,7 +272,9 @@ test('records that wait survive a change of the config, and go where the new one
   const state = createPolicyState({ destinations: { forPolicy: () => destination } })
   const accessLog: AccessLog = { otlp: { backendRef } }
   const before = compileTelemetry({ accessLog }, state)?.accessLog?.exporter
-  before?.add(Buffer.from([0x1a, 0]))
+  const record = new ProtoWriter()
+  record.stringField(0x1a, '')
+  before?.add(record)
   destination = destinationAt(second.port)
   open.push(destination)
   const after = compileTelemetry({ accessLog }, state)?.accessLog?.exporter

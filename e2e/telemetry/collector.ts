@@ -44,17 +44,17 @@ export async function buildCollector(): Promise<string> {
   return stdout.trim()
 }
 
-/** A collector that receives over gRPC and HTTP and writes what it gets into files of the directory. */
-export async function startCollector(binary: string, directory: string, ports: { grpc: number; http: number }): Promise<Collector> {
+/** A collector that receives over gRPC and HTTP and writes what it gets into files of the directory; or throws it away, for measurements. */
+export async function startCollector(binary: string, directory: string, ports: { grpc: number; http: number }, isKeeping = true): Promise<Collector> {
   const config = join(directory, 'collector.yaml')
   const [logs, traces] = [join(directory, 'logs.json'), join(directory, 'traces.json')]
-  const pipeline = (signal: string) => ({ receivers: ['otlp'], exporters: [`file/${signal}`] })
+  const pipeline = (signal: string) => ({ receivers: ['otlp'], exporters: [isKeeping ? `file/${signal}` : 'debug'] })
   const file = (path: string) => ({ path, append: true, flush_interval: '100ms' })
   await writeFile(
     config,
     stringify({
       receivers: { otlp: { protocols: { grpc: { endpoint: `127.0.0.1:${ports.grpc}` }, http: { endpoint: `127.0.0.1:${ports.http}` } } } },
-      exporters: { 'file/logs': file(logs), 'file/traces': file(traces) },
+      exporters: isKeeping ? { 'file/logs': file(logs), 'file/traces': file(traces) } : { debug: { verbosity: 'basic' } },
       service: { telemetry: { metrics: { level: 'none' } }, pipelines: { logs: pipeline('logs'), traces: pipeline('traces') } },
     }),
   )

@@ -4,10 +4,12 @@ import { ExportLogsServiceRequestSchema, ExportLogsServiceResponseSchema } from 
 import { ExportTraceServiceRequestSchema } from '#gen/proto/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import { parseExposition } from '../../testing/exposition.ts'
 import { createRegistry } from '../registry.ts'
+import { AttributeSink } from './attributes.ts'
 import { exportMetrics, OtlpExporter, type ExporterOptions } from './exporter.ts'
 import { exportLog } from './logrecord.ts'
 import { readRejected } from './partial.ts'
 import { destinationAt, startCollector, type Answer, type FakeCollector } from './testing.ts'
+import { ProtoWriter } from './writer.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {
@@ -46,6 +48,12 @@ function addLogs({ exporter }: Started, count: number, text = 'x'): void {
 async function until(isDone: () => boolean): Promise<void> {
   for (let turn = 0; turn < 300 && !isDone(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
   if (!isDone()) throw new Error(`still not: ${String(isDone)}`)
+}
+
+function emptyRecord(): ProtoWriter {
+  const record = new ProtoWriter()
+  record.stringField(0x1a, '')
+  return record
 }
 
 describe('export', () => {
@@ -96,11 +104,9 @@ describe('export', () => {
     const started = await start({ signal: 'traces' })
     const values: (string | number | boolean)[] = ['', 'z'.repeat(70_000), 0, 127, 128, 2 ** 31, 2 ** 52, -1, 0.5, true, false]
     // An Export of traces has the same form around other records; fields 9 of a Span are its attributes.
-    const { AttributeSink } = await import('./attributes.ts')
-    const { ProtoWriter } = await import('./writer.ts')
     const writer = new ProtoWriter(16)
     for (const value of values) new AttributeSink(writer, 0x4a).added('k', value)
-    started.exporter.add(writer.bytes)
+    started.exporter.add(writer)
     await started.exporter.flush()
     const { resourceSpans } = fromBinary(ExportTraceServiceRequestSchema, started.collector.bodies[0] ?? Buffer.alloc(0))
     expect(resourceSpans[0]?.scopeSpans[0]?.spans[0]?.attributes.map(({ value }) => value?.value.value)).toEqual(
@@ -165,7 +171,7 @@ describe('loss', () => {
     const registry = createRegistry()
     const exporter = new OtlpExporter({ signal: 'logs', protocol: 'GRPC', path: '', resources: [], registry, delayMs: 10 })
     exporter.destination = destinationAt(1)
-    exporter.add(Buffer.from([0x1a, 0]))
+    exporter.add(emptyRecord())
     expect(exportMetrics(registry).pending.size).toBe(1)
     const startMs = performance.now()
     await exporter.flush()

@@ -90,12 +90,12 @@ export class OtlpExporter {
   }
 
   /** Takes one encoded LogRecord or Span. */
-  add(record: Uint8Array): void {
+  add(record: ProtoWriter): void {
     if (this.#queuedBytes + this.#current.length + record.length > (this.#options.maxQueueBytes ?? 8 * 1024 * 1024)) {
       this.#lose('queue_full', 1)
       return
     }
-    this.#current.bytesField(0x12, record)
+    this.#current.messageField(0x12, record)
     this.#count++
     if (this.#current.length >= BATCH_BYTES) this.#seal()
     if (this.#timer !== undefined || this.#isSending) return

@@ -20,5 +20,5 @@ export function exportLog(exporter: OtlpExporter, epochMs: number, trace: Active
     scratch.hexField(0x52, trace.spanId)
   }
   scratch.nanosField(0x59, epochMs)
-  exporter.add(scratch.bytes)
+  exporter.add(scratch)
 }

@@ -34,10 +34,10 @@ export function exportSpans(exchange: Exchange, trace: ActiveTrace, { exporter, 
   writeSpan(trace.traceId, trace.spanId, trace.parentId, trace.flags, sink.spanName ?? nameOf(exchange), SERVER, exchange.startedAtMs, exchange.finishedAtMs)
   const error = errorTextOf(exchange)
   if (error !== undefined || statusOf(exchange) >= 500) writeError(error ?? `status ${statusOf(exchange)}`)
-  exporter.add(scratch.bytes)
+  exporter.add(scratch)
   for (const call of [...primaryCalls(exchange), ...trace.calls]) {
     writeCall(trace, call)
-    exporter.add(scratch.bytes)
+    exporter.add(scratch)
   }
 }
 
@@ -103,7 +103,7 @@ function writeError(text: string): void {
   statusScratch.clear()
   statusScratch.stringField(0x12, text)
   statusScratch.varintField(0x18, ERROR)
-  scratch.bytesField(0x7a, statusScratch.bytes)
+  scratch.messageField(0x7a, statusScratch)
 }
 
 /** MCP method, gRPC method, or the path as the route has it: names that a client cannot invent (traffic.md §11). */

@@ -1,3 +1,6 @@
+/** Texts up to this length have lengths of one byte, and are cheaper to copy here than to hand over. */
+const SHORT_TEXT = 100
+
 /** Writes protobuf into one buffer that grows and is used again. Numbers of fields come as their tags: `number << 3 | wire type`. */
 export class ProtoWriter {
   #bytes: Buffer
@@ -38,6 +41,16 @@ export class ProtoWriter {
     this.raw(bytes)
   }
 
+  /** A field that holds the message that another writer has written. */
+  messageField(tag: number, message: ProtoWriter): void {
+    const { length } = message
+    this.varint(tag)
+    this.varint(length)
+    this.#reserve(length)
+    message.#bytes.copy(this.#bytes, this.#end, 0, length)
+    this.#end += length
+  }
+
   stringField(tag: number, text: string): void {
     const length = Buffer.byteLength(text)
     this.varint(tag)
@@ -62,7 +75,7 @@ export class ProtoWriter {
   fixed32Field(tag: number, value: number): void {
     this.varint(tag)
     this.#reserve(4)
-    this.#end = this.#bytes.writeUInt32LE(value, this.#end)
+    this.#end = putFixed32(this.#bytes, this.#end, value)
   }
 
   /** Nanoseconds since 1970 of milliseconds, whole microseconds: a double knows no more. In two parts, because it does not hold the product. */
@@ -72,12 +85,13 @@ export class ProtoWriter {
     const lower = (micros % 65_536) * 1000 + (upper % 65_536) * 65_536
     this.varint(tag)
     this.#reserve(8)
-    this.#end = this.#bytes.writeUInt32LE(lower % 4_294_967_296, this.#end)
-    this.#end = this.#bytes.writeUInt32LE(Math.floor(upper / 65_536) + Math.floor(lower / 4_294_967_296), this.#end)
+    this.#end = putFixed32(this.#bytes, this.#end, lower % 4_294_967_296)
+    this.#end = putFixed32(this.#bytes, this.#end, Math.floor(upper / 65_536) + Math.floor(lower / 4_294_967_296))
   }
 
   /** A KeyValue with a text: `key` is the encoded field of its key. */
   textAttribute(tag: number, key: Buffer, text: string): void {
+    if (text.length <= SHORT_TEXT && this.#shortAttribute(tag, key, text)) return
     const length = Buffer.byteLength(text)
     const valueLength = 1 + varintLength(length) + length
     this.#reserve(key.length + length + 32)
@@ -110,13 +124,29 @@ export class ProtoWriter {
     this.#end = end + 2
   }
 
+  /** The same for a few ASCII characters, without calls into native code; false, and nothing written, when they are not all ASCII. */
+  #shortAttribute(tag: number, key: Buffer, text: string): boolean {
+    const { length } = text
+    this.#reserve(key.length + length + 32)
+    const bytes = this.#bytes
+    let end = this.#startAttribute(tag, key, 2 + length)
+    bytes[end++] = 0x0a
+    bytes[end++] = length
+    for (let i = 0; i < length; i++) {
+      const code = text.charCodeAt(i)
+      if (code > 0x7f) return false
+      bytes[end++] = code
+    }
+    this.#end = end
+    return true
+  }
+
   /** Everything of a KeyValue before the member of its AnyValue; room is reserved already. */
   #startAttribute(tag: number, key: Buffer, valueLength: number): number {
     const bytes = this.#bytes
     let end = putVarint(bytes, this.#end, tag)
     end = putVarint(bytes, end, key.length + 1 + varintLength(valueLength) + valueLength)
-    bytes.set(key, end)
-    end += key.length
+    for (let i = 0; i < key.length; i++) bytes[end++] = key[i] as number
     bytes[end++] = 0x12
     return putVarint(bytes, end, valueLength)
   }
@@ -139,6 +169,14 @@ function putVarint(bytes: Buffer, at: number, value: number): number {
   }
   bytes[end++] = rest
   return end
+}
+
+function putFixed32(bytes: Buffer, at: number, value: number): number {
+  bytes[at] = value & 0xff
+  bytes[at + 1] = (value >>> 8) & 0xff
+  bytes[at + 2] = (value >>> 16) & 0xff
+  bytes[at + 3] = value >>> 24
+  return at + 4
 }
 
 export function varintLength(value: number): number {
