@@ -73,6 +73,7 @@ clusterDomain: cluster.local
 containerRuntimeEndpoint: unix://$RUN/containerd.sock
 evictionHard: {memory.available: "1Mi", nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%"}
 imageGCHighThresholdPercent: 100
+podLogsDir: $RUN/pod-logs
 resolvConf: $RUN/resolv.conf
 maxPods: 250
 CONF
