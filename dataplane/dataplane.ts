@@ -48,10 +48,11 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const telemetry = createTelemetry(logging, { version })
   const store = createConfigStore()
   const connects = { plaintext: telemetry.metrics.upstreamConnect('plaintext'), tls: telemetry.metrics.upstreamConnect('tls') }
+  const onEviction = createEvictionReport(logging.logger('health'), telemetry.metrics.registry)
   const gateway = new Gateway({
     registry: telemetry.metrics.registry,
-    onEviction: createEvictionReport(logging.logger('health'), telemetry.metrics.registry),
-    factories: { ai: createLlmFactory(), mcp: mcpFactory({ keys: readSessionKeys(env), version }), cloudBackend: createAgentRuntime },
+    onEviction,
+    factories: { ai: createLlmFactory({ onEviction }), mcp: mcpFactory({ keys: readSessionKeys(env), version }), cloudBackend: createAgentRuntime },
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
   })

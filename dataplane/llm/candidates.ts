@@ -1,11 +1,15 @@
-import { scoreOf, recordOutcome, type EndpointState } from '../upstream/balancer.ts'
+import { scoreOf, recordOutcome, type EndpointState, type EvictionEvent } from '../upstream/balancer.ts'
 import { countOutcome, restore, type Eviction } from '../upstream/health.ts'
 
 /** What traffic has taught us about a provider. Lives as long as a provider of that name is in the config. */
-export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'latencySeconds' | 'pending'> & { hasLatency: boolean }
+export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'latencySeconds' | 'pending'> & {
+  hasLatency: boolean
+  /** Told when the provider is taken out, and when it is back. */
+  readonly report: (event: Omit<EvictionEvent, 'endpoint'>) => void
+}
 
-export function newProviderState(): ProviderState {
-  return { health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0, hasLatency: false }
+export function newProviderState(report: ProviderState['report'] = () => undefined): ProviderState {
+  return { health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0, hasLatency: false, report }
 }
 
 /** Something that can be chosen. */
@@ -39,8 +43,15 @@ const score = ({ state }: Candidate): number => scoreOf(state)
 function isAvailable(state: ProviderState, nowMs: number): boolean {
   if (state.evicted === undefined) return true
   if (state.evicted.untilMs > nowMs) return false
-  restore(state)
+  bringBack(state)
   return true
+}
+
+/** Ends an eviction, also that of a provider that is gone. */
+export function bringBack(state: ProviderState): void {
+  if (state.evicted === undefined) return
+  restore(state)
+  state.report({ kind: 'back', durationMs: 0, health: state.health })
 }
 
 /** Counts an outcome; the first latency counts whole. True when the provider is out from now on. */
@@ -50,5 +61,7 @@ export function recordCandidate(state: ProviderState, isHealthy: boolean, second
     state.hasLatency = true
   }
   recordOutcome(state, isHealthy, seconds ?? state.latencySeconds)
-  return countOutcome(state, isHealthy, eviction, nowMs)
+  const isOut = countOutcome(state, isHealthy, eviction, nowMs)
+  if (isOut) state.report({ kind: 'evicted', durationMs: (state.evicted?.untilMs ?? nowMs) - nowMs, health: state.health })
+  return isOut
 }

@@ -52,6 +52,20 @@ describe('failover', () => {
     expect([statuses.at(-1), asked()]).toEqual([200, [3, 2]])
   })
 
+  test('who watches evictions is told of both ends', async () => {
+    const events: string[] = []
+    const { post, first, advance } = await startTwo(
+      { eviction: {} },
+      { onEviction: (backend, { kind, endpoint, durationMs }) => events.push(`${backend} ${endpoint} ${kind} ${durationMs}`) },
+    )
+    first.behave({ status: 500 })
+    await post({ body: chat() })
+    advance(3000)
+    first.behave({})
+    await post({ body: chat() })
+    expect(events).toEqual(['ns/llm first evicted 3000', 'ns/llm first back 0'])
+  })
+
   test('several failures in a row, where the policy says so', async () => {
     const { post, first, asked } = await startTwo({ eviction: { consecutiveFailures: 3 } })
     first.behave({ status: 503 })

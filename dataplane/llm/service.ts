@@ -1,23 +1,30 @@
+import type { OnEviction } from '../config/destinations.ts'
 import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import type { BackendService, ServiceConfig } from '../service.ts'
 import { LlmCall } from './call.ts'
 import { KeyBudgets } from './keys.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './target.ts'
 
+export interface LlmFactoryOptions {
+  readonly random?: () => number
+  /** Told of providers that a health policy takes out. */
+  readonly onEviction?: OnEviction
+}
+
 /** The factory `ai`: services of one backend share what they learn about its providers. */
-export function createLlmFactory({ random = Math.random }: { random?: () => number } = {}): (config: ServiceConfig) => BackendService {
+export function createLlmFactory({ random = Math.random, onEviction }: LlmFactoryOptions = {}): (config: ServiceConfig) => BackendService {
   let budgets: KeyBudgets | undefined
-  const states = new Map<string, { readonly byName: ProviderStates; users: number }>()
+  const states = new Map<string, ProviderStates & { users: number }>()
   return (config) => {
     const { key } = config.backend
-    const shared = states.get(key) ?? { byName: new Map(), users: 0 }
+    const shared = states.get(key) ?? { byName: new Map(), onEviction, users: 0 }
     states.set(key, shared)
     shared.users++
     const release = (): void => {
       if (--shared.users === 0) states.delete(key)
     }
     budgets ??= new KeyBudgets(config.state.monotonicMs)
-    return createLlmService(config, { states: shared.byName, budgets, random, onClose: release })
+    return createLlmService(config, { states: shared, budgets, random, onClose: release })
   }
 }
 

@@ -1,10 +1,11 @@
 import type { BackendFull, NamedLLMProvider } from '#gen/config/types.ts'
 import { compileBackendAuth } from '../config/auth.ts'
+import type { OnEviction } from '../config/destinations.ts'
 import { mergeBackend } from '../config/merge.ts'
 import type { ServiceConfig } from '../service.ts'
 import type { UpstreamAuth } from '../upstream/auth.ts'
 import type { Destination } from '../upstream/destination.ts'
-import { newProviderState, type ProviderState } from './candidates.ts'
+import { bringBack, newProviderState, type ProviderState } from './candidates.ts'
 import { compileGuards, type PromptGuards } from './guards/index.ts'
 import { createProvider } from './providers/index.ts'
 import type { Provider } from './providers/types.ts'
@@ -29,7 +30,10 @@ const LONE_NAME = 'backend'
 const HTTPS_PORT = 443
 
 /** What traffic has taught about the providers of one backend, by name. */
-export type ProviderStates = Map<string, ProviderState>
+export interface ProviderStates {
+  readonly byName: Map<string, ProviderState>
+  readonly onEviction: OnEviction | undefined
+}
 
 /** The groups of a backend, highest priority first. A provider without a known kind is left out. */
 export function compileTargets(config: ServiceConfig, states: ProviderStates): LlmTarget[][] {
@@ -38,11 +42,15 @@ export function compileTargets(config: ServiceConfig, states: ProviderStates): L
     provider === undefined ? (groups ?? []).map((group) => group.providers) : [[{ ...provider, name: LONE_NAME }]]
   const targets = named.map((group) => group.flatMap((one) => compileTarget(one, config, states) ?? []))
   const names = new Set(targets.flat().map(({ name }) => name))
-  for (const name of states.keys()) if (!names.has(name)) states.delete(name)
+  for (const [name, state] of states.byName) {
+    if (names.has(name)) continue
+    states.byName.delete(name)
+    bringBack(state)
+  }
   return targets
 }
 
-function compileTarget(config: NamedLLMProvider, service: ServiceConfig, states: ProviderStates): LlmTarget | undefined {
+function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byName, onEviction }: ProviderStates): LlmTarget | undefined {
   const { name, host, port, path, policies } = config
   const provider = createProvider(config)
   if (provider === undefined) return undefined
@@ -60,8 +68,8 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, states:
   })
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
   const implicit = isOwnHost && provider.defaultAuth !== undefined ? compileBackendAuth(provider.defaultAuth, snapshot.secrets, provider.host) : undefined
-  let state = states.get(name)
-  if (state === undefined) states.set(name, (state = newProviderState()))
+  let state = byName.get(name)
+  if (state === undefined) byName.set(name, (state = newProviderState((event) => onEviction?.(backend.key, { ...event, endpoint: name }))))
   return {
     name,
     provider,

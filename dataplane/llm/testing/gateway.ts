@@ -5,7 +5,7 @@ import { Gateway } from '../../gateway.ts'
 import { startBind } from '../../server/testing.ts'
 import { createRegistry, type Registry } from '../../telemetry/registry.ts'
 import { createPool } from '../../upstream/pools.ts'
-import { createLlmFactory } from '../service.ts'
+import { createLlmFactory, type LlmFactoryOptions } from '../service.ts'
 
 export interface LlmGatewayOptions {
   readonly ai: AIBackend
@@ -19,6 +19,7 @@ export interface LlmGatewayOptions {
   readonly secrets?: readonly Secret[]
   readonly clocks?: NonNullable<ConstructorParameters<typeof Gateway>[0]['clocks']>
   readonly random?: () => number
+  readonly onEviction?: NonNullable<LlmFactoryOptions['onEviction']>
 }
 
 /** A gateway with one route to one LLM backend, on a real socket. */
@@ -41,7 +42,7 @@ export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGa
     registry,
     createPool,
     ...(options.clocks && { clocks: options.clocks }),
-    factories: { ai: createLlmFactory(options.random === undefined ? {} : { random: options.random }) },
+    factories: { ai: createLlmFactory({ ...(options.random && { random: options.random }), ...(options.onEviction && { onEviction: options.onEviction }) }) },
   })
   store.subscribe((snapshot) => gateway.update(snapshot))
   let current = options
