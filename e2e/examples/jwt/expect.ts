@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { expect } from '@jest/globals'
+import { WebSocket } from 'ws'
 import { expectations } from '../../harness/expectations.ts'
 import { tokens } from './tokens.ts'
 
@@ -8,6 +10,21 @@ export default expectations({
   'the upstream never sees the token, and the log names the subject': async (run) => {
     expect((await run.send(8080, bearer(tokens.valid))).json().headers['authorization']).toBeUndefined()
     await run.dataplane.program.waitForLine(/jwt\.sub=bob/)
+  },
+  'a WebSocket opens with a token, its frames flow, and its end is one line of the log; without a token it is refused (row 71)': async (run) => {
+    const url = `ws://127.0.0.1:${run.port(8080)}/socket`
+    const [error] = await once(new WebSocket(url), 'error')
+    expect(String(error)).toContain('401')
+    const client = new WebSocket(url, bearer(tokens.valid))
+    const [greeting] = await once(client, 'message')
+    expect(JSON.parse(String(greeting)).headers).not.toHaveProperty('authorization')
+    client.send('frame')
+    expect(String((await once(client, 'message'))[0])).toBe('frame')
+    const isItsLine = ({ text }: { text: string }): boolean => text.includes('http.path=/socket') && text.includes('http.status=101')
+    expect(run.dataplane.program.lines.filter(isItsLine)).toEqual([])
+    client.close()
+    await run.dataplane.program.waitForLine(/http\.path=\/socket.*http\.status=101.*jwt\.sub=bob/)
+    expect(run.dataplane.program.lines.filter(isItsLine)).toHaveLength(1)
   },
   'tokens for others, changed ones and unsigned ones are refused': async (run) => {
     const [head, body] = tokens.valid.split('.')

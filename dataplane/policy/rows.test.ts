@@ -1,0 +1,70 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from '@jest/globals'
+
+// Which test holds a row of the specification (traffic.md §14). Only rows of policies that need no other service; 28 and 66 are extras that are not built.
+const root = join(import.meta.dirname, '../..')
+const policy = 'dataplane/policy'
+const rows: readonly (readonly [row: number, what: string, file: string, sentence: string])[] = [
+  [20, 'Gateway policy timeouts and retry, route policy retry', 'dataplane/config/merge.test.ts', 'fields merge, and are replaced whole'],
+  [
+    21,
+    'limits of two kinds on two levels',
+    'dataplane/config/merge.test.ts',
+    'local and global limits, and the two sides of header modifiers, merge separately',
+  ],
+  [22, 'header filter over policy', `${policy}/index.test.ts`, 'a header filter replaces the same side of a policy, and only that'],
+  [23, 'Allow on two levels', 'dataplane/gateway.test.ts', 'Gateway Allow A, route Allow B, only B is true (row 23)'],
+  [24, 'Allow in two phases', 'dataplane/gateway.test.ts', 'PreRouting Allow A, PostRouting Allow B, only B is true (row 24)'],
+  [25, 'Deny that fails', `${policy}/authorization/index.test.ts`, 'a Deny that fails does not deny (row 25)'],
+  [26, 'Require false, Allow true', `${policy}/authorization/index.test.ts`, 'Require false, Allow true (row 26)'],
+  [27, 'only Deny rules', `${policy}/authorization/index.test.ts`, 'only Deny rules, none matches (row 27)'],
+  [29, 'target missing', 'operator/translate/testdata/policy-missing-targets/out.yaml', 'StatusSummary'],
+  [30, 'one invalid expression beside a valid field', 'operator/translate/translate.test.ts', 'one bad field of two is left out, the other is in force'],
+  [31, 'rateLimit in PreRouting', 'e2e/contract/rows/traffic.ts', "rateLimit: { local: [{ requests: 1, unit: 'Seconds' }] },"],
+  [32, 'JWT Strict: no token, unknown kid, wrong aud, expired', `${policy}/jwtAuthentication/index.test.ts`, 'expired two minutes ago'],
+  [33, 'JWT Optional and Permissive, bad token', `${policy}/jwtAuthentication/index.test.ts`, "['Permissive', 'a bad token', [bearer('bad')], 200, false]"],
+  [34, 'valid token', `${policy}/jwtAuthentication/index.test.ts`, 'goes no further; its claims do, and the token as a secret'],
+  [35, 'inline key set garbage', 'operator/translate/testdata/policy-jwks/out.yaml', 'is not JSON; all its tokens are refused'],
+  [36, 'wrong password', `${policy}/basicAuthentication/index.test.ts`, 'a wrong password'],
+  [37, 'formats of hashes', `${policy}/basicAuthentication/hashes.test.ts`, 'htpasswd %s %s %s'],
+  [38, 'API key raw and as JSON, by group', `${policy}/authorization/index.test.ts`, 'metadata of an API key (row 38)'],
+  [39, 'keyHash, malformed entries', `${policy}/apiKeyAuthentication/index.test.ts`, 'hashed:'],
+  [40, 'JWT and API key, one given', `${policy}/credentials.test.ts`, 'only a token (row 40)'],
+  [
+    41,
+    'preflight of an allowed origin, JWT-protected',
+    'dataplane/gateway.test.ts',
+    'who is refused by one authentication costs no other and no budget; CORS has its say',
+  ],
+  [42, 'preflight of a foreign origin', `${policy}/cors/index.test.ts`, 'foreign preflight: answered without CORS headers'],
+  [43, '401 with Allow-Origin', 'e2e/browser/origins.test.ts', 'a refusal can be read (row 43)'],
+  [44, 'origins with stars and ports', `${policy}/cors/index.test.ts`, 'https://a.com:8443'],
+  [45, 'CSRF', `${policy}/csrf/index.test.ts`, 'cross-site is refused'],
+  [46, 'local limit with burst', `${policy}/rateLimit/index.test.ts`, 'holds a unit and the burst, and tells on every answer'],
+  [
+    47,
+    'two routes share a Gateway budget',
+    'dataplane/gateway.test.ts',
+    'one budget for all routes of a target, whatever else changes; a new one with the policy',
+  ],
+  [48, 'token limit', `${policy}/rateLimit/tokens.test.ts`, '(row 48)'],
+  [58, 'failing header', `${policy}/transformation/index.test.ts`, 'a failing set removes the header (row 58)'],
+  [59, 'failing body', `${policy}/transformation/index.test.ts`, 'a failure is an empty body (row 59)'],
+  [60, ':path and :status', `${policy}/transformation/index.test.ts`, 'the status (row 60)'],
+  [61, 'retries are numbered', 'dataplane/forward.test.ts', 'numbers the tries in x-retry-attempt and sends the body again'],
+  [62, 'retry of a long body', 'dataplane/forward.test.ts', 'a body of known length above 64 KiB gets one attempt'],
+  [63, 'request timeout', 'dataplane/forward.test.ts', 'the request timeout covers all attempts and is not outlived by backoff'],
+  [64, 'direct response behind JWT', `${policy}/failures.test.ts`, 'the authentication before it refuses'],
+  [65, 'hostRewrite absent', 'dataplane/forward.test.ts', 'a ProxyBackend host replaces it'],
+  [67, 'a body past the buffer', `${policy}/authorization/index.test.ts`, 'a body of 3 MiB fails the expression (row 67)'],
+  [71, 'WebSocket through JWT', 'e2e/examples/jwt/expect.ts', '(row 71)'],
+  [75, 'eviction', 'dataplane/upstream/health.test.ts', 'row 75'],
+]
+
+describe('traffic.md §14', () => {
+  test.each(rows)('row %d, %s, is in %s: %s', (_, __, file, sentence) => {
+    const path = join(root, file)
+    expect(existsSync(path) && readFileSync(path, 'utf8').includes(sentence)).toBe(true)
+  })
+})
