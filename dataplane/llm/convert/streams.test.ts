@@ -324,6 +324,14 @@ describe('errors in streams', () => {
     expect(native.facts.isComplete).toBe(true)
   })
 
+  test('an endless answer is not collected without end', () => {
+    const stream = open('completions', 'completions')
+    const bytes = Buffer.from(`data: {"choices":[{"delta":{"content":"${'x'.repeat(500_000)}"}}]}\n\n`)
+    for (let i = 0; i < 10; i++) stream.push(bytes)
+    expect(stream.facts.completion[0]?.length).toBe(2_000_000)
+    expect(stream.facts.deltas).toBe(10)
+  })
+
   test.each(['completions', 'messages'] as const)('%s over MSG: a stop reason without message_stop is no end', (from) => {
     const bytes = streams.messagesText.subarray(0, streams.messagesText.indexOf('event: message_stop'))
     const stream = open(from, 'messages')

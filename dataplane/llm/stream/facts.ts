@@ -8,6 +8,9 @@ interface Call {
   arguments: string
 }
 
+/** Collected text of one answer, in UTF-16 units: an endless stream must not fill the memory. */
+const MOST_COLLECTED = 2 * 1024 * 1024
+
 /** Keeps the facts of a streamed answer from its steps. */
 export class FactsRecorder {
   readonly facts: StreamFacts = {
@@ -28,6 +31,7 @@ export class FactsRecorder {
   readonly #texts = new Map<number, number>()
   readonly #calls = new Map<number, Call>()
   #usage: RawUsage | undefined
+  #collected = 0
 
   constructor(collects: boolean) {
     this.#collects = collects
@@ -46,7 +50,7 @@ export class FactsRecorder {
         break
       case 'text':
         this.countDelta()
-        if (this.#collects) this.#addText(step.block, step.text)
+        if (this.#collects && this.#hasRoom(step.text)) this.#addText(step.block, step.text)
         break
       case 'thinking':
       case 'hidden':
@@ -59,7 +63,7 @@ export class FactsRecorder {
       case 'toolInput': {
         this.countDelta()
         const call = this.#calls.get(step.block)
-        if (call) call.arguments += step.json
+        if (call && this.#hasRoom(step.json)) call.arguments += step.json
         break
       }
       case 'finish':
@@ -83,6 +87,11 @@ export class FactsRecorder {
   countDelta(): void {
     this.facts.hasContent = true
     this.facts.deltas++
+  }
+
+  #hasRoom(text: string): boolean {
+    this.#collected += text.length
+    return this.#collected <= MOST_COLLECTED
   }
 
   #addText(block: number, text: string): void {
