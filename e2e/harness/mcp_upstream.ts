@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { CallToolRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema, ReadResourceRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+
+/** An MCP server for examples, on the official SDK: tools `search` and `delete`, and one resource; Streamable HTTP at `/mcp`, the older transport at `/sse`. */
+export async function startMcpUpstream({ name, port }: { readonly name: string; readonly port: number }) {
+  const streamable = new Map<string, StreamableHTTPServerTransport>()
+  const sse = new Map<string, SSEServerTransport>()
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    if (pathname === '/sse') return openSse(name, sse, response)
+    if (pathname === '/messages') return sse.get(searchParams.get('sessionId') ?? '')?.handlePostMessage(request, response)
+    const id = String(request.headers['mcp-session-id'] ?? '')
+    const transport = id === '' ? await newTransport(name, streamable) : streamable.get(id)
+    if (transport === undefined) response.writeHead(404).end()
+    else await transport.handleRequest(request, response)
+  }
+  const server = createServer((request, response) => void handle(request, response))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return {
+    name,
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      server.closeAllConnections()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+async function newTransport(name: string, known: Map<string, StreamableHTTPServerTransport>): Promise<StreamableHTTPServerTransport> {
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: () => randomUUID(),
+    onsessioninitialized: (id: string) => void known.set(id, transport),
+    onsessionclosed: (id: string) => void known.delete(id),
+  })
+  await serverOf(name).connect(transport)
+  return transport
+}
+
+async function openSse(name: string, known: Map<string, SSEServerTransport>, response: ServerResponse): Promise<void> {
+  const transport = new SSEServerTransport('/messages', response)
+  known.set(transport.sessionId, transport)
+  response.on('close', () => known.delete(transport.sessionId))
+  await serverOf(name).connect(transport)
+}
+
+function serverOf(name: string): Server {
+  const server = new Server({ name, version: '1.0.0' }, { capabilities: { tools: {}, resources: {} }, instructions: `Holds the ${name}.` })
+  const inputSchema = { type: 'object' as const, properties: { text: { type: 'string' } } }
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: [
+      { name: 'search', description: `Searches the ${name}.`, inputSchema },
+      { name: 'delete', description: `Deletes from the ${name}.`, inputSchema },
+    ],
+  }))
+  server.setRequestHandler(CallToolRequestSchema, ({ params }) => ({
+    content: [{ type: 'text', text: `${params.name} in ${name}: ${JSON.stringify(params.arguments?.['text'] ?? '')}` }],
+  }))
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [{ uri: `${name}://readme`, name: 'readme' }] }))
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }) => ({ contents: [{ uri, mimeType: 'text/plain', text: `About ${name}.` }] }))
+  return server
+}
