@@ -43,6 +43,7 @@ e2e: ## tests against a real Kubernetes with pods, collector and Prometheus (roo
 	@e2e/cluster/localcluster --apiserver-only build
 	@$(X) e2e/contract/run --reporters=./.ci/reporter.js
 	@$(X) e2e/telemetry/run --reporters=./.ci/reporter.js
+	@$(X) e2e/callouts/run --reporters=./.ci/reporter.js
 	@$(X) e2e/mcp/run --reporters=./.ci/reporter.js
 	@e2e/install/run e2e/install --reporters=./.ci/reporter.js
 

@@ -7,6 +7,7 @@ export default {
     '<rootDir>/e2e/cluster/**/*.test.ts',
     '<rootDir>/e2e/install/**/*.test.ts',
     '<rootDir>/e2e/telemetry/**/*.test.ts',
+    '<rootDir>/e2e/callouts/**/*.test.ts',
     '<rootDir>/e2e/mcp/**/*.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/'],
