@@ -82,8 +82,14 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
     model,
     isStreaming,
     isCharged: !isCount,
-    estimate: 0,
+    estimate: await estimateOf(tools, entry, body, model),
   }
+}
+
+/** What the prompt takes from token budgets at once; 0 unless a policy wants that, and there are budgets. */
+function estimateOf({ exchange, target }: PrepareTools, entry: ClientFormatEntry, body: JsonObject, model: string): Promise<number> | number {
+  if (target.settings.section.reserveTokens !== true || exchange.tokenBudgets === undefined) return 0
+  return countTokens(model, entry.flattenRequest(body))
 }
 
 function contextOf({ exchange, target }: PrepareTools, model: string): RequestContext {

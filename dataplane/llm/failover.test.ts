@@ -196,6 +196,17 @@ describe('token budgets', () => {
     expect((await post({ body: chat() })).status).toBe(200)
   })
 
+  test('a prompt that does not fit is refused where tokens are reserved, and what was reserved too much comes back', async () => {
+    const { post, mock } = await start({ ...budget(60), ai: { reserveTokens: true } })
+    const refused = await post({ body: chat('word '.repeat(200)) })
+    expect([refused.status, refused.headers['x-ratelimit-remaining'], mock.requests.length]).toEqual([429, '60', 0])
+    const answer = await post({ body: chat('one two') })
+    expect(answer.status).toBe(200)
+    // Five by the provider's count; the prompt was counted as more.
+    expect((await post({ path: '/x', body: { messages: [] } })).status).toBe(400)
+    expect((await post({ body: chat('word '.repeat(30)) })).status).toBe(200)
+  })
+
   test('a truncated stream is charged by what was seen', async () => {
     const { post } = await start({ ...budget(20) })
     await post({ body: chat('word '.repeat(40), { stream: true }), headers: { 'x-mock': 'cut=30' } })

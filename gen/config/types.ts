@@ -1144,6 +1144,10 @@ export interface BackendAI {
   prices?: {
     [k: string]: ModelPrice
   }
+  /**
+   * Count the tokens of prompts, and take them from token limits before requests go out; the answer settles what they really took. Requests whose prompt does not fit get 429. Default: false.
+   */
+  reserveTokens?: boolean
 }
 /**
  * A field of the request body and its value.

@@ -25,6 +25,10 @@ const fields = {
     undefined,
     128,
   ),
+  reserveTokens: boolean(
+    'Count the tokens of prompts, and take them from token limits before requests go out; the answer settles what they really took. Requests whose prompt does not fit get 429.',
+    { default: false },
+  ),
 }
 
 const price = (description: string) => string(description, { maxLength: 32, pattern: '^[0-9]{1,9}(\\.[0-9]{1,9})?$' })
