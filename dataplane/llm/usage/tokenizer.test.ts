@@ -29,7 +29,7 @@ describe('tokens', () => {
 
   test('a long run of letters takes time in proportion to its length', async () => {
     const started = performance.now()
-    expect(await countMessages('gpt-4', [{ role: 'user', content: 'a'.repeat(50_000) }])).toBeGreaterThan(5_000)
+    expect(await countMessages('gpt-4', [{ role: 'user', content: 'a'.repeat(200_000) }])).toBeGreaterThan(10_000)
     expect(performance.now() - started).toBeLessThan(10_000)
   })
 
@@ -40,7 +40,7 @@ describe('tokens', () => {
   })
 
   test('too many at once are refused rather than made to wait', async () => {
-    const results = await Promise.allSettled(Array.from({ length: 300 }, () => countTokens('gpt-4', [])))
+    const results = await Promise.allSettled(Array.from({ length: 300 }, () => countTokens('gpt-4o', [])))
     expect(results.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
     expect(results[0]).toEqual({ status: 'fulfilled', value: 3 })
   })

@@ -50,21 +50,26 @@ function countText({ ranks, pattern }: Encoding, text: string): number {
   return tokens
 }
 
-/** Merges the pair of lowest rank until there is none. */
+/** Merges the pair of lowest rank until there is none. Ranks are looked up again only beside a merge. */
 function countPiece(ranks: ReadonlyMap<string, number>, bytes: string): number {
   if (ranks.has(bytes)) return 1
-  const parts = Array.from(bytes)
+  const starts = Array.from({ length: bytes.length + 1 }, (_, at) => at)
+  const rankAt = (at: number): number => ranks.get(bytes.slice(starts[at], starts[at + 2])) ?? Infinity
+  const pairs = Array.from({ length: bytes.length - 1 }, (_, at) => rankAt(at))
   for (;;) {
     let lowest = Infinity
     let at = -1
-    for (let i = 0; i + 1 < parts.length; i++) {
-      const rank = ranks.get(`${parts[i] ?? ''}${parts[i + 1] ?? ''}`) ?? Infinity
+    for (let i = 0; i < pairs.length; i++) {
+      const rank = pairs[i] ?? Infinity
       if (rank < lowest) {
         lowest = rank
         at = i
       }
     }
-    if (at === -1) return parts.length
-    parts.splice(at, 2, `${parts[at] ?? ''}${parts[at + 1] ?? ''}`)
+    if (at === -1) return starts.length - 1
+    starts.splice(at + 1, 1)
+    pairs.splice(at, 1)
+    if (at < pairs.length) pairs[at] = rankAt(at)
+    if (at > 0) pairs[at - 1] = rankAt(at - 1)
   }
 }
