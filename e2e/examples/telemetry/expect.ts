@@ -1,0 +1,24 @@
+import { expect } from '@jest/globals'
+import { expectations } from '../../harness/expectations.ts'
+import { isTrueWithin } from '../../harness/wait.ts'
+
+export default expectations({
+  'the line has what was added and not what was removed, and health checks have none': async (run) => {
+    await run.send(8080, { path: '/healthz' })
+    await run.send(8080, { path: '/shop/2', headers: { 'x-user': 'bob' } })
+    const line = await run.dataplane.program.waitForLine(/http\.path=\/shop\/2/)
+    expect(line).toMatch(/trace\.id=[0-9a-f]{32} span\.id=[0-9a-f]{16}.* user=bob$/)
+    expect(line).not.toContain('http.version')
+    expect(run.dataplane.program.lines.some(({ text }) => text.includes('/healthz'))).toBe(false)
+  },
+  'records and spans reach the collector': async (run) => {
+    await run.send(8080, { path: '/shop/3' })
+    const paths = (): Set<string> => new Set(run.upstream('collector').requests.map(({ path }) => path))
+    expect(await isTrueWithin(5000, async () => paths().has('/v1/logs') && paths().has('/v1/traces'))).toBe(true)
+  },
+  'the trace of a client goes on in any case': async (run) => {
+    const traceId = '0af7651916cd43dd8448eb211c80319c'
+    const response = await run.send(8080, { path: '/shop/4', headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01` } })
+    expect(response.body).toContain(`00-${traceId}-`)
+  },
+})
