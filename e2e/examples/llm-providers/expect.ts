@@ -45,6 +45,13 @@ export default expectations({
     const response = await post(run, '/anthropic/v1/responses', { model: 'x', input: 'hello' })
     expect([response.status, response.body]).toEqual([400, expect.stringContaining('unsupported conversion: from')])
   },
+  'tokens are counted by who can: the provider, else the gateway': async (run) => {
+    const asked = run.upstream('llm').requests.length
+    expect((await post(run, '/anthropic/v1/messages/count_tokens', chat('one two three'))).body).toBe('{"input_tokens":3}')
+    expect(run.upstream('llm').requests.length).toBe(asked + 1)
+    const counted = JSON.parse((await post(run, '/openai/v1/messages/count_tokens', chat('one two three'))).body) as Record<string, unknown>
+    expect([counted['input_tokens'], run.upstream('llm').requests.length]).toEqual([expect.any(Number), asked + 1])
+  },
   'models are listed by the gateway': async (run) => {
     expect(JSON.parse((await run.send(8080, { path: '/anthropic/v1/models' })).body)).toMatchObject({ object: 'list', data: [{ id: 'claude-sonnet-4-5' }] })
   },
