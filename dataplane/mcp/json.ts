@@ -5,7 +5,7 @@ const json = JSON as unknown as {
 }
 
 /** A number that a double may not hold exactly, or would be written in another way. Digits inside strings only cost time. */
-const DELICATE = /\d{16}|\d[eE]|-0|\.\d*0\b/
+const DELICATE = /(?:^|[[:,\s])(?:-0|-?\d{16}|-?\d+\.(?:\d{15}|\d*0\b)|-?\d+(?:\.\d+)?[eE])/
 
 /**
  * Parses JSON so that `JSON.stringify` gives every number back as it was written: schemas hold bounds such as

@@ -19,12 +19,23 @@ export interface LoadOptions {
   /** CPU to pin to. */
   readonly cpu: number
   readonly headers?: Readonly<Record<string, string>>
+  /** Path of a Lua script that makes the requests. */
+  readonly script?: string
 }
 
 /** HTTP/1.1 keep-alive load by wrk, one thread. */
 export async function runWrk(options: LoadOptions): Promise<Load> {
   const headers = Object.entries(options.headers ?? {}).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-  const args = ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--timeout', '10s', ...headers, options.url]
+  const args = [
+    '-t1',
+    `-c${options.connections}`,
+    `-d${options.seconds}s`,
+    '--timeout',
+    '10s',
+    ...(options.script === undefined ? [] : ['-s', options.script]),
+    ...headers,
+    options.url,
+  ]
   const { stdout } = await run('taskset', ['-c', String(options.cpu), 'wrk', ...args], { timeout: (options.seconds + 30) * 1000 })
   return parseWrk(stdout)
 }

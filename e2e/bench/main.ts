@@ -9,7 +9,9 @@ import { bundleDataplane } from '../../images/bundle.ts'
 import { DATAPLANE_MAIN } from '../harness/dataplane.ts'
 import { findFreePort } from '../harness/ports.ts'
 import type { Bench, Case } from './bench.ts'
+import { callouts } from './cases/callouts.ts'
 import { cel } from './cases/cel.ts'
+import { mcp } from './cases/mcp.ts'
 import { memory } from './cases/memory.ts'
 import { policies } from './cases/policies.ts'
 import { reload, reloadStream } from './cases/reload.ts'
@@ -22,7 +24,7 @@ import { startUpstream } from './nginx.ts'
 import { summarizeProfiles } from './profile.ts'
 import type { ProxyName } from './proxies.ts'
 
-const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, telemetry, policies, cel, reload, reloadStream, memory]
+const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, telemetry, policies, callouts, cel, reload, reloadStream, mcp, memory]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
 const LOAD_CPU = 1
