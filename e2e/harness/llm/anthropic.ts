@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import { countWords, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
+import { countWords, list, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
 import { sendJson } from './openai.ts'
 
 type Json = Readonly<Record<string, unknown>>
-const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content

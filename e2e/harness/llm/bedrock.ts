@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
-import { countWords, piecesOf, word, writeEvents, type Behaviour } from './behaviour.ts'
+import { countWords, list, piecesOf, word, writeEvents, type Behaviour } from './behaviour.ts'
 import { embed, sendJson } from './openai.ts'
 
 type Json = Readonly<Record<string, unknown>>
-const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 const codec = new EventStreamCodec(
   (bytes) => Buffer.from(bytes).toString(),
   (text) => Buffer.from(text),

@@ -99,3 +99,7 @@ export const countWords = (text: string): number => text.split(/\s+/).filter(Boo
 
 /** A text; anything else is `fallback`. */
 export const word = (value: unknown, fallback = ''): string => (typeof value === 'string' ? value : fallback)
+
+/** The objects of a list; anything else is none. */
+export const list = (value: unknown): Readonly<Record<string, unknown>>[] =>
+  Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : []

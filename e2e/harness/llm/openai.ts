@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { countWords, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
+import { countWords, list, piecesOf, sse, word, writeEvents, type Behaviour } from './behaviour.ts'
 
 type Json = Readonly<Record<string, unknown>>
-const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 const CREATED = 1_760_000_000
 
 function textOf(content: unknown): string {

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import type { NamedLLMProvider } from '#gen/config/types.ts'
+import { sdkRoutes, startWorld, type World } from './testing/world.ts'
+
+const providers: Readonly<Record<string, [Omit<NamedLLMProvider, 'name'>, string]>> = {
+  A: [{ providerA: {} }, 'gpt-4o'],
+  C: [{ providerC: {} }, 'claude-x'],
+  E: [{ providerE: { projectId: 'p', region: 'eu' } }, 'claude-x'],
+  F: [{ providerF: {} }, 'anthropic.claude-3'],
+}
+const paths = ['/v1/chat/completions', '/v1/messages', '/v1/responses', '/v1/embeddings', '/v1/messages/count_tokens']
+
+/** Bodies that are nearly right: known fields with values of any kind. */
+const names = [
+  'messages',
+  'system',
+  'input',
+  'tools',
+  'tool_choice',
+  'max_tokens',
+  'stop',
+  'stream',
+  'stream_options',
+  'thinking',
+  'response_format',
+  'content',
+  'role',
+  'type',
+  'text',
+  'metadata',
+]
+const value = fc.letrec((tie) => ({
+  any: fc.oneof(
+    { maxDepth: 4, depthSize: 'small' },
+    fc.constantFrom(
+      'user',
+      'assistant',
+      'system',
+      'tool',
+      'text',
+      'image_url',
+      'tool_use',
+      'tool_result',
+      'function',
+      '',
+      '\ud800',
+      'data:image/png;base64,AA',
+    ),
+    fc.constantFrom(null, true, false, 0, -1, 1.5, 1e308),
+    fc.array(tie('any'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...names, '__proto__', 'constructor'), tie('any'), { maxKeys: 4 }),
+  ),
+})).any
+const body = fc.record(Object.fromEntries(names.slice(0, 11).map((name) => [name, value])), { requiredKeys: [] })
+
+describe.each(Object.entries(providers))('bodies of any kind, to %s', (_, [provider, model]) => {
+  let world: World
+  beforeAll(async () => {
+    world = await startWorld({
+      provider,
+      ai: { routes: sdkRoutes, prompt: { prepend: [{ role: 'system', content: 'x' }], append: [{ role: 'user', content: 'y' }] } },
+      policies: { auth: { key: 'k' } },
+    })
+  })
+  afterAll(() => world.close())
+
+  test('are answered by the provider, or refused by name; the gateway goes on', async () => {
+    await fc.assert(
+      fc.asyncProperty(body, fc.constantFrom(...paths), async (given, path) => {
+        const answer = await world.post({ path, body: { ...given, model } })
+        const isSaid = answer.status < 500 || answer.text.startsWith('failed to process LLM response: ')
+        if (!isSaid) throw new Error(`${answer.status} ${answer.text}`)
+      }),
+      { numRuns: 80 },
+    )
+    expect((await world.post({ path: '/v1/messages', body: { model, max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] } })).status).toBe(200)
+  })
+})
