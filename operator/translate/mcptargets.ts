@@ -27,7 +27,7 @@ export function selectMcpTargets(context: Context, namespace: string, selector: 
   const problems: string[] = []
   const targets: McpTarget[] = []
   const owners = new Map<string, string>()
-  for (const service of all) {
+  for (const service of all.toSorted(byKey)) {
     if (services && !matchesSelector(services, service.metadata.labels ?? {})) continue
     for (const port of (service.spec.ports ?? []).toSorted((a, b) => a.port - b.port)) {
       const protocol = protocols[port.appProtocol ?? '']
@@ -47,4 +47,29 @@ export function selectMcpTargets(context: Context, namespace: string, selector: 
     }
   }
   return { targets, problems }
+}
+
+/** By namespace and name, in code units: the order of targets is that of merged lists, which prompt caches want to stay. */
+function byKey(a: Service, b: Service): number {
+  const [keyA, keyB] = [`${a.metadata.namespace}\0${a.metadata.name}`, `${b.metadata.namespace}\0${b.metadata.name}`]
+  return keyA < keyB ? -1 : keyA > keyB ? 1 : 0
+}
+
+interface ResolvedTargets {
+  readonly targets: readonly { readonly name: string; readonly selector?: { readonly targets: readonly McpTarget[] } }[]
+}
+
+/** Names that two entries of a backend give: each entry by itself is fine, and clients could not tell them apart. */
+export function findMcpClashes({ targets }: ResolvedTargets): string[] {
+  const owners = new Map<string, string>()
+  const problems: string[] = []
+  for (const entry of targets) {
+    const found = entry.selector?.targets.map(({ name, service, port }) => ({ name, owner: `Service ${service}:${port} of target ${entry.name}` }))
+    for (const { name, owner } of found ?? [{ name: entry.name, owner: `static target ${entry.name}` }]) {
+      const rival = owners.get(name)
+      if (rival === undefined) owners.set(name, owner)
+      else problems.push(`${rival} and ${owner} are both MCP target ${name}; rename one, or set annotation ${NAME_ANNOTATION}`)
+    }
+  }
+  return problems
 }

@@ -4,6 +4,7 @@ import type { ProxyBackend } from '../source/objects.ts'
 import { keyOf } from '../source/objects.ts'
 import { conditionOf, fault } from '../status/conditions.ts'
 import type { Context } from './context.ts'
+import { findMcpClashes } from './mcptargets.ts'
 import { resolveBody, type ResolvedBody } from './references.ts'
 import type { ObjectStatus } from './types.ts'
 
@@ -20,10 +21,17 @@ export function readBackends(context: Context): ReadonlyMap<string, BackendState
 }
 
 function readBackend(context: Context, backend: ProxyBackend): BackendState {
-  const resolved = resolveBody(context, 'ProxyBackend', backend.metadata.namespace, 'ProxyBackendSpec', backend.spec)
+  const resolved = withClashes(resolveBody(context, 'ProxyBackend', backend.metadata.namespace, 'ProxyBackendSpec', backend.spec))
   // The config's Backend is ProxyBackendSpec with its references resolved (api/config/backend.ts), plus the key.
   const message = { key: keyOf(backend), ...resolved.body } as Backend
   return { backend, resolved, ...(resolved.errors.some((error) => error.kind === 'selection') ? {} : { message }) }
+}
+
+/** Each MCP selector was looked at by itself. */
+function withClashes(resolved: ResolvedBody): ResolvedBody {
+  const { mcp } = resolved.body as { mcp?: Parameters<typeof findMcpClashes>[0] }
+  const errors = (mcp === undefined ? [] : findMcpClashes(mcp)).map((message) => ({ path: ['mcp', 'targets'], kind: 'selection' as const, message }))
+  return errors.length === 0 ? resolved : { ...resolved, errors: [...resolved.errors, ...errors] }
 }
 
 /** Names that `sectionName` of a policy may use: MCP targets, AI providers; the single provider answers to `backend`. */
