@@ -1,0 +1,14 @@
+import type { Example } from '../../harness/example.ts'
+
+const body = JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hello' }] })
+
+export default {
+  upstreams: [{ name: 'llm', port: 9001, kind: 'llm' }],
+  commands: [
+    {
+      title: 'what an answer cost',
+      command: `curl -s -i http://localhost:8080/v1/chat/completions -H 'authorization: Bearer demo-key-bob' -d '${body}'`,
+      prints: /x-cost: 0\.0000225/i,
+    },
+  ],
+} satisfies Example
