@@ -2,6 +2,7 @@ import type { ProcessConfig } from '#gen/config/types.ts'
 import { resolveAddresses } from './admin/listen.ts'
 import { createAgentRuntime } from './agentruntime/service.ts'
 import { startManagement } from './admin/management.ts'
+import { workloadsOf } from './admin/workloads.ts'
 import { Binds } from './binds.ts'
 import { explainRoute } from './config/explain.ts'
 import type { ConfigFileOptions } from './config/file-problem.ts'
@@ -65,7 +66,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     readiness: () => (isStarted ? [...store.pending(), ...binds.pending()] : ['start']),
     explainRoute: (namespace, name) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name),
     trace: (filter, timeoutMs) => gateway.tracer.wait(filter, timeoutMs),
-    configDump: () => ({ ...store.snapshot(), config: processConfig }),
+    configDump: () => ({ ...store.snapshot(), workloads: workloadsOf(store.snapshot().services.values()), config: processConfig }),
     metrics: telemetry.metrics.registry,
     logging,
     onQuit: () => void drain('quitquitquit').then(() => process.exit(0)),

@@ -5,7 +5,7 @@ import { REDACTED, isSensitiveName, redactText, sensitiveHeaders } from '../tele
 export type ConfigDump = Readonly<Record<string, unknown>>
 
 /** Order of the sections; others follow. */
-const sections = ['version', 'binds', 'listeners', 'routes', 'tcpRoutes', 'policies', 'backends', 'services', 'secrets', 'config']
+const sections = ['version', 'binds', 'listeners', 'routes', 'tcpRoutes', 'policies', 'backends', 'services', 'workloads', 'secrets', 'config']
 /** The fields of a Secret message that may be seen; what is not listed here is not shown. */
 const publicSecretFields: ReadonlySet<string> = new Set(['key', 'type', 'certificate'])
 /** Fields that hold credentials although their names do not say so: parent -> field. */

@@ -2,16 +2,18 @@ import { Hono, type Handler } from 'hono'
 import { setImmediate } from 'node:timers/promises'
 import type { ExpositionFormat, Registry } from '../telemetry/registry.ts'
 
-const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
+const contentTypes: Readonly<Record<ExpositionFormat | 'protobuf', string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  protobuf: 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',
 }
 
 export function createStatsApp(registry: Registry): Hono {
   const app = new Hono()
   const expose: Handler = (c) => {
     const format = chooseFormat(c.req.header('accept'))
-    return c.body(ReadableStream.from(encodePieces(registry.expose(format))), 200, { 'content-type': contentTypes[format] })
+    const pieces = format === 'protobuf' ? registry.exposeProtobuf() : registry.expose(format)
+    return c.body(ReadableStream.from(encodePieces(pieces)), 200, { 'content-type': contentTypes[format] })
   }
   app.get('/metrics', expose)
   app.get('/stats/prometheus', expose)
@@ -20,22 +22,28 @@ export function createStatsApp(registry: Registry): Hono {
 }
 
 /** Traffic goes on between pieces. */
-export async function* encodePieces(pieces: Iterable<string> | AsyncIterable<string>): AsyncGenerator<Uint8Array, void> {
+export async function* encodePieces(pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const encoder = new TextEncoder()
   for await (const piece of pieces) {
-    yield encoder.encode(piece)
+    yield typeof piece === 'string' ? encoder.encode(piece) : piece
     await setImmediate()
   }
 }
 
-/** OpenMetrics for those who prefer it to plain text (RFC 9110 section 12.5.1), plain text for everyone else. */
-export function chooseFormat(accept = ''): ExpositionFormat {
-  const quality = { 'application/openmetrics-text': 0, 'text/plain': 0 }
+/** What the client prefers of the three formats (RFC 9110 section 12.5.1); plain text for everyone else. */
+export function chooseFormat(accept = ''): ExpositionFormat | 'protobuf' {
+  const quality = { 'application/openmetrics-text': 0, 'text/plain': 0, 'application/vnd.google.protobuf': 0 }
   for (const part of accept.split(',')) {
     const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
-    if (type !== 'application/openmetrics-text' && type !== 'text/plain') continue
+    if (!(type in quality)) continue
+    // Protobuf may be any message in any framing; we have these.
+    const isOurs = parameters.includes('proto=io.prometheus.client.metricfamily') && parameters.includes('encoding=delimited')
+    if (type === 'application/vnd.google.protobuf' && !isOurs) continue
     const q = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1)
-    quality[type] = Math.max(quality[type], q || 0)
+    const known = type as keyof typeof quality
+    quality[known] = Math.max(quality[known], q || 0)
   }
-  return quality['application/openmetrics-text'] > quality['text/plain'] ? 'openmetrics' : 'text'
+  const [openmetrics, text, protobuf] = Object.values(quality) as [number, number, number]
+  if (protobuf > Math.max(openmetrics, text)) return 'protobuf'
+  return openmetrics > text ? 'openmetrics' : 'text'
 }

@@ -2,6 +2,7 @@
  * A small metrics registry. A family has a fixed list of label names; a series is one set of label values, looked up once and then
  * kept by its user, so that counting is an addition on a plain field.
  */
+import { encodeFamily } from './protobuf.ts'
 
 export type ExpositionFormat = 'text' | 'openmetrics'
 
@@ -45,6 +46,8 @@ export interface Registry {
   onCollect(collect: () => void): void
   /** The exposition in pieces of some hundred lines, so that a scrape of many series does not hold up traffic. */
   expose(format: ExpositionFormat): Generator<string, void>
+  /** The same as protobuf messages, one family each, behind their lengths. */
+  exposeProtobuf(): Generator<Buffer, void>
 }
 
 const SERIES_PER_PIECE = 100
@@ -55,7 +58,7 @@ class StoredFamily<S> implements Family<S> {
   readonly name: string
   readonly kind: Kind
   readonly help: string
-  readonly #labels: readonly string[]
+  readonly labelNames: readonly string[]
   readonly #maxSeries: number
   readonly #create: () => S
   /** Label text (`a="b",c="d"`) by label values. */
@@ -67,7 +70,7 @@ class StoredFamily<S> implements Family<S> {
     this.kind = kind
     this.name = name
     this.help = help
-    this.#labels = labels
+    this.labelNames = labels
     this.#maxSeries = maxSeries
     this.#create = create
   }
@@ -76,21 +79,25 @@ class StoredFamily<S> implements Family<S> {
     return this.entries.size
   }
 
+  get all(): Iterable<{ readonly values: readonly string[]; readonly series: S }> {
+    return this.entries.values()
+  }
+
   series(...values: string[]): S {
-    if (values.length !== this.#labels.length) throw new Error(`${this.name} has ${this.#labels.length} labels, got ${values.length} values`)
+    if (values.length !== this.labelNames.length) throw new Error(`${this.name} has ${this.labelNames.length} labels, got ${values.length} values`)
     const key = values.join('\0')
     const known = this.entries.get(key)
     if (known !== undefined) return known.series
     if (this.entries.size >= this.#maxSeries && !values.every((value) => value === OVERFLOW_LABEL))
-      return this.series(...this.#labels.map(() => OVERFLOW_LABEL))
-    const labels = this.#labels.map((name, i) => `${name}="${escapeLabel(values[i] ?? '')}"`).join(',')
+      return this.series(...this.labelNames.map(() => OVERFLOW_LABEL))
+    const labels = this.labelNames.map((name, i) => `${name}="${escapeLabel(values[i] ?? '')}"`).join(',')
     const series = this.#create()
     this.entries.set(key, { labels, values, series })
     return series
   }
 
   drop(label: string, isGone: (value: string) => boolean): void {
-    const index = this.#labels.indexOf(label)
+    const index = this.labelNames.indexOf(label)
     if (index === -1) return
     for (const [key, { values }] of this.entries) if (isGone(values[index] ?? '')) this.entries.delete(key)
   }
@@ -121,6 +128,11 @@ export function createRegistry(options: { maxSeries?: number } = {}): Registry {
       for (const collect of collectors) collect()
       for (const family of families) yield* exposeFamily(family, format)
       if (format === 'openmetrics') yield '# EOF\n'
+    },
+    *exposeProtobuf() {
+      for (const collect of collectors) collect()
+      for (const family of families)
+        if (family.size > 0) yield encodeFamily({ name: family.name, kind: family.kind, help: family.help, labelNames: family.labelNames, series: family.all })
     },
   }
 }

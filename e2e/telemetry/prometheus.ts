@@ -18,8 +18,8 @@ export interface Prometheus {
 }
 
 /** Debian's Prometheus, scraping the targets once a second. */
-export async function startPrometheus(directory: string, port: number, targets: readonly string[]): Promise<Prometheus> {
-  const config = join(directory, 'prometheus.yml')
+export async function startPrometheus(directory: string, port: number, targets: readonly string[], format: 'text' | 'protobuf' = 'text'): Promise<Prometheus> {
+  const config = join(directory, `prometheus-${format}.yml`)
   await writeFile(
     config,
     stringify({ global: { scrape_interval: '1s', scrape_timeout: '900ms' }, scrape_configs: [{ job_name: 'proxy', static_configs: [{ targets }] }] }),
@@ -27,7 +27,14 @@ export async function startPrometheus(directory: string, port: number, targets: 
   const program = startProgram({
     name: 'prometheus',
     command: 'prometheus',
-    args: [`--config.file=${config}`, `--storage.tsdb.path=${join(directory, 'tsdb')}`, `--web.listen-address=127.0.0.1:${port}`, '--log.level=warn'],
+    args: [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(directory, `tsdb-${format}`)}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=warn',
+      // Only then does it ask for protobuf.
+      ...(format === 'protobuf' ? ['--enable-feature=native-histograms'] : []),
+    ],
   })
   const url = `http://127.0.0.1:${port}`
   if (!(await isTrueWithin(20_000, async () => (await fetch(`${url}/-/ready`)).ok))) {

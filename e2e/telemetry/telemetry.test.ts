@@ -107,6 +107,19 @@ describe('a real Prometheus', () => {
 
   test('scrapes every data plane, in the format that it prefers', async () => expect(await prometheus.targets()).toEqual(['up', 'up']))
 
+  test('reads the same as protobuf', async () => {
+    const stats = `127.0.0.1:${world.dataplanes.grpc.ports.stats}`
+    const other = await startPrometheus(world.directory, world.ports.PROMETHEUS_PROTOBUF, [stats], 'protobuf')
+    try {
+      const query = `sum(proxy_request_duration_seconds_bucket{instance="${stats}",le="+Inf"}) == sum(proxy_requests_total{instance="${stats}"})`
+      expect(await isTrueWithin(10_000, async () => (await other.query(query)).some(({ value }) => value > 0))).toBe(true)
+      expect(await other.targets()).toEqual(['up'])
+      expect((await other.query('proxy_build_info')).map(({ metric }) => metric['tag'])).toEqual([expect.stringMatching(/^\d/)])
+    } finally {
+      await other.stop()
+    }
+  }, 40_000)
+
   test('the dashboard has queries, and each variable has values', async () => {
     expect(queries.length).toBeGreaterThan(20)
     for (const { type, definition = '' } of dashboard.templating.list) {

@@ -12,7 +12,7 @@ import { buildCollector, startCollector, type Collector } from './collector.ts'
 /** Operator, a data plane for each of the two Gateways, their upstream, and a collector. */
 export interface World {
   readonly directory: string
-  readonly ports: Readonly<Record<'GRPC_PORT' | 'TLS_PORT' | 'HTTP_PORT' | 'PROMETHEUS', number>>
+  readonly ports: Readonly<Record<'GRPC_PORT' | 'TLS_PORT' | 'HTTP_PORT' | 'PROMETHEUS' | 'PROMETHEUS_PROTOBUF', number>>
   readonly dataplanes: Readonly<Record<'grpc' | 'http', Dataplane>>
   readonly app: EchoServer
   /** PEM of whoever signed the HTTPS listener's certificate. */
@@ -26,7 +26,7 @@ export interface World {
 export async function startWorld(): Promise<World> {
   const binary = await buildCollector()
   const directory = await mkdtemp(join(tmpdir(), 'telemetry-'))
-  const names = ['GRPC_PORT', 'TLS_PORT', 'HTTP_PORT', 'OTLP_GRPC', 'OTLP_HTTP', 'DEAD', 'PROMETHEUS'] as const
+  const names = ['GRPC_PORT', 'TLS_PORT', 'HTTP_PORT', 'OTLP_GRPC', 'OTLP_HTTP', 'DEAD', 'PROMETHEUS', 'PROMETHEUS_PROTOBUF'] as const
   const free = await findFreePorts(names.length)
   const ports = Object.fromEntries(names.map((name, index) => [name, free[index] ?? 0])) as Record<(typeof names)[number], number>
   const authority = makeAuthority('telemetry authority')

@@ -78,6 +78,12 @@ export class ProtoWriter {
     this.#end = putFixed32(this.#bytes, this.#end, value)
   }
 
+  doubleField(tag: number, value: number): void {
+    this.varint(tag)
+    this.#reserve(8)
+    this.#end = this.#bytes.writeDoubleLE(value, this.#end)
+  }
+
   /** Nanoseconds since 1970 of milliseconds, whole microseconds: a double knows no more. In two parts, because it does not hold the product. */
   nanosField(tag: number, epochMs: number): void {
     const micros = Math.round(epochMs * 1000)
