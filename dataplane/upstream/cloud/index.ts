@@ -6,7 +6,7 @@ import { findGoogleToken, type GoogleTokenKind } from './google.ts'
 import { machine, type CloudContext, type Token } from './source.ts'
 
 export { CREDENTIAL_TIMEOUT_MS, CredentialError } from './ask.ts'
-export { signAws, type AwsCredentials, type AwsSigning } from './awssign.ts'
+export { signAws, type AwsCredentials } from './awssign.ts'
 export { readAwsSecret } from './aws.ts'
 export { readAzureSecret } from './azure.ts'
 export type { GoogleTokenKind } from './google.ts'
