@@ -8,6 +8,7 @@ import { makeAuthority, makeCertificate, type Certificate } from './certificates
 import { startEcho, startTcpEcho, type EchoRequest } from './echo.ts'
 import { startLlmUpstream } from './llm/upstream.ts'
 import { startMcpUpstream } from './mcp_upstream.ts'
+import { startServices } from './services.ts'
 
 /** What a directory's `run.ts` exports as default: what must stand around its manifests for them to work on one machine. */
 export interface Example {
@@ -22,8 +23,8 @@ export interface Example {
 export interface UpstreamSpec {
   readonly name: string
   readonly port: number
-  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `mcp` is an MCP server. */
-  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'mcp'
+  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `mcp` is an MCP server; `services` is what policies call. */
+  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'mcp' | 'services'
   /** For `tls`: the certificate to serve, by name. */
   readonly certificate?: string
 }
@@ -85,6 +86,7 @@ export async function startUpstream(spec: UpstreamSpec, directory: string): Prom
   if (spec.kind === 'tcp') return startTcpEcho(spec)
   if (spec.kind === 'llm') return startLlmUpstream(spec)
   if (spec.kind === 'mcp') return startMcpUpstream(spec)
+  if (spec.kind === 'services') return startServices(spec)
   if (spec.kind !== 'tls') return startEcho({ name: spec.name, port: spec.port })
   const read = (end: string) => readFile(join(directory, 'generated', `${spec.certificate ?? spec.name}.${end}`), 'utf8')
   return startEcho({ name: spec.name, port: spec.port, tls: { certificate: await read('crt'), privateKey: await read('key') } })

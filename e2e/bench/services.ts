@@ -1,0 +1,4 @@
+import { startServices } from '../harness/services.ts'
+
+const { port } = await startServices({ name: 'services' })
+console.log(`listening ${port}`)

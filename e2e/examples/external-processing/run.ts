@@ -1,0 +1,12 @@
+import type { Example } from '../../harness/example.ts'
+
+export default {
+  upstreams: [
+    { name: 'app', port: 9001 },
+    { name: 'services', port: 9002, kind: 'services' },
+  ],
+  commands: [
+    { title: 'the upstream sees what the processor made of the body', command: "curl -s -d 'hello' http://localhost:8080/", prints: /"body":"HELLO"/ },
+    { title: 'and the client a header that it set', command: "curl -si http://localhost:8080/ | grep -i '^x-processed'", prints: /^x-processed: yes/i },
+  ],
+} satisfies Example
