@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { chat, sdkRoutes, startWorld, type Post, type World, type WorldOptions } from './testing/world.ts'
 
@@ -43,6 +44,20 @@ describe("the gateway's own errors", () => {
       { body: chat('x'.repeat(2000)) },
       413,
       'failed to process LLM request: request was too large: the limit is 1000 bytes (frontend.http.maxBufferSize)',
+    ],
+    [
+      'a prompt of 20 MiB',
+      {},
+      { body: chat('x'.repeat(20 * 1024 * 1024)) },
+      413,
+      'failed to process LLM request: request was too large: the limit is 2097152 bytes (frontend.http.maxBufferSize)',
+    ],
+    [
+      'a small body that unpacks to 20 MiB',
+      {},
+      { body: gzipSync(Buffer.alloc(20 * 1024 * 1024)), headers: { 'content-encoding': 'gzip' } },
+      413,
+      'failed to process LLM request: request was too large: the limit is 2097152 bytes (frontend.http.maxBufferSize)',
     ],
     ['an unknown coding', {}, { body: 'x', headers: { 'content-encoding': 'lzma' } }, 415, 'failed to process LLM request: unsupported content encoding: lzma'],
     [
