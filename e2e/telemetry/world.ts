@@ -45,7 +45,7 @@ export async function startWorld(): Promise<World> {
   await writeFile(
     join(manifests, 'all.yaml'),
     // The sentence at the top is not for replacing.
-    source.replace(/^#.*\n/, '').replaceAll(/@([A-Z_]+)@/g, (_, name: string) => values[name] ?? `unknown ${name}`),
+    source.replace(/^#.*\n/, '').replaceAll(/__([A-Z_]+?)__/g, (_, name: string) => values[name] ?? `unknown ${name}`),
   )
   const operator = await startOperator({ directory: manifests })
   const startFor = (gateway: string): Promise<Dataplane> => startDataplane({ config: { address: operator.address, namespace: 'default', gateway } })
