@@ -31,17 +31,17 @@ export const clusterRules = (isInference: boolean): Rule[] => [
 
 /** The objects of Gateways, and Events about them. */
 export const deployerRules: readonly Rule[] = [
-  rule('', ['serviceaccounts'], 'create', 'list', 'patch', 'watch'),
-  rule('', ['configmaps', 'services'], 'create', 'patch'),
-  rule('', ['secrets'], 'create', 'get', 'patch'),
-  rule('apps', ['deployments'], 'create', 'list', 'patch', 'watch'),
-  rule('policy', ['poddisruptionbudgets'], 'create', 'delete', 'list', 'patch', 'watch'),
-  rule('autoscaling', ['horizontalpodautoscalers'], 'create', 'delete', 'list', 'patch', 'watch'),
+  rule('', ['serviceaccounts'], 'create', 'get', 'list', 'patch', 'watch'),
+  rule('', ['configmaps', 'secrets', 'services'], 'create', 'get', 'patch'),
+  rule('apps', ['deployments'], 'create', 'get', 'list', 'patch', 'watch'),
+  rule('policy', ['poddisruptionbudgets'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
+  rule('autoscaling', ['horizontalpodautoscalers'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
   rule('', ['events'], 'create'),
 ]
 
-/** Leader election. */
+/** Leader election; key sets that are kept across restarts, which the deployer's rules let write. */
 export const localRules: readonly Rule[] = [
   rule('coordination.k8s.io', ['leases'], 'create'),
   { ...rule('coordination.k8s.io', ['leases'], 'get', 'update'), resourceNames: ['proxy-operator'] },
+  rule('', ['configmaps'], 'delete'),
 ]

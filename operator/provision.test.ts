@@ -156,6 +156,17 @@ test('an object of another Gateway is left to it, and the status says so', async
   expect(api.get(CONFIG_MAPS, 'default', 'gw')).toMatchObject({ data: { 'ca.crt': 'theirs' }, metadata: { ownerReferences: [owner] } })
 })
 
+test('an object that a user made under the same name is left alone until it is gone, and the status says so', async () => {
+  api.put(SERVICES, { metadata: { name: 'gw', namespace: 'default' }, spec: { selector: { app: 'theirs' } } })
+  publish(1, [80])
+  await until(() => provisioner.outcomeOf('default/gw') !== undefined)
+  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('Service gw is there already') })
+  expect(api.get(SERVICES, 'default', 'gw')?.spec).toEqual({ selector: { app: 'theirs' } })
+  api.drop(SERVICES, 'default', 'gw')
+  await until(isDone)
+  expect(portsOf()).toEqual([80])
+})
+
 test('who does not lead makes nothing', async () => {
   isLeader = false
   publish(1, [80])

@@ -102,9 +102,23 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
     const last = applied.get(key)
     const isStored = last?.wanted === wanted && (live?.metadata.resourceVersion === last.cached || (live !== undefined && fingerprint(live) === last.stored))
     if (isStored) return
+    if (last === undefined) await checkFree(object, live)
     const stored = await applyObject(connection, object)
     applies += 1
     applied.set(key, { wanted, stored: fingerprint(stored), cached: live?.metadata.resourceVersion })
+  }
+
+  /** What a user made must not become a Gateway's because both have one name: a Service of theirs would lose its pods. */
+  const checkFree = async ({ kind, metadata }: OwnedObject, live: OwnedObject | undefined): Promise<void> => {
+    // A session key that is there already is kept (operator.md §2.8).
+    if (kind === 'Secret') return
+    const stored = live ?? (await readObject(connection, kind, metadata.namespace, metadata.name))
+    if (stored && ownerOf(stored) === undefined)
+      throw new ApiError(
+        409,
+        'AlreadyExists',
+        `${kind} ${metadata.name} is there already and belongs to no Gateway; delete it, or give the Gateway another name`,
+      )
   }
 
   const findSessionSecret = async (gateway: Gateway): Promise<SecretData | undefined> => {

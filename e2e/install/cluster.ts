@@ -14,6 +14,8 @@ export function run(command: string, args: readonly string[], input?: string): P
       if (error) reject(new Error(`${command} ${args.join(' ')}: ${stderr.trim() || error.message}`))
       else resolve(stdout)
     })
+    // Who reads no input may be gone before it is sent.
+    child.stdin?.on('error', () => {})
     child.stdin?.end(input ?? '')
   })
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { generateKeyPairSync } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { apply, installProxy, kubectl, read, run, startQuickstart, SYSTEM, until } from './cluster.ts'
+import { apply, installProxy, kubectl, list, read, run, startQuickstart, SYSTEM, until } from './cluster.ts'
 import { refuseConfig } from './nack.ts'
 
 const NAMESPACE = 'rbac'
@@ -143,6 +144,7 @@ afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '
 test('every request is allowed, and every permission is used', async () => {
   await startQuickstart(NAMESPACE)
   await provision()
+  await keepKeySet()
   await churn()
   await askForConfig()
 
@@ -171,6 +173,38 @@ async function provision(): Promise<void> {
   const stale = `jwks-store-${'0'.repeat(64)}`
   await apply(SYSTEM, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: stale, labels: { 'app.kubernetes.io/component': 'jwks-store' } } })
   await until('a stale key set is gone', async () => (await read('configmap', stale, SYSTEM)) === undefined)
+}
+
+/** A remote key set is kept in a ConfigMap of the operator's namespace, and forgotten with the policy that names it. */
+async function keepKeySet(): Promise<void> {
+  const image = (await read('deployment', 'echo', NAMESPACE))?.spec.template.spec.containers[0].image as string
+  const { x, y } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
+  const keys = JSON.stringify({ keys: [{ kid: 'a', kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', x, y }] })
+  const script = `import('node:http').then(({ createServer }) => createServer((_, answer) => answer.end('${keys}')).listen(8080))`
+  const jwks = { remote: { jwksPath: '/keys', backendRef: { name: 'idp', port: 80 } } }
+  await apply(
+    NAMESPACE,
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'idp', labels: { app: 'idp' } },
+      spec: { containers: [{ name: 'idp', image, command: ['node', '-e', script] }] },
+    },
+    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'idp' }, spec: { selector: { app: 'idp' }, ports: [{ port: 80, targetPort: 8080 }] } },
+    {
+      apiVersion: 'proxy.dev/v1alpha1',
+      kind: 'ProxyPolicy',
+      metadata: { name: 'jwt' },
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'all' }],
+        traffic: { jwtAuthentication: { providers: [{ issuer: 'i', jwks }] } },
+      },
+    },
+  )
+  const kept = () => list('configmaps', SYSTEM, 'app.kubernetes.io/component=jwks-store')
+  await until('the key set is kept', async () => (await kept()).length === 1)
+  await kubectl('-n', NAMESPACE, 'delete', 'proxypolicy', 'jwt')
+  await until('it is forgotten', async () => (await kept()).length === 0)
 }
 
 /** Changes every object faster than its status can follow, so that writes conflict and are done again. */
@@ -204,6 +238,7 @@ const toPlural = (kind: string): string => {
 
 /** A data plane authenticates, and refuses what it gets: the owner of the Gateway is told. */
 async function askForConfig(): Promise<void> {
+  await kubectl('-n', SYSTEM, 'rollout', 'status', 'deployment/proxy', '--timeout=60s')
   const token = (await run('kubectl', ['-n', NAMESPACE, 'create', 'token', 'web', '--audience=proxy'])).trim()
   const service = (await read('service', 'proxy', SYSTEM))?.spec.clusterIP as string
   expect(await refuseConfig(`${service}:9978`, token, `${NAMESPACE}~web`)).toContain(`bind/80/${NAMESPACE}/web`)
