@@ -16,7 +16,6 @@ export type RpcRequest = RpcMessage & { id: RpcId; method: string }
 export type RpcNotification = RpcMessage & { method: string }
 
 /** Codes of JSON-RPC and MCP. */
-export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602

@@ -54,21 +54,3 @@ export function readEvents(body: Body): EventSource {
     cancel,
   }
 }
-
-/** One message that is there already. */
-export function singleEvent(data: string): EventSource {
-  let isDone = false
-  return {
-    start(sink) {
-      if (isDone) return
-      isDone = true
-      sink.onEvent({ data })
-      sink.onEnd()
-    },
-    pause() {},
-    resume() {},
-    cancel() {
-      isDone = true
-    },
-  }
-}
