@@ -45,6 +45,7 @@ e2e: ## tests against a real Kubernetes with pods, collector and Prometheus (roo
 	@$(X) e2e/telemetry/run --reporters=./.ci/reporter.js
 	@$(X) e2e/callouts/run --reporters=./.ci/reporter.js
 	@$(X) e2e/mcp/run --reporters=./.ci/reporter.js
+	@$(X) e2e/identity/run --reporters=./.ci/reporter.js
 	@e2e/install/run e2e/install --reporters=./.ci/reporter.js
 
 bench: ## measure against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
