@@ -21,6 +21,19 @@ export const defaultRows: DefaultRow[] = [
   ['API key Strict', traffic({ apiKeyAuthentication: { secretRef: { name: 's' } } }), { traffic: { apiKeyAuthentication: { mode: 'Strict' } } }],
   ['authorization Allow', traffic({ authorization: { policy: { matchExpressions: ['true'] } } }), { traffic: { authorization: { action: 'Allow' } } }],
   [
+    'call-outs fail closed',
+    traffic({ extProc: { backendRef: service, processingOptions: {} }, extAuth: { backendRef: service, grpc: {} } }),
+    {
+      traffic: {
+        extAuth: { failureMode: 'FailClosed' },
+        extProc: {
+          failureMode: 'FailClosed',
+          processingOptions: { requestBodyMode: 'FullDuplexStreamed', responseTrailerMode: 'Send', allowModeOverride: false },
+        },
+      },
+    },
+  ],
+  [
     'descriptors count requests',
     traffic({ rateLimit: { global: { backendRef: service, domain: 'd', descriptors: [{ entries: [{ name: 'n', expression: '1' }] }] } } }),
     { traffic: { rateLimit: { global: { descriptors: [{ unit: 'Requests' }] } } } },

@@ -111,6 +111,37 @@ export const trafficRows: Row[] = [
   ['17 metadata entries', transform({ metadata: entries(17, '1') }), `${at}.transformation.request.metadata`, MANY],
   ['no metadata entries', transform({ metadata: {} }), `${at}.transformation.request.metadata`, FEW],
 
+  [
+    'extProc with all options',
+    traffic({
+      extProc: {
+        backendRef: service,
+        failureMode: 'FailOpen',
+        messageTimeout: '200ms',
+        processingOptions: {
+          requestHeaderMode: 'Skip',
+          requestBodyMode: 'Buffered',
+          requestTrailerMode: 'Send',
+          responseHeaderMode: 'Send',
+          responseBodyMode: 'BufferedPartial',
+          responseTrailerMode: 'Skip',
+          allowModeOverride: true,
+        },
+      },
+    }),
+  ],
+  [
+    'an unknown body mode of extProc',
+    traffic({ extProc: { backendRef: service, processingOptions: { requestBodyMode: 'Streamed' } } }),
+    `${at}.extProc.processingOptions.requestBodyMode`,
+    UNSUPPORTED,
+  ],
+  ['a messageTimeout without a unit', traffic({ extProc: { backendRef: service, messageTimeout: '1' } }), `${at}.extProc.messageTimeout`, PATTERN],
+  ['an unknown failureMode of extProc', traffic({ extProc: { backendRef: service, failureMode: 'Open' } }), `${at}.extProc.failureMode`, UNSUPPORTED],
+  ['an unknown failureMode of extAuth', extAuth({ grpc: {}, failureMode: 'Open' }), `${at}.extAuth.failureMode`, UNSUPPORTED],
+  ['an unknown failureMode of a global limit', global({ failureMode: 'Open' }), `${at}.rateLimit.global.failureMode`, UNSUPPORTED],
+  ['extAuth that fails open', extAuth({ http: {}, failureMode: 'FailOpen' })],
+  ['a global limit that fails open', global({ failureMode: 'FailOpen' })],
   ['extProc without backendRef', traffic({ extProc: {} }), `${at}.extProc.backendRef`, REQUIRED],
   ['extAuth over gRPC', extAuth({ grpc: { contextExtensions: { a: 'b' }, requestMetadata: { a: 'jwt.sub' } }, forwardBody: { maxSize: 1 } })],
   [
