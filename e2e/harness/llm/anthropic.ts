@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   return list(content)
-    .map((block) => (typeof block['text'] === 'string' ? block['text'] : ''))
+    .map((block) => (typeof block['text'] === 'string' ? block['text'] : textOf(block['content'])))
     .join('')
 }
 
@@ -24,7 +24,8 @@ export async function answerMessages(body: Json, response: ServerResponse, behav
   const last = messages.at(-1)
   const hasResult = list(last?.['content']).some((block) => block['type'] === 'tool_result')
   const tool = hasResult || (body['tool_choice'] as Json | undefined)?.['type'] === 'none' ? undefined : list(body['tools'])[0]?.['name']
-  const text = behaviour.text ?? `echo: ${textOf(last?.['content'])}`
+  const format = ((body['output_config'] as Json | undefined)?.['format'] as Json | undefined)?.['type']
+  const text = behaviour.text ?? (format === 'json_schema' ? '{"city":"Paris"}' : `echo: ${textOf(last?.['content'])}`)
   const isThinking = (body['thinking'] as Json | undefined)?.['type'] === 'enabled'
   const usage = {
     input_tokens: countWords(promptOf(body)),

@@ -9,10 +9,11 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text),
 )
 
-const textOf = (content: unknown): string =>
-  list(content)
-    .map((block) => (typeof block['text'] === 'string' ? block['text'] : ''))
+function textOf(content: unknown): string {
+  return list(content)
+    .map((block) => (typeof block['text'] === 'string' ? block['text'] : textOf((block['toolResult'] as Json | undefined)?.['content'])))
     .join('')
+}
 
 /** `POST /model/{model}/converse` and `/converse-stream` of Amazon Bedrock. */
 export async function answerConverse(body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming: boolean): Promise<void> {
@@ -21,7 +22,8 @@ export async function answerConverse(body: Json, response: ServerResponse, behav
   const hasResult = list(last?.['content']).some((block) => block['toolResult'] !== undefined)
   const spec = list((body['toolConfig'] as Json | undefined)?.['tools'])[0]?.['toolSpec'] as Json | undefined
   const tool = hasResult || body['toolConfig'] === undefined ? undefined : word(spec?.['name'])
-  const text = behaviour.text ?? `echo: ${textOf(last?.['content'])}`
+  const isStructured = (body['outputConfig'] as Json | undefined)?.['textFormat'] !== undefined
+  const text = behaviour.text ?? (isStructured ? '{"city":"Paris"}' : `echo: ${textOf(last?.['content'])}`)
   const input = countWords(`${textOf(body['system'])} ${messages.map((message) => textOf(message['content'])).join(' ')}`)
   const output = countWords(text)
   const usage = { inputTokens: input, outputTokens: output, totalTokens: input + output }

@@ -11,20 +11,36 @@ const textOf = (content: Json | undefined): string =>
 /** `:generateContent` and `:streamGenerateContent` of the Gemini API, which Passthrough and Detect routes lead to. */
 export async function answerGenerate(model: string, body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming: boolean): Promise<void> {
   const contents = list(body['contents'])
-  const text = behaviour.text ?? `echo: ${textOf(contents.at(-1))}`
+  const isStructured = (body['generationConfig'] as Json | undefined)?.['responseMimeType'] === 'application/json'
+  const text = behaviour.text ?? (isStructured ? '{"city":"Paris"}' : `echo: ${textOf(contents.at(-1))}`)
   const prompt = countWords(contents.map(textOf).join(' '))
   const output = countWords(text)
   const usageMetadata = { promptTokenCount: prompt, candidatesTokenCount: output, totalTokenCount: prompt + output }
+  const tool = hasResult(contents) ? undefined : list(list(body['tools'])[0]?.['functionDeclarations'])[0]?.['name']
+  const call = { functionCall: { name: tool, args: { city: 'Paris' } } }
   const reply = (piece: string, more: Json = {}): Json => ({
-    candidates: [{ content: { role: 'model', parts: [{ text: piece }] }, index: 0, ...more }],
+    candidates: [{ content: { role: 'model', parts: [tool === undefined ? { text: piece } : call] }, index: 0, ...more }],
     modelVersion: model,
     responseId: 'mock',
   })
   if (!isStreaming) return sendJson(response, { ...reply(text, { finishReason: 'STOP' }), usageMetadata }, behaviour)
-  const pieces = piecesOf(text)
+  const pieces = tool === undefined ? piecesOf(text) : ['']
   const events = pieces.map((piece, index) => sse(index === pieces.length - 1 ? { ...reply(piece, { finishReason: 'STOP' }), usageMetadata } : reply(piece)))
   const failure = sse({ error: { code: 503, message: 'the model failed', status: 'UNAVAILABLE' } })
   return writeEvents(response, events, failure, behaviour, 'text/event-stream')
+}
+
+const hasResult = (contents: readonly Json[]): boolean => list(contents.at(-1)?.['parts']).some((part) => part['functionResponse'] !== undefined)
+
+/** `:countTokens`. */
+export function answerCountTokens(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+  return sendJson(response, { totalTokens: countWords(list(body['contents']).map(textOf).join(' ')) }, behaviour)
+}
+
+/** `:batchEmbedContents`: embeddings of the Gemini API. */
+export function answerEmbedContents(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+  const embeddings = list(body['requests']).map((request) => ({ values: embed(textOf(request['content'] as Json | undefined)) }))
+  return sendJson(response, { embeddings }, behaviour)
 }
 
 /** `:predict`: embeddings of Vertex AI. */

@@ -4,7 +4,7 @@ import { WebSocketServer } from 'ws'
 import { answerCount, answerMessages, sendAnthropicError } from './anthropic.ts'
 import { answerConverse, answerInvoke, answerInvokeCount } from './bedrock.ts'
 import { readBehaviour, sleep, type Behaviour } from './behaviour.ts'
-import { answerGenerate, answerPredict } from './google.ts'
+import { answerCountTokens, answerEmbedContents, answerGenerate, answerPredict } from './google.ts'
 import { answerCompletions, answerEmbeddings, answerModels, answerResponses, sendJson } from './openai.ts'
 import { startMockServer, type MockRequest, type MockServer } from './server.ts'
 
@@ -74,6 +74,8 @@ async function answerPost(path: string, body: Readonly<Record<string, unknown>>,
   if (path.endsWith('/invoke')) return answerInvoke(path, body, response, behaviour)
   if (path.endsWith(':generateContent')) return answerGenerate(model, body, response, behaviour, false)
   if (path.endsWith(':streamGenerateContent')) return answerGenerate(model, body, response, behaviour, true)
+  if (path.endsWith(':countTokens')) return answerCountTokens(body, response, behaviour)
+  if (path.endsWith(':batchEmbedContents')) return answerEmbedContents(body, response, behaviour)
   if (path.endsWith(':predict')) return answerPredict(body, response, behaviour)
   return sendJson(response, { received: body, usage: { prompt_tokens: 3, completion_tokens: 4 }, model: 'raw-mock' }, behaviour)
 }
@@ -86,6 +88,7 @@ async function answerError(path: string, response: ServerResponse, status: numbe
     return void response.end('<html><body>Bad Gateway</body></html>')
   }
   if (path.endsWith('/messages') || path.includes('RawPredict') || path.includes('rawPredict')) return sendAnthropicError(response, status, 'mock failure')
+  if (path.startsWith('/model/')) response.setHeader('x-amzn-errortype', status === 429 ? 'ThrottlingException' : 'InternalServerException')
   if (path.startsWith('/model/')) return sendJson(response, { message: 'mock failure' }, {}, status)
   if (path.includes('generateContent') || path.includes('/v1beta/') || path.includes(':predict'))
     return sendJson(response, [{ error: { code: status, message: 'mock failure', status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE' } }], {}, status)

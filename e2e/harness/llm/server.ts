@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 
 /** A request as the mock received it. */
 export interface MockRequest {
@@ -30,24 +31,37 @@ export interface MockServerOptions {
   readonly onUpgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void
 }
 
-/** An HTTP server that remembers what it was asked. */
+/** An HTTP server that remembers what it was asked: HTTP/1.1 and h2c on one port, as the SDK of Bedrock speaks h2 only. */
 export async function startMockServer({ port = 0, answer, onUpgrade }: MockServerOptions): Promise<MockServer> {
   const requests: MockRequest[] = []
   const upgrades: MockServer['upgrades'] = []
   const sockets = new Set<Socket>()
-  const server = createServer((request, response) => {
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     receive(request, response)
       .then(async (received) => {
         requests.push(received)
         await answer(received, response)
       })
       .catch(() => request.socket.destroy())
-  })
-  server.on('connection', (socket) => {
+  }
+  const http1 = createHttpServer(onRequest)
+  // The compatibility API has all that answers use.
+  const http2 = createHttp2Server((request, response) => onRequest(request as unknown as IncomingMessage, response as unknown as ServerResponse))
+  http2.on('sessionError', () => {})
+  const server = createServer((socket) => {
     sockets.add(socket)
+    socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
+    socket.once('data', (head: Buffer) => {
+      socket.pause()
+      socket.unshift(head)
+      // RFC 9113 section 3.4: the preface is what tells HTTP/2 from HTTP/1.1.
+      const isHttp2 = head.subarray(0, 3).toString('latin1') === 'PRI'
+      ;(isHttp2 ? http2 : http1).emit('connection', socket)
+      if (!isHttp2) socket.resume()
+    })
   })
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+  http1.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     upgrades.push({ path: request.url ?? '', headers: flatten(request) })
     if (onUpgrade === undefined) socket.destroy()
     else onUpgrade(request, socket, head)
@@ -77,7 +91,8 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
 }
 
 function flatten({ headers }: IncomingMessage): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
+  const own = Object.entries(headers).filter(([name]) => !name.startsWith(':'))
+  return Object.fromEntries(own.map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
 }
 
 function parse(raw: Buffer): Readonly<Record<string, unknown>> | undefined {
