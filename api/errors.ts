@@ -57,6 +57,7 @@ export const errorTable = {
   EXT_AUTH: { status: 403, reason: 'ExtAuth', text: 'external authorization failed' },
   EXT_AUTH_BODY: { status: 413, reason: 'ExtAuth', text: 'external authorization failed' },
   EXT_PROC: { status: 500, reason: 'ExtProc', text: 'ext_proc failed', detail: ': ' },
+  ENDPOINT_PICKER: { status: 503, reason: 'ExtProc', text: 'endpoint picker failed', detail: ': ' },
   RATE_LIMIT_SERVICE: { status: 500, reason: 'RateLimit', text: 'rate limit failed' },
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
   RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded' },

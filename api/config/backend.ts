@@ -3,15 +3,30 @@ import { boolean, key, list, object, port, string } from './shared.ts'
 
 export const backendDefinitions: Definitions = {
   Service: object(
-    'A Kubernetes Service with its endpoints.',
+    'A Kubernetes Service, or an InferencePool, with its endpoints.',
     {
-      key: key('<namespace>/<name>'),
-      hostname: string('`<name>.<namespace>.svc.<cluster domain>`; SNI default, and Host under hostRewrite Auto.'),
+      key: key('<namespace>/<name>, for an InferencePool <namespace>/<name>.inference'),
+      hostname: string('`<name>.<namespace>.svc.<cluster domain>`, of an InferencePool `.inference.`; SNI default, and Host under hostRewrite Auto.'),
       ports: list(ref('ServicePort'), 'Ports.'),
       trafficDistribution: { type: 'string', enum: ['PreferSameZone', 'PreferSameNode', 'PreferClose'], description: 'Preferred locality of endpoints.' },
       internalTrafficPolicy: { type: 'string', enum: ['Cluster', 'Local'], description: 'Local uses endpoints of the data plane’s own node only.' },
+      picker: ref('EndpointPicker', 'InferencePools only. Absent: balanced like a Service.'),
     },
     ['key', 'ports'],
+  ),
+  EndpointPicker: object(
+    'Who chooses among the endpoints of an InferencePool, for each request: an ext_proc service (Endpoint Picker Protocol 1.0).',
+    {
+      backend: ref('BackendRef'),
+      failureMode: {
+        type: 'string',
+        enum: ['FailOpen', 'FailClose'],
+        default: 'FailClose',
+        description: 'When the picker cannot be asked: FailOpen balances over the endpoints, FailClose answers 503.',
+      },
+      isPlaintext: boolean('Called without TLS; otherwise with TLS whose certificate is not verified, unless a policy on the Service says how.'),
+    },
+    ['backend'],
   ),
   ServicePort: object(
     'One port of a Service.',

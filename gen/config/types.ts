@@ -2323,15 +2323,15 @@ export interface TcpRoute {
   backends?: WeightedBackend[]
 }
 /**
- * A Kubernetes Service with its endpoints.
+ * A Kubernetes Service, or an InferencePool, with its endpoints.
  */
 export interface Service {
   /**
-   * Unique among its kind. Shape: `<namespace>/<name>`.
+   * Unique among its kind. Shape: `<namespace>/<name>, for an InferencePool <namespace>/<name>.inference`.
    */
   key: string
   /**
-   * `<name>.<namespace>.svc.<cluster domain>`; SNI default, and Host under hostRewrite Auto.
+   * `<name>.<namespace>.svc.<cluster domain>`, of an InferencePool `.inference.`; SNI default, and Host under hostRewrite Auto.
    */
   hostname?: string
   /**
@@ -2346,6 +2346,24 @@ export interface Service {
    * Local uses endpoints of the data plane’s own node only.
    */
   internalTrafficPolicy?: 'Cluster' | 'Local'
+  /**
+   * InferencePools only. Absent: balanced like a Service.
+   */
+  picker?: EndpointPicker
+}
+/**
+ * Who chooses among the endpoints of an InferencePool, for each request: an ext_proc service (Endpoint Picker Protocol 1.0).
+ */
+export interface EndpointPicker {
+  backend: BackendRef
+  /**
+   * When the picker cannot be asked: FailOpen balances over the endpoints, FailClose answers 503. Default: "FailClose".
+   */
+  failureMode?: 'FailOpen' | 'FailClose'
+  /**
+   * Called without TLS; otherwise with TLS whose certificate is not verified, unless a policy on the Service says how.
+   */
+  isPlaintext?: boolean
 }
 /**
  * One port of a Service.
