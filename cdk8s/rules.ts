@@ -14,6 +14,13 @@ const withStatus = ['backendtlspolicies', 'gatewayclasses', 'gateways', 'grpcrou
 const ownWithStatus = ['proxybackends', 'proxypolicies']
 const INFERENCE = 'inference.networking.k8s.io'
 
+/** Endpoints of InferencePools are pods. */
+const inferenceRules: readonly Rule[] = [
+  rule('', ['pods'], 'list', 'watch'),
+  rule(INFERENCE, ['inferencepools'], 'get', 'list', 'watch'),
+  rule(INFERENCE, ['inferencepools/status'], 'patch'),
+]
+
 /** What config is made from, statuses, GatewayClass `proxy`, and who asks for config. */
 export const clusterRules = (isInference: boolean): Rule[] => [
   rule('', ['configmaps', 'namespaces', 'secrets', 'services'], 'list', 'watch'),
@@ -24,7 +31,7 @@ export const clusterRules = (isInference: boolean): Rule[] => [
   rule(GROUP, ownWithStatus, 'get'),
   rule(GATEWAY_GROUP, statusOf(withStatus), 'patch'),
   rule(GROUP, statusOf(ownWithStatus), 'patch'),
-  ...(isInference ? [rule(INFERENCE, ['inferencepools'], 'get', 'list', 'watch'), rule(INFERENCE, ['inferencepools/status'], 'patch')] : []),
+  ...(isInference ? inferenceRules : []),
   rule(GATEWAY_GROUP, ['gatewayclasses'], 'create', 'patch'),
   rule('authentication.k8s.io', ['tokenreviews'], 'create'),
 ]
