@@ -39,14 +39,8 @@ gen-check: ## fail unless what is generated is fresh and committed
 golden: ## write the translator's expected outputs anew; review the diff
 	@$(X) env UPDATE_GOLDEN=1 NODE_OPTIONS=--experimental-vm-modules jest operator/translate
 
-e2e: ## tests against a real Kubernetes with pods, collector and Prometheus (root and Go; builds them once, some minutes)
-	@e2e/cluster/localcluster --apiserver-only build
-	@$(X) e2e/contract/run --reporters=./.ci/reporter.js
-	@$(X) e2e/telemetry/run --reporters=./.ci/reporter.js
-	@$(X) e2e/callouts/run --reporters=./.ci/reporter.js
-	@$(X) e2e/mcp/run --reporters=./.ci/reporter.js
-	@$(X) e2e/identity/run --reporters=./.ci/reporter.js
-	@e2e/install/run e2e/install --reporters=./.ci/reporter.js
+e2e: ## tests against a real Kubernetes with pods, and other real counterparts; PARTS="contract install" for some (root; builds them once, some minutes)
+	@e2e/run $(PARTS)
 
 bench: ## measure against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
 	@$(X) node e2e/bench/main.ts $(if $(CASE),--case $(CASE)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS))
