@@ -1,11 +1,11 @@
 import { CelScalar, celEnv, celFunc, isCelError, mapType, parse, plan } from '@bufbuild/cel'
 import type { CelInput } from '@bufbuild/cel'
+import { Environment } from '@marcbachmann/cel-js'
 import { CelError, HeaderView, compile, environments, isParseError, toHost } from '#api/cel/index.ts'
 import type { HeaderSource } from '#api/cel/index.ts'
 
 // Expressions compiled once and evaluated 100,000 times, best of nine: our engine against the other engines of npm, in one process,
-// in turns. Run it: node e2e/bench/cel.ts. The second rival is no dependency of ours; it is measured when CEL_RIVAL
-// names the file of an installed @marcbachmann/cel-js, or when it is in node_modules.
+// in turns. Run it: node e2e/bench/cel.ts.
 
 /** One comparison, in nanoseconds of an evaluation; what `--json` prints a list of. `least`: how many times the rival's has to be ours. */
 export interface CelRow {
@@ -74,34 +74,17 @@ function toMap(value: unknown): unknown {
   return new Map(Object.entries(value).map(([key, member]) => [key, toMap(member)]))
 }
 
-interface Rival {
-  readonly Environment: new (options: object) => RivalEnvironment
-}
-interface RivalEnvironment {
-  registerFunction(signature: string, call: (bytes: Uint8Array) => unknown): RivalEnvironment
-  registerVariable(name: string, type: string): RivalEnvironment
-  parse(expression: string): (context: object) => unknown
-}
-
-async function loadCelJs(): Promise<Engine | undefined> {
-  let rival: Rival
-  try {
-    rival = (await import(process.env['CEL_RIVAL'] ?? '@marcbachmann/cel-js')) as Rival
-  } catch {
-    return undefined
-  }
-  return (expression) => {
-    const env = new rival.Environment({ unlistedVariablesAreDyn: true }).registerFunction('json(bytes): dyn', (bytes) =>
-      JSON.parse(new TextDecoder().decode(bytes)),
-    )
-    const evaluate = env.parse(expression)
-    return () => {
-      // It throws where the others return errors.
-      try {
-        return evaluate(plainContext)
-      } catch (thrown) {
-        return thrown
-      }
+const celJs: Engine = (expression) => {
+  const env = new Environment({ unlistedVariablesAreDyn: true }).registerFunction('json(bytes): dyn', (bytes: Uint8Array) =>
+    JSON.parse(new TextDecoder().decode(bytes)),
+  )
+  const evaluate = env.parse(expression)
+  return () => {
+    // It throws where the others return errors.
+    try {
+      return evaluate(plainContext)
+    } catch (thrown) {
+      return thrown
     }
   }
 }
@@ -119,12 +102,10 @@ function show(result: unknown): string {
   return result instanceof Error || result instanceof CelError || isCelError(result) ? 'error' : JSON.stringify(toHost(result))
 }
 
-const celJs = await loadCelJs()
-if (!celJs) process.stderr.write('@marcbachmann/cel-js is not installed and not measured (CEL_RIVAL=<its main file> measures it)\n')
 const engines: readonly (readonly [string, Engine, number])[] = [
   ['ours', ours, 1],
   ['@bufbuild/cel', bufbuild, LEAST_TO_BUFBUILD],
-  ...(celJs ? [['@marcbachmann/cel-js', celJs, LEAST_TO_CEL_JS] as const] : []),
+  ['@marcbachmann/cel-js', celJs, LEAST_TO_CEL_JS],
 ]
 let isMissed = false
 const isJson = process.argv.includes('--json')
