@@ -52,6 +52,18 @@ describe('failover', () => {
     expect([statuses.at(-1), asked()]).toEqual([200, [3, 2]])
   })
 
+  test('the transformation of a provider that failed is not for the answer of the next', async () => {
+    const transformation = { response: { set: [{ name: 'x-from', value: '"first"' }] } }
+    const { post, first, asked } = await startTwo(
+      { eviction: {} },
+      { onProvider: { first: { transformation } }, route: { retry: { attempts: 1, codes: [500] } } },
+    )
+    const before = await post({ body: chat() })
+    first.behave({ status: 500 })
+    const after = await post({ body: chat() })
+    expect([before.headers['x-from'], after.status, after.headers['x-from'], asked()]).toEqual(['first', 200, undefined, [2, 1]])
+  })
+
   test('who watches evictions is told of both ends', async () => {
     const events: string[] = []
     const { post, first, advance } = await startTwo(

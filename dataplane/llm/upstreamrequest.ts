@@ -55,10 +55,9 @@ export async function buildUpstreamRequest(
   }
   provider.finishHeaders?.(headers)
   const { transformation } = settings
-  if (transformation !== undefined) {
-    await transformForBackend(exchange.fork(request), transformation, maxBufferBytes)
-    exchange.backendTransformation = transformation
-  }
+  if (transformation !== undefined) await transformForBackend(exchange.fork(request), transformation, maxBufferBytes)
+  // Also when there is none: the response of this attempt is not for what the one before had.
+  exchange.backendTransformation = transformation
   if (auth !== undefined) await signByCloud(request, auth, hints)
   return request
 }

@@ -181,4 +181,27 @@ describe('upstreams that are slow or silent', () => {
     expect((await post(call('tools/call', { name: 'x' }))).status).toBe(500)
     expect(calls).toBe(1)
   })
+
+  test.each([
+    ['tools/call', { name: 'x' }, 1],
+    ['vendor/change', {}, 1],
+    ['tools/list', {}, 4],
+    ['resources/read', { uri: 'file:///x' }, 4],
+  ])('a status of `retry.codes` repeats what changes nothing: %s', async (method, params, tries) => {
+    let calls = 0
+    const busy = await world.scripted((_, response, body) => {
+      if (body?.method === method) return void (++calls && response.writeHead(503).end('busy'))
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', busy.port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 3, backoff: '1ms' } } }],
+    })
+    const { post } = await begin(gateway.url)
+    const { status, text } = await post(call(method, params))
+    expect([status, text, calls]).toEqual([503, 'busy', tries])
+  })
 })

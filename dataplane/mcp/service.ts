@@ -1,6 +1,7 @@
 import { ProxyError } from '../error.ts'
 import type { Exchange } from '../exchange.ts'
 import { bufferedRequest, bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../expression/buffer.ts'
+import { HeaderList } from '../http/headers.ts'
 import { pathOf, type ResponseHead } from '../http/message.ts'
 import type { BackendService, ServiceConfig } from '../service.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
@@ -160,7 +161,11 @@ class McpService implements BackendService {
     }
     session.open++
     try {
-      return toResponse(exchange, await replied, onDone)
+      const reply = await replied
+      const response = toResponse(exchange, reply, onDone)
+      // Of several targets, no one's headers are the answer's; what is relayed has them.
+      if (!config.isMultiplexing && reply.kind !== 'relay') for (const [name, value] of run.answerHeaders) response.headers.append(name, value)
+      return response
     } catch (error) {
       onDone()
       throw error
@@ -185,6 +190,7 @@ class McpService implements BackendService {
       timeoutMs: plan.backendRequestMs,
       retry: plan.retry,
       maxBufferBytes: plan.maxBufferBytes,
+      answerHeaders: new HeaderList(),
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
       onAnswer: (message) => noteAnswer(exchange, message),

@@ -34,6 +34,8 @@ export function adaptServerMetadata(
   return {
     ...own,
     issuer: `${origin}${resourcePath}`,
+    // The redirect after a login names the provider's own issuer, not this one: clients may not be told to expect it (RFC 9207 §2.4).
+    authorization_response_iss_parameter_supported: undefined,
     ...(registration !== undefined && { registration_endpoint: `${origin}${metadataPath(path)}/client-registration` }),
     ...(provider === 'IdpKind1' && audiences?.[0] !== undefined && { authorization_endpoint: addAudience(own['authorization_endpoint'], audiences[0]) }),
   }

@@ -12,6 +12,7 @@ import type { RetryPlan } from '../../upstream/plan.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { Target } from '../target.ts'
 import { decodeBody } from './decode.ts'
+import { transformAnswer } from './transform.ts'
 
 /** What a call to a target needs to know of the request that it is made for. */
 export interface CallContext {
@@ -21,6 +22,8 @@ export interface CallContext {
   readonly timeoutMs: number | undefined
   readonly retry: RetryPlan | undefined
   readonly maxBufferBytes: number | undefined
+  /** Headers that a transformation gave the answer of the one target: the client's response has them too. */
+  readonly answerHeaders: HeaderList
 }
 
 export interface TargetCall {
@@ -31,6 +34,8 @@ export interface TargetCall {
   readonly body?: Buffer | undefined
   /** `host:port` that a session is bound to. */
   readonly endpoint?: string | undefined
+  /** False: it may do something, so it is not sent again once it was answered, whatever `retry.codes` say. Default true. */
+  readonly isRepeatable?: boolean
 }
 
 /** The endpoint of a session is not there any more: its sessions are not elsewhere. */
@@ -42,17 +47,18 @@ export interface TargetAnswer {
   readonly endpoint: string
 }
 
-/** One HTTP request to a target, tried again as the rule's retry policy says. Rejects with EndpointGoneError, UpstreamError or ProxyError. */
+/** One HTTP request to a target, transformed both ways, tried again as the rule's retry policy says. Rejects with EndpointGoneError, UpstreamError or ProxyError. */
 export async function callTarget(context: CallContext, target: Target, call: TargetCall): Promise<TargetAnswer> {
   const { exchange, retry } = context
   exchange.upstreamStartedAtMs ||= performance.now()
-  const request = await requestTo(context, target, call)
+  const sent = await requestTo(context, target, call)
   for (let attempt = 0; ; attempt++) {
     const isLast = retry === undefined || attempt >= retry.attempts
     exchange.retryAttempt = Math.max(exchange.retryAttempt, attempt)
     try {
-      const answer = await tryOnce(context, target, call, request)
-      if (isLast || !retry.codes.has(answer.response.status)) return answer
+      const answer = await tryOnce(context, target, call, sent.request)
+      if (isLast || call.isRepeatable === false || !retry.codes.has(answer.response.status))
+        return { ...answer, response: await transformAnswer(sent, target, answer.response, context) }
       answer.response.body?.cancel()
     } catch (error) {
       if (isLast || exchange.abortReason !== undefined || !isUnsent(error)) throw error
@@ -61,14 +67,15 @@ export async function callTarget(context: CallContext, target: Target, call: Tar
   }
 }
 
-/** The upstream has not seen the request: a tool is never called twice. */
+/** The upstream has not seen the request. */
 const isUnsent = (error: unknown): boolean => error instanceof UpstreamError && (error.failure === 'connect' || error.failure === 'dns')
 
 async function tryOnce({ exchange, registry, timeoutMs }: CallContext, target: Target, call: TargetCall, request: RequestHead): Promise<TargetAnswer> {
   const { destination } = target
   const pinned = call.endpoint === undefined ? chooseEndpoint(target, request) : destination.endpointAt(call.endpoint)
   if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
-  const body = call.body === undefined ? request.body : new BufferBody(call.body)
+  // Of a transformation, or as it was given; each try needs one that nobody read.
+  const body = request.body instanceof BufferBody ? new BufferBody(request.body.bytes) : undefined
   const span = beginCall(registry, exchange, 'Primary', 'Mcp', { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label })
   const headers = request.headers.clone()
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
@@ -90,7 +97,7 @@ function chooseEndpoint({ destination }: Target, request: RequestHead): Endpoint
   return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }) : undefined
 }
 
-async function requestTo({ exchange, maxBufferBytes }: CallContext, { destination, path }: Target, call: TargetCall): Promise<RequestHead> {
+async function requestTo({ exchange, maxBufferBytes }: CallContext, { destination, path }: Target, call: TargetCall): Promise<Exchange> {
   const authority = authorityFor(exchange, destination)
   const request: RequestHead = {
     method: call.method,
@@ -104,8 +111,7 @@ async function requestTo({ exchange, maxBufferBytes }: CallContext, { destinatio
     acceptsTrailers: false,
   }
   const { transformation } = destination.settings
-  if (transformation === undefined) return request
   const fork = exchange.fork(request)
-  await transformForBackend(fork, transformation, maxBufferBytes)
-  return fork.request
+  if (transformation !== undefined) await transformForBackend(fork, transformation, maxBufferBytes)
+  return fork
 }

@@ -8,7 +8,7 @@ import type { SseEvent } from '../sse/parser.ts'
 import { readEvents, type EventSink, type EventSource } from '../sse/source.ts'
 import type { Target } from '../target.ts'
 import { callTarget, type CallContext } from './call.ts'
-import type { LinkAnswer, MessageLabel } from './link.ts'
+import { isRepeatable, type LinkAnswer, type MessageLabel } from './link.ts'
 
 /** What nobody listens to is kept for the next GET, up to so many messages. */
 const MAX_KEPT = 64
@@ -98,6 +98,7 @@ export class SseConnection {
         headers,
         body: Buffer.from(text),
         endpoint: this.#instance,
+        isRepeatable: isRepeatable(method),
       })
       if (response.status < 200 || response.status > 299) {
         answer?.cancel()

@@ -14,6 +14,25 @@ export interface MessageLabel {
   readonly id?: RpcId | undefined
 }
 
+/** Methods that change nothing when they come twice. A tool may, and so may what we do not know. */
+const REPEATABLE = new Set([
+  'initialize',
+  'ping',
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+  'logging/setLevel',
+])
+
+/** Whether a message may be sent again after a target answered it with a status that the retry policy names. */
+export const isRepeatable = (method: string | undefined): boolean => method !== undefined && REPEATABLE.has(method)
+
 export type LinkAnswer =
   /** 202: a notification or response was taken. */
   | { readonly kind: 'accepted' }

@@ -4,7 +4,7 @@ import { headersFor, isSessionId } from '../headers.ts'
 import { readEvents } from '../sse/source.ts'
 import type { Target } from '../target.ts'
 import { callTarget } from './call.ts'
-import type { Link, LinkAnswer, LinkState } from './link.ts'
+import { isRepeatable, type Link, type LinkAnswer, type LinkState } from './link.ts'
 
 /** A target that speaks Streamable HTTP: each message is a POST. */
 export function streamableLink(target: Target, state: LinkState): Link {
@@ -17,6 +17,7 @@ export function streamableLink(target: Target, state: LinkState): Link {
         headers,
         body: Buffer.from(text),
         endpoint: state.endpoint,
+        isRepeatable: isRepeatable(method),
       })
       if (isInitialize && response.status === 200) remember(target, state, response, endpoint)
       return toAnswer(response)

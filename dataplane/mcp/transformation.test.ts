@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Transform } from '#gen/config/types.ts'
+import { staticTarget } from './testing/gateway.ts'
+import { begin, call, initialize, MCP_HEADERS, send, World } from './testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+const set = (name: string, value: string): Transform => ({ set: [{ name, value }] })
+const textIn = (json: { readonly result?: Record<string, unknown> }): unknown => (json.result?.['content'] as { text: string }[] | undefined)?.[0]?.text
+const tool = async (text: string) => world.answering(({ method }) => (method === 'tools/call' ? { content: [{ type: 'text', text }] } : undefined))
+const echo = call('tools/call', { name: 'echo', arguments: {} })
+
+describe('backend.transformation on targets', () => {
+  test.each([
+    ['JSON', true, 'application/json'],
+    ['an event stream', false, 'text/event-stream'],
+  ])('headers that it gives the answer of the one target are the client’s: %s', async (_, isJson, type) => {
+    const one = await world.upstream('one', { isJson })
+    const response = {
+      set: [
+        { name: 'x-method', value: 'request.headers["mcp-method"]' },
+        { name: 'cache-control', value: '"public"' },
+      ],
+      add: [{ name: 'x-code', value: 'response.code' }],
+    }
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { transformation: { response } } })
+    const { post } = await begin(url)
+    const { status, headers } = await post(echo)
+    expect([status, headers['content-type'], headers['x-method'], headers['x-code']]).toEqual([200, type, 'tools/call', '200'])
+    expect(headers['cache-control']).not.toBe('public')
+  })
+
+  test('with several targets nobody’s headers are the answer’s, and each target’s status is its own', async () => {
+    const [a, b] = [await tool('a'), await tool('b')]
+    const policies = (name: string) => ({ transformation: { response: set('x-from', `"${name}"`) } })
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', a.port, { policies: policies('a') }), staticTarget('b', b.port)] } })
+    const { post } = await begin(url)
+    const answer = await post(call('tools/call', { name: 'a_echo' }))
+    expect([textIn(answer.json), answer.headers['x-from']]).toEqual(['a', undefined])
+  })
+
+  test('a status that it writes counts, and the answer is passed on with it', async () => {
+    const { port } = await tool('x')
+    const { url } = await world.gateway({
+      mcp: { targets: [staticTarget('a', port)] },
+      policies: { transformation: { response: set(':status', 'request.headers["mcp-method"] == "tools/call" ? 429 : response.code') } },
+    })
+    const { post } = await begin(url)
+    expect((await post(echo)).status).toBe(429)
+  })
+
+  test('the body of a JSON answer is read and replaced', async () => {
+    const { port } = await tool('secret')
+    const { url } = await world.gateway({
+      mcp: { targets: [staticTarget('a', port)] },
+      policies: { transformation: { response: { body: 'string(response.body).replace("secret", "hidden")', ...set('x-bytes', 'size(response.body)') } } },
+    })
+    const { post } = await begin(url)
+    const { status, json, headers } = await post(echo)
+    expect([status, textIn(json), Number(headers['x-bytes']) > 10]).toEqual([200, 'hidden', true])
+  })
+
+  test('several targets: each answer is transformed before they are merged', async () => {
+    const named = (name: string) => world.answering(({ method }) => (method === 'tools/list' ? { tools: [{ name, inputSchema: {} }] } : undefined))
+    const [a, b] = [await named('secret'), await named('secret')]
+    const policies = { transformation: { response: { body: 'string(response.body).replace("secret", "hidden")' } } }
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', a.port, { policies }), staticTarget('b', b.port)] } })
+    const { post } = await begin(url)
+    expect((await post(call('tools/list'))).json.result?.['tools']).toEqual([
+      { name: 'a_hidden', inputSchema: {} },
+      { name: 'b_secret', inputSchema: {} },
+    ])
+  })
+
+  test.each([
+    ['replaces it', { body: '"{}"' }],
+    ['reads it', set('x-size', 'size(response.body)')],
+  ])('an event stream has no body to transform: what %s gets no answer through', async (_, response: Transform) => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { transformation: { response } } })
+    const { status, json } = await send(url, 'POST', MCP_HEADERS, initialize())
+    expect([status, json.error]).toEqual([
+      500,
+      {
+        code: -32603,
+        message:
+          'failed to send message: transformation.response of a is about the body, and an event stream has none to transform: use headers and the status',
+      },
+    ])
+  })
+
+  test('the body of a request that it replaces is what the target gets, at each try', async () => {
+    const bodies: unknown[] = []
+    const { port } = await world.scripted((_, response, body) => {
+      bodies.push(body?.params?.['name'])
+      response.writeHead(503).end()
+    })
+    const { url } = await world.gateway({
+      mcp: { targets: [staticTarget('a', port)], sessionRouting: 'Stateful' },
+      policies: {
+        transformation: {
+          request: { body: 'string(request.body).replace("2025-06-18", "2025-03-26").replace("\\"params\\":{", "\\"params\\":{\\"name\\":\\"new\\",")' },
+        },
+      },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 1, backoff: '1ms' } } }],
+    })
+    expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(503)
+    expect(bodies).toEqual(['new', 'new'])
+  })
+})

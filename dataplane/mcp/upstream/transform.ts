@@ -1,0 +1,50 @@
+import type { Exchange } from '../../exchange.ts'
+import { bufferResponse, MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
+import { ExchangeView } from '../../expression/view.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { CompiledTransform } from '../../policy/transformation/compile.ts'
+import { transformResponse } from '../../policy/transformation/response.ts'
+import { UpstreamError } from '../../upstream/types.ts'
+import type { Target } from '../target.ts'
+
+/** Written by us in whatever a client gets. */
+const OWN = new Set(['content-type', 'content-length', 'content-encoding', 'cache-control', 'mcp-session-id'])
+
+/**
+ * The response side of `transformation`, on the HTTP response of a target (mcp.md §9). `sent` is the exchange with the target; headers that
+ * it wrote are left in `answerHeaders`. Rejects with an UpstreamError where a body is wanted that has no end: what should have been changed must
+ * not pass as it is.
+ */
+export async function transformAnswer(
+  sent: Exchange,
+  target: Target,
+  response: ResponseHead,
+  { maxBufferBytes, answerHeaders }: { readonly maxBufferBytes: number | undefined; readonly answerHeaders: HeaderList },
+): Promise<ResponseHead> {
+  const { backendTransformation: transformation } = sent
+  if (transformation?.response === undefined) return response
+  const { body } = transformation.response
+  if ((body !== undefined || transformation.buffersResponse) && isStream(response)) {
+    response.body?.cancel()
+    throw new UpstreamError(
+      'protocol',
+      `transformation.response of ${target.name} is about the body, and an event stream has none to transform: use headers and the status`,
+    )
+  }
+  sent.response = response
+  if (transformation.buffersResponse) await bufferResponse(sent, maxBufferBytes ?? MAX_BUFFER_BYTES)
+  transformResponse(sent, transformation.response, new ExchangeView(sent))
+  show(transformation.response, response.headers, answerHeaders)
+  return response
+}
+
+const isStream = ({ headers }: ResponseHead): boolean => (headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream')
+
+function show({ add, set }: CompiledTransform, headers: HeaderList, shown: HeaderList): void {
+  const names = new Set([...add, ...set].filter(({ name, isPseudo }) => !isPseudo && !OWN.has(name)).map(({ name }) => name))
+  for (const name of names) {
+    shown.remove(name)
+    for (const value of headers.getAll(name)) shown.append(name, value)
+  }
+}
