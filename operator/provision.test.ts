@@ -43,7 +43,7 @@ afterEach(async () => {
 })
 
 async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 5_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error(`not within 5 s: ${errors.join('\n')}`)
+  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error(`not within 20 s: ${errors.join('\n')}`)
 }
 
 const metadata = (name: string, namespace: string, generation: number) => ({ name, namespace, uid: `uid-${name}`, generation, creationTimestamp: '' })
