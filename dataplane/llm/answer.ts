@@ -6,6 +6,7 @@ import type { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Prepared } from './chat.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from './coding.ts'
+import { collectsAnswer } from './collect.ts'
 import { EventBody } from './eventbody.ts'
 import { parseJson, printJson, renderBody } from './formats/json.ts'
 import { FormatError, type JsonObject, type ResponseContext } from './formats/types.ts'
@@ -38,8 +39,22 @@ export async function finishAnswer(response: ResponseHead, context: AnswerContex
   }
   if (conversion === undefined) return watchRaw(response, context)
   if (!isSuccess(response.status)) return translateFailure(response, context)
-  if (isStreaming) return streamAnswer(response, opened ?? openStream(response, context), context)
-  return bufferAnswer(response, context)
+  if (isStreaming && (opened !== undefined || isStream(response))) return streamAnswer(response, opened ?? openStream(response, context))
+  return bufferAnswer(response, context).catch((error: unknown) => {
+    throw toResponseError(error)
+  })
+}
+
+/** Whether an answer that was asked for as a stream is one. Some servers answer whole all the same; servers that do not say are believed. */
+export function isStream({ headers }: ResponseHead): boolean {
+  return !/^\s*(?:application\/(?:[\w.-]+\+)?json|text\/html)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
+}
+
+/** What is wrong with an answer is no fault of the request; deep nesting shows as an exhausted stack. */
+function toResponseError(error: unknown): unknown {
+  if (error instanceof RangeError) return new FormatError('response', 'failed to parse response: nested too deeply')
+  if (!(error instanceof FormatError) || error.kind === 'response') return error
+  return new FormatError('response', error.message.replace('failed to parse request', 'failed to parse response'))
 }
 
 /** An upstream's error: its status, in the client's format (llm.md §9). */
@@ -144,7 +159,7 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
   const guard = isGuardable ? target.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers) : undefined
   const stream = conversion.with.stream(responseContext(response.headers, context), {
     isGuarded: guard !== undefined,
-    collects: true,
+    collects: collectsAnswer(exchange),
     maxEventBytes: limitBytes,
   })
   const coding = response.headers.get('content-encoding')
@@ -163,7 +178,7 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
   })
 }
 
-function streamAnswer(response: ResponseHead, events: EventBody, _context: AnswerContext): ResponseHead {
+function streamAnswer(response: ResponseHead, events: EventBody): ResponseHead {
   const { headers } = response
   headers.remove('content-length')
   headers.remove('content-encoding')

@@ -7,7 +7,7 @@ import type { PolicyState } from '../policy/state.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
 import type { ForwardPlan } from '../upstream/plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
-import { finishAnswer, openStream, type AnswerContext } from './answer.ts'
+import { finishAnswer, isStream, openStream, type AnswerContext } from './answer.ts'
 import { chooseCandidate, recordCandidate } from './candidates.ts'
 import { prepareChat, type Prepared } from './chat.ts'
 import { setErrorFormat } from './errors.ts'
@@ -123,7 +123,8 @@ export class LlmCall {
       if (!isHealthy) this.#recordFailure(target, answered)
     })
     this.#attempted = { target, prepared, startedAtMs, isHealthy, events: undefined }
-    if (isLast || !prepared.isStreaming || response.status < 200 || response.status > 299 || prepared.conversion === undefined) return response
+    if (isLast || !prepared.isStreaming || response.status < 200 || response.status > 299 || prepared.conversion === undefined || !isStream(response))
+      return response
     return this.#peek(response, this.#attempted)
   }
 

@@ -1,0 +1,208 @@
+import { request as httpRequest } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { startMockServer, type Answer as Behave, type MockServer } from '../../e2e/harness/llm/server.ts'
+import type { NamedLLMProvider } from '#gen/config/types.ts'
+import { startLlmGateway, type LlmGateway, type LlmGatewayOptions } from './testing/gateway.ts'
+import { chat, sdkRoutes, send, startWorld, type Answer, type Loose, type Post, type World, type WorldOptions } from './testing/world.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of open.splice(0)) await one.close()
+})
+const start = async (options: WorldOptions = {}): Promise<World> => {
+  const world = await startWorld(options)
+  open.push(world)
+  return world
+}
+
+interface Odd {
+  readonly gateway: LlmGateway
+  readonly mock: MockServer
+  post(post: Post): Promise<Answer>
+}
+/** A gateway in front of an upstream that answers as a test wants. */
+async function startOdd(answer: Behave, provider: Omit<NamedLLMProvider, 'name'> = { providerA: {} }, options: Partial<LlmGatewayOptions> = {}): Promise<Odd> {
+  const mock = await startMockServer({ answer })
+  const gateway = await startLlmGateway({
+    ai: { provider: { ...provider, host: '127.0.0.1', port: mock.port } },
+    ...options,
+    policies: { auth: { key: 'k' }, ...options.policies, ai: { routes: sdkRoutes, ...options.policies?.ai } },
+  })
+  open.push(mock, gateway)
+  return { gateway, mock, post: (post) => send(gateway.port, post) }
+}
+
+/** Deeper than anything that walks it can go, and less than two MiB. */
+const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
+const deepChat = (extra: string): string => `{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"metadata":${extra}}`
+const tooDeep = 'failed to process LLM request: failed to parse request: nested too deeply'
+
+// How deep JSON.stringify goes depends on Node: what it cannot print is refused, and that is all.
+describe('deep JSON', () => {
+  test.each<[string, WorldOptions, 'refused' | 'passed' | 'either', string?]>([
+    ['that no policy touches', {}, 'passed'],
+    ['beside a default', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }, 'passed'],
+    ['that an expression reads', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }, 'refused'],
+    ['under a guard', { ai: { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } } }, 'either'],
+    ['with a number that no double holds', {}, 'refused', deep.replace('1', '12345678901234567890')],
+  ])('in a request, %s', async (_, options, expected, nested = deep) => {
+    const { post, mock } = await start(options)
+    const { status, text } = await post({ body: deepChat(nested) })
+    if (expected === 'refused') expect([status, text, mock.requests.length]).toEqual([400, tooDeep, 0])
+    else if (expected === 'passed') expect([status, mock.requests.length]).toEqual([200, 1])
+    else expect([200, 400]).toContain(status)
+    expect((await post({ body: chat() })).status).toBe(200)
+  })
+
+  test.each<[string, string, string, boolean?]>([
+    ['with a number that no double holds', '/v1/messages', `{"type":"message","content":[],"x":${deep.replace('1', '12345678901234567890')}}`, true],
+    [
+      'a tool call',
+      '/v1/chat/completions',
+      `{"content":[{"type":"tool_use","id":"t","name":"f","input":${deep}}],"usage":{"input_tokens":1,"output_tokens":1}}`,
+    ],
+    ['an answer with a guard', '/v1/messages', `{"type":"message","content":[{"type":"text","text":"123-45-6789"}],"more":${deep}}`],
+  ])('in an answer is at most an error of the upstream: %s', async (_, path, body, isRefused = false) => {
+    const guard = { promptGuard: { response: [{ regex: { builtins: ['Ssn' as const] } }] } }
+    const { post } = await startOdd(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(body),
+      { providerC: {} },
+      path === '/v1/messages' ? { policies: { ai: guard } } : {},
+    )
+    const { status, text } = await post({ path, body: chat('x', { max_tokens: 5 }) })
+    if (isRefused) expect([status, text]).toEqual([502, expect.stringMatching(/^failed to process LLM response: failed to parse response: /)])
+    else expect([200, 502]).toContain(status)
+  })
+
+  test('in a stream ends it at most', async () => {
+    const event = `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","x":${deep}}}\n\n`
+    const { post } = await startOdd(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(event),
+      { providerC: {} },
+      { policies: { ai: { promptGuard: { response: [{ regex: { builtins: ['Ssn'] } }] } } } },
+    )
+    const { status, text } = await post({ path: '/v1/messages', body: chat('x', { max_tokens: 5, stream: true }) })
+    expect([status, text]).toEqual([200, expect.stringMatching(/event: error\n[^]*$/)])
+  })
+})
+
+describe('text that is odd', () => {
+  test.each<[string, string | Buffer, string]>([
+    ['a byte order mark', '\ufeff{"model":"gpt-4o","messages":[]}', '{"model":"gpt-4o","messages":[]}'],
+    ['a lone surrogate', '{"model":"gpt-4o","messages":[],"user":"\\ud800"}', '{"model":"gpt-4o","messages":[],"user":"\\ud800"}'],
+    ['duplicate keys further in', '{"model":"gpt-4o","messages":[],"x":{"a":1,"a":2}}', '{"model":"gpt-4o","messages":[],"x":{"a":1,"a":2}}'],
+  ])('%s reaches the provider as it was', async (_, body, sent) => {
+    const { post, mock } = await start()
+    expect((await post({ body })).status).toBe(200)
+    expect(mock.requests[0]?.raw.toString()).toBe(sent)
+  })
+
+  test('duplicate keys further in are gone where guards judge: the provider reads what they read', async () => {
+    const { post, mock } = await start({ ai: { promptGuard: { request: [{ regex: { matches: ['nothing'] } }] } } })
+    await post({ body: '{"model":"gpt-4o","messages":[{"role":"user","content":"hidden","content":"seen"}]}' })
+    expect(mock.requests[0]?.raw.toString()).toBe('{"model":"gpt-4o","messages":[{"role":"user","content":"seen"}]}')
+  })
+
+  test('a lone surrogate survives translation', async () => {
+    const { post, mock } = await start({ provider: { providerC: {} } })
+    const answer = await post({ body: '{"model":"claude-x","messages":[{"role":"user","content":"a\\ud800b"}]}' })
+    expect([answer.status, mock.requests[0]?.raw.toString()]).toEqual([200, expect.stringContaining('a\\ud800b')])
+  })
+
+  test('any content-type of a request will do', async () => {
+    const { post } = await start()
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded'])
+      expect((await post({ body: chat(), headers: { 'content-type': type } })).status).toBe(200)
+  })
+})
+
+describe('answers that are odd', () => {
+  const whole = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }] })
+  const chunk = (delta: object, finish: string | null = null): string =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}`
+  const sse = [chunk({ content: 'hi' }), chunk({}, 'stop'), 'data: [DONE]']
+  const paths = ['/v1/chat/completions', '/v1/messages'] as const
+  const reads: Readonly<Record<(typeof paths)[number], (json: Loose) => unknown>> = {
+    '/v1/chat/completions': (json) => json['choices']?.[0]?.['message']?.['content'],
+    '/v1/messages': (json) => json['content']?.[0]?.['text'],
+  }
+
+  test.each(paths)('one that was asked for as a stream and is JSON stays whole: %s', async (path) => {
+    const { post, gateway } = await startOdd(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(whole),
+    )
+    const { status, headers, json } = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
+    expect([status, headers['content-type'], reads[path](json)]).toEqual([200, expect.stringMatching(/^application\/json/), 'hi'])
+    expect(gateway.finished[0]?.cutBy).toBeUndefined()
+  })
+
+  test.each<[string, Record<string, string>, string, boolean]>([
+    ['HTML, whole', { 'content-type': 'text/html' }, '<html>hello</html>', false],
+    ['HTML instead of a stream', { 'content-type': 'text/html; charset=utf-8' }, '<html>hello</html>', true],
+    ['nothing', { 'content-type': 'application/json' }, '', false],
+    ['no object', { 'content-type': 'application/json' }, '[]', false],
+    ['a coding that it is not in', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, whole, false],
+    ['a coding that nobody knows', { 'content-type': 'application/json', 'content-encoding': 'lzma' }, whole, false],
+  ])('%s is 502, for a client of messages', async (_, headers, body, stream) => {
+    const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body))
+    const answer = await post({ path: '/v1/messages', body: chat('x', { stream, max_tokens: 5 }) })
+    expect([answer.status, answer.text]).toEqual([502, expect.stringMatching(/^failed to process LLM response: failed to parse response/)])
+  })
+
+  test.each<[string, Record<string, string>, string | Buffer]>([
+    ['of another content-type', { 'content-type': 'application/octet-stream' }, `${sse.join('\n\n')}\n\n`],
+    ['without a content-type', {}, `${sse.join('\n\n')}\n\n`],
+    ['without the last blank line', { 'content-type': 'text/event-stream' }, sse.join('\n\n')],
+    ['with carriage returns', { 'content-type': 'text/event-stream' }, `${sse.join('\r\n\r\n')}\r\n\r\n`],
+    ['after a byte order mark', { 'content-type': 'text/event-stream' }, `\ufeff${sse.join('\n\n')}\n\n`],
+    ['in gzip', { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }, gzipSync(`${sse.join('\n\n')}\n\n`)],
+  ])('a stream %s is read, and translated', async (_, headers, body) => {
+    const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body))
+    for (const path of paths) {
+      const answer = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
+      expect([answer.status, answer.headers['content-type'], answer.headers['content-encoding']]).toEqual([200, 'text/event-stream', undefined])
+      expect(answer.text).toMatch(path === '/v1/messages' ? /"text":"hi"[^]*event: message_stop/ : /"content":"hi"[^]*data: \[DONE\]/)
+    }
+  })
+
+  test.each(paths)('a stream without any blank line has a limit: %s', async (path) => {
+    const { post } = await startOdd((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const line = `data: ${'x'.repeat(1000)}\n`
+      for (let count = 0; count < 3000; count++) response.write(line)
+      response.end()
+    })
+    const { text } = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
+    expect(text.length).toBeLessThan(1000)
+    expect(text).toContain('exceeds 2097152 bytes')
+  })
+})
+
+describe('upstreams that are slow, and clients that are gone', () => {
+  test('a body that stalls is 504', async () => {
+    const { post, mock } = await startOdd(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":'),
+      { providerA: {} },
+      { route: { timeouts: { requestMs: 150 } } },
+    )
+    const answer = await post({ body: chat() })
+    expect([answer.status, answer.text]).toEqual([504, 'request timeout'])
+    await mock.requests[0]?.closed
+  })
+
+  test.each(['before the head', 'in the body'])('a client that goes away while the answer is awaited ends the upstream within a second: %s', async (when) => {
+    const { gateway, mock } = await startOdd((_request, response) => {
+      if (when === 'in the body') response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":')
+    })
+    const request = httpRequest({ port: gateway.port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions' })
+    request.on('error', () => undefined)
+    request.end(JSON.stringify(chat()))
+    while (mock.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const goneAtMs = performance.now()
+    request.destroy()
+    await mock.requests[0]?.closed
+    expect(performance.now() - goneAtMs).toBeLessThan(1000)
+  })
+})

@@ -1,0 +1,28 @@
+import { readsMember, type Program } from '#api/cel/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { GatewayTelemetry } from '../telemetry/policy.ts'
+
+const known = new WeakMap<GatewayTelemetry, boolean>()
+
+/**
+ * Whether the text of a streamed answer is kept until its end, which costs every event: for log and trace expressions that read
+ * it, and for token budgets, which estimate what a stream that breaks off has cost.
+ */
+export function collectsAnswer({ tokenBudgets, telemetry }: Pick<Exchange, 'tokenBudgets' | 'telemetry'>): boolean {
+  if (tokenBudgets !== undefined) return true
+  if (telemetry === undefined) return false
+  let isRead = known.get(telemetry)
+  if (isRead === undefined) known.set(telemetry, (isRead = programsOf(telemetry).some(readsAnswer)))
+  return isRead
+}
+
+function programsOf({ accessLog, tracing }: GatewayTelemetry): Program[] {
+  const added = [accessLog?.changes, tracing?.changes].flatMap((changes) => changes?.added ?? []).map(({ program }) => program)
+  return accessLog?.filter === undefined ? added : [...added, accessLog.filter]
+}
+
+/** Members by index (`llm["completion"]`) are known by their word only; the whole of `llm` has everything. */
+function readsAnswer({ reads, source }: Program): boolean {
+  if (!readsMember({ reads }, 'llm')) return false
+  return /completion|toolCalls/.test(source) || reads.has('*') || ![...reads].some((member) => member.startsWith('llm.'))
+}
