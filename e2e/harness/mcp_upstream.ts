@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
@@ -10,7 +10,10 @@ import { CallToolRequestSchema, ListResourcesRequestSchema, ListToolsRequestSche
 export async function startMcpUpstream({ name, port }: { readonly name: string; readonly port: number }) {
   const streamable = new Map<string, StreamableHTTPServerTransport>()
   const sse = new Map<string, SSEServerTransport>()
+  const received: { readonly line: string; readonly headers: IncomingHttpHeaders }[] = []
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    received.push({ line: `${request.method} ${request.url}`, headers: request.headers })
+    if (received.length > 100) received.shift()
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
     if (pathname === '/sse') return openSse(name, sse, response)
     if (pathname === '/messages') return sse.get(searchParams.get('sessionId') ?? '')?.handlePostMessage(request, response)
@@ -24,6 +27,8 @@ export async function startMcpUpstream({ name, port }: { readonly name: string; 
   return {
     name,
     port: (server.address() as AddressInfo).port,
+    /** The last hundred requests. */
+    received,
     async close() {
       server.closeAllConnections()
       await new Promise<void>((resolve) => server.close(() => resolve()))

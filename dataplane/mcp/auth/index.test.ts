@@ -232,7 +232,8 @@ describe('authorization server metadata', () => {
   })
 
   test('of IdpKind2 comes from its OpenID configuration', async () => {
-    documents = metadataOfKind2({ scopes_supported: ['openid'] })
+    // What it says of its redirects is not true of the issuer that clients are told (RFC 9207).
+    documents = metadataOfKind2({ scopes_supported: ['openid'], authorization_response_iss_parameter_supported: true })
     const { json } = await ask(compile({ provider: 'IdpKind2', issuer: `${issuer}/` }), path)
     expect(json()).toEqual({
       issuer: 'https://mcp.example/mcp',

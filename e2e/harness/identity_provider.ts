@@ -1,0 +1,113 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { importJWK, SignJWT } from 'jose'
+
+export interface IdentityProviderOptions {
+  readonly name: string
+  readonly port?: number
+  readonly tls?: { readonly certificate: string; readonly privateKey: string }
+  /**
+   * `standard` (default) names the resource that a client asks for as audience (RFC 8707). `keycloak` has Keycloak's paths, in a realm `shop`,
+   * no metadata of RFC 8414, and one audience, `mcp`, whatever the client asks for.
+   */
+  readonly style?: 'standard' | 'keycloak'
+}
+
+/** An OpenID-certified identity provider with dynamic registration and a login form that takes any name and password. */
+export interface IdentityProvider {
+  readonly name: string
+  readonly port: number
+  readonly issuer: string
+  /** Where its keys are. */
+  readonly keysPath: string
+  /** Method and path of every request so far. */
+  readonly asked: string[]
+  /** A token as it would sign it. */
+  sign(claims: Readonly<Record<string, unknown>>): Promise<string>
+  close(): Promise<void>
+}
+
+const SCOPE = 'tools'
+const KEYCLOAK = {
+  authorization: '/protocol/openid-connect/auth',
+  jwks: '/protocol/openid-connect/certs',
+  token: '/protocol/openid-connect/token',
+  registration: '/clients-registrations/openid-connect',
+}
+const RFC_8414 = '/.well-known/oauth-authorization-server'
+
+export async function startIdentityProvider({ name, port = 0, tls, style = 'standard' }: IdentityProviderOptions): Promise<IdentityProvider> {
+  const asked: string[] = []
+  const prefix = style === 'keycloak' ? '/realms/shop' : ''
+  let answer: ((request: IncomingMessage, response: ServerResponse) => unknown) | undefined
+  const listener = (request: IncomingMessage & { originalUrl?: string }, response: ServerResponse): void => {
+    const url = request.url ?? '/'
+    asked.push(`${request.method} ${url.split('?')[0]}`)
+    if (!url.startsWith(prefix) || (style === 'keycloak' && url.includes(RFC_8414))) return void response.writeHead(404).end()
+    // What is mounted under a prefix learns it so.
+    request.originalUrl = url
+    request.url = url.slice(prefix.length)
+    answer?.(request, response)
+  }
+  const server: Server =
+    tls === undefined ? createHttpServer(listener) : (createHttpsServer({ cert: tls.certificate, key: tls.privateKey }, listener) as unknown as Server)
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const { port: bound } = server.address() as AddressInfo
+  const issuer = `${tls === undefined ? 'http' : 'https'}://localhost:${bound}${prefix}`
+  const key = { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256', use: 'sig' }
+  answer = await createProvider(issuer, key, style)
+  return {
+    name,
+    port: bound,
+    issuer,
+    keysPath: style === 'keycloak' ? `${prefix}${KEYCLOAK.jwks}` : '/jwks',
+    asked,
+    sign: async (claims) => new SignJWT({ iss: issuer, ...claims }).setProtectedHeader({ alg: 'ES256', kid: 'one' }).sign(await importJWK(key, 'ES256')),
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+async function createProvider(issuer: string, key: object, style: 'standard' | 'keycloak') {
+  silence()
+  const { Provider } = await import('oidc-provider')
+  return new Provider(issuer, {
+    jwks: { keys: [key] },
+    scopes: ['openid', 'offline_access', SCOPE],
+    features: {
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => 'urn:mcp',
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_: unknown, resource: string) => ({
+          scope: SCOPE,
+          audience: style === 'keycloak' ? 'mcp' : resource,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'ES256' } },
+        }),
+      },
+    },
+    clientDefaults: { id_token_signed_response_alg: 'ES256' },
+    cookies: { keys: ['of a server for tests'] },
+    clientBasedCORS: () => true,
+    ...(style === 'keycloak' && { routes: KEYCLOAK }),
+  }).callback()
+}
+
+let isSilent = false
+/** It says again and again that it is a development setup, which it is. */
+function silence(): void {
+  if (isSilent) return
+  isSilent = true
+  for (const level of ['info', 'warn'] as const) {
+    const say = console[level].bind(console)
+    console[level] = (...parts: unknown[]) => {
+      if (!String(parts[0]).includes('oidc-provider')) say(...parts)
+    }
+  }
+}
