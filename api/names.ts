@@ -80,6 +80,8 @@ export type ConditionReason =
   | 'RefNotPermitted'
   | 'BackendNotFound'
   | 'InvalidKind'
+  // InferencePools
+  | 'InvalidExtensionRef'
   // Policies
   | 'Conflicted'
   | 'Valid'

@@ -118,7 +118,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     snapshot = next
     const startedAt = clock.now()
     try {
-      translation = keySets.translate(next, { backendGrants: settings.backendGrants, checkExpression })
+      translation = keySets.translate(next, { backendGrants: settings.backendGrants, isInferenceEnabled: settings.isInferenceEnabled, checkExpression })
     } catch (error) {
       // A mistake of ours: users' are statuses. What was right before stays.
       failedTranslations += 1
@@ -138,6 +138,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     connection,
     clock,
     namespaceSelectors: settings.namespaceSelectors,
+    isInferenceEnabled: settings.isInferenceEnabled,
     onSnapshot: take,
     onStatus: (object) => writer.recheck(object),
     onError: (kind, error) => log('warn', `watch of ${kind}: ${textOf(error)}`),

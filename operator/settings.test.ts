@@ -12,6 +12,7 @@ test('nothing set: the defaults of operator.md §7.2', () => {
     classParameters: new Map(),
     proxyImage: {},
     backendGrants: 'route',
+    isInferenceEnabled: false,
     isLeaderElected: true,
     namespace: 'proxy-system',
     identity: 'pod',
@@ -32,6 +33,7 @@ test.each<[string, Record<string, string>, object]>([
   ],
   ['xDS mode true means tls', { PROXY_XDS_MODE: 'true' }, { xdsMode: 'tls' }],
   ['authentication off', { PROXY_XDS_AUTH: 'false' }, { isXdsAuthenticated: false }],
+  ['InferencePools on', { PROXY_ENABLE_INFER_EXT: 'true' }, { isInferenceEnabled: true }],
   ['leader election off', { PROXY_DISABLE_LEADER_ELECTION: 'true' }, { isLeaderElected: false }],
   ['grants', { PROXY_BACKEND_REF_GRANT_MODE: 'route-and-policy' }, { backendGrants: 'route-and-policy' }],
   ['image parts', { PROXY_IMAGE_TAG: 'v1', PROXY_IMAGE_REGISTRY: 'registry.example.com' }, { proxyImage: { registry: 'registry.example.com', tag: 'v1' } }],
@@ -64,7 +66,7 @@ test.each<[string, Record<string, string>, string]>([
   ['In without values', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchExpressions":[{"key":"a","operator":"In"}]}]' }, 'In needs an array of strings'],
   ['parameters without a namespace', { PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":"n"}}' }, 'proxy.namespace must be set'],
   ['parameters with a blank name', { PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":" ","namespace":"s"}}' }, 'proxy.name must be set'],
-  ['InferencePools', { PROXY_ENABLE_INFER_EXT: 'true' }, 'InferencePools are not supported yet'],
+  ['InferencePools that are neither on nor off', { PROXY_ENABLE_INFER_EXT: 'x' }, 'PROXY_ENABLE_INFER_EXT=x: write true or false'],
 ])('%s: an error that names the variable, the value and the fix', (_, env, message) => {
   expect(() => readSettings(env)).toThrow(message)
 })

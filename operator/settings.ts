@@ -17,6 +17,8 @@ export interface Settings {
   /** Default image of data planes; the parts that are set. */
   readonly proxyImage: { readonly registry?: string; readonly repository?: string; readonly tag?: string }
   readonly backendGrants: 'none' | 'route' | 'route-and-policy'
+  /** InferencePools are read, and pods as their endpoints. */
+  readonly isInferenceEnabled: boolean
   readonly isLeaderElected: boolean
   /** Namespace of the operator itself: its Lease, its certificate. */
   readonly namespace: string
@@ -66,6 +68,7 @@ export function readSettings(env: Environment): Settings {
     classParameters: read<Settings['classParameters']>('PROXY_GATEWAY_CLASS_PARAMETERS_REFS', new Map(), parseClassParameters),
     proxyImage: image,
     backendGrants: read<Settings['backendGrants']>('PROXY_BACKEND_REF_GRANT_MODE', 'route', parseGrants),
+    isInferenceEnabled: read('PROXY_ENABLE_INFER_EXT', false, parseBoolean),
     isLeaderElected: !read('PROXY_DISABLE_LEADER_ELECTION', false, parseBoolean),
     namespace,
     identity: read('POD_NAME', hostname(), (text) => text),
@@ -74,10 +77,6 @@ export function readSettings(env: Environment): Settings {
     adminPort: read('PROXY_ADMIN_PORT', 9095, parsePort),
     kubeconfig: env['KUBECONFIG'],
   }
-  read('PROXY_ENABLE_INFER_EXT', false, (text) => {
-    if (parseBoolean(text)) throw new SettingError('InferencePools are not supported yet; leave it out')
-    return false
-  })
   if (problems.length > 0) throw new Error(`bad settings:\n  ${problems.join('\n  ')}`)
   return settings
 }

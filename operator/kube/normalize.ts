@@ -1,4 +1,4 @@
-import { apiVersionOf, kinds, type Kind, type KubeObject } from '../source/objects.ts'
+import { apiVersionOf, kinds, type Kind, type KubeObject, type Pod } from '../source/objects.ts'
 import { schemas } from '../source/schemas/index.ts'
 import { validate } from '../source/validate.ts'
 import { statusKinds } from './resources.ts'
@@ -12,6 +12,7 @@ export interface RawObject {
     readonly resourceVersion?: string
     readonly generation?: number
     readonly creationTimestamp?: string
+    readonly deletionTimestamp?: string
     readonly labels?: Readonly<Record<string, string>>
     readonly annotations?: Readonly<Record<string, string>>
     readonly ownerReferences?: readonly object[]
@@ -29,6 +30,7 @@ const hasDefaults = (kind: Kind): boolean => kinds[kind].group !== '' && kinds[k
  * (an object that only it changed in is the same object), a status only where somebody reads it.
  */
 export function normalize(kind: Kind, raw: RawObject): KubeObject {
+  if (kind === 'Pod') return normalizePod(raw)
   const { metadata, status, ...rest } = raw as RawObject & { status?: object; spec?: object }
   const { name, namespace = '', uid, generation = 1, creationTimestamp = '', labels, annotations } = metadata
   const kept = annotations && Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== LAST_APPLIED))
@@ -49,4 +51,21 @@ export function normalize(kind: Kind, raw: RawObject): KubeObject {
   }
   // The API server has validated it: only the defaults are of interest here.
   return (hasDefaults(kind) ? validate(schemas[kind], object).value : object) as KubeObject
+}
+
+/** Pods are many, and their status changes all the time: only what makes them endpoints is kept. */
+function normalizePod(raw: RawObject): Pod {
+  const { metadata, spec, status } = raw as RawObject & Pick<Pod, 'spec' | 'status'>
+  const { name, namespace = '', labels, creationTimestamp = '', deletionTimestamp } = metadata
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready')
+  return {
+    apiVersion: apiVersionOf('Pod'),
+    kind: 'Pod',
+    metadata: { name, namespace, generation: 1, creationTimestamp, ...(labels ? { labels } : {}), ...(deletionTimestamp ? { deletionTimestamp } : {}) },
+    ...(spec?.nodeName ? { spec: { nodeName: spec.nodeName } } : {}),
+    status: {
+      ...(status?.podIP ? { podIP: status.podIP } : {}),
+      ...(ready ? { conditions: [{ type: 'Ready', status: ready.status }] } : {}),
+    },
+  }
 }

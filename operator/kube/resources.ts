@@ -13,8 +13,10 @@ const plurals: Readonly<Record<Kind, string>> = {
   ProxyPolicy: 'proxypolicies',
   ProxyBackend: 'proxybackends',
   ProxyParameters: 'proxyparameters',
+  InferencePool: 'inferencepools',
   Service: 'services',
   EndpointSlice: 'endpointslices',
+  Pod: 'pods',
   Secret: 'secrets',
   ConfigMap: 'configmaps',
   Namespace: 'namespaces',
@@ -32,6 +34,7 @@ export const statusKinds: ReadonlySet<Kind> = new Set([
   'BackendTLSPolicy',
   'ProxyPolicy',
   'ProxyBackend',
+  'InferencePool',
 ])
 
 const apiRoot = (group: string, version: string): string => (group === '' ? `/api/${version}` : `/apis/${group}/${version}`)

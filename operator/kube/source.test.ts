@@ -12,6 +12,8 @@ const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
 const SERVICES = '/api/v1/services'
 const NAMESPACES = '/api/v1/namespaces'
 const SECRETS = '/api/v1/secrets'
+const PODS = '/api/v1/pods'
+const POOLS = '/apis/inference.networking.k8s.io/v1/inferencepools'
 const POLICIES = '/apis/proxy.dev/v1alpha1/proxypolicies'
 
 let api: FakeApi
@@ -30,10 +32,11 @@ afterEach(async () => {
   await api.close()
 })
 
-function start(namespaceSelectors: LabelSelector[] = []): void {
+function start(namespaceSelectors: LabelSelector[] = [], isInferenceEnabled = false): void {
   source = watchCluster({
     connection: api.connection,
     namespaceSelectors,
+    isInferenceEnabled,
     clock: systemClock,
     debounce: { quietMs: 5, maxMs: 50 },
     absentPollMs: 20,
@@ -185,5 +188,56 @@ describe('namespace selectors', () => {
     await until(() => namesOf('Service').length === 2)
     api.put(NAMESPACES, labelled('a', 'blue'))
     await until(() => namesOf('Service').join() === 'b/s')
+  })
+})
+
+describe('InferencePools and their pods', () => {
+  const status = (ready: string, more: object = {}): object => ({
+    phase: 'Running',
+    podIP: '10.0.0.1',
+    conditions: [
+      { type: 'PodScheduled', status: 'True' },
+      { type: 'Ready', status: ready, lastProbeTime: null },
+    ],
+    ...more,
+  })
+  const pod = (own: object): StoredObject => ({
+    metadata: { name: 'p', namespace: 'default', labels: { app: 'model' } },
+    spec: { nodeName: 'n', containers: [{ name: 'c' }] },
+    status: own,
+  })
+  const ready = (): unknown => latest()?.get('Pod', 'default', 'p')
+  beforeEach(() => {
+    for (const collection of [PODS, POOLS]) api.install(collection)
+    api.put(PODS, pod(status('True')))
+    api.put(POOLS, { metadata: { name: 'models', namespace: 'default' }, spec: { selector: { matchLabels: { app: 'model' } }, targetPorts: [{ number: 80 }] } })
+  })
+
+  test('turned off, nobody asks for them', async () => {
+    start()
+    await until(() => snapshots.length === 1)
+    expect([ready(), latest()?.list('InferencePool')]).toEqual([undefined, []])
+    expect(api.requests.filter((line) => line.includes(PODS) || line.includes(POOLS))).toEqual([])
+  })
+
+  test('of a pod only what makes it an endpoint is kept; a heartbeat makes no snapshot', async () => {
+    start([], true)
+    await until(() => snapshots.length === 1)
+    const before = ready()
+    expect(before).toEqual({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p', namespace: 'default', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z', labels: { app: 'model' } },
+      spec: { nodeName: 'n' },
+      status: { podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] },
+    })
+    expect(latest()?.get('InferencePool', 'default', 'models')?.spec.appProtocol).toBe('http')
+    api.put(PODS, pod(status('True', { containerStatuses: [] })))
+    api.put(SERVICES, service('a'))
+    await until(() => namesOf('Service').length === 1)
+    expect(ready()).toBe(before)
+    api.put(PODS, pod(status('False')))
+    await until(() => ready() !== before)
+    expect(ready()).toMatchObject({ status: { conditions: [{ status: 'False' }] } })
   })
 })

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { CONTROLLER_NAME } from '#api/names.ts'
 import { debounce, type Clock } from '../serve/debounce.ts'
 import type { LabelSelector } from '../source/gateway-api.ts'
-import { keyOf, kinds, type Kind, type KubeObject, type ObjectByKind } from '../source/objects.ts'
+import { inferenceKinds, keyOf, kinds, type Kind, type KubeObject, type ObjectByKind } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
 import { matchesSelector } from '../translate/selectors.ts'
 import type { KubeConnection } from './connection.ts'
@@ -41,6 +41,8 @@ export interface ClusterSourceOptions {
   readonly onStatus: (object: KubeObject) => void
   readonly onError: (kind: Kind, error: unknown) => void
   readonly clock: Clock
+  /** Whether InferencePools, and Pods as their endpoints, are watched. Default false. */
+  readonly isInferenceEnabled?: boolean
   /** Default 20 ms quiet, 500 ms at most. */
   readonly debounce?: { readonly quietMs: number; readonly maxMs: number }
   /** Default 5 s. */
@@ -54,8 +56,8 @@ const queries: Partial<Record<Kind, Readonly<Record<string, string>>>> = {
 
 /** Follows every kind that the operator reads. A kind whose CRD is missing counts as empty until it is there. */
 export function watchCluster(options: ClusterSourceOptions): ClusterSource {
-  const { connection, namespaceSelectors, clock } = options
-  const allKinds = Object.keys(kinds) as Kind[]
+  const { connection, namespaceSelectors, clock, isInferenceEnabled = false } = options
+  const allKinds = (Object.keys(kinds) as Kind[]).filter((kind) => isInferenceEnabled || !inferenceKinds.has(kind))
   const stores = new Map<Kind, Map<string, LiveObject>>(allKinds.map((kind) => [kind, new Map()]))
   const collections = new Map<Kind, string>()
   const waiting = new Set<Kind>(allKinds)
@@ -145,9 +147,11 @@ function compare(before: KubeObject, after: KubeObject): 'none' | 'status' | 'al
   const { status: newStatus, ...newRest } = after as KubeObject & { status?: object }
   if (!isDeepStrictEqual(oldRest, newRest)) return 'all'
   if (isDeepStrictEqual(oldStatus, newStatus)) return 'none'
-  return countForeign(oldStatus) === countForeign(newStatus) ? 'status' : 'all'
+  return countForeign(oldStatus as SharedStatus) === countForeign(newStatus as SharedStatus) ? 'status' : 'all'
 }
 
-function countForeign(status: { readonly ancestors?: readonly { readonly controllerName?: string }[] } | undefined): number {
+type SharedStatus = { readonly ancestors?: readonly { readonly controllerName?: string }[] } | undefined
+
+function countForeign(status: SharedStatus): number {
   return status?.ancestors?.filter(({ controllerName }) => controllerName !== CONTROLLER_NAME).length ?? 0
 }

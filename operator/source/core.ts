@@ -30,6 +30,15 @@ export interface EndpointSliceFields {
   readonly ports?: readonly { readonly name?: string; readonly port?: number; readonly protocol?: string }[] | null
 }
 
+export interface PodSpec {
+  readonly nodeName?: string
+}
+
+export interface PodStatus {
+  readonly podIP?: string
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+}
+
 export interface KeyData {
   /** Secret: base64; ConfigMap: text. */
   readonly data?: Readonly<Record<string, string>>

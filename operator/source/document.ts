@@ -33,7 +33,6 @@ export interface Chunk {
 
 /** Core kinds that manifests hold and we do not read; any other core kind is a slip of the pen. */
 const otherCoreKinds = new Set([
-  'Pod',
   'ServiceAccount',
   'ReplicationController',
   'PersistentVolume',

@@ -9,7 +9,8 @@ import type {
   TCPRouteSpec,
   TLSRouteSpec,
 } from './gateway-api.ts'
-import type { EndpointSliceFields, KeyData, ServiceSpec } from './core.ts'
+import type { EndpointSliceFields, KeyData, PodSpec, PodStatus, ServiceSpec } from './core.ts'
+import { INFERENCE_GROUP, type InferencePoolSpec } from './inference.ts'
 import type { ProxyBackendSpec, ProxyParametersSpec, ProxyPolicySpec } from '#gen/v1alpha1/types.ts'
 
 /** What we read of metadata. A source fills in namespace, generation and creationTimestamp where they are missing. */
@@ -21,6 +22,8 @@ export interface ObjectMeta {
   readonly generation: number
   /** RFC 3339. */
   readonly creationTimestamp: string
+  /** Set while it is being deleted; kept of Pods only. */
+  readonly deletionTimestamp?: string
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
 }
@@ -49,8 +52,10 @@ export type BackendTLSPolicy = WithSpec<'BackendTLSPolicy', BackendTLSPolicySpec
 export type ProxyPolicy = WithSpec<'ProxyPolicy', ProxyPolicySpec>
 export type ProxyBackend = WithSpec<'ProxyBackend', ProxyBackendSpec>
 export type ProxyParameters = WithSpec<'ProxyParameters', ProxyParametersSpec>
+export type InferencePool = WithSpec<'InferencePool', InferencePoolSpec>
 export type Service = WithSpec<'Service', ServiceSpec>
 export type EndpointSlice = Envelope<'EndpointSlice'> & EndpointSliceFields
+export type Pod = Envelope<'Pod'> & { readonly spec?: PodSpec; readonly status?: PodStatus }
 export type Secret = Envelope<'Secret'> & KeyData & { readonly type?: string }
 export type ConfigMap = Envelope<'ConfigMap'> & KeyData & { readonly binaryData?: Readonly<Record<string, string>> }
 export type Namespace = Envelope<'Namespace'>
@@ -69,8 +74,10 @@ export interface ObjectByKind {
   ProxyPolicy: ProxyPolicy
   ProxyBackend: ProxyBackend
   ProxyParameters: ProxyParameters
+  InferencePool: InferencePool
   Service: Service
   EndpointSlice: EndpointSlice
+  Pod: Pod
   Secret: Secret
   ConfigMap: ConfigMap
   Namespace: Namespace
@@ -101,12 +108,17 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
   ProxyPolicy: { group: 'proxy.dev', versions: ['v1alpha1'] },
   ProxyBackend: { group: 'proxy.dev', versions: ['v1alpha1'] },
   ProxyParameters: { group: 'proxy.dev', versions: ['v1alpha1'] },
+  InferencePool: { group: INFERENCE_GROUP, versions: ['v1'] },
   Service: { group: '', versions: ['v1'] },
   EndpointSlice: { group: 'discovery.k8s.io', versions: ['v1'] },
+  Pod: { group: '', versions: ['v1'] },
   Secret: { group: '', versions: ['v1'] },
   ConfigMap: { group: '', versions: ['v1'] },
   Namespace: { group: '', versions: ['v1'], isClusterScoped: true },
 }
+
+/** Kinds that are read only where InferencePools are turned on. */
+export const inferenceKinds: ReadonlySet<Kind> = new Set(['InferencePool', 'Pod'])
 
 /** apiVersion that every object of `kind` is brought to. */
 export function apiVersionOf(kind: Kind): string {

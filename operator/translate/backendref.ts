@@ -1,13 +1,15 @@
 import { GROUP } from '#api/names.ts'
 import type { BackendRef } from '#gen/config/types.ts'
+import { INFERENCE_GROUP } from '../source/inference.ts'
 import type { BackendObjectRef } from '../source/gateway-api.ts'
+import { keyOf, type InferencePool } from '../source/objects.ts'
 import { fault, type Fault } from '../status/conditions.ts'
 import type { Context } from './context.ts'
 import type { Referrer } from './referencegrant.ts'
 
 /** What traffic can be sent to. */
 export interface BackendTarget {
-  readonly kind: 'Service' | 'ProxyBackend'
+  readonly kind: 'Service' | 'ProxyBackend' | 'InferencePool'
   /** `<namespace>/<name>`. */
   readonly key: string
   /** Port of the Service. */
@@ -16,12 +18,13 @@ export interface BackendTarget {
 
 export type ResolvedBackend = { readonly ref: BackendRef; readonly target: BackendTarget } | { readonly fault: Fault }
 
-/** A backendRef of a route (`route`) or of a policy or backend (`policy`), looked up. The grant is checked before existence. */
-export function resolveBackend(context: Context, from: Referrer, ref: BackendObjectRef, by: 'route' | 'policy'): ResolvedBackend {
+/** A backendRef of a route (`route`) or of a policy or backend (`policy`), looked up. The grant is checked before existence. `isPoolAllowed`: it may be an InferencePool, where they are turned on. */
+export function resolveBackend(context: Context, from: Referrer, ref: BackendObjectRef, by: 'route' | 'policy', isPoolAllowed = false): ResolvedBackend {
   const namespace = ref.namespace ?? from.namespace
   const key = `${namespace}/${ref.name}`
   const isService = ref.group === '' && ref.kind === 'Service'
-  if (!isService && !(ref.group === GROUP && ref.kind === 'ProxyBackend')) {
+  const isPool = isPoolAllowed && context.options.isInferenceEnabled && ref.group === INFERENCE_GROUP && ref.kind === 'InferencePool'
+  if (!isService && !isPool && !(ref.group === GROUP && ref.kind === 'ProxyBackend')) {
     return { fault: fault('InvalidKind', `backend ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; use Service or ${GROUP}/ProxyBackend`) }
   }
   const { backendGrants } = context.options
@@ -34,6 +37,10 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
       ),
     }
   }
+  if (isPool) {
+    const pool = context.snapshot.get('InferencePool', namespace, ref.name)
+    return pool ? { ref: poolRef(pool), target: { kind: 'InferencePool', key } } : { fault: fault('BackendNotFound', `InferencePool not found: ${key}`) }
+  }
   if (!isService) {
     return context.snapshot.get('ProxyBackend', namespace, ref.name)
       ? { ref: { backend: key }, target: { kind: 'ProxyBackend', key } }
@@ -45,6 +52,14 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
   return context.snapshot.get('Service', namespace, ref.name)
     ? { ref: { service: key, port: ref.port }, target: { kind: 'Service', key, port: ref.port } }
     : { fault: fault('BackendNotFound', `Service not found: ${key}`) }
+}
+
+/**
+ * A pool is one destination whatever its ports: each of them is an endpoint of its own on every pod, and a port in the backendRef
+ * says nothing. Services have no dot in their names, so no Service has this key.
+ */
+export function poolRef(pool: InferencePool): { readonly service: string; readonly port: number } {
+  return { service: `${keyOf(pool)}.inference`, port: pool.spec.targetPorts[0]?.number ?? 0 }
 }
 
 /** A reference that does not resolve keeps its share of the traffic, which gets 500. */

@@ -10,6 +10,8 @@ export interface TranslateOptions {
   readonly isStandalone?: boolean
   /** Which cross-namespace backendRefs need a ReferenceGrant (operator.md §4.6). Default `route`. Secrets always do. */
   readonly backendGrants?: 'none' | 'route' | 'route-and-policy'
+  /** Whether routes may refer to InferencePools. Default: as isStandalone. */
+  readonly isInferenceEnabled?: boolean
   /** Key sets that have been fetched, by the text that `keySetId` gives. */
   readonly keySets?: ReadonlyMap<string, string>
   /** Why those that have not been fetched could not be, by the same text. */
@@ -32,6 +34,7 @@ export function createContext(snapshot: Snapshot, options: TranslateOptions): Co
     options: {
       clusterDomain: options.clusterDomain ?? 'cluster.local',
       isStandalone: options.isStandalone ?? false,
+      isInferenceEnabled: options.isInferenceEnabled ?? options.isStandalone ?? false,
       backendGrants: options.backendGrants ?? 'route',
       keySets: options.keySets ?? new Map(),
       keySetErrors: options.keySetErrors ?? new Map(),

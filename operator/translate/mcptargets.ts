@@ -73,3 +73,17 @@ export function findMcpClashes({ targets }: ResolvedTargets): string[] {
   }
   return problems
 }
+
+interface TargetWithPolicies {
+  readonly name: string
+  readonly static?: { readonly policies?: { readonly mcp?: { readonly authentication?: unknown } } }
+}
+
+/** Targets that ask for tokens of their own: a request is not for one target, so the data plane lets nobody in (mcp.md D1). */
+export function findOwnAuthentication(targets: readonly TargetWithPolicies[]): string[] {
+  return targets.flatMap(({ name, static: given }, index) =>
+    given?.policies?.mcp?.authentication === undefined
+      ? []
+      : `mcp.targets.${index}.static.policies.mcp.authentication: target ${name} cannot ask for tokens of its own, so requests to this backend are refused; move it to spec.policies`,
+  )
+}

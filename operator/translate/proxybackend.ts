@@ -2,9 +2,9 @@ import { GROUP } from '#api/names.ts'
 import type { Backend } from '#gen/config/types.ts'
 import type { ProxyBackend } from '../source/objects.ts'
 import { keyOf } from '../source/objects.ts'
-import { conditionOf, fault } from '../status/conditions.ts'
+import { condition, conditionOf, fault } from '../status/conditions.ts'
 import type { Context } from './context.ts'
-import { findMcpClashes } from './mcptargets.ts'
+import { findMcpClashes, findOwnAuthentication } from './mcptargets.ts'
 import { resolveBody, type ResolvedBody } from './references.ts'
 import type { ObjectStatus } from './types.ts'
 
@@ -47,11 +47,16 @@ export function backendStatus({ backend, resolved }: BackendState): ObjectStatus
   const { generation, namespace, name } = backend.metadata
   const problems = resolved.errors.map(({ path, message }) => `${path.join('.')}: ${message}`)
   const failure = problems.length > 0 ? fault('TranslationError', `failed to translate backend: ${problems.join('; ')}`) : undefined
+  const unenforced = failure === undefined ? findOwnAuthentication(backend.spec.mcp?.targets ?? []) : []
+  const accepted =
+    unenforced.length > 0
+      ? condition('Accepted', true, 'PartiallyValid', unenforced.join('; '), generation)
+      : conditionOf('Accepted', failure, 'Accepted', 'Backend successfully accepted', generation)
   return {
     group: GROUP,
     kind: 'ProxyBackend',
     namespace,
     name,
-    status: { conditions: [conditionOf('Accepted', failure, 'Accepted', 'Backend successfully accepted', generation)] },
+    status: { conditions: [accepted] },
   }
 }

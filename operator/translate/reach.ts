@@ -2,6 +2,7 @@ import { backendTlsMessage, type BackendTlsIndex } from './backendtlspolicy.ts'
 import type { BackendTarget } from './backendref.ts'
 import type { Context } from './context.ts'
 import type { GatewayState } from './gateway.ts'
+import { poolMessage, type PoolState } from './inferencepool.ts'
 import type { Messages } from './messages.ts'
 import type { PolicyIndex } from './overrides.ts'
 import type { BackendState } from './proxybackend.ts'
@@ -14,6 +15,7 @@ export interface World {
   readonly policies: PolicyIndex
   readonly backendTls: BackendTlsIndex
   readonly backends: ReadonlyMap<string, BackendState>
+  readonly pools: ReadonlyMap<string, PoolState>
   readonly slices: SliceIndex
 }
 
@@ -66,6 +68,12 @@ export function walk(world: World, gateway: GatewayState, nodes: readonly string
       messages.add('backend', backend.message)
       for (const secret of backend.resolved.secrets) messages.add('secret', secret)
       for (const each of backend.resolved.targets) enterTarget(each)
+    }
+    const pool = node.startsWith('InferencePool/') ? world.pools.get(node.slice('InferencePool/'.length)) : undefined
+    if (pool) {
+      pool.gateways.add(gateway)
+      messages.add('service', poolMessage(context, pool))
+      for (const each of pool.targets) enterTarget(each)
     }
   }
   for (const [key, named] of ports) {

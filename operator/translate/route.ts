@@ -70,7 +70,7 @@ export function compileL7(
   const messages = rules.flatMap((rule, index): CompiledRoute['messages'] => {
     const faults = [...rule.faults]
     const backends = rule.backendRefs.map((ref): WeightedBackend => {
-      const resolved = resolveBackend(context, from, ref, 'route')
+      const resolved = resolveBackend(context, from, ref, 'route', true)
       if ('fault' in resolved) refs.unresolved.push(resolved.fault)
       else refs.targets.push(resolved.target)
       const compiled = compileFilters(context, from, ref.filters ?? [], place, refs)
@@ -141,7 +141,7 @@ export function routeStatus(route: AnyRoute, attachments: readonly Attachment[],
 }
 
 /** Entries of ours that an earlier spec left behind must be taken back, even when no parent of ours is named any more. */
-function hasOwnEntries(route: AnyRoute): boolean {
-  const status: { parents?: readonly { controllerName?: string }[] } | undefined = route.status
+export function hasOwnEntries(object: { readonly status?: object }): boolean {
+  const status: { parents?: readonly { controllerName?: string }[] } | undefined = object.status
   return status?.parents?.some((parent) => parent.controllerName === CONTROLLER_NAME) ?? false
 }

@@ -32,7 +32,7 @@ export function indexSlices(context: Context): SliceIndex {
   return Map.groupBy(context.snapshot.list('EndpointSlice'), (slice) => `${slice.metadata.namespace}/${slice.metadata.labels?.[SERVICE_NAME_LABEL] ?? ''}`)
 }
 
-const compareEndpoints = (a: Endpoint, b: Endpoint): number => (a.address < b.address ? -1 : a.address > b.address ? 1 : a.port - b.port)
+export const compareEndpoints = (a: Endpoint, b: Endpoint): number => (a.address < b.address ? -1 : a.address > b.address ? 1 : a.port - b.port)
 
 /** Endpoints of one Service port: ready ones, and those that still serve while they end. */
 function endpointsOf(slices: readonly EndpointSlice[], port: ServicePort): Endpoint[] {

@@ -10,6 +10,7 @@ import { gatewayClassStatus, readClasses } from './gatewayclass.ts'
 import { compileGrpcRoute } from './grpcroute.ts'
 import { compileHttpRoute } from './httproute.ts'
 import { findKeySets } from './keysets.ts'
+import { poolStatus, readPools } from './inferencepool.ts'
 import type { ListenerState } from './listener.ts'
 import { listenerSetStatus } from './listenerset.ts'
 import { Messages } from './messages.ts'
@@ -49,7 +50,8 @@ export function translate(snapshot: Snapshot, options: TranslateOptions = {}): T
   findOverrides(policyIndex)
   const backends = readBackends(context)
   const backendTls = readBackendTlsPolicies(context)
-  const world: World = { context, policies: policyIndex, backendTls: backendTls.index, backends, slices: indexSlices(context) }
+  const pools = readPools(context)
+  const world: World = { context, policies: policyIndex, backendTls: backendTls.index, backends, pools, slices: indexSlices(context) }
   for (const [gateway, { messages, nodes, targets }] of collected) walk(world, gateway, nodes, targets, messages)
 
   for (const gateway of gateways) {
@@ -58,6 +60,7 @@ export function translate(snapshot: Snapshot, options: TranslateOptions = {}): T
   statuses.push(
     ...policies.map(policyStatus),
     ...[...backends.values()].map(backendStatus),
+    ...[...pools.values()].flatMap((state) => poolStatus(state) ?? []),
     ...backendTls.states.flatMap((state) => backendTlsStatus(state) ?? []),
   )
   return {

@@ -1,5 +1,7 @@
 import { anything, flag, keyed, list, map, metadata, oneOf, port, shape, text, whole, envelope } from './shared.ts'
 
+/** Other fields are left as they are. */
+const loose = { 'x-kubernetes-preserve-unknown-fields': true as const }
 const numberOrName = { 'x-kubernetes-int-or-string': true as const }
 const protocol = oneOf(['TCP', 'UDP', 'SCTP'], { default: 'TCP' })
 
@@ -48,6 +50,21 @@ export const endpointSlice = shape({
     1000,
   ),
   ports: keyed('name', shape({ name: text({ default: '' }), port, protocol, appProtocol: text() }), undefined, 100),
+})
+
+/** As `kubectl get -o yaml` gives it: only what makes it an endpoint is looked at. */
+export const pod = shape({
+  'apiVersion!': text(),
+  'kind!': text(),
+  'metadata!': metadata,
+  spec: shape({ nodeName: text() }, loose),
+  status: shape(
+    {
+      podIP: text(),
+      conditions: list(shape({ 'type!': text(), 'status!': text() }, loose)),
+    },
+    loose,
+  ),
 })
 
 const keyData = { data: map(), immutable: flag }

@@ -1,8 +1,9 @@
 import type { Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
 import type { Kind } from '../objects.ts'
-import { configMap, endpointSlice, namespaceObject, secret, service } from './core.ts'
+import { configMap, endpointSlice, namespaceObject, pod, secret, service } from './core.ts'
 import { backendTlsPolicy, gateway, gatewayClass, listenerSet, referenceGrant } from './gateway.ts'
+import { inferencePool } from './inference.ts'
 import { grpcRoute, httpRoute, tcpRoute, tlsRoute } from './route.ts'
 import { envelope } from './shared.ts'
 
@@ -22,8 +23,10 @@ export const schemas: Readonly<Record<Kind, Schema>> = {
   ProxyPolicy: own('ProxyPolicySpec'),
   ProxyBackend: own('ProxyBackendSpec'),
   ProxyParameters: own('ProxyParametersSpec'),
+  InferencePool: inferencePool,
   Service: service,
   EndpointSlice: endpointSlice,
+  Pod: pod,
   Secret: secret,
   ConfigMap: configMap,
   Namespace: namespaceObject,
