@@ -1,4 +1,5 @@
 import type { BackendFull, McpTarget, MCPBackend, ResolvedMcpTargets } from '#gen/config/types.ts'
+import { mergeBackend } from '../config/merge.ts'
 import type { ServiceConfig } from '../service.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { compileMcpAuthentication, type McpAuthentication } from './auth/index.ts'
@@ -47,7 +48,7 @@ export function compileMcp(config: ServiceConfig): McpConfig {
   const { key, mcp } = config.backend
   const targets = (mcp?.targets ?? []).flatMap((entry) =>
     entry.static === undefined
-      ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, found))
+      ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry.name, found))
       : [staticTarget(config, entry.name, entry.static)],
   )
   return {
@@ -95,17 +96,20 @@ function staticTarget(config: ServiceConfig, name: string, { host, port, path, p
   }
 }
 
-/** Policies of the Service are stronger than those of the backend: they are how one of several is set apart. */
-function selectedTarget(config: ServiceConfig, { name, service, port, path, protocol }: ResolvedMcpTargets['targets'][number]): Target {
-  const { backend, outer, destinations } = config
-  const weaker: BackendFull | undefined = backend.policies === undefined ? outer : { ...outer, ...backend.policies }
+/**
+ * Policies of the Service are stronger than those of the backend: they are how one of several is set apart. One on the selector's entry
+ * (`sectionName`) is for all that it found.
+ */
+function selectedTarget(config: ServiceConfig, entry: string, { name, service, port, path, protocol }: ResolvedMcpTargets['targets'][number]): Target {
+  const { backend, sections, sectionsOf: attachedTo, destinations, state } = config
+  const weaker = mergeBackend([...sections, ...attachedTo(entry), ...(backend.policies === undefined ? [] : [backend.policies])])
   return {
     name,
     protocol,
     path: path ?? defaultPaths[protocol],
     destination: destinations.forServicePart(service, port, weaker),
     isPinned: true,
-    rules: undefined,
+    rules: compileItemRules(attachedTo(entry), state),
   }
 }
 

@@ -109,4 +109,19 @@ describe('backend.transformation on targets', () => {
     expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(503)
     expect(bodies).toEqual(['new', 'new'])
   })
+
+  test('policies attached to the backend, and to a selector’s entry, are for what the selector found', async () => {
+    const found = await world.upstream('found')
+    const backend = { kind: 'Backend', namespace: 'ns', name: 'mcp' } as const
+    const { url } = await world.gateway({
+      mcp: { targets: [{ name: 'entry', selector: { targets: [{ name: 'svc', service: 'ns/svc', port: 80, protocol: 'StreamableHTTP' }] } }] },
+      services: { 'ns/svc': [found.address] },
+      attached: [
+        { target: backend, backend: { auth: { key: 'of-backend' }, transformation: { request: set('x-by', '"backend"') } } },
+        { target: { ...backend, section: 'entry' }, backend: { transformation: { request: set('x-by', '"entry"') } } },
+      ],
+    })
+    await begin(url)
+    expect([found.received[0]?.headers['authorization'], found.received[0]?.headers['x-by']]).toEqual(['Bearer of-backend', 'entry'])
+  })
 })

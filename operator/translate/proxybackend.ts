@@ -46,10 +46,10 @@ export function sectionsOf({ spec }: ProxyBackend): string[] {
 export function backendStatus({ backend, resolved }: BackendState): ObjectStatus {
   const { generation, namespace, name } = backend.metadata
   const problems = resolved.errors.map(({ path, message }) => `${path.join('.')}: ${message}`)
-  const failure = problems.length > 0 ? fault('TranslationError', `failed to translate backend: ${problems.join('; ')}`) : undefined
-  const unenforced = failure === undefined ? findOwnAuthentication(backend.spec.mcp?.targets ?? []) : []
+  const unenforced = findOwnAuthentication(backend.spec.mcp?.targets ?? [])
+  const failure = problems.length > 0 ? fault('TranslationError', `failed to translate backend: ${[...problems, ...unenforced].join('; ')}`) : undefined
   const accepted =
-    unenforced.length > 0
+    failure === undefined && unenforced.length > 0
       ? condition('Accepted', true, 'PartiallyValid', unenforced.join('; '), generation)
       : conditionOf('Accepted', failure, 'Accepted', 'Backend successfully accepted', generation)
   return {
