@@ -37,6 +37,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await operator?.stop()
+  for (const { early } of prepared.values()) for (const upstream of early.values()) await upstream.close()
   await rm(root, { recursive: true, force: true })
 })
 
@@ -49,7 +50,10 @@ test('every example has manifests or a config file, a run.ts, an expect.ts and a
 
 test('the operator finds no fault with the examples but the reference that one of them does without a grant', () => {
   const complaints = operator?.events.filter((event) => event.event === 'error' || event.event === 'condition') ?? []
-  expect(complaints.filter((event) => event.event !== 'condition' || event.reason !== 'RefNotPermitted')).toEqual([])
+  // Key sets are fetched after the first translation, which says so.
+  const isExpected = ({ reason, message }: { reason: string; message: string }): boolean =>
+    reason === 'RefNotPermitted' || message.endsWith('has not been fetched yet')
+  expect(complaints.filter((event) => event.event !== 'condition' || !isExpected(event))).toEqual([])
 })
 
 describe.each(names)('%s', (name) => {

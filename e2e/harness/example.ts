@@ -6,6 +6,8 @@ import { pathToFileURL } from 'node:url'
 import { stringify } from 'yaml'
 import { makeAuthority, makeCertificate, type Certificate } from './certificates.ts'
 import { startEcho, startTcpEcho, type EchoRequest } from './echo.ts'
+import { startIdentityProvider } from './identity_provider.ts'
+import { startForwardProxy } from './forward_proxy.ts'
 import { startLlmUpstream } from './llm/upstream.ts'
 import { startMcpUpstream } from './mcp_upstream.ts'
 import { startServices } from './services.ts'
@@ -23,8 +25,8 @@ export interface Example {
 export interface UpstreamSpec {
   readonly name: string
   readonly port: number
-  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `mcp` is an MCP server; `services` is what policies call. */
-  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'mcp' | 'services'
+  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` is what policies call. */
+  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'mcp' | 'idp' | 'services'
   /** For `tls`: the certificate to serve, by name. */
   readonly certificate?: string
 }
@@ -86,7 +88,9 @@ export async function startUpstream(spec: UpstreamSpec, directory: string): Prom
   if (spec.kind === 'tcp') return startTcpEcho(spec)
   if (spec.kind === 'llm') return startLlmUpstream(spec)
   if (spec.kind === 'mcp') return startMcpUpstream(spec)
+  if (spec.kind === 'idp') return startIdentityProvider({ ...spec, style: 'keycloak' })
   if (spec.kind === 'services') return startServices(spec)
+  if (spec.kind === 'forward-proxy') return startForwardProxy(spec)
   if (spec.kind !== 'tls') return startEcho({ name: spec.name, port: spec.port })
   const read = (end: string) => readFile(join(directory, 'generated', `${spec.certificate ?? spec.name}.${end}`), 'utf8')
   return startEcho({ name: spec.name, port: spec.port, tls: { certificate: await read('crt'), privateKey: await read('key') } })

@@ -24,6 +24,8 @@ export interface PreparedExample {
   readonly ports: ReadonlyMap<number, number>
   /** Set when the example is a `-f` file. */
   readonly configFile: string | undefined
+  /** Upstreams that run already, because the operator asks them for keys. */
+  readonly early: ReadonlyMap<string, Running>
 }
 
 export async function prepareExample(name: string, source: string, directory: string): Promise<PreparedExample> {
@@ -43,7 +45,10 @@ export async function prepareExample(name: string, source: string, directory: st
     const generated = join(directory, 'generated', 'manifests.yaml')
     await writeFile(generated, putIntoNamespace(await readFile(generated, 'utf8'), name))
   }
-  return { name, directory, example, ports, configFile: isFile ? path : undefined }
+  const early = new Map<string, Running>()
+  for (const spec of example.upstreams ?? [])
+    if (spec.kind === 'idp') early.set(spec.name, await startUpstream({ ...spec, port: ports.get(spec.port) ?? spec.port }, directory))
+  return { name, directory, example, ports, configFile: isFile ? path : undefined, early }
 }
 
 /** The running example: its upstreams and data plane, on the config of a shared operator or its own file. */
@@ -55,10 +60,11 @@ export interface RunningExample extends ExampleRun {
 
 /** `entry`: a bundled data plane, which starts faster than the sources. */
 export async function startExample(prepared: PreparedExample, operator: Operator | undefined, entry: string): Promise<RunningExample> {
-  const { name, directory, example, ports } = prepared
+  const { name, directory, example, ports, early } = prepared
   const port = (written: number) => ports.get(written) ?? written
   const upstreams = new Map<string, Running>()
-  for (const spec of example.upstreams ?? []) upstreams.set(spec.name, await startUpstream({ ...spec, port: port(spec.port) }, directory))
+  for (const spec of example.upstreams ?? [])
+    upstreams.set(spec.name, early.get(spec.name) ?? (await startUpstream({ ...spec, port: port(spec.port) }, directory)))
   const closeUpstreams = () => Promise.all([...upstreams.values()].map((upstream) => upstream.close()))
   let dataplane: Dataplane
   try {

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { importJWK, SignJWT } from 'jose'
@@ -51,8 +51,7 @@ export async function startIdentityProvider({ name, port = 0, tls, style = 'stan
     request.url = url.slice(prefix.length)
     answer?.(request, response)
   }
-  const server: Server =
-    tls === undefined ? createHttpServer(listener) : (createHttpsServer({ cert: tls.certificate, key: tls.privateKey }, listener) as unknown as Server)
+  const server = tls === undefined ? createHttpServer(listener) : createHttpsServer({ cert: tls.certificate, key: tls.privateKey }, listener)
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const { port: bound } = server.address() as AddressInfo
   const issuer = `${tls === undefined ? 'http' : 'https'}://localhost:${bound}${prefix}`

@@ -57,6 +57,6 @@ async function connectToday(url: URL, session: OAuthSession, login: Login, isStr
 async function followLogin({ authorizationUrl, redirectUrl }: OAuthSession, login: Login): Promise<URLSearchParams> {
   if (authorizationUrl === undefined) throw new Error('the client was not told to log in')
   const { searchParams } = await login(authorizationUrl, redirectUrl)
-  if (!searchParams.has('code')) throw new Error(`no code in the redirect: ${searchParams}`)
+  if (!searchParams.has('code')) throw new Error(`no code in the redirect: ${searchParams.toString()}`)
   return searchParams
 }

@@ -58,7 +58,7 @@ export async function startAuth0(): Promise<Auth0> {
       case 'GET /authorize': {
         const code = randomUUID()
         grants.set(code, { audience: searchParams.get('audience'), challenge: searchParams.get('code_challenge') })
-        return [302, `${searchParams.get('redirect_uri')}?${new URLSearchParams({ code, state: searchParams.get('state') ?? '' })}`]
+        return [302, `${searchParams.get('redirect_uri')}?${new URLSearchParams({ code, state: searchParams.get('state') ?? '' }).toString()}`]
       }
       case 'POST /oauth/token': {
         const token = await redeem(new URLSearchParams(await text(request)))
