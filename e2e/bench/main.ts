@@ -11,6 +11,7 @@ import { findFreePort } from '../harness/ports.ts'
 import type { Bench, Case } from './bench.ts'
 import { callouts } from './cases/callouts.ts'
 import { cel } from './cases/cel.ts'
+import { llm, llmStreams } from './cases/llm.ts'
 import { mcp } from './cases/mcp.ts'
 import { memory } from './cases/memory.ts'
 import { policies } from './cases/policies.ts'
@@ -24,7 +25,7 @@ import { startUpstream } from './nginx.ts'
 import { summarizeProfiles } from './profile.ts'
 import type { ProxyName } from './proxies.ts'
 
-const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, telemetry, policies, callouts, cel, reload, reloadStream, mcp, memory]
+const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, telemetry, policies, callouts, cel, reload, reloadStream, mcp, llm, llmStreams, memory]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
 const LOAD_CPU = 1

@@ -9,7 +9,17 @@ export const PLAIN_BODY = 'x'.repeat(92)
 export const LARGE_PATH = '/large'
 export const LARGE_BYTES = 1024 * 1024
 
-/** The upstream of every case: a fixed answer of 92 bytes, and a file of 1 MiB. */
+/** An answer of an LLM, as short as they get. */
+const COMPLETION = JSON.stringify({
+  id: 'chatcmpl-bench',
+  object: 'chat.completion',
+  created: 1_760_000_000,
+  model: 'gpt-4o',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'The weather in Paris is fine today. '.repeat(8), refusal: null }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 250, completion_tokens: 64, total_tokens: 314, prompt_tokens_details: { cached_tokens: 0 } },
+})
+
+/** The upstream of every case: a fixed answer of 92 bytes, a file of 1 MiB, and a chat completion. */
 export function startUpstream(directory: string, port: number, cpu: number): Promise<RunningProxy> {
   const folder = join(directory, 'upstream')
   mkdirSync(join(folder, 'files'), { recursive: true })
@@ -18,6 +28,7 @@ export function startUpstream(directory: string, port: number, cpu: number): Pro
     server {
       listen 127.0.0.1:${port} backlog=4096;
       location / { return 200 "${PLAIN_BODY}"; }
+      location /v1/chat/completions { default_type application/json; return 200 '${COMPLETION}'; }
       location ${LARGE_PATH} { root ${folder}/files; }
     }`
   return start(folder, server, port, cpu)

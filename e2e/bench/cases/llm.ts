@@ -1,0 +1,184 @@
+import { writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { findFreePort } from '../../harness/ports.ts'
+import { startProgram } from '../../harness/program.ts'
+import { alternate, type Bench, type Case } from '../bench.ts'
+import { startOurs, startPeer } from '../llm_proxies.ts'
+import { runWrk } from '../load.ts'
+import { judge, judgeLimit, median, type Judged } from '../measure.ts'
+import { readCpuSeconds } from '../proc.ts'
+
+const LOAD = fileURLToPath(new URL('../llm_load.ts', import.meta.url))
+const PATH = '/v1/chat/completions'
+const HEADERS = { 'content-type': 'application/json' }
+const peers = { portkey: { name: 'Portkey 1.15.2', atLeast: 10 }, litellm: { name: 'LiteLLM 1.106.2', atLeast: 80 } } as const
+
+const bodyOf = (count: number, length: number): string => {
+  const content = 'What is the weather in Paris like today, and what will it be tomorrow? '.repeat(Math.ceil(length / 71)).slice(0, length)
+  return JSON.stringify({ model: 'gpt-4o', messages: Array.from({ length: count }, () => ({ role: 'user', content })) })
+}
+const SMALL = bodyOf(1, 1024)
+const LARGE = bodyOf(64, 4096)
+
+type Run = Record<'rate' | 'cpuMicros', number>
+
+async function post(bench: Bench, pid: number, port: number, body: string, headers: Readonly<Record<string, string>> = {}, connections = 32): Promise<Run> {
+  const script = join(bench.directory, `post-${body.length}.lua`)
+  writeFileSync(script, `wrk.method = "POST"\nwrk.body = [[${body}]]\n`)
+  const before = readCpuSeconds(pid)
+  const load = await runWrk({
+    url: `http://127.0.0.1:${port}${PATH}`,
+    connections,
+    seconds: bench.seconds,
+    cpu: bench.loadCpu,
+    script,
+    headers: { ...HEADERS, ...headers },
+  })
+  if (load.failures > 0) throw new Error(`${load.failures} of ${load.requests} requests failed: this measures nothing`)
+  return { rate: load.requests / load.seconds, cpuMicros: ((readCpuSeconds(pid) - before) * 1e6) / load.requests }
+}
+
+/** Chat completions: what they cost over plain proxying, and against other gateways. */
+export const llm: Case = {
+  name: 'llm',
+  async run(bench) {
+    const ours = await startOurs(bench, 'log', bench.upstreamPort, true)
+    const bare = await startOurs(bench, 'bare', bench.upstreamPort, false)
+    try {
+      const chat = () => post(bench, ours.pid, ours.ports.chat, SMALL)
+      const { a, b } = await alternate(bench, chat, () => post(bench, bare.pid, bare.ports.plain, SMALL))
+      const results = [
+        judge(
+          {
+            case: 'chat completion, 1 KB, with access log, CPU',
+            ours: a.cpuMicros,
+            peer: b.cpuMicros,
+            peerName: 'ours, plain proxying',
+            unit: 'µs CPU/request',
+          },
+          { atMost: 2.2 },
+        ),
+        await addedLatency(bench, ours.ports.chat),
+        await largePrompt(bench, bare),
+      ]
+      for (const name of ['portkey', 'litellm'] as const) {
+        const peer = await startPeer(bench, name)
+        if (peer === undefined) continue
+        try {
+          const both = await alternate(bench, chat, () => post(bench, peer.pid, peer.port, SMALL, peer.headers, name === 'litellm' ? 8 : 32))
+          const { name: peerName, atLeast } = peers[name]
+          results.push(judge({ case: `chat completion, ${peerName}`, ours: both.a.rate, peer: both.b.rate, peerName, unit: 'requests/s' }, { atLeast }))
+        } finally {
+          await peer.stop()
+        }
+      }
+      return results
+    } finally {
+      await ours.stop()
+      await bare.stop()
+    }
+  },
+}
+
+/** One request at a time: the gateway's share of its time. */
+async function addedLatency(bench: Bench, port: number): Promise<Judged> {
+  const agent = new Agent({ keepAlive: true })
+  const p50 = async (at: number): Promise<{ p50: number }> => {
+    const times: number[] = []
+    const endAtMs = performance.now() + bench.seconds * 500
+    while (performance.now() < endAtMs) {
+      const startedAtMs = performance.now()
+      await askOnce(at, agent)
+      times.push(performance.now() - startedAtMs)
+    }
+    return { p50: median(times) }
+  }
+  const { a, b } = await alternate(
+    bench,
+    () => p50(port),
+    () => p50(bench.upstreamPort),
+  )
+  agent.destroy()
+  return judgeLimit('chat completion alone, added p50', a.p50 - b.p50, 0.25, 'ms')
+}
+
+function askOnce(port: number, agent: Agent): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path: PATH, method: 'POST', headers: HEADERS, agent }, (response) => {
+      response.resume()
+      response.on('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`answered ${response.statusCode}`))))
+    })
+    sent.on('error', reject)
+    sent.end(SMALL)
+  })
+}
+
+/** What reading and editing a long prompt adds to proxying its bytes, against parsing and printing it here. */
+async function largePrompt(bench: Bench, { pid, ports }: Awaited<ReturnType<typeof startOurs>>): Promise<Judged> {
+  const { a, b } = await alternate(
+    bench,
+    () => post(bench, pid, ports.edited, LARGE, {}, 8),
+    () => post(bench, pid, ports.plain, LARGE, {}, 8),
+  )
+  const times: number[] = []
+  for (let count = 0; count < 300; count++) {
+    const startedAtMs = performance.now()
+    JSON.stringify(JSON.parse(LARGE))
+    times.push((performance.now() - startedAtMs) * 1000)
+  }
+  const added = a.cpuMicros - b.cpuMicros
+  return judge(
+    { case: 'prompt of 256 KB with an edit, added CPU', ours: added, peer: median(times), peerName: 'JSON.parse + JSON.stringify', unit: 'µs' },
+    { atMost: 1.3 },
+  )
+}
+
+/** 200 streamed chat completions of 50 events a second: how much later events come, and what they cost; the same under a guard of patterns. */
+export const llmStreams: Case = {
+  name: 'llm-streams',
+  async run(bench) {
+    const upstreamPort = await findFreePort()
+    const { pid, ports, stop } = await startOurs(bench, 'streams', upstreamPort, false)
+    try {
+      const through = (port: number) => relay(bench, pid, upstreamPort, port)
+      const { a, b } = await alternate(
+        bench,
+        async () => {
+          const direct = await through(upstreamPort)
+          const proxied = await through(ports.chat)
+          return { ...proxied, p99: Math.max(0, proxied.p99 - direct.p99) }
+        },
+        () => through(ports.guarded),
+      )
+      return [
+        judgeLimit('200 LLM streams of 50 events/s, added p99 per event', a.p99, 2, 'ms'),
+        judge({ case: 'LLM stream, CPU per event', ours: a.cpuMicros, peer: a.cpuMicros, peerName: 'itself, reported', unit: 'µs CPU/event' }, {}),
+        judge(
+          { case: 'LLM stream under a regex guard, CPU', ours: b.cpuMicros, peer: a.cpuMicros, peerName: 'ours, no guard', unit: 'µs CPU/event' },
+          { atMost: 2 },
+        ),
+      ]
+    } finally {
+      await stop()
+    }
+  },
+}
+
+async function relay(bench: Bench, pid: number, upstreamPort: number, port: number): Promise<{ p99: number; cpuMicros: number }> {
+  const program = startProgram({
+    name: 'LLM streams',
+    command: 'taskset',
+    args: ['-c', String(bench.loadCpu), process.execPath, LOAD, String(upstreamPort), String(port), String(bench.seconds)],
+  })
+  try {
+    await program.waitForLine(/^measuring/, 30_000)
+    const before = readCpuSeconds(pid)
+    const { events, p99 } = JSON.parse(await program.waitForLine(/^\{/, (bench.seconds + 30) * 1000)) as { events: number; p99: number }
+    if (events === 0) throw new Error('no events came')
+    return { p99, cpuMicros: ((readCpuSeconds(pid) - before) * 1e6) / events }
+  } finally {
+    await program.stop(100)
+  }
+}

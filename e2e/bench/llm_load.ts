@@ -1,0 +1,51 @@
+import { once } from 'node:events'
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { quantile } from './measure.ts'
+
+// Both ends of streamed chat completions in one process, so that one clock times them: node llm_load.ts UPSTREAM_PORT PORT SECONDS
+const [upstreamPort = 0, port = 0, seconds = 5] = process.argv.slice(2).map(Number)
+const STREAMS = 200
+const EVENTS_PER_SECOND = 50
+const TICK_MS = 5
+
+const clients: ServerResponse[] = []
+const chunk = (content: string): string =>
+  `data: ${JSON.stringify({ id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_760_000_000, model: 'gpt-4o', system_fingerprint: 'fp_bench', choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }] })}\n\n`
+const server = createServer((asked, response) => {
+  asked.resume()
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write(chunk('begin '))
+  clients.push(response)
+})
+server.listen(upstreamPort, '127.0.0.1')
+await once(server, 'listening')
+
+const delaysMs: number[] = []
+let isMeasuring = false
+const body = JSON.stringify({ model: 'gpt-4o', stream: true, messages: [{ role: 'user', content: 'count' }] })
+for (let stream = 0; stream < STREAMS; stream++) {
+  const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions', agent: false, headers: { 'content-type': 'application/json' } })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  // A guard holds back a text in which a match may have begun: what is timed is when the stamp comes, wherever its event was cut.
+  response.setEncoding('utf8').on('data', (piece: string) => {
+    if (!isMeasuring) return
+    const now = performance.now()
+    for (const [, sentAt] of piece.matchAll(/at=(\d+\.\d+) /g)) delaysMs.push(now - Number(sentAt))
+  })
+  response.on('error', () => {})
+}
+
+const perTick = (STREAMS * EVENTS_PER_SECOND * TICK_MS) / 1000
+let next = 0
+const timer = setInterval(() => {
+  for (let count = 0; count < perTick; count++) clients[next++ % STREAMS]?.write(chunk(`at=${performance.now().toFixed(6)} word `))
+}, TICK_MS)
+await sleep(1000)
+process.stdout.write('measuring\n')
+isMeasuring = true
+await sleep(seconds * 1000)
+clearInterval(timer)
+process.stdout.write(`${JSON.stringify({ events: delaysMs.length, p50: quantile(delaysMs, 0.5), p99: quantile(delaysMs, 0.99) })}\n`)
+process.exit(0)
