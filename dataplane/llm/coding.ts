@@ -13,16 +13,15 @@ import {
   zstdCompress,
   zstdDecompress,
 } from 'node:zlib'
-import type { Transform } from 'node:stream'
-import type { Body, BodySink } from '../http/body.ts'
-import { BodyTooLargeError } from '../http/body.ts'
+import { BodyTooLargeError, type Body } from '../http/body.ts'
+import { DecodedBody, type Decoder } from '../http/decoded.ts'
 
 type Decode = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>
 
 interface Coding {
   readonly decode: Decode
   readonly encode: (bytes: Buffer) => Promise<Buffer>
-  readonly createDecoder: () => Transform
+  readonly createDecoder: () => Decoder
 }
 
 const gzipCoding: Coding = { decode: promisify(gunzip), encode: promisify(gzip), createDecoder: () => createGunzip() }
@@ -80,57 +79,4 @@ export function decodeBody(body: Body, field: string | undefined): Body {
   let decoded = body
   for (const coding of listCodings(field).toReversed()) decoded = new DecodedBody(decoded, coding.createDecoder())
   return decoded
-}
-
-class DecodedBody implements Body {
-  readonly length = undefined
-  readonly #source: Body
-  readonly #decoder: Transform
-  #isOver = false
-
-  constructor(source: Body, decoder: Transform) {
-    this.#source = source
-    this.#decoder = decoder
-  }
-
-  start(sink: BodySink): void {
-    const decoder = this.#decoder
-    const fail = (error: Error): void => {
-      if (this.#isOver) return
-      this.#isOver = true
-      this.#source.cancel(error)
-      sink.onError(error)
-    }
-    decoder.on('data', (chunk: Buffer) => {
-      if (!this.#isOver) sink.onData(chunk)
-    })
-    decoder.on('error', fail)
-    decoder.on('drain', () => this.#source.resume())
-    decoder.on('end', () => {
-      if (this.#isOver) return
-      this.#isOver = true
-      sink.onEnd(undefined)
-    })
-    this.#source.start({
-      onData: (chunk) => {
-        if (!decoder.write(chunk)) this.#source.pause()
-      },
-      onEnd: () => decoder.end(),
-      onError: fail,
-    })
-  }
-
-  pause(): void {
-    this.#decoder.pause()
-  }
-
-  resume(): void {
-    this.#decoder.resume()
-  }
-
-  cancel(error?: Error): void {
-    this.#isOver = true
-    this.#decoder.destroy()
-    this.#source.cancel(error)
-  }
 }

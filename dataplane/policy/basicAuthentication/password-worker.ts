@@ -1,21 +1,16 @@
 import { parentPort } from 'node:worker_threads'
+import type { Answer, Question } from '../../thread.ts'
 import { verifyPassword } from './hashes.ts'
 
 /** Asks whether a password has a hash. */
 export interface PasswordQuestion {
-  readonly id: number
   readonly password: string
   readonly hash: string
 }
 
-export interface PasswordAnswer {
-  readonly id: number
-  readonly isRight: boolean
-}
-
 /** Entry of the thread that checks passwords: bcrypt would hold up all traffic for the time of each check. */
-parentPort?.on('message', ({ id, password, hash }: PasswordQuestion) => {
-  const answer: PasswordAnswer = { id, isRight: verifyPassword(password, hash) }
+parentPort?.on('message', ({ id, password, hash }: Question<PasswordQuestion>) => {
+  const answer: Answer<boolean> = { id, value: verifyPassword(password, hash) }
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread's port has no origin
   parentPort?.postMessage(answer)
 })

@@ -1,0 +1,61 @@
+import type { Body, BodySink } from './body.ts'
+import type { Gunzip } from 'node:zlib'
+
+/** The part of a zlib stream that is used. */
+export type Decoder = Pick<Gunzip, 'write' | 'end' | 'on' | 'pause' | 'resume' | 'destroy'>
+
+/** A body with one content coding taken off, as it flows. Trailers are dropped. */
+export class DecodedBody implements Body {
+  readonly length = undefined
+  readonly #source: Body
+  readonly #decoder: Decoder
+  #isDone = false
+
+  constructor(source: Body, decoder: Decoder) {
+    this.#source = source
+    this.#decoder = decoder
+  }
+
+  start(sink: BodySink): void {
+    const decoder = this.#decoder
+    const fail = (error: Error): void => {
+      if (this.#isDone) return
+      this.#isDone = true
+      this.#source.cancel(error)
+      decoder.destroy()
+      sink.onError(error)
+    }
+    decoder.on('data', (chunk: Buffer) => {
+      if (!this.#isDone) sink.onData(chunk)
+    })
+    decoder.on('end', () => {
+      if (this.#isDone) return
+      this.#isDone = true
+      sink.onEnd(undefined)
+    })
+    decoder.on('error', fail)
+    decoder.on('drain', () => this.#source.resume())
+    this.#source.start({
+      onData: (chunk) => {
+        if (!this.#isDone && !decoder.write(chunk)) this.#source.pause()
+      },
+      onEnd: () => decoder.end(),
+      onError: fail,
+    })
+  }
+
+  pause(): void {
+    this.#decoder.pause()
+  }
+
+  resume(): void {
+    this.#decoder.resume()
+  }
+
+  cancel(error?: Error): void {
+    if (this.#isDone) return
+    this.#isDone = true
+    this.#source.cancel(error)
+    this.#decoder.destroy()
+  }
+}
