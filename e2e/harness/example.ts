@@ -8,6 +8,7 @@ import { makeAuthority, makeCertificate, type Certificate } from './certificates
 import { startEcho, startTcpEcho, type EchoRequest } from './echo.ts'
 import { startIdentityProvider } from './identity_provider.ts'
 import { startForwardProxy } from './forward_proxy.ts'
+import { startGuardService } from './llm/guard.ts'
 import { startLlmUpstream } from './llm/upstream.ts'
 import { startMcpUpstream } from './mcp_upstream.ts'
 import { startServices } from './services.ts'
@@ -25,8 +26,8 @@ export interface Example {
 export interface UpstreamSpec {
   readonly name: string
   readonly port: number
-  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` is what policies call. */
-  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'mcp' | 'idp' | 'services'
+  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `guard` judges their prompts and answers; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` is what policies call. */
+  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'guard' | 'mcp' | 'idp' | 'services'
   /** For `tls`: the certificate to serve, by name. */
   readonly certificate?: string
 }
@@ -87,6 +88,7 @@ export async function writeCertificates(directory: string, specs: readonly Certi
 export async function startUpstream(spec: UpstreamSpec, directory: string): Promise<Running> {
   if (spec.kind === 'tcp') return startTcpEcho(spec)
   if (spec.kind === 'llm') return startLlmUpstream(spec)
+  if (spec.kind === 'guard') return startGuardService(spec)
   if (spec.kind === 'mcp') return startMcpUpstream(spec)
   if (spec.kind === 'idp') return startIdentityProvider({ ...spec, style: 'keycloak' })
   if (spec.kind === 'services') return startServices(spec)
