@@ -52,7 +52,7 @@ function askEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
       if (error !== undefined && !isMissing) throw new UpstreamRpcError({ jsonrpc: '2.0', error })
       if (!isMissing && !isObject(result)) throw badAnswer(target, request.method)
     },
-    merge: () => ({}),
+    merge: () => '{}',
   })
 }
 

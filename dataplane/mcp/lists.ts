@@ -52,13 +52,28 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
   const targets = config.targets.filter((target) => mayOffer(run, target, shape.offer))
   if (targets.length === 0) return Promise.resolve(streamOf(resultText(request.id, { [shape.member]: [] })))
   return gather(run, targets, request, text, {
-    read: (target, first, out, flow) => drain(run, target, request, shape, first, out, flow),
-    merge: (gathered: readonly Gathered<JsonObject[]>[]) => {
-      const all = gathered.flatMap(({ target, value }) => showItems(run, target, shape, value))
-      return { [shape.member]: config.naming.looksUp && shape.key === 'name' ? withoutRivals(all) : all }
+    // Written as each target answers: after the slowest, only its own items are left to do.
+    read: async (target, first, out, flow) => {
+      const items = showItems(run, target, shape, await drain(run, target, request, shape, first, out, flow))
+      return isLookedUp(run, shape) ? { items, text: '' } : { items: [], text: itemsText(items) }
+    },
+    merge: (gathered: readonly Gathered<Shown>[]) => {
+      const texts = isLookedUp(run, shape) ? [itemsText(withoutRivals(gathered.flatMap(({ value }) => value.items)))] : gathered.map(({ value }) => value.text)
+      return `{"${shape.member}":[${texts.filter((one) => one !== '').join(',')}]}`
     },
   })
 }
+
+/** What one target adds to a list; `items` only where those of others decide which of them are shown. */
+interface Shown {
+  readonly items: readonly JsonObject[]
+  readonly text: string
+}
+
+const isLookedUp = ({ config }: Run, { key }: ListShape): boolean => config.naming.looksUp && key === 'name'
+
+/** Items as JSON, without the brackets of their list. */
+const itemsText = (items: readonly JsonObject[]): string => JSON.stringify(items).slice(1, -1)
 
 /** Whether the target said at `initialize` that it has such things; unknown after an older version's id: then it is asked. */
 export function mayOffer({ session }: Pick<Run, 'session'>, { name }: Target, offer: string): boolean {

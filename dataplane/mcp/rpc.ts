@@ -78,9 +78,10 @@ export function toText(message: JsonObject): string {
   return JSON.stringify(message)
 }
 
-export function resultText(id: RpcId, result: unknown): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, result })
-}
+export const resultText = (id: RpcId, result: unknown): string => answerText(id, JSON.stringify(result))
+
+/** The same with the result as JSON. */
+export const answerText = (id: RpcId, result: string): string => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
 
 export function errorText(id: RpcId | undefined, code: number, message: string, data?: unknown): string {
   return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data === undefined ? {} : { data }) } })
