@@ -1,6 +1,8 @@
 import { callEndpoint, repeatAttempts, toProxyFailure, type Active, type AttemptTarget } from './attempt.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
+import { choose } from './inference/picker.ts'
+import { report } from './inference/report.ts'
 import { ObservedBody } from './http/observe.ts'
 import { recordResponse } from './health.ts'
 import { ReplayableBody } from './http/replay.ts'
@@ -12,7 +14,7 @@ import { sendMirrors } from './upstream/mirror.ts'
 import type { ForwardPlan, PlannedBackend, RetryPlan } from './upstream/plan.ts'
 import type { EndpointState } from './upstream/balancer.ts'
 import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from './upstream/auth.ts'
-import { authorityFor } from './upstream/destination.ts'
+import { authorityFor, type Destination } from './upstream/destination.ts'
 
 /**
  * The end of a rule's chain: sends the request to one of the rule's backends and puts the response head into
@@ -38,6 +40,21 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     answer(exchange, backend, await service.handle(exchange, plan))
     return
   }
+  if (destination.picker === undefined) return send(exchange, backend, plan)
+  const choice = await choose(exchange, destination, destination.picker, plan)
+  if (choice === undefined) return
+  try {
+    await send(exchange, backend, plan, choice.labels)
+  } catch (error) {
+    choice.session?.abandon(toProxyFailure(error))
+    throw error
+  }
+  await report(exchange, choice)
+}
+
+/** `chosen`: labels of the endpoints that it may go to, in their order. */
+async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<void> {
+  const { destination } = backend
   const { auth, transformation } = destination.settings
   const isInCloud = isCloudAuth(auth)
   if (auth !== undefined) authenticate(exchange.request.headers, auth, exchange)
@@ -45,7 +62,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
   if (auth !== undefined && isInCloud) await signByCloud(exchange.request, auth)
-  const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan) : callWithRetries(exchange, backend, plan, plan.retry))
+  const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
   answer(exchange, backend, response)
 }
 
@@ -72,13 +89,13 @@ function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   if (request.authority.endsWith(defaultPort) && !destination.isDynamic) request.authority = request.authority.slice(0, -defaultPort.length)
 }
 
-async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan): Promise<ResponseHead> {
+async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<ResponseHead> {
   const active: Active = { call: undefined }
   exchange.onAbort((reason) => active.call?.cancel(reason))
-  return callEndpoint(exchange, pickTarget(exchange, backend), plan, active, judge)
+  return callEndpoint(exchange, pickTarget(exchange, backend, chosen), plan, active, judge)
 }
 
-function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan): Promise<ResponseHead> {
+function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan, chosen?: readonly string[]): Promise<ResponseHead> {
   const { request } = exchange
   const replayable = request.body === undefined ? undefined : new ReplayableBody(request.body)
   const active: Active = { call: undefined }
@@ -90,7 +107,7 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
   const attempt = async (): Promise<ResponseHead> => {
     if (exchange.retryAttempt > 0) request.headers.set('x-retry-attempt', String(exchange.retryAttempt))
     if (replayable !== undefined) request.body = replayable.nextAttempt()
-    const target = pickTarget(exchange, backend, failed)
+    const target = pickTarget(exchange, backend, chosen, failed)
     failed = target.endpoint
     return callEndpoint(exchange, target, plan, active, judge)
   }
@@ -100,10 +117,16 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
   })
 }
 
-function pickTarget(exchange: Exchange, { destination }: PlannedBackend, avoid?: EndpointState): AttemptTarget {
-  const endpoint = destination.pick(exchange, avoid)
+function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?: readonly string[], avoid?: EndpointState): AttemptTarget {
+  const endpoint = chosen === undefined ? destination.pick(exchange, avoid) : nextOf(destination, chosen, exchange.retryAttempt)
   if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
   return { destination, endpoint, request: exchange.request, load: endpoint }
+}
+
+/** Attempts go down the list, past endpoints that are gone by now, and start over at its end. */
+function nextOf(destination: Destination, labels: readonly string[], attempt: number): EndpointState | undefined {
+  const alive = labels.flatMap((label) => destination.endpointAt(label) ?? [])
+  return alive[attempt % alive.length]
 }
 
 function judge({ destination, endpoint }: AttemptTarget, exchange: Exchange, response: ResponseHead | undefined, seconds: number): void {

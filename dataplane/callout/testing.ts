@@ -63,12 +63,12 @@ export interface GrpcService {
 }
 
 /** A server of another make than ours, on the messages of protobuf-es. */
-export async function startGrpcService(methods: readonly GrpcMethod[], port = 0): Promise<GrpcService> {
+export async function startGrpcService(methods: readonly GrpcMethod[], port = 0, credentials = ServerCredentials.createInsecure()): Promise<GrpcService> {
   const server = new Server()
   for (const { method, handle } of methods)
     server.addService({ [method.name]: definitionOf(method) } as unknown as ServiceDefinition, { [method.name]: handle })
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, taken) => (error === null ? resolve(taken) : reject(error)))
+    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, taken) => (error === null ? resolve(taken) : reject(error)))
   })
   return { port: bound, close: () => server.forceShutdown() }
 }

@@ -1,4 +1,4 @@
-import type { BackendFull, BackendRef } from '#gen/config/types.ts'
+import type { BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import type { EvictionEvent } from '../upstream/balancer.ts'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
@@ -130,10 +130,10 @@ export class Destinations {
     const areBackendsNew = snapshot.backends !== this.#snapshot?.backends
     this.#policies = policies
     this.#snapshot = snapshot
-    for (const known of this.#known.values()) {
+    for (const known of this.#known.values())
       if ((arePoliciesNew && known.staleWith !== 'nothing') || (areBackendsNew && known.staleWith === 'policies and backends')) known.isStale = true
-      known.destination.update(known.configure())
-    }
+    // Asks for those that it needs in turn: a tunnel's proxy, a pool's picker.
+    for (const known of this.#known.values()) known.destination.update(known.configure())
   }
 
   /** Closes and forgets destinations that no reference names any more. */
@@ -185,8 +185,24 @@ export class Destinations {
       type: 'service',
       appProtocol: port.appProtocol,
       hostname: service.hostname,
+      picker: service.picker && { destination: this.#forPicker(service.picker), isFailOpen: service.picker.failureMode === 'FailOpen' },
       settings: this.#settingsOf('Service', key, { host: service.hostname, port: portNumber, inline: undefined, outer }),
     }
+  }
+
+  /** Pickers make their own certificates, so nobody could verify them, unless a policy on their Service says how (operator.md §4.9). */
+  #forPicker({ backend, isPlaintext = false }: EndpointPicker): Destination {
+    return this.#ask(`picker ${keyOf(backend)} ${isPlaintext}`, nameOf(backend), {
+      routeKey: undefined,
+      staleWith: 'policies',
+      configure: () => {
+        const config = this.#configOf(backend, undefined)
+        const { tls, broken } = config.settings
+        if (isPlaintext || tls !== undefined || broken !== undefined) return config
+        const unverified = { ...systemTls(config.hostname ?? ''), verify: 'none' as const }
+        return { ...config, settings: { ...config.settings, tls: unverified } }
+      },
+    })
   }
 
   #backendConfig(key: string, outer: BackendFull | undefined): DestinationConfig {

@@ -66,6 +66,15 @@ export interface DestinationConfig {
   readonly error: ErrorCode | undefined
   /** Default: unknown. */
   readonly type?: BackendType
+  /** Who chooses among the endpoints; default: nobody, they are balanced. */
+  readonly picker?: EndpointPicker | undefined
+}
+
+/** The endpoint picker of an InferencePool. */
+export interface EndpointPicker {
+  readonly destination: Destination
+  /** Balances when the picker cannot be asked; otherwise requests fail. */
+  readonly isFailOpen: boolean
 }
 
 const IDLE_MS = 90_000
@@ -116,6 +125,10 @@ export class Destination {
 
   get type(): BackendType {
     return this.#config.type ?? 'unknown'
+  }
+
+  get picker(): EndpointPicker | undefined {
+    return this.#config.picker
   }
 
   get isDynamic(): boolean {

@@ -19,11 +19,14 @@ import { wireModes, type Modes } from './modes.ts'
 /** What takes the replies about a body that streams. */
 export interface Streaming {
   /** Its own part: body or trailers. False: not about it. */
-  receive(reply: Reply): boolean
+  receive(reply: Reply, message: ProcessingResponse): boolean
   fail(error: Error): void
   drained(): void
   opened(): void
 }
+
+/** `metadata_context`: namespace -> values. */
+export type Metadata = Record<string, Record<string, string>>
 
 interface Waiting {
   readonly kind: Question['case']
@@ -82,17 +85,23 @@ export class Session {
   }
 
   /** False: it is better to wait for `drained`. */
-  send(question: Question): boolean {
+  send(question: Question, metadata?: Metadata): boolean {
     const { request, response } = this.#modes
     const protocolConfig = { requestBodyMode: wireModes[request.body], responseBodyMode: wireModes[response.body] }
     const isFirst = this.#isFirst
     this.#isFirst = false
-    return this.#stream.send(create(ProcessingRequestSchema, { request: question, ...(isFirst ? { protocolConfig } : {}) }))
+    return this.#stream.send(
+      create(ProcessingRequestSchema, {
+        request: question,
+        ...(isFirst ? { protocolConfig } : {}),
+        ...(metadata === undefined ? {} : { metadataContext: { filterMetadata: metadata } }),
+      }),
+    )
   }
 
   /** Sends and waits for the reply of that kind. Rejects with an ImmediateAnswer, or with what went wrong. */
-  async ask(question: Question): Promise<ProcessingResponse> {
-    this.send(question)
+  async ask(question: Question, metadata?: Metadata): Promise<ProcessingResponse> {
+    this.send(question, metadata)
     return this.await(question.case)
   }
 
@@ -150,13 +159,15 @@ export class Session {
     this.failure ??= reason
     this.#call.end({ error: reason })
     this.#stream.cancel(reason)
+    this.#waiting?.reject(reason)
+    this.#waiting = undefined
   }
 
   #receive(message: ProcessingResponse): void {
     this.#call.end({ status: 200 })
     const { response } = message
     if (response.case === 'immediateResponse') return this.#answer(response.value)
-    for (const streaming of this.#streamings) if (streaming.receive(response)) return
+    for (const streaming of this.#streamings) if (streaming.receive(response, message)) return
     if (this.#ignored.has(response.case)) return
     const waiting = this.#waiting
     if (waiting === undefined || waiting.kind !== response.case)
