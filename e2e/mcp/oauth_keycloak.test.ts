@@ -1,7 +1,15 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { startDataplane } from '../harness/dataplane.ts'
 import { startKeycloak, type Keycloak } from '../harness/keycloak.ts'
 import { connectWithLogin } from '../harness/mcp_login.ts'
 import { OAuthSession } from '../harness/oauth_client.ts'
+import { startOperator } from '../harness/operator.ts'
+import { findFreePort } from '../harness/ports.ts'
+import { waitUntil } from '../harness/wait.ts'
 import { startScene, type Scene } from '../mcp-oauth/scene.ts'
 
 let keycloak: Keycloak
@@ -81,5 +89,51 @@ describe('Keycloak', () => {
     const client = await connectWithLogin(new URL(`${scene.origin}/${name}`), session, { sdk, isStrict })
     expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
     await client.close()
+  })
+
+  test('the example mcp-oauth works with it as it is', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'mcp-oauth-'))
+    const port = await findFreePort()
+    const ports: Record<string, number> = { 8080: port, 9001: scene.upstream.port, 9002: keycloak.port }
+    const manifests = await readFile(fileURLToPath(new URL('../examples/mcp-oauth/manifests.yaml', import.meta.url)), 'utf8')
+    await writeFile(
+      join(directory, 'manifests.yaml'),
+      manifests.replaceAll(/\b(8080|9001|9002)\b/g, (written) => String(ports[written])),
+    )
+    const operator = await startOperator({ directory })
+    const dataplane = await startDataplane({ config: { address: operator.address, namespace: 'default', gateway: 'mcp-oauth' } })
+    try {
+      const url = new URL(`http://localhost:${port}/mcp`)
+      const session = new OAuthSession()
+      const connect = () => connectWithLogin(url, session)
+      // Until the operator has the keys the token is refused, and the client logs in again.
+      let client: Awaited<ReturnType<typeof connect>> | undefined
+      await waitUntil('a session', async () => (client = await connect()) !== undefined, 20_000)
+      expect((await client?.listTools())?.tools.map(({ name }) => name)).toEqual(['search'])
+      await client?.close()
+    } finally {
+      await dataplane.stop(100)
+      await operator.stop()
+      await rm(directory, { recursive: true, force: true })
+    }
+  })
+
+  test('that lets nobody register says so to the client', async () => {
+    const registrationPolicies = '/realms/shop/components'
+    const realmId = ((await (await keycloak.admin('GET', '/realms/shop')).json()) as { id: string }).id
+    await keycloak.admin('POST', registrationPolicies, {
+      name: 'Trusted Hosts',
+      providerId: 'trusted-hosts',
+      providerType: 'org.keycloak.services.clientregistration.policy.ClientRegistrationPolicy',
+      parentId: realmId,
+      subType: 'anonymous',
+      config: { 'host-sending-registration-request-must-match': ['true'], 'client-uris-must-match': ['true'], 'trusted-hosts': ['registrar.example.com'] },
+    })
+    const response = await fetch(`${scene.origin}/.well-known/oauth-authorization-server/adapted/client-registration`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(new OAuthSession().clientMetadata),
+    })
+    expect([response.status, await response.json()]).toMatchObject([403, { error: 'insufficient_scope' }])
   })
 })
