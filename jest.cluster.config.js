@@ -9,6 +9,7 @@ export default {
     '<rootDir>/e2e/telemetry/**/*.test.ts',
     '<rootDir>/e2e/callouts/**/*.test.ts',
     '<rootDir>/e2e/mcp/**/*.test.ts',
+    '<rootDir>/e2e/llm/litellm.test.ts',
     '<rootDir>/e2e/identity/**/*.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/'],

@@ -11,6 +11,7 @@ export default {
     '/e2e/telemetry/',
     '/e2e/callouts/',
     '/e2e/mcp/',
+    '/e2e/llm/litellm',
     '/e2e/identity/',
   ],
   extensionsToTreatAsEsm: ['.ts'],

@@ -36,48 +36,72 @@ export const providers = {
 export type ProviderName = keyof typeof providers
 export const providerNames = Object.keys(providers) as ProviderName[]
 
-export interface SdkWorld {
-  readonly mock: MockProvider
-  /** `http://127.0.0.1:<port>` of the gateway in front of a provider. */
-  origin(provider: ProviderName): string
-  /** providerA over TLS, with a certificate that nobody knows. */
-  readonly tlsOrigin: string
-  /** What is logged of requests goes to standard output. */
+/** A data plane of its own process. */
+export interface Backends {
+  /** `http://127.0.0.1:<port>` in front of a backend. */
+  origin(name: string): string
   readonly program: Program
   close(): Promise<void>
 }
 
-/** A data plane of its own process in front of the mock of all vendors, with one port for each provider. */
-export async function startSdkWorld(): Promise<SdkWorld> {
-  const mock = await startMockProvider()
-  const [tlsPort = 0, ...ports] = await findFreePorts(providerNames.length + 1)
+/** One port for each backend, written as in the `-f` file; `tls` names those behind HTTPS, with a certificate that nobody knows. */
+export async function startBackends(
+  backends: Readonly<Record<string, object>>,
+  secrets: readonly object[] = [],
+  tls: readonly string[] = [],
+): Promise<Backends> {
+  const names = Object.keys(backends)
+  const ports = await findFreePorts(names.length)
   const { certificate, privateKey } = makeCertificate({ name: 'localhost', hosts: ['localhost', '127.0.0.1'], issuer: makeAuthority('nobody') })
-  const backendOf = (name: ProviderName) => ({
-    ai: { provider: { ...providers[name].config, host: '127.0.0.1', port: mock.port } },
-    policies: { ai: { routes }, auth: name === 'F' ? { cloudA: { secretRef: { secret: 'ns/aws' } } } : { key: 'key-of-the-provider' } },
-  })
-  const bind = (port: number, name: ProviderName, tls?: object) => ({
-    port,
-    addresses: ['127.0.0.1'],
-    listeners: [{ name: `on-${port}`, ...(tls && { tls }), routes: [{ name: `to-${port}`, backends: [backendOf(name)] }] }],
-  })
   const directory = await mkdtemp(join(tmpdir(), 'llm-'))
   const file = join(directory, 'config.yaml')
-  const config = {
-    binds: [bind(tlsPort, 'A', { cert: certificate, key: privateKey }), ...providerNames.map((name, index) => bind(ports[index] ?? 0, name))],
-    secrets: [{ key: 'ns/aws', type: 'opaque', data: { accessKey: 'AKIDEXAMPLE', secretKey: 'secret-of-the-gateway' } }],
-  }
-  await writeFile(file, JSON.stringify(config))
+  const binds = names.map((name, index) => ({
+    port: ports[index],
+    addresses: ['127.0.0.1'],
+    listeners: [
+      {
+        name: `on-${index}`,
+        ...(tls.includes(name) && { tls: { cert: certificate, key: privateKey } }),
+        routes: [{ name: `to-${index}`, backends: [backends[name]] }],
+      },
+    ],
+  }))
+  await writeFile(file, JSON.stringify({ binds, secrets }))
   const dataplane = await startDataplane({ config: { file } })
   return {
-    mock,
-    origin: (provider) => `http://127.0.0.1:${ports[providerNames.indexOf(provider)]}`,
-    tlsOrigin: `https://127.0.0.1:${tlsPort}`,
+    origin: (name) => `${tls.includes(name) ? 'https' : 'http'}://127.0.0.1:${ports[names.indexOf(name)]}`,
     program: dataplane.program,
     async close() {
       await dataplane.stop(100)
-      await mock.close()
       await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface SdkWorld extends Backends {
+  readonly mock: MockProvider
+  origin(provider: ProviderName): string
+  /** providerA over TLS. */
+  readonly tlsOrigin: string
+}
+
+/** A data plane in front of the mock of all vendors, with one port for each provider. */
+export async function startSdkWorld(): Promise<SdkWorld> {
+  const mock = await startMockProvider()
+  const backendOf = (name: ProviderName): object => ({
+    ai: { provider: { ...providers[name].config, host: '127.0.0.1', port: mock.port } },
+    policies: { ai: { routes }, auth: name === 'F' ? { cloudA: { secretRef: { secret: 'ns/aws' } } } : { key: 'key-of-the-provider' } },
+  })
+  const secrets = [{ key: 'ns/aws', type: 'opaque', data: { accessKey: 'AKIDEXAMPLE', secretKey: 'secret-of-the-gateway' } }]
+  const backends = { ...Object.fromEntries(providerNames.map((name) => [name, backendOf(name)])), 'A over TLS': backendOf('A') }
+  const started = await startBackends(backends, secrets, ['A over TLS'])
+  return {
+    ...started,
+    mock,
+    tlsOrigin: started.origin('A over TLS'),
+    async close() {
+      await started.close()
+      await mock.close()
     },
   }
 }
