@@ -1,0 +1,17 @@
+import type { Example } from '../../harness/example.ts'
+
+export default {
+  certificates: [{ name: 'partner', hosts: ['localhost'], isSecret: false }],
+  upstreams: [
+    { name: 'partner', port: 9001, kind: 'tls' },
+    { name: 'egress', port: 9002, kind: 'forward-proxy' },
+  ],
+  commands: [
+    { title: 'the partner answers, through the proxy server', command: 'curl -s http://localhost:8080/partner', prints: /"name":"partner"/ },
+    {
+      title: 'where the proxy server lets nobody go: 503',
+      command: "curl -s -w ' %{http_code}' http://localhost:8080/elsewhere",
+      prints: /the proxy answered 403 503$/,
+    },
+  ],
+} satisfies Example
