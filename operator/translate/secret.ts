@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
 import type { Secret as SecretMessage } from '#gen/config/types.ts'
 import type { ConfigMap, Secret } from '../source/objects.ts'
 import { keyOf } from '../source/objects.ts'
@@ -36,6 +37,13 @@ export const readCertificate = once((secret: Secret): Material => {
     if (!leaf.checkPrivateKey(createPrivateKey(privateKey))) return { error: `tls.key of ${name} does not belong to the first certificate of tls.crt` }
   } catch {
     return { error: `tls.crt and tls.key of ${name} are not a PEM certificate chain and its key` }
+  }
+  // Data planes hand both to OpenSSL, which refuses what is too weak: a listener that cannot serve must not be called ready.
+  try {
+    createSecureContext({ cert: certificate, key: privateKey })
+  } catch (error) {
+    const reason = String(error).replace(/^.*::?\s*/, '')
+    return { error: `tls.crt and tls.key of ${name} cannot serve TLS: ${reason}; use RSA of at least 2048 bits, or ECDSA` }
   }
   return { message: { key: `tls/${keyOf(secret)}`, type: 'tls', certificate, privateKey } }
 })
