@@ -98,6 +98,12 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
   expect(refused).toEqual([])
 
   await sleep(2000)
+  // Whatever files before this one deleted goes away, and is noticed, in its own time.
+  await until(
+    'no namespace is going away',
+    async () => (await list('namespaces', '')).every(({ metadata }) => metadata.deletionTimestamp === undefined),
+    120_000,
+  )
   const quiet = await readMetrics()
   await sleep(10_000)
   expect(await readMetrics()).toEqual(quiet)
