@@ -16,6 +16,15 @@ export async function connectWithCrds(): Promise<ApiServer> {
   return server
 }
 
+/** Those of the Gateway API, as its module has them. */
+export async function readGatewayApiCrds(): Promise<{ metadata: { name: string } }[]> {
+  const module = process.env['GATEWAY_API']
+  if (!module) throw new Error('GATEWAY_API is not set; run this through e2e/contract/run, which downloads the module')
+  const folder = join(module, 'config/crd/experimental')
+  const files = (await readdir(folder)).filter((file) => file.startsWith('gateway.networking.k8s.io_') && !file.includes('_vap_'))
+  return Promise.all(files.map(async (file) => parse(await readFile(join(folder, file), 'utf8')) as { metadata: { name: string } }))
+}
+
 /** Asks the API server to create an object, strictly and without keeping it. */
 export function create(server: ApiServer, object: Manifest): Promise<Answer> {
   const plural = kinds.find(({ kind }) => kind === object.kind)?.plural

@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parse } from 'yaml'
 import { startDataplane } from '../harness/dataplane.ts'
 import { OPERATOR_MAIN } from '../harness/operator.ts'
 import { startProgram, tailOf, type Program } from '../harness/program.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { install, type ApiServer } from './apiserver.ts'
-import { connectWithCrds } from './create.ts'
+import { connectWithCrds, readGatewayApiCrds } from './create.ts'
 
 /** What of any object these tests read. */
 interface Stored {
@@ -66,14 +65,6 @@ afterAll(async () => {
   server.close()
   await rm(directory, { recursive: true })
 })
-
-async function readGatewayApiCrds(): Promise<{ metadata: { name: string } }[]> {
-  const module = process.env['GATEWAY_API']
-  if (!module) throw new Error('GATEWAY_API is not set; run this through e2e/contract/run, which downloads the module')
-  const folder = join(module, 'config/crd/experimental')
-  const files = (await readdir(folder)).filter((file) => file.startsWith('gateway.networking.k8s.io_') && !file.includes('_vap_'))
-  return Promise.all(files.map(async (file) => parse(await readFile(join(folder, file), 'utf8')) as { metadata: { name: string } }))
-}
 
 async function startReplica(name: string, more: Record<string, string> = {}): Promise<Replica> {
   const ports = { PROXY_XDS_SERVICE_PORT: '0', PROXY_HEALTH_PORT: '0', PROXY_METRICS_PORT: '0', PROXY_ADMIN_PORT: '0' }
