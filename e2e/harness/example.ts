@@ -26,8 +26,8 @@ export interface Example {
 export interface UpstreamSpec {
   readonly name: string
   readonly port: number
-  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `guard` judges their prompts and answers; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` is what policies call. */
-  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'guard' | 'mcp' | 'idp' | 'services'
+  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `guard` judges their prompts and answers; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` is what policies call; `forward-proxy` relays for CONNECT. */
+  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'guard' | 'forward-proxy' | 'mcp' | 'idp' | 'services'
   /** For `tls`: the certificate to serve, by name. */
   readonly certificate?: string
 }
