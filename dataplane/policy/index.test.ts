@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
-import type { RouteFilters } from '#gen/config/types.ts'
+import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import { destinationTo } from '../callout/testing.ts'
 import { mountPolicies } from '../testing/hono.ts'
 import type { EffectiveTraffic } from '../config/merge.ts'
-import { compileFilters, compilePolicies, filterHomes } from './index.ts'
+import { compileFilters, compilePolicies, filterHomes, trafficHomes } from './index.ts'
 import { createPolicyState } from './state.ts'
 
 const set = (value: string) => ({ set: [{ name: 'x-a', value }] })
@@ -77,5 +77,37 @@ describe('every filter of the schema is carried out where its line says', () => 
     const count = home === 'forward' || home === 'rule' ? 0 : 1
     const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
     expect(compilePolicies({ filters: { [filter]: samples[filter as keyof RouteFilters] }, state })).toHaveLength(count)
+  })
+})
+
+describe('every traffic section of the schema is carried out where its line says', () => {
+  const backendRef = { invalid: 'BACKEND_NOT_FOUND' } as const
+  const secretRef = { secret: 'opaque/ns/s' }
+  const samples: Required<Traffic> = {
+    phase: 'PostRouting',
+    cors,
+    headerModifiers: { request: set('1') },
+    hostRewrite: { mode: 'Auto' },
+    directResponse: { status: 418 },
+    jwtAuthentication: { providers: [{ issuer: 'i', jwks: { inline: '{"keys":[]}' } }] },
+    basicAuthentication: { secretRef },
+    apiKeyAuthentication: { secretRef },
+    extAuth: { backendRef, grpc: {} },
+    authorization: { policy: { matchExpressions: ['true'] } },
+    rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
+    csrf: {},
+    extProc: { backendRef },
+    transformation: { request: { remove: ['x-a'] } },
+    timeouts: { request: '1s' },
+    retry: { attempts: 1 },
+  }
+  test.each(Object.entries(trafficHomes))('%s by %s', (section, home) => {
+    const name = section as keyof Traffic
+    const isPolicy = !['merge', 'rule', 'forward'].includes(home)
+    const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
+    // Rules come from several policies.
+    const traffic = (name === 'authorization' ? { authorization: [samples.authorization] } : { [name]: samples[name] }) as EffectiveTraffic
+    const policies = compilePolicies({ traffic, state })
+    expect(policies.map((policy) => policy.name)).toEqual(isPolicy ? [home] : [])
   })
 })
