@@ -57,7 +57,7 @@ function describeContainer(names: Names, values: Values): Part {
     securityContext: isSet(securityContext) ? securityContext : restricted,
     env: listEnv(names, values),
     ports: [port('grpc-xds', gwGrpc), port('health', health), port('metrics', metrics)],
-    readinessProbe: { httpGet, periodSeconds: 5 },
+    readinessProbe: { httpGet, periodSeconds: 5, timeoutSeconds: 2 },
     startupProbe: { httpGet, periodSeconds: 1, failureThreshold: 120, timeoutSeconds: 2 },
     ...given('resources', values.resources),
   }

@@ -3,7 +3,7 @@ import type { Construct } from 'constructs'
 import { describeDeployment } from './deployment.ts'
 import { nameObjects, type Names, type Release } from './names.ts'
 import { clusterRules, deployerRules, localRules } from './rules.ts'
-import { readChart, readValues, type GivenValues, type Part, type ServiceValues, type Values } from './values.ts'
+import { readChart, readDashboards, readValues, type GivenValues, type Part, type ServiceValues, type Values } from './values.ts'
 
 /**
  * The operator as Helm's chart `proxy` installs it, for those who install by code: the same objects for the same values (a test compares them).
@@ -14,7 +14,12 @@ export class Installation extends Chart {
     super(scope, id, { disableResourceNameHashes: true })
     const all = readValues(values)
     const names = nameObjects(readChart(), release, all)
-    for (const { kind, ...rest } of [...describeAccess(names, all), ...describeService(names, all), ...describeRunning(names, all)])
+    for (const { kind, ...rest } of [
+      ...describeAccess(names, all),
+      ...describeService(names, all),
+      ...describeRunning(names, all),
+      ...describeDashboards(names, all),
+    ])
       new ApiObject(this, `${kind}-${rest.metadata.name}`, { kind, ...rest })
   }
 }
@@ -123,6 +128,13 @@ function describeRunning(names: Names, values: Values): Described[] {
     [networkPolicy.enabled, { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata, spec: describeNetworkPolicy(names, values) }],
   ]
   return described.flatMap(([isWanted, object]) => (isWanted ? [object] : []))
+}
+
+function describeDashboards(names: Names, { dashboards }: Values): Described[] {
+  if (!dashboards.enabled) return []
+  const metadata = names.metadata(`${names.full.slice(0, 52).replace(/-$/, '')}-dashboards`)
+  const labels = { ...dashboards.labels, ...names.labels }
+  return [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...metadata, labels, ...annotated(dashboards.annotations) }, data: readDashboards() }]
 }
 
 function describeNetworkPolicy(names: Names, { controller: { networkPolicy } }: Values): Part {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 
@@ -15,6 +15,7 @@ export interface Values {
   readonly discoveryNamespaceSelectors: readonly Part[]
   readonly gatewayClassParametersRefs: Readonly<Record<string, { readonly name: string; readonly namespace: string }>>
   readonly inferenceExtension: { readonly enabled: boolean }
+  readonly dashboards: { readonly enabled: boolean; readonly labels: Text; readonly annotations: Text }
   readonly fullnameOverride: string
   readonly nameOverride: string
   readonly commonLabels: Text
@@ -72,6 +73,13 @@ export function readValues(given: GivenValues): Values {
 /** Name and versions of the chart. */
 export function readChart(): { readonly name: string; readonly version: string; readonly appVersion: string } {
   return readYaml('Chart.yaml') as ReturnType<typeof readChart>
+}
+
+/** Grafana dashboards of the chart: file name to text. */
+export function readDashboards(): Text {
+  const folder = join(CHART, 'dashboards')
+  const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
+  return Object.fromEntries(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
 }
 
 const readYaml = (file: string): unknown => parse(readFileSync(join(CHART, file), 'utf8'))
