@@ -10,6 +10,12 @@ export default expectations({
     const { headers } = await run.send(8080, { host: 'acme.example.com' })
     expect(headers['x-served-for']).toBe('acme')
   },
+  'and for the access log, which leaves out what no transformation computed': async (run) => {
+    await run.send(8080, { path: '/logged', host: 'globex.example.com' })
+    await run.dataplane.program.waitForLine(/http\.path=\/logged .*tenant=globex/)
+    await run.send(8080, { path: '/logged-beta', headers: { cookie: 'tester=ann' } })
+    expect(await run.dataplane.program.waitForLine(/http\.path=\/logged-beta/)).not.toContain('tenant=')
+  },
   'the body is computed from the old one': async (run) => {
     const answer = (await run.send(8080, { method: 'POST', host: 'acme.example.com', body: '{"text":" hi "}' })).json()
     expect([JSON.parse(answer.body), answer.bodyBytes]).toEqual([{ tenant: 'acme', input: 'hi' }, Buffer.byteLength(answer.body)])
