@@ -171,7 +171,7 @@ export interface ResponseStream {
   push(chunk: Buffer): readonly ClientEvent[]
   /** The upstream body ended well. Without its terminator this gives an error event in the client's format. */
   end(): readonly ClientEvent[]
-  /** The stream ends here, with an error event in the client's format: broken upstream, guard, timeout. `code` defaults to `upstream_error`. */
+  /** The stream ends here, with an error event in the client's format: broken upstream, guard, timeout; also after a clean end. `code` defaults to `upstream_error`. */
   fail(message: string, code?: string): readonly ClientEvent[]
 }
 

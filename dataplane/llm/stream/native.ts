@@ -69,9 +69,10 @@ export class NativeStream implements ResponseStream {
   }
 
   fail(message: string, code = 'upstream_error'): readonly ClientEvent[] {
-    if (this.#isOver) return nothing
+    // A guard that has held a complete stream back may still refuse it.
+    if (this.facts.error !== undefined) return nothing
     this.#isOver = true
-    this.facts.error ??= { type: code, message }
+    this.facts.error = { type: code, message }
     return [new RawEvent(this.#format.printError(code, message))]
   }
 

@@ -92,7 +92,10 @@ export class TranslatedStream implements ResponseStream {
   }
 
   fail(message: string, code = 'upstream_error'): readonly ClientEvent[] {
-    return this.#isOver ? nothing : this.#write([{ type: 'error', errorType: code, message }])
+    // A guard that has held a complete stream back may still refuse it.
+    if (this.facts.error !== undefined) return nothing
+    this.#isOver = false
+    return this.#write([{ type: 'error', errorType: code, message }])
   }
 
   #write(steps: readonly Step[]): ClientEvent[] {

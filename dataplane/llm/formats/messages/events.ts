@@ -30,6 +30,8 @@ export class MessagesWriter implements StepWriter {
   readonly #context: ResponseContext
   #isStarted = false
   #isOver = false
+  /** The upstream said its last; only a guard's refusal may follow. */
+  #isDone = false
   #open: OpenBlock | undefined
   #count = 0
   readonly #waiting = new Map<number, WaitingTool>()
@@ -42,7 +44,8 @@ export class MessagesWriter implements StepWriter {
   }
 
   write(step: Step): ClientEvent[] {
-    if (this.#isOver) return []
+    if (step.type === 'done') this.#isDone = true
+    if (this.#isOver && !(this.#isDone && step.type === 'error')) return []
     switch (step.type) {
       case 'start':
         return this.#start(step.id, step.model)

@@ -1,0 +1,97 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { PromptguardResponse } from '#gen/config/types.ts'
+import { startGuardService } from '../../../e2e/harness/llm/guard.ts'
+import { chat, sdkRoutes, startWorld, type Answer, type World, type WorldOptions } from '../testing/world.ts'
+
+/** Every kind of guard, in every client format, whole and streamed, over sockets. */
+
+const open: World[] = []
+let judge: Awaited<ReturnType<typeof startGuardService>>
+let refuses: Server
+beforeAll(async () => {
+  judge = await startGuardService({ name: 'judge' })
+  refuses = createServer((request, response) => {
+    request.resume()
+    response.end('{"action":{"body":"not this","status_code":418}}')
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => refuses.once('listening', resolve))
+})
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close()
+})
+afterAll(async () => {
+  await judge.close()
+  refuses.closeAllConnections()
+  await new Promise((resolve) => refuses.close(resolve))
+})
+
+const clients = {
+  completions: { path: '/v1/chat/completions', body: (text: string) => chat(text), error: /data: \{"error":\{[^\n]*\}\n\n$/, end: 'data: [DONE]' },
+  messages: {
+    path: '/v1/messages',
+    body: (text: string) => chat(text, { max_tokens: 50 }),
+    error: /event: error\ndata: \{"type":"error","error":\{[^\n]*\n\n$/,
+    end: 'event: message_stop',
+  },
+  responses: {
+    path: '/v1/responses',
+    body: (text: string) => ({ model: 'gpt-4o', input: text }),
+    error: /event: error\ndata: \{[^\n]*\n\n$/,
+    end: 'event: response.completed',
+  },
+}
+const webhook = (port: number): PromptguardResponse => ({ webhook: { backendRef: { address: `127.0.0.1:${port}` } } })
+const secret = 'Smaug has 123-45-6789 here'
+
+async function ask(format: keyof typeof clients, guard: PromptguardResponse, stream: boolean, options: WorldOptions = {}): Promise<Answer> {
+  const world = await startWorld({ ...options, ai: { routes: sdkRoutes, promptGuard: { response: [guard] } } })
+  open.push(world)
+  const { path, body } = clients[format]
+  return world.post({ path, body: { ...body(secret), stream }, headers: { 'x-mock': 'chunk=11' } })
+}
+
+/** What a client would show of a stream or an answer: its texts in a row. */
+const textsOf = ({ text }: Answer): string => [...text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g)].map(([, piece]) => piece).join('')
+
+describe.each(Object.keys(clients) as (keyof typeof clients)[])('a client of %s', (format) => {
+  describe.each([false, true])('streamed: %s', (stream) => {
+    test('gets what patterns leave', async () => {
+      const answer = await ask(format, { regex: { builtins: ['Ssn'] } }, stream)
+      expect([answer.status, textsOf(answer)]).toEqual([200, expect.stringContaining('echo: Smaug has <SSN> here')])
+      expect(answer.text).not.toMatch(/123|6789/)
+      if (stream) expect(answer.text).toContain(clients[format].end)
+    })
+
+    test('gets what a service leaves', async () => {
+      const answer = await ask(format, webhook(judge.port), stream)
+      expect([answer.status, textsOf(answer)]).toEqual([200, expect.stringContaining('echo: [somebody] has 123-45-6789 here')])
+      expect(answer.text).not.toContain('Smaug')
+      if (stream) expect(answer.text).toContain(clients[format].end)
+    })
+
+    test.each([
+      ['a service refuses', (): number => (refuses.address() as AddressInfo).port, 418, 'not this'],
+      ['no service answers', (): number => 1, 503, 'prompt guard failed'],
+    ] as const)('gets nothing of the answer when %s', async (_, port, status, text) => {
+      const answer = await ask(format, webhook(port()), stream)
+      expect(answer.text).not.toMatch(/Smaug|6789|echo/)
+      expect(answer.text).toContain(text)
+      if (!stream) expect([answer.status, answer.text]).toEqual([status, text])
+      else {
+        expect(answer.status).toBe(200)
+        expect(answer.text).toMatch(clients[format].error)
+        expect(answer.text).not.toContain(clients[format].end)
+      }
+    })
+  })
+})
+
+test.each([
+  ['completions', { providerC: {} }],
+  ['messages', { providerC: {} }],
+  ['responses', { providerD: {} }],
+] as const)('a client of %s whose provider speaks another format, or its own, gets the same', async (format, provider) => {
+  expect(textsOf(await ask(format, { regex: { builtins: ['Ssn'] } }, true, { provider }))).toContain('echo: Smaug has <SSN> here')
+})
