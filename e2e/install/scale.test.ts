@@ -102,9 +102,9 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
   await until(
     'ten seconds without a change',
     async () => {
-      const before = JSON.stringify(await readMetrics())
+      const idle = JSON.stringify(await readMetrics())
       await sleep(10_000)
-      return JSON.stringify(await readMetrics()) === before
+      return JSON.stringify(await readMetrics()) === idle
     },
     120_000,
   )
