@@ -100,6 +100,8 @@ export class LlmCall {
   async #tryOne(isLast: boolean): Promise<ResponseHead> {
     const exchange = this.#exchange
     this.#attempted = undefined
+    // Of the provider before, which has not answered this.
+    exchange.backendTransformation = undefined
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
     if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
     this.#failed = target
