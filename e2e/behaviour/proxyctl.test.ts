@@ -13,8 +13,10 @@ const PROXYCTL = fileURLToPath(new URL('../../operator/proxyctl/main.ts', import
 
 /** Runs the program as a user would, without a terminal. */
 function proxyctl(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  // What a test runner says about itself and about colours is not for the program.
+  const { NODE_OPTIONS: _, FORCE_COLOR: __, NO_COLOR: ___, ...env } = process.env
   return new Promise((resolve) => {
-    execFile(process.execPath, [PROXYCTL, ...args], { env: { ...process.env, NODE_OPTIONS: '', FORCE_COLOR: '' } }, (error, stdout, stderr) =>
+    execFile(process.execPath, [PROXYCTL, ...args], { env }, (error, stdout, stderr) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
     )
   })
