@@ -1,5 +1,5 @@
 # The part of ./localcluster that makes a node of the machine: container runtime, kubelet, DNS, load balancer addresses.
-# Sourced by it; uses its variables and functions.
+# Sourced by it and, for load balancer addresses and the audit policy, by ./kind; uses their variables and functions.
 
 image() { # name dir [buildah arguments...]
   local name=$1 dir=$2 tar
@@ -178,4 +178,17 @@ lb_loop() {
       done
     sleep 1
   done
+}
+
+# What pods ask of the API server, without bodies: tests compare it with what their roles allow.
+audit_policy() {
+  cat > "$RUN/audit.yaml" <<CONF
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: None, userGroups: ["system:serviceaccounts:kube-system"]}
+  - {level: Metadata, userGroups: ["system:serviceaccounts"]}
+  - {level: None}
+CONF
 }

@@ -22,7 +22,7 @@ export function run(command: string, args: readonly string[], input?: string): P
 
 export const kubectl = (...args: string[]): Promise<string> => run('kubectl', args)
 export const helm = (...args: string[]): Promise<string> => run('helm', args)
-export const localcluster = (...args: string[]): Promise<string> => run('e2e/cluster/localcluster', args)
+export const localcluster = (...args: string[]): Promise<string> => run(process.env['CLUSTER'] ?? 'e2e/cluster/localcluster', args)
 
 /** What these tests read of any object. */
 export interface Stored {
