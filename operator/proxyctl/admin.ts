@@ -17,7 +17,8 @@ export interface Admin {
   /** What to call it in texts. */
   readonly name: string
   /** Rejects with one line: what was asked, and what went wrong. */
-  ask(method: 'GET' | 'POST', path: string): Promise<{ readonly status: number; readonly body: string }>
+  /** `onSent`: told once the question is on its way; a connection through the API server takes a while. */
+  ask(method: 'GET' | 'POST', path: string, onSent?: () => void): Promise<{ readonly status: number; readonly body: string }>
 }
 
 /** The data plane that the options name: `--admin`, a pod of `--gateway`, else the one on this machine. */
@@ -35,8 +36,8 @@ export function adminAt(address: string): Admin {
     throw new UsageError(`${JSON.stringify(address)} is not host:port, such as 127.0.0.1:15000`)
   return {
     name: address,
-    async ask(method, path) {
-      return receive(request({ host, port, method, path, agent: false })).catch((error: Error) => {
+    async ask(method, path, onSent) {
+      return receive(request({ host, port, method, path, agent: false }), onSent).catch((error: Error) => {
         throw new Error(`admin endpoint ${address}: ${error.message}; --admin HOST:PORT or --gateway NS/NAME says where the data plane is`, { cause: error })
       })
     },
@@ -51,11 +52,11 @@ async function adminOfGateway(gateway: string, kubeconfig: string | undefined): 
     const pod = await findPod(connection, namespace, name)
     return {
       name: `pod ${namespace}/${pod}`,
-      async ask(method, path) {
+      async ask(method, path, onSent) {
         const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
         const agent = new Agent({ keepAlive: false })
         agent.createConnection = () => stream
-        return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent })).finally(() => stream.destroy())
+        return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent }), onSent).finally(() => stream.destroy())
       },
     }
   } finally {
@@ -83,9 +84,10 @@ export function kubeconfigOf({ options, env }: Pick<Invocation, 'options' | 'env
   return existsSync(usual) ? usual : undefined
 }
 
-function receive(call: ClientRequest): Promise<{ status: number; body: string }> {
+function receive(call: ClientRequest, onSent?: () => void): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     call.on('error', reject)
+    if (onSent) call.on('finish', onSent)
     call.on('response', (response) => {
       let body = ''
       response.setEncoding('utf8')
@@ -98,8 +100,8 @@ function receive(call: ClientRequest): Promise<{ status: number; body: string }>
 }
 
 /** The JSON that an admin endpoint answers; rejects with its own text when it does not answer 200. */
-export async function askJson<T>(admin: Admin, path: string): Promise<T> {
-  const { status, body } = await admin.ask('GET', path)
+export async function askJson<T>(admin: Admin, path: string, onSent?: () => void): Promise<T> {
+  const { status, body } = await admin.ask('GET', path, onSent)
   if (status !== 200) throw new Error(`${admin.name}: ${body.trim()}`)
   return JSON.parse(body) as T
 }

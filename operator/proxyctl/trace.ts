@@ -32,7 +32,11 @@ export const runTrace: Command = async (invocation) => {
   const query = new URLSearchParams({ timeout: options.timeout ?? '30s' })
   const filter = id === undefined ? { path: options.path, host: options.host, method: options.method } : { id }
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value)
-  const waiting = askJson<Report>(admin, `/debug/trace?${query.toString()}`)
+  const sent = Promise.withResolvers<void>()
+  const waiting = askJson<Report>(admin, `/debug/trace?${query.toString()}`, sent.resolve)
+  // Who cannot ask waits for nothing.
+  waiting.catch(sent.resolve)
+  await sent.promise
   const failure = target === undefined || id === undefined ? undefined : await send(target, id, options)
   const report = await waiting.catch((error: Error) => {
     throw failure === undefined ? error : new Error(`${url}: ${failure}`, { cause: error })
