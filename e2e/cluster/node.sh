@@ -170,8 +170,13 @@ lb_loop() {
         namespace=$(jq -r '.[0]' <<<"$row") name=$(jq -r '.[1]' <<<"$row") ip=$(jq -r '.[2]' <<<"$row")
         if [ -z "$ip" ]; then
           used=$(kc get svc -A -o json | jq -r '.items[].status.loadBalancer.ingress[]?.ip')
-          next=1
-          while grep -qx "10.199.1.$next" <<<"$used"; do next=$((next + 1)); done
+          # In turn: the address of a Service that was just deleted may still lead to its pods for a moment.
+          next=$(cat "$RUN/lb-last" 2>/dev/null || echo 0)
+          for _ in {1..240}; do
+            next=$((next % 240 + 1))
+            grep -qx "10.199.1.$next" <<<"$used" || break
+          done
+          echo "$next" > "$RUN/lb-last"
           ip=10.199.1.$next
         fi
         kc -n "$namespace" patch svc "$name" --subresource=status --type=merge -p "{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"$ip\"}]}}}" >/dev/null 2>&1 || true

@@ -55,16 +55,31 @@ export function startLoad(url: string, { kept = 4, fresh = 4, everyMs = 20 }: { 
   }
 }
 
+const FIRST_PORT = 32_768
+const PORTS = 28_000
+let lastPort = 0
+
+/**
+ * Ports in turn. The system would choose at random: of a few thousand connections one would get the port of another whose entry in the
+ * node's connection tracking has not ended, and with it the way to a pod that is gone. That is one busy client's trouble, not the gateway's.
+ */
+function nextPort(): number {
+  lastPort = (lastPort + 1) % PORTS
+  return FIRST_PORT + lastPort
+}
+
 function send(url: string, agent: Agent | undefined): Promise<number | 'stale'> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { agent: agent ?? false, timeout: 10_000 }, (response) => {
+    const options = agent === undefined ? { agent: false as const, localPort: nextPort() } : { agent }
+    const sent = request(url, { ...options, timeout: 10_000 }, (response) => {
       response.resume()
       response.on('error', reject)
       response.on('end', () => resolve(response.statusCode ?? 0))
     })
     sent.on('timeout', () => sent.destroy(new Error('no answer within 10 s')))
     sent.on('error', (error: NodeJS.ErrnoException) => {
-      if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('stale')
+      if (error.code === 'EADDRINUSE') resolve(send(url, agent))
+      else if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('stale')
       else reject(error)
     })
     sent.end()
