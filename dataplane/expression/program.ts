@@ -1,5 +1,5 @@
-import { ExchangeView } from './view.ts'
 import { compilePermissive, environments, readsMember, type Phase, type Program } from '#api/cel/index.ts'
+import { ExchangeView } from './view.ts'
 
 /**
  * Compiles for a place in the data plane. Never throws: what does not compile fails whenever it is evaluated, which every use

@@ -3,11 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { startDataplane } from '../harness/dataplane.ts'
 import { findFreePort, findFreePorts } from '../harness/ports.ts'
 import { startProgram, type Program } from '../harness/program.ts'
 import { waitUntil } from '../harness/wait.ts'
 import type { Bench } from './bench.ts'
+import { startLogging } from './logging_proxy.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -54,18 +54,7 @@ export async function startOurs(
     ],
   }
   writeFileSync(file, JSON.stringify(config))
-  const toFile = `import { closeSync, openSync } from 'node:fs'; closeSync(1); openSync(${JSON.stringify(join(directory, 'access.log'))}, 'a')`
-  const dataplane = await startDataplane({
-    config: { file },
-    entry: bench.bundle,
-    cpus: String(bench.proxyCpu),
-    log: hasLog ? 'warn,request=info' : 'warn',
-    nodeArgs: [
-      '--import',
-      `data:text/javascript,${encodeURIComponent(toFile)}`,
-      ...(bench.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`]),
-    ],
-  })
+  const dataplane = await startLogging(bench, { file, log: join(directory, 'access.log'), hasLog })
   return { pid: dataplane.program.pid, ports: { chat, guarded, edited, plain }, stop: () => dataplane.stop() }
 }
 

@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startDataplane } from '../../harness/dataplane.ts'
 import { findFreePort } from '../../harness/ports.ts'
 import { buildCollector, startCollector } from '../../telemetry/collector.ts'
 import { alternate, type Bench, type Case, type StartedProxy } from '../bench.ts'
 import { judge } from '../measure.ts'
 import { wrk } from './throughput.ts'
+import { startLogging } from '../logging_proxy.ts'
 
 const GATEWAY = { kind: 'Gateway', namespace: 'default', name: 'proxy' } as const
 
@@ -36,19 +36,7 @@ async function startTelling(bench: Bench, name: string, { hasLog = false, collec
     ...(collectorPort === undefined ? {} : { policies: [policy] }),
   }
   writeFileSync(file, JSON.stringify(config))
-  // Descriptor 1 becomes the file: read by nobody, as a container runtime's would be by somebody else.
-  const toFile = `import { closeSync, openSync } from 'node:fs'; closeSync(1); openSync(${JSON.stringify(join(directory, 'access.log'))}, 'a')`
-  const dataplane = await startDataplane({
-    config: { file },
-    entry: bench.bundle,
-    cpus: String(bench.proxyCpu),
-    log: hasLog ? 'warn,request=info' : 'warn',
-    nodeArgs: [
-      '--import',
-      `data:text/javascript,${encodeURIComponent(toFile)}`,
-      ...(bench.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`]),
-    ],
-  })
+  const dataplane = await startLogging(bench, { file, log: join(directory, 'access.log'), hasLog })
   return { pid: dataplane.program.pid, spec, stop: () => dataplane.stop() }
 }
 
