@@ -7,6 +7,7 @@ import { ProxyError } from './error.ts'
 import { compose, type Chain } from './compose.ts'
 import { effectiveFrontend } from './config/frontend.ts'
 import { effectiveBackend, effectiveTraffic } from './config/merge.ts'
+import { recordBodies } from './expression/record.ts'
 import { compilePolicies } from './policy/index.ts'
 import { compileTelemetry, sampleTrace, type GatewayTelemetry } from './telemetry/policy.ts'
 import { compileTcpRule, type TcpRule } from './tcprule.ts'
@@ -94,8 +95,8 @@ export class RunningListener {
     exchange.trace?.add('listener', this.key)
     const telemetry = (exchange.telemetry = this.#telemetry)
     if (telemetry?.tracing !== undefined) sampleTrace(exchange, telemetry.tracing)
-    this.#preRouting ??= this.#composePreRouting(context)
-    return this.#preRouting(exchange)
+    const chain = (this.#preRouting ??= this.#composePreRouting(context))
+    return telemetry?.bodies === undefined ? chain(exchange) : recordBodies(exchange, telemetry.bodies, () => chain(exchange))
   }
 
   /** PreRouting policies may change what the route is chosen by, so the choice is the end of their chain (traffic.md §5 step 3). */

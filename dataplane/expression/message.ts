@@ -5,6 +5,7 @@ import type { HeaderList } from '../http/headers.ts'
 import { pathOf } from '../http/message.ts'
 import { toEpochMs } from '../telemetry/time.ts'
 import { bufferedRequest, bufferedResponse, type BufferedBody } from './buffer.ts'
+import { recordedRequest, recordedResponse } from './record.ts'
 
 /** `request`. */
 export class RequestView extends HostMap {
@@ -36,9 +37,9 @@ export class RequestView extends HostMap {
       case 'headers':
         return (this.#headers ??= viewHeaders(request.headers)).view
       case 'body':
-        return wholeOf(bufferedRequest(this.#exchange))
+        return wholeOf(bufferedRequest(this.#exchange)) ?? this.#recorded
       case 'bodyPrefix':
-        return bufferedRequest(this.#exchange)?.prefix
+        return bufferedRequest(this.#exchange)?.prefix ?? this.#recorded
       case 'startTime':
         return Timestamp.fromMs(toEpochMs(this.#exchange.startedAtMs))
       case 'endTime':
@@ -46,6 +47,11 @@ export class RequestView extends HostMap {
       default:
         return undefined
     }
+  }
+
+  /** Not before the end: what is there until then is a part. */
+  get #recorded(): Buffer | undefined {
+    return this.#exchange.finishedAtMs === 0 ? undefined : recordedRequest(this.#exchange)
   }
 
   *keys(): Iterable<string> {
@@ -79,12 +85,16 @@ export class ResponseView extends HostMap {
       case 'headers':
         return response && (this.#headers ??= viewHeaders(response.headers)).view
       case 'body':
-        return wholeOf(bufferedResponse(this.#exchange))
+        return wholeOf(bufferedResponse(this.#exchange)) ?? this.#recorded
       case 'bodyPrefix':
-        return bufferedResponse(this.#exchange)?.prefix
+        return bufferedResponse(this.#exchange)?.prefix ?? this.#recorded
       default:
         return undefined
     }
+  }
+
+  get #recorded(): Buffer | undefined {
+    return this.#exchange.finishedAtMs === 0 ? undefined : recordedResponse(this.#exchange)
   }
 
   *keys(): Iterable<string> {

@@ -1,7 +1,9 @@
 import { evalHost, type Program } from '#api/cel/index.ts'
-import type { AccessLog, BackendRef, OtlpAccessLog, Tracing } from '#gen/config/types.ts'
+import type { AccessLog, BackendRef, FrontendHTTP, OtlpAccessLog, Tracing } from '#gen/config/types.ts'
 import type { Exchange } from '../exchange.ts'
-import { compileExpression } from '../expression/program.ts'
+import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
+import { compileExpression, readsRequestBody, readsResponseBody } from '../expression/program.ts'
+import type { BodyRecording } from '../expression/record.ts'
 import { ExchangeView, viewEnv } from '../expression/view.ts'
 import type { PolicyState } from '../policy/state.ts'
 import { compileAttributes, type AttributeChanges } from './attributes.ts'
@@ -13,6 +15,8 @@ import { readTraceparent, startTrace } from './trace.ts'
 export interface GatewayTelemetry {
   readonly accessLog: CompiledAccessLog | undefined
   readonly tracing: CompiledTracing | undefined
+  /** Undefined: their expressions look at no body. */
+  readonly bodies?: BodyRecording | undefined
 }
 
 export interface CompiledAccessLog {
@@ -35,12 +39,21 @@ type Sources = Pick<PolicyState, 'kept' | 'destinations' | 'registry'>
 
 /** Undefined where no policy says anything: the default line, no traces. */
 export function compileTelemetry(
-  { accessLog, tracing }: { readonly accessLog?: AccessLog; readonly tracing?: Tracing },
+  { accessLog, tracing, http }: { readonly accessLog?: AccessLog; readonly tracing?: Tracing; readonly http?: FrontendHTTP },
   state: Sources,
   random: () => number = Math.random,
 ): GatewayTelemetry | undefined {
   if (accessLog === undefined && tracing === undefined) return undefined
-  return { accessLog: accessLog && compileAccessLog(accessLog, state), tracing: tracing && compileTracing(tracing, state, random) }
+  const compiled = { accessLog: accessLog && compileAccessLog(accessLog, state), tracing: tracing && compileTracing(tracing, state, random) }
+  return { ...compiled, bodies: bodiesOf(compiled, http?.maxBufferSize) }
+}
+
+/** Which bodies have to be kept for the expressions of records. */
+function bodiesOf({ accessLog, tracing }: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>, limitBytes = MAX_BUFFER_BYTES): BodyRecording | undefined {
+  const added = [...(accessLog?.changes?.added ?? []), ...(tracing?.changes?.added ?? [])].map(({ program }) => program)
+  const programs = accessLog?.filter === undefined ? added : [accessLog.filter, ...added]
+  const [request, response] = [readsRequestBody(programs), readsResponseBody(programs)]
+  return request || response ? { request, response, limitBytes } : undefined
 }
 
 function compileAccessLog(section: AccessLog, state: Sources): CompiledAccessLog {

@@ -1,0 +1,54 @@
+import { describe, expect, test } from '@jest/globals'
+import { evalHost } from '#api/cel/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { BufferBody, readBody, type Body } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import { testExchange } from '../testing/exchange.ts'
+import { bufferRequest } from './buffer.ts'
+import { compileExpression } from './program.ts'
+import { recordBodies, type BodyRecording } from './record.ts'
+import { ExchangeView } from './view.ts'
+
+const both: BodyRecording = { request: true, response: true, limitBytes: 5 }
+const evaluate = (exchange: Exchange, expression: string): unknown => evalHost(compileExpression(expression, 'log'), new ExchangeView(exchange))
+
+/** Sends bodies through a gateway that records; what the upstream and the client got. */
+async function pass(exchange: Exchange, recording: BodyRecording, bodies: { request?: Body; response?: Body }): Promise<string[]> {
+  exchange.request.body = bodies.request
+  let received: Buffer = Buffer.alloc(0)
+  await recordBodies(exchange, recording, async () => {
+    received = (await readBody(exchange.request.body, 100)).bytes
+    exchange.response = { status: 200, headers: new HeaderList(), body: bodies.response, upgraded: undefined }
+  })
+  const { bytes } = await readBody(exchange.response?.body, 100)
+  return [received.toString(), bytes.toString()]
+}
+
+describe('bodies in the expressions of logs (traffic.md §9, body rule)', () => {
+  test.each<[string, string, unknown]>([
+    ['of the request', 'string(request.body)', 'ask'],
+    ['of the response, up to the limit', 'string(response.body)', 'answe'],
+    ['as a prefix', 'string(request.bodyPrefix) + string(response.bodyPrefix)', 'askanswe'],
+  ])('%s are what went by', async (_, expression, expected) => {
+    const exchange = testExchange()
+    expect(await pass(exchange, both, { request: new BufferBody('ask'), response: new BufferBody('answered') })).toEqual(['ask', 'answered'])
+    expect(evaluate(exchange, expression)).toBeUndefined()
+    exchange.finishedAtMs = 1
+    expect(evaluate(exchange, expression)).toEqual(expected)
+  })
+
+  test('what nobody wants is not kept, and a message without a body has an empty one', async () => {
+    const exchange = testExchange()
+    await pass(exchange, { ...both, response: false }, { response: new BufferBody('answered') })
+    exchange.finishedAtMs = 1
+    expect([evaluate(exchange, 'string(request.body)'), evaluate(exchange, 'response.body')]).toEqual(['', undefined])
+  })
+
+  test('a body that a policy has buffered is the one that is seen', async () => {
+    const exchange = testExchange()
+    exchange.request.body = new BufferBody('whole body')
+    await recordBodies(exchange, both, () => bufferRequest(exchange, 100))
+    exchange.finishedAtMs = 1
+    expect(evaluate(exchange, 'string(request.body)')).toBe('whole body')
+  })
+})

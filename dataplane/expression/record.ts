@@ -1,0 +1,65 @@
+import type { Exchange } from '../exchange.ts'
+import type { Body } from '../http/body.ts'
+import { ObservedBody } from '../http/observe.ts'
+
+/** Which bodies expressions of logs and traces look at, and how many bytes of each are kept for them. */
+export interface BodyRecording {
+  readonly request: boolean
+  readonly response: boolean
+  readonly limitBytes: number
+}
+
+const REQUEST_KEY = 'expression.recordedRequest'
+const RESPONSE_KEY = 'expression.recordedResponse'
+
+/**
+ * Keeps what goes by of the bodies while `handle` answers the request, for expressions that look once it is over (traffic.md §9, body
+ * rule): nothing waits for a whole body. What is beyond the limit is left out. The request's is what came from the client, the
+ * response's what goes to it.
+ */
+export function recordBodies(exchange: Exchange, { request, response, limitBytes }: BodyRecording, handle: () => Promise<void> | void): Promise<void> | void {
+  if (request) exchange.request.body = record(exchange, REQUEST_KEY, exchange.request.body, limitBytes)
+  if (!response) return handle()
+  const recordResponse = (): void => {
+    if (exchange.response?.upgraded === undefined && exchange.response !== undefined)
+      exchange.response.body = record(exchange, RESPONSE_KEY, exchange.response.body, limitBytes)
+  }
+  const handled = handle()
+  return handled === undefined ? recordResponse() : handled.then(recordResponse)
+}
+
+/** What was kept of the request's body; undefined where nobody recorded it. */
+export function recordedRequest(exchange: Exchange): Buffer | undefined {
+  return (exchange.get(REQUEST_KEY) as Recording | undefined)?.bytes
+}
+
+/** The same of the response's. */
+export function recordedResponse(exchange: Exchange): Buffer | undefined {
+  return (exchange.get(RESPONSE_KEY) as Recording | undefined)?.bytes
+}
+
+function record(exchange: Exchange, key: string, body: Body | undefined, limitBytes: number): Body | undefined {
+  const recording = new Recording(limitBytes)
+  exchange.set(key, recording)
+  return body && new ObservedBody(body, { onData: (chunk) => recording.add(chunk) })
+}
+
+class Recording {
+  readonly #chunks: Buffer[] = []
+  #room: number
+
+  constructor(limitBytes: number) {
+    this.#room = limitBytes
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#room === 0) return
+    const kept = chunk.length <= this.#room ? chunk : chunk.subarray(0, this.#room)
+    this.#chunks.push(kept)
+    this.#room -= kept.length
+  }
+
+  get bytes(): Buffer {
+    return this.#chunks.length === 1 && this.#chunks[0] !== undefined ? this.#chunks[0] : Buffer.concat(this.#chunks)
+  }
+}
