@@ -77,7 +77,7 @@ describe('prices', () => {
     if (exchange === undefined) throw new Error('no exchange')
     // 3 tokens in, 4 out.
     const fields = exchange.get('accessLogFields') as Record<string, unknown>
-    expect(fields['proxy.ai.cost.total']).toBe(4.3)
+    expect(fields['proxy.ai.usage.cost.total']).toBe(4.3)
     expect(
       evalHost(compileExpression('[llm.cost, llm.costRates.input, llm.totalTokens, llm.provider, llm.streaming]', 'log'), new ExchangeView(exchange)),
     ).toEqual([4.3, 100_000, 7, 'openai', 'stream' in body])
@@ -87,7 +87,7 @@ describe('prices', () => {
   test('a model without a price has no cost', async () => {
     const { post, gateway } = await start({ ai: { prices } })
     await post({ body: chat('x', { model: 'o3' }) })
-    expect(Object.keys(gateway.finished[0]?.get('accessLogFields') as object)).not.toContain('proxy.ai.cost.total')
+    expect(Object.keys(gateway.finished[0]?.get('accessLogFields') as object)).not.toContain('proxy.ai.usage.cost.total')
   })
 })
 

@@ -36,10 +36,10 @@ const usageFields = {
   cacheCreationInputTokens: 'gen_ai.usage.cache_creation.input_tokens',
   cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
   reasoningTokens: 'gen_ai.usage.reasoning_tokens',
-  inputImageTokens: 'gen_ai.usage.image.input_tokens',
-  outputImageTokens: 'gen_ai.usage.image.output_tokens',
-  inputAudioTokens: 'gen_ai.usage.audio.input_tokens',
-  outputAudioTokens: 'gen_ai.usage.audio.output_tokens',
+  inputImageTokens: 'gen_ai.usage.input_image_tokens',
+  outputImageTokens: 'gen_ai.usage.output_image_tokens',
+  inputAudioTokens: 'gen_ai.usage.input_audio_tokens',
+  outputAudioTokens: 'gen_ai.usage.output_audio_tokens',
 } as const satisfies Partial<Record<keyof Usage, ContributedField>>
 
 /** How an answer ended; what was only seen in part is charged by what was seen. */
@@ -119,7 +119,7 @@ export class LlmRecord extends HostMap {
     if (facts === undefined || end === 'error') return
     metrics.countTokens(exchange, labels, facts.usage)
     if (this.#cost !== undefined) {
-      setLogField(exchange, 'proxy.ai.cost.total', this.#cost)
+      setLogField(exchange, 'proxy.ai.usage.cost.total', this.#cost)
       metrics.addCost(exchange, labels, this.#cost)
     }
     const first = this.#firstTokenSeconds()
