@@ -13,5 +13,6 @@ export default {
     '<rootDir>/e2e/identity/**/*.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/'],
+  testSequencer: '<rootDir>/.ci/sequencer.js',
   testTimeout: 300_000,
 }
