@@ -71,7 +71,8 @@ export function createWriter(fd: number, options: WriterOptions = {}): LineWrite
         return
       }
       inFlight = undefined
-      pump()
+      // Less than a batch waits for its timer: a write of few lines costs as much as one of many.
+      if (waiting.length >= flushSize || waiters.length > 0 || timer === undefined) pump()
     })
   }
 
