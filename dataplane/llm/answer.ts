@@ -174,7 +174,6 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
       else onOver(end !== 'cancelled')
       record.finish(facts, end === 'complete' ? 'whole' : 'part')
     },
-    contentType: stream.contentType,
   })
 }
 
@@ -182,7 +181,7 @@ function streamAnswer(response: ResponseHead, events: EventBody): ResponseHead {
   const { headers } = response
   headers.remove('content-length')
   headers.remove('content-encoding')
-  headers.set('content-type', events.contentType)
+  headers.set('content-type', 'text/event-stream')
   if (!headers.has('cache-control')) headers.set('cache-control', 'no-cache')
   response.body = events
   return response

@@ -9,7 +9,6 @@ export type StreamEnd = 'complete' | 'truncated' | 'rejected' | 'cancelled'
 
 export interface EventBodyOptions {
   readonly guard: StreamGuard | undefined
-  readonly contentType: string
   /** The first piece of content, reasoning or tool input came from the upstream. */
   onContent?(): void
   /** Once, before the client learns of the end. */
@@ -47,10 +46,6 @@ export class EventBody implements Body {
     this.#stream = stream
     this.#options = options
     this.#guard = options.guard
-  }
-
-  get contentType(): string {
-    return this.#options.contentType
   }
 
   /** Gives a stream up that nobody will start; nothing is charged for it. */

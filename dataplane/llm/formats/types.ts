@@ -163,8 +163,6 @@ export interface StreamOptions {
 /** One streamed answer. Never throws; after an error or `end` it returns nothing more. */
 export interface ResponseStream {
   readonly facts: StreamFacts
-  /** `content-type` for the client. */
-  readonly contentType: string
   /** True once nothing more will come: terminator, in-band error, `end` or `fail`. The rest of the upstream's body can be cancelled. */
   readonly isOver: boolean
   /** Takes bytes as they come, split anywhere. */

@@ -1,12 +1,10 @@
 import type { Step } from '../formats/neutral.ts'
-import type { ClientEvent, ResponseStream, StreamOptions } from '../formats/types.ts'
-import { FactsRecorder } from './facts.ts'
+import type { ClientEvent, StreamOptions } from '../formats/types.ts'
 import { FrameScanner, type Frame } from './frames.ts'
-import { MAX_EVENT_BYTES, parsePlain, TRUNCATED } from './native.ts'
+import { parsePlain } from './native.ts'
 import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader, StepWriter } from './steps.ts'
-
-const nothing: readonly ClientEvent[] = []
+import { MAX_EVENT_BYTES, UpstreamStream } from './upstream.ts'
 
 /** Upstream bytes to steps. */
 export interface StepSource {
@@ -52,59 +50,47 @@ export function readFrames(reader: { read(frame: Frame): Step[] }, maxBytes: num
 }
 
 /** A stream of another format than the client's: bytes to steps to the client's events. */
-export class TranslatedStream implements ResponseStream {
-  readonly contentType = 'text/event-stream'
+export class TranslatedStream extends UpstreamStream {
   readonly #source: StepSource
   readonly #writer: StepWriter
-  readonly #recorder: FactsRecorder
-  readonly #maxEventBytes: number
-  #isOver = false
 
-  constructor(source: StepSource, writer: StepWriter, { collects = false, maxEventBytes = MAX_EVENT_BYTES }: StreamOptions = {}) {
+  constructor(source: StepSource, writer: StepWriter, options?: StreamOptions) {
+    super(options)
     this.#source = source
     this.#writer = writer
-    this.#maxEventBytes = maxEventBytes
-    this.#recorder = new FactsRecorder(collects)
   }
 
-  get facts(): ResponseStream['facts'] {
-    return this.#recorder.facts
+  protected get pending(): number {
+    return this.#source.pending
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  protected get needsTerminator(): boolean {
+    return this.#source.needsTerminator
   }
 
-  push(chunk: Buffer): readonly ClientEvent[] {
-    if (this.#isOver) return nothing
-    const out = this.#write(this.#source.push(chunk))
-    if (this.#source.pending > this.#maxEventBytes) return [...out, ...this.fail(`an event of the upstream exceeds ${this.#maxEventBytes} bytes`)]
-    return out
+  protected take(chunk: Buffer): readonly ClientEvent[] {
+    return this.#write(this.#source.push(chunk))
   }
 
-  end(): readonly ClientEvent[] {
-    if (this.#isOver) return nothing
-    const out = this.#write(this.#source.end())
-    if (this.#isOver) return out
-    // Some upstreams end after the finish without a terminator.
-    const isEnd = this.#recorder.isFinished && this.#source.pending === 0 && !this.#source.needsTerminator
-    return isEnd ? [...out, ...this.#write([{ type: 'done' }])] : [...out, ...this.fail(TRUNCATED)]
+  protected takeRest(): readonly ClientEvent[] {
+    return this.#write(this.#source.end())
   }
 
-  fail(message: string, code = 'upstream_error'): readonly ClientEvent[] {
-    // A guard that has held a complete stream back may still refuse it.
-    if (this.facts.error !== undefined) return nothing
-    this.#isOver = false
-    return this.#write([{ type: 'error', errorType: code, message }])
+  protected writeEnd(): readonly ClientEvent[] {
+    return this.#writer.write({ type: 'done' })
+  }
+
+  protected writeError(errorType: string, message: string): readonly ClientEvent[] {
+    return this.#writer.write({ type: 'error', errorType, message })
   }
 
   #write(steps: readonly Step[]): ClientEvent[] {
     const out: ClientEvent[] = []
     for (const step of steps) {
-      if (this.#isOver) break
-      this.#recorder.record(step)
+      if (this.isOver) break
+      this.recorder.record(step)
       out.push(...this.#writer.write(step))
-      if (step.type === 'done' || step.type === 'error') this.#isOver = true
+      if (step.type === 'done' || step.type === 'error') this.close()
     }
     return out
   }

@@ -1,0 +1,67 @@
+import type { ClientEvent, ResponseStream, StreamOptions } from '../formats/types.ts'
+import { FactsRecorder } from './facts.ts'
+
+export const MAX_EVENT_BYTES = 2 * 1024 * 1024
+const TRUNCATED = 'the upstream ended the stream before the answer was complete'
+export const nothing: readonly ClientEvent[] = []
+
+/** What native and translated streams have in common: facts, one end, a limit for single events. */
+export abstract class UpstreamStream implements ResponseStream {
+  protected readonly recorder: FactsRecorder
+  readonly #maxEventBytes: number
+  #isOver = false
+
+  constructor({ collects = false, maxEventBytes = MAX_EVENT_BYTES }: StreamOptions = {}) {
+    this.recorder = new FactsRecorder(collects)
+    this.#maxEventBytes = maxEventBytes
+  }
+
+  /** Bytes of an event that has not ended. */
+  protected abstract readonly pending: number
+  /** A finish reason alone is no end. */
+  protected abstract readonly needsTerminator: boolean
+  protected abstract take(chunk: Buffer): readonly ClientEvent[]
+  /** What a body that ends without a blank line still has. */
+  protected abstract takeRest(): readonly ClientEvent[]
+  /** The client's terminator, where the upstream sent none. */
+  protected abstract writeEnd(): readonly ClientEvent[]
+  protected abstract writeError(type: string, message: string): readonly ClientEvent[]
+
+  get facts(): ResponseStream['facts'] {
+    return this.recorder.facts
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  push(chunk: Buffer): readonly ClientEvent[] {
+    if (this.#isOver) return nothing
+    const out = this.take(chunk)
+    if (this.pending > this.#maxEventBytes) return [...out, ...this.fail(`an event of the upstream exceeds ${this.#maxEventBytes} bytes`)]
+    return out
+  }
+
+  end(): readonly ClientEvent[] {
+    if (this.#isOver) return nothing
+    const out = this.takeRest()
+    if (this.#isOver) return out
+    // Some upstreams end after the finish without a terminator.
+    if (!this.recorder.isFinished || this.needsTerminator || this.pending > 0) return [...out, ...this.fail(TRUNCATED)]
+    this.facts.isComplete = true
+    this.close()
+    return [...out, ...this.writeEnd()]
+  }
+
+  fail(message: string, code = 'upstream_error'): readonly ClientEvent[] {
+    // A guard that has held a complete stream back may still refuse it.
+    if (this.facts.error !== undefined) return nothing
+    this.facts.error = { type: code, message }
+    this.close()
+    return this.writeError(code, message)
+  }
+
+  protected close(): void {
+    this.#isOver = true
+  }
+}
