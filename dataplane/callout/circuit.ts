@@ -48,11 +48,17 @@ export class Passage {
     this.#isTrial = isTrial
   }
 
-  /** `given up`: for reasons that say nothing of the destination. A number: it was not answered, and how much that counts. */
-  end(outcome: 'answered' | 'given up' | number, nowMs = performance.now()): void {
-    if (this.#isOver) return
+  /** There is an answer, which may go on and yet stop: enough for calls that wait for this one's outcome, too little to forgive those before. */
+  begin(): void {
+    if (this.#isTrial) this.end('answered')
+  }
+
+  /** `given up`: for reasons that say nothing of the destination. A number: it was not answered, and how much that counts. False: too late. */
+  end(outcome: 'answered' | 'given up' | number, nowMs = performance.now()): boolean {
+    if (this.#isOver) return false
     this.#isOver = true
     this.#circuit.leave(this.#isTrial, outcome, nowMs)
+    return true
   }
 }
 

@@ -2,7 +2,7 @@ import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'n
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { create } from '@bufbuild/protobuf'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { ServerDuplexStream } from '@grpc/grpc-js'
+import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js'
 import { Authorization, CheckRequestSchema, CheckResponseSchema, type CheckResponse } from '#gen/proto/envoy/service/auth/v3/external_auth_pb.js'
 import {
   ExternalProcessor,
@@ -15,6 +15,7 @@ import { HeaderList } from '../http/headers.ts'
 import { until } from '../server/testing.ts'
 import { testExchange } from '../testing/exchange.ts'
 import type { Destination } from '../upstream/destination.ts'
+import { UpstreamError } from '../upstream/types.ts'
 import { circuitOf } from './circuit.ts'
 import { encodeFrame } from './frames.ts'
 import { callUnary, GrpcError, openStream, type GrpcOptions } from './grpc.ts'
@@ -249,6 +250,24 @@ describe('a stream', () => {
     stream.cancel(new Error('enough'))
     await until(() => cancelled)
     expect(log).toEqual([])
+  })
+
+  test.each<[string, (call: Duplex) => void]>([
+    ['that never answers', (call) => void call.resume()],
+    ['that sends its head and then nothing', (call) => (call.sendMetadata(new Metadata()), void call.resume())],
+    ['that answers once and then stops', (call) => void call.once('data', () => call.write(replyOf('once')))],
+  ])('given up for taking too long opens the circuit of a service %s', async (_, handle) => {
+    const { port } = later(await startGrpcService([bidi(processMethod, handle as never)]))
+    const destination = later(destinationTo(port))
+    for (let nth = 0; nth < 3; nth++) {
+      const answered = Promise.withResolvers<unknown>()
+      const stream = openStream(destination, processMethod, { onMessage: answered.resolve, onEnd: answered.resolve })
+      stream.send(bodyOf('a'))
+      await Promise.race([answered.promise, new Promise((resolve) => setTimeout(resolve, 100))])
+      stream.cancel(new UpstreamError('connect-timeout', 'no reply'))
+    }
+    const ended = await new Promise((resolve) => openStream(destination, processMethod, { onMessage: () => undefined, onEnd: resolve }).send(bodyOf('a')))
+    expect(String(ended)).toContain('did not answer the last calls')
   })
 
   test('does not begin where nobody is', async () => {

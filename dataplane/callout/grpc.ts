@@ -179,6 +179,7 @@ class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStr
   }
 
   #receive(chunk: Buffer): void {
+    this.#call.answered()
     try {
       this.#reader.push(chunk)
       for (let bytes = this.#reader.next(); bytes !== undefined && !this.#isOver; bytes = this.#reader.next())

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { Secret } from '#api/cel/index.ts'
+import { compileHealth } from '../config/health.ts'
 import { BufferBody, readBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import { until } from '../server/testing.ts'
@@ -135,6 +136,19 @@ describe('a guarded call', () => {
       await outcomeOf(destination, get, { exchange, isGuarded: true })
     }
     expect(await outcomeOf(destination, { method: 'GET', target: '/now' }, { isGuarded: true })).toBe('200 now')
+  })
+
+  test.each<[string, string, string, number]>([
+    ['a status that it names counts as a failure', 'response.code == 429', '/429', 1],
+    ['one that it does not name does not', 'response.code == 429', '/500', 0],
+    ['a word in the answer', 'string(response.body).contains("not")', '/not-today', 1],
+    ['no such word in the answer', 'string(response.body).contains("not")', '/today', 0],
+    ['what was asked', 'request.path == "/today" && backend.name == "test/service"', '/today', 1],
+  ])('is judged by the health policy of its target: %s', async (_, unhealthyCondition, target, failures) => {
+    const answer: Answer = ({ url = '' }, response) => void response.writeHead(Number(url.slice(1)) || 200).end(url)
+    const destination = await service(answer, { health: compileHealth({ unhealthyCondition }) })
+    await outcomeOf(destination, { method: 'GET', target }, { isGuarded: true })
+    expect(destination.pick({ request: testExchange().request, connection: { tls: undefined } })?.failures).toBe(failures)
   })
 
   test('is sent to another endpoint once, with its body', async () => {

@@ -1,5 +1,6 @@
 import { ProxyError } from '../error.ts'
-import type { Exchange } from '../exchange.ts'
+import { Exchange, type Connection } from '../exchange.ts'
+import { recordResponse } from '../health.ts'
 import { BufferBody, readBody, type Body } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { HttpVersion, RequestHead, ResponseHead } from '../http/message.ts'
@@ -54,9 +55,11 @@ export interface StartedCall {
   readonly response: Promise<ResponseHead>
   /** `host:port` of the endpoint; undefined as long as there is none. */
   readonly endpoint: string | undefined
-  /** Stops it and its bodies. Idempotent. */
+  /** Stops it and its bodies. Idempotent. A reason of `connect-timeout` counts against the service: its caller has waited too long. */
   cancel(reason: Error): void
-  /** Tells the balancer how the endpoint did, with `isJudgedByCaller`. */
+  /** With `isJudgedByCaller`: there is something of the answer, more may follow. */
+  answered(): void
+  /** With `isJudgedByCaller`: the answer is complete. Tells the balancer how the endpoint did, unless a policy's condition does. */
   record(isHealthy: boolean): void
 }
 
@@ -70,6 +73,7 @@ export interface CalloutAnswer {
 const GUARDED_CONNECT_MS = 2000
 /** Calls of our own come over no connection. */
 const plain = { tls: undefined }
+const ownConnection: Connection = { id: 0, bind: '', localAddress: '', localPort: 0, remoteAddress: '', remotePort: 0, tls: undefined, listener: undefined }
 
 /**
  * Calls a destination through our own upstream side: its TLS, credentials, pools, balancing and health apply. Resolves with the
@@ -123,12 +127,35 @@ class OwnCall implements StartedCall {
   }
 
   cancel(reason: Error): void {
+    if (reason instanceof UpstreamError && reason.failure === 'connect-timeout' && this.#passage?.end(1) === true) this.#recordFailure()
     this.#call?.cancel(reason)
     this.#body?.cancel(reason)
   }
 
+  answered(): void {
+    this.#passage?.begin()
+  }
+
   record(isHealthy: boolean): void {
-    if (this.#endpoint !== undefined) this.#destination.record(this.#endpoint, isHealthy, this.#headSeconds)
+    this.#passage?.end('answered')
+    if (this.#condition === undefined && this.#endpoint !== undefined) this.#destination.record(this.#endpoint, isHealthy, this.#headSeconds)
+  }
+
+  get #condition(): object | undefined {
+    return this.#destination.settings.health?.condition
+  }
+
+  /** What a health policy says of the answer; expressions see the call as if it were a client's request. */
+  #recordByCondition(request: RequestHead, response: ResponseHead): void {
+    if (this.#endpoint === undefined) return
+    const seen = this.#options.exchange?.fork(request) ?? new Exchange(ownConnection, request, this.#startedAtMs)
+    seen.backend = this.#destination.name
+    seen.backendType = this.#destination.type
+    recordResponse(seen, this.#destination, this.#endpoint, response, this.#headSeconds)
+  }
+
+  #recordFailure(): void {
+    if (this.#endpoint !== undefined) this.#destination.record(this.#endpoint, false, 0)
   }
 
   async #run(callout: Callout): Promise<ResponseHead> {
@@ -144,8 +171,8 @@ class OwnCall implements StartedCall {
     try {
       if (this.#destination.settings.auth !== undefined && isCloudAuth(this.#destination.settings.auth)) await this.#authorize(request, callout.cloud)
       const response = await this.#send(request, undefined)
-      this.#passage?.end('answered')
       this.#headSeconds = (performance.now() - this.#startedAtMs) / 1000
+      if (this.#condition !== undefined) this.#recordByCondition(request, response)
       if (this.#options.isJudgedByCaller !== true) this.record(response.status < 500)
       return this.#open(response)
     } catch (failure) {
@@ -197,7 +224,7 @@ class OwnCall implements StartedCall {
     const { covers = 'head' } = this.#options
     if (covers === 'head') clearTimeout(this.#timer)
     if (response.body === undefined) this.#finish()
-    else response.body = this.#body = new ObservedBody(response.body, { onClose: () => this.#finish() })
+    else response.body = this.#body = new ObservedBody(response.body, { onClose: (error) => this.#closeBody(error) })
     return response
   }
 
@@ -213,6 +240,12 @@ class OwnCall implements StartedCall {
     this.#isPending = false
   }
 
+  #closeBody(error: Error | undefined): void {
+    this.#finish()
+    // Of an answer that broke off nobody says how it was; what the caller gave up says nothing of the service.
+    if (error !== undefined) this.#passage?.end(this.#late !== undefined || (error instanceof UpstreamError && error.failure !== 'cancelled') ? 1 : 'given up')
+  }
+
   #finish(): void {
     clearTimeout(this.#timer)
     this.#release()
@@ -220,10 +253,10 @@ class OwnCall implements StartedCall {
 
   #judge(failure: unknown): void {
     const isGivenUp = this.#late === undefined && failure instanceof UpstreamError && failure.failure === 'cancelled'
-    if (isGivenUp) return this.#passage?.end('given up')
+    if (isGivenUp) return void this.#passage?.end('given up')
     // No connection within its time costs every call that time.
     this.#passage?.end(this.#late === undefined && failure instanceof UpstreamError && failure.failure === 'connect-timeout' ? 2 : 1)
-    if (this.#endpoint !== undefined) this.#destination.record(this.#endpoint, false, 0)
+    this.#recordFailure()
   }
 
   #startTimer(): void {
