@@ -39,7 +39,7 @@ export async function finishAnswer(response: ResponseHead, context: AnswerContex
   }
   if (conversion === undefined) return watchRaw(response, context)
   if (!isSuccess(response.status)) return translateFailure(response, context)
-  if (isStreaming && (opened !== undefined || isStream(response))) return streamAnswer(response, opened ?? openStream(response, context))
+  if (isStreaming && (opened !== undefined || isStream(response))) return streamAnswer(response, opened ?? openStream(response, context), context)
   return bufferAnswer(response, context).catch((error: unknown) => {
     throw toResponseError(error)
   })
@@ -166,10 +166,15 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
   const body = response.body ?? new BufferBody('')
   return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {
     guard,
+    deadlineAtMs: exchange.deadlineAtMs,
     onContent: () => record.sawContent(),
     onClose: (end) => {
       const { facts } = stream
       if (end === 'truncated') exchange.cutBy ??= 'upstream'
+      if (end === 'late') {
+        exchange.cutBy = 'timeout'
+        exchange.error = new ProxyError('REQUEST_TIMEOUT')
+      }
       if (facts.error !== undefined && !facts.hasContent) onBroken()
       else onOver(end !== 'cancelled')
       record.finish(facts, end === 'complete' ? 'whole' : 'part')
@@ -177,8 +182,10 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
   })
 }
 
-function streamAnswer(response: ResponseHead, events: EventBody): ResponseHead {
+function streamAnswer(response: ResponseHead, events: EventBody, { exchange }: AnswerContext): ResponseHead {
   const { headers } = response
+  // The stream keeps it itself, and says so in the client's format.
+  exchange.deadlineAtMs = undefined
   headers.remove('content-length')
   headers.remove('content-encoding')
   headers.set('content-type', 'text/event-stream')

@@ -139,6 +139,7 @@ export class LlmCall {
     }
     if (attempted.isHealthy) this.#recordFailure(attempted.target, undefined)
     events.discard()
+    if (events.isLate) throw new ProxyError('REQUEST_TIMEOUT')
     throw new ProxyError('UPSTREAM_FAILED', {
       detail: 'the stream ended before its first content',
       cause: new UpstreamError('reset', 'the stream ended before its first content'),

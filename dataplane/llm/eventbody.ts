@@ -1,21 +1,24 @@
+import { ProxyError } from '../error.ts'
 import type { Body, BodySink } from '../http/body.ts'
 import { StreamRejection, type StreamGuard } from './guards/index.ts'
 import type { ClientEvent, ResponseStream } from './formats/types.ts'
 
 type Events = readonly ClientEvent[]
 
-/** How a stream ended: as it should, broken by the upstream, refused by a guard, or given up by the client. */
-export type StreamEnd = 'complete' | 'truncated' | 'rejected' | 'cancelled'
+/** How a stream ended: as it should, broken by the upstream, too late, refused by a guard, or given up by the client. */
+export type StreamEnd = 'complete' | 'truncated' | 'late' | 'rejected' | 'cancelled'
 
 export interface EventBodyOptions {
   readonly guard: StreamGuard | undefined
+  /** `performance.now()` at which the stream ends with an error; undefined: never. */
+  readonly deadlineAtMs?: number | undefined
   /** The first piece of content, reasoning or tool input came from the upstream. */
   onContent?(): void
   /** Once, before the client learns of the end. */
   onClose(end: StreamEnd): void
 }
 
-/** After its terminator an upstream has this long to end the body; then its connection is given up. */
+/** After its terminator an upstream has this long to end the body, and a client after the deadline to take the error; then the connection is given up. */
 const LINGER_MS = 1000
 
 /** A streamed answer on its way to the client: the upstream's bytes through a ResponseStream, and through guards. */
@@ -39,6 +42,7 @@ export class EventBody implements Body {
   #end: StreamEnd | undefined
   #isClosed = false
   #linger: NodeJS.Timeout | undefined
+  #deadline: NodeJS.Timeout | undefined
   #onPeeked: (() => void) | undefined
 
   constructor(source: Body, stream: ResponseStream, options: EventBodyOptions) {
@@ -52,7 +56,13 @@ export class EventBody implements Body {
   discard(): void {
     this.#isClosed = true
     clearTimeout(this.#linger)
+    clearTimeout(this.#deadline)
     this.#source.cancel()
+  }
+
+  /** The deadline has passed. */
+  get isLate(): boolean {
+    return this.#end === 'late'
   }
 
   /** Resolves once there is content, or an end. False: it ended, or said an error, before any content; nothing was sent yet. */
@@ -93,6 +103,8 @@ export class EventBody implements Body {
   #startSource(): void {
     if (this.#isStarted) return
     this.#isStarted = true
+    const { deadlineAtMs } = this.#options
+    if (deadlineAtMs !== undefined) this.#deadline = setTimeout(() => this.#expire(), Math.max(0, deadlineAtMs - performance.now()))
     this.#source.start({
       onData: (chunk) => this.#take(chunk),
       onEnd: () => {
@@ -155,7 +167,7 @@ export class EventBody implements Body {
 
   #resumeAfter(work: () => void): void {
     this.#isGuarding = false
-    if (this.#isClosed) return
+    if (this.#isClosed || this.#end !== undefined) return
     work()
     while (this.#waiting.length > 0 && !this.#isGuarding && this.#end === undefined) this.#take(this.#waiting.shift())
     if (!this.#isGuarding && !this.#isPaused && !this.#isSourceDone && this.#end === undefined) this.#source.resume()
@@ -166,6 +178,21 @@ export class EventBody implements Body {
     const rejection = error instanceof StreamRejection ? error : new StreamRejection('prompt guard failed', 'guard_failed')
     this.#finish('rejected', this.#stream.fail(rejection.message, rejection.code))
     this.#source.cancel(rejection)
+  }
+
+  /** Whoever does not even take the error is cut off. */
+  #expire(): void {
+    const late = new ProxyError('REQUEST_TIMEOUT')
+    if (this.#end === undefined) {
+      this.#finish('late', this.#stream.fail(late.message, 'timeout_error'))
+      this.#source.cancel(late)
+    }
+    if (this.#isClosed) return
+    this.#deadline = setTimeout(() => {
+      if (this.#isClosed) return
+      this.#close('late')
+      this.#sink?.onError(late)
+    }, LINGER_MS)
   }
 
   #complete(): void {
@@ -206,6 +233,7 @@ export class EventBody implements Body {
   #close(end: StreamEnd): void {
     this.#isClosed = true
     if (end === 'cancelled') clearTimeout(this.#linger)
+    clearTimeout(this.#deadline)
     this.#options.onClose(end)
   }
 

@@ -16,7 +16,7 @@ function answerWith(body: string, contentType: string, status = 200): Fetch {
 
 function translate(from: ClientFormat, to: UpstreamFormat, bytes: Buffer): Fetch {
   const stream = pair(from, to).stream(responseContext({ toolNames: new Map([['a_b', 'a.b']]) }))
-  return answerWith(renderEvents([...stream.push(bytes), ...stream.end()]).toString(), stream.contentType)
+  return answerWith(renderEvents([...stream.push(bytes), ...stream.end()]).toString(), 'text/event-stream')
 }
 
 const openai = (fetch: Fetch): OpenAI => new OpenAI({ apiKey: 'x', fetch, maxRetries: 0 })

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { BackendAI, RouteRetry } from '#gen/config/types.ts'
+import { startMockServer, type MockServer } from '../../e2e/harness/llm/server.ts'
+import { BufferBody } from '../http/body.ts'
+import { passChat } from './convert/native.ts'
+import { EventBody } from './eventbody.ts'
+import { startLlmGateway, type LlmGateway } from './testing/gateway.ts'
+import { chat, sdkRoutes, send, type Answer } from './testing/world.ts'
+
+/** `timeouts.request` covers the whole answer: a stream that it ends says so in the client's format. */
+
+const chunk = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: null }] })}\n\n`
+const created = `event: response.created\ndata: ${JSON.stringify({ type: 'response.created', response: { id: 'r', object: 'response', status: 'in_progress', output: [] } })}\n\n`
+const requestMs = 1500
+
+const open: { close(): Promise<void> }[] = []
+let mock: MockServer
+beforeAll(async () => {
+  // Begins a stream, and says no more.
+  mock = await startMockServer({
+    answer({ path, headers }, response) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(headers['x-mute'] !== undefined ? ': wait\n\n' : path.endsWith('responses') ? created : chunk)
+    },
+  })
+  open.push(mock)
+})
+afterAll(async () => {
+  for (const one of open.toReversed()) await one.close()
+})
+
+async function startLate(ai: BackendAI = {}, retry?: RouteRetry): Promise<LlmGateway> {
+  const gateway = await startLlmGateway({
+    ai: { provider: { providerA: {}, host: '127.0.0.1', port: mock.port } },
+    policies: { auth: { key: 'k' }, ai: { routes: sdkRoutes, ...ai } },
+    route: { timeouts: { requestMs }, ...(retry && { retry }) },
+  })
+  open.push(gateway)
+  return gateway
+}
+
+const regex: BackendAI = { promptGuard: { response: [{ regex: { builtins: ['Ssn'] } }] } }
+const error = { message: 'request timeout', type: 'timeout_error', param: null, code: 'timeout_error' }
+const ends = {
+  '/v1/chat/completions': `data: ${JSON.stringify({ error })}\n\n`,
+  '/v1/messages': `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type: 'timeout_error', message: 'request timeout' } })}\n\n`,
+  '/v1/responses': `event: error\ndata: ${JSON.stringify({ type: 'error', code: 'timeout_error', message: 'request timeout', param: null })}\n\n`,
+} as const
+
+describe('a stream that runs out of time', () => {
+  const cases = (Object.keys(ends) as (keyof typeof ends)[]).flatMap((path) => [{ path, ai: {} } as const, { path, ai: regex } as const])
+  let answers: { answer: Answer; gateway: LlmGateway }[]
+  beforeAll(async () => {
+    answers = await Promise.all(
+      cases.map(async ({ path, ai }) => {
+        const gateway = await startLate(ai)
+        const body = path.endsWith('responses') ? { model: 'gpt-4o', input: 'x', stream: true } : chat('x', { stream: true, max_tokens: 9 })
+        return { gateway, answer: await send(gateway.port, { path, body }) }
+      }),
+    )
+  })
+
+  test.each(cases.map(({ path, ai }, index) => [path, ai === regex ? 'with a guard' : 'as it is', index] as const))(
+    'ends with an error event: %s %s',
+    (path, _, index) => {
+      const { answer, gateway } = answers[index] ?? {}
+      expect(answer?.status).toBe(200)
+      expect(answer?.text.endsWith(ends[path])).toBe(true)
+      expect(answer?.text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
+      expect(gateway?.finished.map(({ cutBy, error: reason }) => [cutBy, reason?.code])).toEqual([['timeout', 'REQUEST_TIMEOUT']])
+    },
+  )
+
+  test('before its first content, while another attempt is left, is 504', async () => {
+    const gateway = await startLate({}, { attempts: 2, codes: [503] })
+    const answer = await send(gateway.port, { body: chat('x', { stream: true }), headers: { 'x-mute': '1' } })
+    expect([answer.status, answer.text]).toEqual([504, 'request timeout'])
+  })
+
+  test('is cut off for a client that takes nothing', async () => {
+    const stream = passChat('completions').stream({
+      memo: { model: 'm', isStreaming: true, toolNames: new Map() },
+      header: () => undefined,
+      hex: () => '',
+      nowMs: () => 0,
+    })
+    const ended: string[] = []
+    const body = new EventBody(new BufferBody(chunk), stream, { guard: undefined, deadlineAtMs: performance.now() + 1, onClose: (end) => void ended.push(end) })
+    const failure = await new Promise<Error>((resolve, reject) => {
+      body.pause()
+      body.start({ onData: () => reject(new Error('data')), onEnd: () => reject(new Error('end')), onError: resolve })
+    })
+    expect([failure.message, ended]).toEqual(['request timeout', ['late']])
+  })
+})
