@@ -304,6 +304,61 @@ describe('what the processor changes', () => {
   })
 })
 
+describe('a mode override', () => {
+  const modes = { allowModeOverride: true, requestTrailerMode: 'Skip', responseTrailerMode: 'Skip' } as const
+  const overriding = (modeOverride: NonNullable<Reply['modeOverride']>): Processor =>
+    onlyWhen('requestHeaders', { response: { case: 'requestHeaders', value: {} }, modeOverride }, true)
+
+  test.each<[string, ExtProcProcessing, NonNullable<Reply['modeOverride']>, string[]]>([
+    ['changes what comes of the response, which has not begun', {}, { responseBodyMode: Wire.NONE }, ['requestHeaders', 'requestBody', 'responseHeaders']],
+    [
+      'lets a body stream',
+      { requestBodyMode: 'None', responseBodyMode: 'None' },
+      { requestBodyMode: Wire.FULL_DUPLEX_STREAMED },
+      ['requestHeaders', 'requestBody', 'responseHeaders'],
+    ],
+    [
+      'to a mode that is not spoken changes nothing',
+      { responseBodyMode: 'None' },
+      { responseBodyMode: Wire.STREAMED },
+      ['requestHeaders', 'requestBody', 'responseHeaders'],
+    ],
+  ])('%s', async (_, configured, modeOverride, expected) => {
+    const { seen, forwarded, answer } = await send(overriding(modeOverride), { modes: { ...modes, ...configured }, request: post('hello') })
+    expect([[...new Set(kinds(seen))], forwarded, answer]).toEqual([expected, 'hello', '200 answer'])
+  })
+
+  test('of a body that streams already changes nothing', async () => {
+    const { seen, forwarded } = await send(overriding({ requestBodyMode: Wire.NONE }), {
+      modes: { ...modes, responseBodyMode: 'None' },
+      request: post('hello'),
+    })
+    expect([kinds(seen).includes('requestBody'), forwarded]).toEqual([true, 'hello'])
+  })
+})
+
+describe('a processor that says how long its body is', () => {
+  const bodyReply = (length: string): Reply => ({
+    response: {
+      case: 'requestBody',
+      value: {
+        response: {
+          headerMutation: { setHeaders: [setHeader('content-length', length)] },
+          bodyMutation: { mutation: { case: 'body', value: Buffer.from('other') } },
+        },
+      },
+    },
+  })
+  test.each<[string, string, string, ExtProcProcessing]>([
+    ['is right', '5', '200 answer', {}],
+    ['is wrong', '4', '500 ext_proc failed: the processor says content-length 4 and sends a body of 5 bytes', {}],
+    ['has no say without headers', '4', '200 answer', { requestHeaderMode: 'Skip' }],
+  ])('%s', async (_, length, expected, modes) => {
+    const options: Options = { modes: { requestBodyMode: 'Buffered', responseBodyMode: 'None', ...modes }, request: post('hello') }
+    expect((await send(onlyWhen('requestBody', bodyReply(length)), options)).answer).toBe(expected)
+  })
+})
+
 describe('an immediate response', () => {
   const value = { status: { code: 451 }, headers: { setHeaders: [setHeader('x-by', 'processor')] }, body: Buffer.from('withheld') }
   const reply = { response: { case: 'immediateResponse', value } } as Reply
@@ -327,8 +382,8 @@ describe('an immediate response', () => {
     expect((await send(onlyWhen('responseHeaders', reply, true))).answer).toBe('451 withheld')
   })
 
-  test('without a status is 200', async () => {
-    expect((await send(onlyWhen('requestHeaders', { response: { case: 'immediateResponse', value: {} } }))).answer).toBe('200 ')
+  test.each([undefined, { code: 0 }])('without a status is 200: %j', async (status) => {
+    expect((await send(onlyWhen('requestHeaders', { response: { case: 'immediateResponse', value: { status } } } as Reply))).answer).toBe('200 ')
   })
 })
 

@@ -54,6 +54,13 @@ export function mutateHead(exchange: Exchange, direction: Direction, mutation: H
   })
 }
 
+/** The content-length that a mutation sets. The gateway writes its own, but a processor that is wrong about its body is not to be believed. */
+export function lengthIn(mutation: HeaderMutation | undefined): number | undefined {
+  const field = mutation?.setHeaders.findLast(({ header }) => header?.key.toLowerCase() === 'content-length')?.header
+  const text = field && (field.rawValue.length > 0 ? Buffer.from(field.rawValue).toString() : field.value)
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined
+}
+
 /** The trailers after a mutation; undefined when none are left. */
 export function mutateTrailers(trailers: HeaderList | undefined, mutation: HeaderMutation | undefined): HeaderList | undefined {
   if (mutation === undefined) return trailers
@@ -72,7 +79,7 @@ export function respondAtOnce(c: PolicyContext, { status, headers: mutation, bod
   if (grpcStatus !== undefined) headers.set('grpc-status', String(grpcStatus.status))
   const record: Record<string, string[]> = {}
   for (const [name, value] of headers) (record[name] ??= []).push(value)
-  const asked: number = status?.code ?? 200
+  const asked: number = status?.code || 200
   const code = (asked >= 200 && asked <= 599 ? asked : 500) as 200
   return body.length === 0 || isNullBodyStatus(code) ? c.body(null, code, record) : c.body(new Uint8Array(body), code, record)
 }

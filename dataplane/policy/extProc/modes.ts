@@ -42,18 +42,17 @@ export const wireModes: Readonly<Record<BodyMode, Wire>> = {
 
 const known = new Map<Wire, BodyMode>(Object.entries(wireModes).map(([mode, wire]) => [wire, mode as BodyMode]))
 
-/** The mode after a mode_override. Body modes that we do not speak change nothing; a stream that has begun goes on. */
+/** The mode after a mode_override. Body modes that we do not speak change nothing. */
 export function override(before: DirectionMode, headers: Send, body: Wire, trailers: Send): DirectionMode {
-  if (before.body === 'FullDuplexStreamed') return before
-  const newBody = known.get(body) ?? before.body
-  return direction(pick(before.sendsHeaders, headers), newBody, pick(before.sendsTrailers, trailers))
+  return direction(pick(before.sendsHeaders, headers), known.get(body) ?? before.body, pick(before.sendsTrailers, trailers))
 }
 
 const pick = (before: boolean, asked: Send): boolean => (asked === Send.DEFAULT ? before : asked === Send.SEND)
 
-export function overrideAll({ request, response }: Modes, wanted: ProcessingMode): Modes {
+/** A direction whose body streams already goes on as it began. */
+export function overrideAll({ request, response }: Modes, wanted: ProcessingMode, isStreaming: (direction: keyof Modes) => boolean): Modes {
   return {
-    request: override(request, Send.DEFAULT, wanted.requestBodyMode, wanted.requestTrailerMode),
-    response: override(response, wanted.responseHeaderMode, wanted.responseBodyMode, wanted.responseTrailerMode),
+    request: isStreaming('request') ? request : override(request, Send.DEFAULT, wanted.requestBodyMode, wanted.requestTrailerMode),
+    response: isStreaming('response') ? response : override(response, wanted.responseHeaderMode, wanted.responseBodyMode, wanted.responseTrailerMode),
   }
 }

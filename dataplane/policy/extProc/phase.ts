@@ -6,8 +6,18 @@ import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { ChangedBody } from './bodies.ts'
 import { DuplexBody } from './duplex.ts'
-import { bodyMessage, mutateHead, mutateTrailers, requestHeaders, responseHeaders, trailersMessage, type Direction, type Question } from './messages.ts'
-import { overrideAll, type DirectionMode, type Modes } from './modes.ts'
+import {
+  bodyMessage,
+  lengthIn,
+  mutateHead,
+  mutateTrailers,
+  requestHeaders,
+  responseHeaders,
+  trailersMessage,
+  type Direction,
+  type Question,
+} from './messages.ts'
+import { overrideAll, type Modes } from './modes.ts'
 import type { Session } from './session.ts'
 
 /** What a phase works with. `modes` changes when the processor may override it. */
@@ -35,41 +45,54 @@ export async function runPhase(context: PhaseContext, direction: Direction): Pro
   const message = messageOf(exchange, direction)
   if (message === undefined) return
   const mode = context.modes[direction]
-  const isStreamed = mode.body === 'FullDuplexStreamed' && message.body !== undefined
-  const duplex = isStreamed && message.body !== undefined ? new DuplexBody(session, direction, message.body) : undefined
   const head = mode.sendsHeaders ? session.ask(headersMessage(exchange, direction)) : undefined
-  if (duplex !== undefined) {
-    // The processor may want the body before it says anything about the headers.
-    session.add(duplex)
-    message.body = duplex
-    message.headers.remove('content-length')
-  }
+  // The processor may want the body before it says anything about the headers.
+  const duplex = mode.body === 'FullDuplexStreamed' ? streamBody(context, direction) : undefined
+  let declaredLength: number | undefined
   try {
-    if (head !== undefined) takeHeaders(context, direction, await head)
+    if (head !== undefined) declaredLength = takeHeaders(context, direction, await head, duplex !== undefined)
   } catch (error) {
     if (duplex?.hasStarted === true) context.hasSentBody = true
     else if (duplex !== undefined) message.body = duplex.giveBack()
     throw error
   }
-  if (duplex === undefined) await sendBody(context, direction, context.modes[direction])
+  if (duplex !== undefined) return
+  if (context.modes[direction].body === 'FullDuplexStreamed') streamBody(context, direction)
+  else await sendBody(context, direction, declaredLength)
+}
+
+/** From now on the body is what the processor makes of it, piece by piece. */
+function streamBody({ exchange, session }: PhaseContext, direction: Direction): DuplexBody | undefined {
+  const message = messageOf(exchange, direction)
+  if (message?.body === undefined) return undefined
+  const duplex = new DuplexBody(session, direction, message.body)
+  session.add(duplex)
+  message.body = duplex
+  message.headers.remove('content-length')
+  return duplex
 }
 
 function headersMessage({ request, response }: Exchange, direction: Direction): Question {
   return direction === 'response' && response !== undefined ? responseHeaders(response) : requestHeaders(request)
 }
 
-function takeHeaders(context: PhaseContext, direction: Direction, { response, dynamicMetadata, modeOverride }: ProcessingResponse): void {
+/** Gives the length that the processor says a body will have. */
+function takeHeaders(context: PhaseContext, direction: Direction, reply: ProcessingResponse, isStreaming: boolean): number | undefined {
   const { exchange } = context
+  const { response, dynamicMetadata, modeOverride } = reply
   const common = response.case === 'requestHeaders' || response.case === 'responseHeaders' ? response.value.response : undefined
   mutateHead(exchange, direction, common?.headerMutation)
   if (dynamicMetadata !== undefined)
     exchange.set('extproc', Object.assign(Object.create(null) as Record<string, unknown>, exchange.get('extproc'), dynamicMetadata))
-  if (context.allowsOverride && modeOverride !== undefined) context.modes = overrideAll(context.modes, modeOverride)
+  if (context.allowsOverride && modeOverride !== undefined)
+    context.modes = overrideAll(context.modes, modeOverride, (one) => (one === direction ? isStreaming : one === 'request'))
+  return lengthIn(common?.headerMutation)
 }
 
 /** Bodies that do not stream, and trailers. */
-async function sendBody(context: PhaseContext, direction: Direction, mode: DirectionMode): Promise<void> {
+async function sendBody(context: PhaseContext, direction: Direction, declaredLength: number | undefined): Promise<void> {
   const { exchange, session } = context
+  const mode = context.modes[direction]
   const message = messageOf(exchange, direction)
   if (message?.body === undefined) return
   const onTrailers = mode.sendsTrailers ? (trailers: HeaderList) => askAboutTrailers(session, direction, trailers) : undefined
@@ -85,6 +108,9 @@ async function sendBody(context: PhaseContext, direction: Direction, mode: Direc
   const common = reply.response.case === 'requestBody' || reply.response.case === 'responseBody' ? reply.response.value.response : undefined
   if (mode.sendsHeaders) mutateHead(exchange, direction, common?.headerMutation)
   const replaced = replacementOf(common)
+  const length = mode.sendsHeaders ? (lengthIn(common?.headerMutation) ?? declaredLength) : undefined
+  if (mode.body === 'Buffered' && replaced !== undefined && length !== undefined && length !== replaced.length)
+    throw new ProxyError('EXT_PROC', { detail: `the processor says content-length ${length} and sends a body of ${replaced.length} bytes` })
   if (isComplete) {
     const changed = trailers !== undefined && onTrailers !== undefined ? await onTrailers(trailers) : trailers
     if (replaced === undefined && changed === trailers) return
