@@ -89,17 +89,23 @@ async function bufferBody(body: Body | undefined, limitBytes: number): Promise<B
 }
 
 async function withDeadline(exchange: Exchange, body: Body | undefined, buffer: (body: Body | undefined) => Promise<BufferedBody>): Promise<BufferedBody> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    const { deadlineAtMs } = exchange
-    if (deadlineAtMs !== undefined && body !== undefined)
-      timer = setTimeout(() => reject(new ProxyError('REQUEST_TIMEOUT')), Math.max(0, deadlineAtMs - performance.now()))
-  })
   try {
-    return await Promise.race([buffer(body), late])
+    const { deadlineAtMs } = exchange
+    return await (deadlineAtMs === undefined || body === undefined ? buffer(body) : withinDeadline(buffer(body), deadlineAtMs))
   } catch (error) {
     body?.cancel()
     throw error instanceof ProxyError ? error : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
+  }
+}
+
+/** Rejects with a ProxyError when the work is not done by `performance.now()`. */
+export async function withinDeadline<T>(work: Promise<T>, deadlineAtMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new ProxyError('REQUEST_TIMEOUT')), Math.max(0, deadlineAtMs - performance.now()))
+  })
+  try {
+    return await Promise.race([work, late])
   } finally {
     clearTimeout(timer)
   }

@@ -41,7 +41,7 @@ export interface Prepared {
 export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry): Promise<Prepared | { readonly answer: ResponseHead }> {
   const { exchange, target, source, record, keys } = tools
   const { provider, settings, guards } = target
-  const { text, json } = await source.parse()
+  const { bytes: given, text, json } = await source.parse()
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
   const { body: shaped, model } = shapeRequest(json, target, exchange, keys.check)
@@ -75,27 +75,26 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
   // What guards have judged is what is sent: duplicate keys inside, say, are gone once it is printed anew.
   const isPrinted = !conversion.isNative || guards !== undefined
-  const bytes = isPrinted ? Buffer.from(printJson(finished)) : finished === json ? await source.plainBytes() : Buffer.from(renderBody(text, json, finished))
+  const bytes = isPrinted ? Buffer.from(printJson(finished)) : finished === json ? given : Buffer.from(renderBody(text, json, finished))
   return {
     draft: { path: provider.pathFor(call), body: bytes, reads: isStreaming ? 'stream' : 'whole' },
     conversion: { with: conversion, entry, memo: converted.memo },
     model,
     isStreaming,
     isCharged: !isCount,
-    estimate: await estimateOf(tools, entry, body, model),
+    estimate: hasReservation(tools) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
 }
 
-/** What the prompt takes from token budgets at once; 0 unless a policy wants that, and there are budgets. */
-function estimateOf({ exchange, target }: PrepareTools, entry: ClientFormatEntry, body: JsonObject, model: string): Promise<number> | number {
-  if (target.settings.section.reserveTokens !== true || exchange.tokenBudgets === undefined) return 0
-  return countTokens(model, entry.flattenRequest(body))
+/** What the prompt takes from token budgets is taken at once: a policy wants that, and there are budgets. */
+function hasReservation({ exchange, target }: PrepareTools): boolean {
+  return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
 function contextOf({ exchange, target }: PrepareTools, model: string): RequestContext {
   const { headers } = exchange.request
   const { provider, settings } = target
-  const betas = headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim()))
+  const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []
   const version = headers.get('anthropic-version')
   const metadata = headers.get('x-bedrock-metadata')
   return {

@@ -1,7 +1,7 @@
 import { METRIC_PREFIX } from '#api/names.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange, RouteLabels } from '../exchange.ts'
 import { defineMetrics, ROUTE_LABELS, routeValues, UNKNOWN } from '../telemetry/area.ts'
-import type { Usage } from './formats/types.ts'
+import type { HistogramSeries, Series } from '../telemetry/registry.ts'
 
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
 const DURATION = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power)
@@ -11,6 +11,8 @@ const LABELS = ['gen_ai_operation_name', 'gen_ai_system', 'gen_ai_request_model'
 /** Model names come from clients: more than these are counted together. */
 const MODEL_LIMIT = 200
 const OTHER = 'other'
+/** Pairs of models of one route whose series are at hand. */
+const KEPT_LIMIT = 1000
 
 /** What the metrics of one exchange are labelled with. */
 export interface LlmLabels {
@@ -18,6 +20,18 @@ export interface LlmLabels {
   readonly system: string
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
+}
+
+/** The series of one route, provider and pair of models. */
+export interface LlmSeries {
+  readonly duration: HistogramSeries
+  readonly input: () => HistogramSeries
+  readonly output: () => HistogramSeries
+  readonly cacheRead: () => HistogramSeries
+  readonly cacheWrite: () => HistogramSeries
+  readonly firstToken: () => HistogramSeries
+  readonly perToken: () => HistogramSeries
+  readonly cost: () => Series
 }
 
 /** The metrics of llm.md §17.2. */
@@ -36,34 +50,44 @@ export const llmMetrics = defineMetrics((registry) => {
     models.add(model)
     return model
   }
-  const valuesOf = (exchange: Exchange, { operation, system, requestModel, responseModel }: LlmLabels, isConfirmed: boolean): string[] => [
-    operation,
-    system,
-    // Only what an upstream has confirmed: clients could make up names without end.
-    isConfirmed ? modelLabel(requestModel) : UNKNOWN,
-    isConfirmed ? modelLabel(responseModel) : UNKNOWN,
-    ...routeValues(exchange),
-  ]
+  const bind = (exchange: Exchange, { operation, system }: LlmLabels, requestModel: string, responseModel: string): LlmSeries => {
+    const values = [operation, system, requestModel, responseModel, ...routeValues(exchange)]
+    const counted = (type: string): (() => HistogramSeries) => once(() => tokens.series(type, ...values))
+    return {
+      duration: duration.series(...values),
+      input: counted('input'),
+      output: counted('output'),
+      cacheRead: counted('input_cache_read'),
+      cacheWrite: counted('input_cache_write'),
+      firstToken: once(() => firstToken.series(...values)),
+      perToken: once(() => perToken.series(...values)),
+      cost: once(() => cost.series(...values)),
+    }
+  }
+  const known = new WeakMap<Partial<RouteLabels>, Map<string, LlmSeries>>()
   return {
-    countTokens(exchange: Exchange, labels: LlmLabels, usage: Usage): void {
-      const values = valuesOf(exchange, labels, true)
-      const count = (type: string, number: number | undefined): void => {
-        if (number !== undefined) tokens.series(type, ...values).observe(number)
-      }
-      count('input', usage.inputTokens)
-      count('output', usage.outputTokens)
-      count('input_cache_read', usage.cachedInputTokens)
-      count('input_cache_write', usage.cacheCreationInputTokens)
-    },
-    observeDuration: (exchange: Exchange, labels: LlmLabels, seconds: number, isConfirmed: boolean): void =>
-      duration.series(...valuesOf(exchange, labels, isConfirmed)).observe(seconds),
-    observeStream(exchange: Exchange, labels: LlmLabels, firstTokenSeconds: number, perTokenSeconds: number | undefined): void {
-      const values = valuesOf(exchange, labels, true)
-      firstToken.series(...values).observe(firstTokenSeconds)
-      if (perTokenSeconds !== undefined) perToken.series(...values).observe(perTokenSeconds)
-    },
-    addCost(exchange: Exchange, labels: LlmLabels, amount: number): void {
-      cost.series(...valuesOf(exchange, labels, true)).value += amount
+    /** The series of an exchange. Models count only where an upstream has confirmed them: clients could make up names without end. */
+    seriesOf(exchange: Exchange, labels: LlmLabels, isConfirmed: boolean): LlmSeries {
+      const requestModel = isConfirmed ? modelLabel(labels.requestModel) : UNKNOWN
+      const responseModel = isConfirmed ? modelLabel(labels.responseModel) : UNKNOWN
+      // One object for each compiled route.
+      const route = exchange.labels ?? unrouted
+      let ofRoute = known.get(route)
+      if (ofRoute === undefined) known.set(route, (ofRoute = new Map()))
+      const key = `${labels.operation} ${labels.system} ${requestModel} ${responseModel}`
+      let series = ofRoute.get(key)
+      if (series !== undefined) return series
+      if (ofRoute.size >= KEPT_LIMIT) ofRoute.clear()
+      ofRoute.set(key, (series = bind(exchange, labels, requestModel, responseModel)))
+      return series
     },
   }
 })
+
+const unrouted: Partial<RouteLabels> = {}
+
+/** Made when it is first asked for: what is never counted has no series. */
+function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined
+  return () => (made ??= make())
+}

@@ -42,6 +42,9 @@ const usageFields = {
   outputAudioTokens: 'gen_ai.usage.output_audio_tokens',
 } as const satisfies Partial<Record<keyof Usage, ContributedField>>
 
+const paramEntries = Object.entries(paramFields) as [keyof RequestParams, ContributedField][]
+const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
+
 /** How an answer ended; what was only seen in part is charged by what was seen. */
 export type AnswerEnd = 'whole' | 'part' | 'error'
 
@@ -72,9 +75,9 @@ export class LlmRecord extends HostMap {
     setLogField(exchange, 'gen_ai.operation.name', request.operation)
     setLogField(exchange, 'gen_ai.provider.name', request.system)
     if (request.requestModel !== undefined) setLogField(exchange, 'gen_ai.request.model', request.requestModel)
-    for (const key of Object.keys(paramFields) as (keyof RequestParams)[]) {
+    for (const [key, field] of paramEntries) {
       const value = request.params[key]
-      if (value !== undefined) setLogField(exchange, paramFields[key], value)
+      if (value !== undefined) setLogField(exchange, field, value)
     }
   }
 
@@ -93,9 +96,9 @@ export class LlmRecord extends HostMap {
     exchange.tokenBudgets?.settle(end === 'error' ? 0 : this.#tokensOf(facts, end))
     if (facts !== undefined && end !== 'error') this.#price(facts)
     if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
-    for (const key of Object.keys(usageFields) as (keyof typeof usageFields)[]) {
+    for (const [key, field] of usageEntries) {
       const value = usage[key]
-      if (value !== undefined) setLogField(exchange, usageFields[key], value)
+      if (value !== undefined) setLogField(exchange, field, value)
     }
     this.#measure(facts, end)
   }
@@ -113,21 +116,26 @@ export class LlmRecord extends HostMap {
     const request = this.#request
     if (request === undefined) return
     const exchange = this.#exchange
-    const metrics = llmMetrics(this.#registry)
     const labels = { operation: request.operation, system: request.system, requestModel: request.requestModel, responseModel: facts?.responseModel }
-    metrics.observeDuration(exchange, labels, (this.#endedAtMs - exchange.startedAtMs) / 1000, end !== 'error')
+    const series = llmMetrics(this.#registry).seriesOf(exchange, labels, end !== 'error')
+    series.duration.observe((this.#endedAtMs - exchange.startedAtMs) / 1000)
     if (facts === undefined || end === 'error') return
-    metrics.countTokens(exchange, labels, facts.usage)
+    const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens } = facts.usage
+    if (inputTokens !== undefined) series.input().observe(inputTokens)
+    if (outputTokens !== undefined) series.output().observe(outputTokens)
+    if (cachedInputTokens !== undefined) series.cacheRead().observe(cachedInputTokens)
+    if (cacheCreationInputTokens !== undefined) series.cacheWrite().observe(cacheCreationInputTokens)
     if (this.#cost !== undefined) {
       setLogField(exchange, 'proxy.ai.usage.cost.total', this.#cost)
-      metrics.addCost(exchange, labels, this.#cost)
+      series.cost().value += this.#cost
     }
     const first = this.#firstTokenSeconds()
     if (!request.isStreaming || first === undefined) return
     const perToken = this.#perTokenSeconds()
     setLogField(exchange, 'proxy.ai.time_to_first_token', first)
     if (perToken !== undefined) setLogField(exchange, 'proxy.ai.time_per_output_token', perToken)
-    metrics.observeStream(exchange, labels, first, perToken)
+    series.firstToken().observe(first)
+    if (perToken !== undefined) series.perToken().observe(perToken)
   }
 
   /** Tokens to charge. An upstream that was cut off has not said how many: then what passed by is counted (llm.md §11.2). */

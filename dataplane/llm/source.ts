@@ -7,13 +7,12 @@ import { decodeBytes, UnknownCodingError } from './coding.ts'
 import { hasDuplicateKeys, isObject, parseJson } from './formats/json.ts'
 import { FormatError, type JsonObject } from './formats/types.ts'
 
-/** A request's body as text and parsed. */
+/** A request's body as bytes, as text and parsed; without a byte order mark. */
 export interface ParsedRequest {
+  readonly bytes: Buffer
   readonly text: string
   readonly json: JsonObject
 }
-
-const BOM = '\uFEFF'
 
 /** The client's body, for as many attempts as it takes. */
 export class RequestSource {
@@ -39,12 +38,6 @@ export class RequestSource {
     return (this.#decoded ??= this.#read())
   }
 
-  /** The bytes as JSON text has them, for a body that nothing changed. */
-  async plainBytes(): Promise<Buffer> {
-    const bytes = await this.read()
-    return bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
-  }
-
   /** The body as the client sent it, with its content-encoding; undefined when there is none. */
   async wireBody(): Promise<Body | undefined> {
     await this.read()
@@ -54,14 +47,13 @@ export class RequestSource {
   /** As JSON object. Rejects with a ProxyError, or with a FormatError. */
   async parse(): Promise<ParsedRequest> {
     if (this.#parsed !== undefined) return this.#parsed
-    const bytes = await this.read()
-    const decoded = bytes.toString()
-    const text = decoded.startsWith(BOM) ? decoded.slice(1) : decoded
+    const bytes = withoutMark(await this.read())
+    const text = bytes.toString()
     const json = parseJson(text)
     if (!isObject(json)) throw new FormatError('missing', 'missing field: request must be an object')
     // Parsers disagree on which of two counts: what policies judged must be what the provider reads.
-    if (hasDuplicateKeys(text)) throw new FormatError('invalid', 'failed to parse request: a field is there twice: remove one')
-    return (this.#parsed = { text, json })
+    if (hasDuplicateKeys(text, json)) throw new FormatError('invalid', 'failed to parse request: a field is there twice: remove one')
+    return (this.#parsed = { bytes, text, json })
   }
 
   /** The body as it comes, for this attempt. */
@@ -99,4 +91,9 @@ export class RequestSource {
     if (error instanceof UnknownCodingError) throw new ProxyError('LLM_REQUEST_ENCODING', { detail: error.message })
     throw new ProxyError('LLM_REQUEST', { detail: 'failed to parse request: the body is not in its content-encoding', cause: error })
   }
+}
+
+/** The bytes as JSON text has them. */
+function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 }

@@ -3,7 +3,7 @@ import { BufferBody, type Body } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 import { pathOf, queryOf, type RequestHead } from '../http/message.ts'
 import { transformForBackend } from '../policy/transformation/backend.ts'
-import { authenticate, authenticateByCloud, signByCloud } from '../upstream/auth.ts'
+import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../upstream/auth.ts'
 import { ProxyError } from '../error.ts'
 import { acceptableCodings } from './coding.ts'
 import type { LlmTarget } from './target.ts'
@@ -49,16 +49,15 @@ export async function buildUpstreamRequest(
   const auth = settings.auth ?? target.implicitAuth
   const hints = { signing: provider.signing, scope: provider.tokenScope }
   if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
-  if (auth !== undefined) {
-    authenticate(headers, auth, exchange)
-    await authenticateByCloud(headers, auth, hints)
-  }
+  const isInCloud = isCloudAuth(auth)
+  if (auth !== undefined) authenticate(headers, auth, exchange)
+  if (auth !== undefined && isInCloud) await authenticateByCloud(headers, auth, hints)
   provider.finishHeaders?.(headers)
   const { transformation } = settings
   if (transformation !== undefined) await transformForBackend(exchange.fork(request), transformation, maxBufferBytes)
   // Also when there is none: the response of this attempt is not for what the one before had.
   exchange.backendTransformation = transformation
-  if (auth !== undefined) await signByCloud(request, auth, hints)
+  if (auth !== undefined && isInCloud) await signByCloud(request, auth, hints)
   return request
 }
 

@@ -70,7 +70,10 @@ describe('edits', () => {
   })
 
   test('duplicate keys are seen', () => {
-    expect(hasDuplicateKeys('{"a":1,"b":{"a":1}}')).toBe(false)
-    expect(hasDuplicateKeys('{"a":1,"\\u0061":2}')).toBe(true)
+    const hasDuplicates = (text: string): boolean => hasDuplicateKeys(text, parseObject(text))
+    expect(hasDuplicates('{"a":1,"b":{"a":1}}')).toBe(false)
+    expect(hasDuplicates('{"a":1,"\\u0061":2}')).toBe(true)
+    expect(hasDuplicates('{"__proto__":1,"b":"{\\"b\\":1}"}')).toBe(false)
+    expect(hasDuplicates('{"__proto__":1,"b":2,"__proto__":{}}')).toBe(true)
   })
 })

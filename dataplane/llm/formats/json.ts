@@ -45,12 +45,15 @@ function digitsOf(number: string): string {
 }
 
 export function isRawNumber(value: unknown): value is RawNumber {
-  return typeof value === 'object' && exact.isRawJSON(value)
+  return typeof value === 'object' && value !== null && isRaw(value)
 }
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !exact.isRawJSON(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRaw(value)
 }
+
+/** The member is looked for first, because asking the engine costs a call into it. */
+const isRaw = (value: object): boolean => 'rawJSON' in value && exact.isRawJSON(value)
 
 export function printJson(value: unknown): string {
   try {
@@ -92,24 +95,33 @@ export function renderBody(text: string, before: JsonObject, after: JsonObject):
   return out + '}'
 }
 
-/** Whether a top-level key occurs twice: parsers disagree on which counts, so nothing may rely on either. */
-export function hasDuplicateKeys(text: string): boolean {
-  const members = listMembers(text) ?? []
-  return new Set(members.map(({ key }) => key)).size < members.length
+/**
+ * Whether a top-level key occurs twice in the text of an object: parsers disagree on which counts, so nothing may rely on either.
+ * `parsed` has each of them once.
+ */
+export function hasDuplicateKeys(text: string, parsed: JsonObject): boolean {
+  let count = 0
+  scanMembers(text, () => void count++)
+  return count > Object.keys(parsed).length
 }
 
-/** Scans valid JSON text of an object. Strings are skipped by native search, so long prompts cost little. */
 function listMembers(text: string): Member[] | undefined {
-  let at = text.indexOf('{') + 1
-  if (at === 0) return undefined
   const members: Member[] = []
+  const isWhole = scanMembers(text, (start, keyEnd, end) => void members.push({ key: JSON.parse(text.slice(start, keyEnd)) as string, start, end }))
+  return isWhole ? members : undefined
+}
+
+/** Scans valid JSON text of an object; false: it is none. Strings are skipped by native search, so long prompts cost little. */
+function scanMembers(text: string, found: (start: number, keyEnd: number, end: number) => void): boolean {
+  let at = text.indexOf('{') + 1
+  if (at === 0) return false
   for (;;) {
     const start = text.indexOf('"', at)
-    if (start === -1) return members
+    if (start === -1) return true
     const keyEnd = skipString(text, start)
     const end = skipValue(text, text.indexOf(':', keyEnd) + 1)
-    if (end === -1) return undefined
-    members.push({ key: JSON.parse(text.slice(start, keyEnd)) as string, start, end })
+    if (end === -1) return false
+    found(start, keyEnd, end)
     at = end
   }
 }

@@ -50,7 +50,7 @@ export function openaiFormats(from: ClientFormat, hasResponses: boolean): readon
 
 /** OpenAI's newer models refuse `max_tokens`, and all know `max_completion_tokens` (llm.md §7.1). */
 export function fitTokenLimit(body: JsonObject, { format }: ProviderCall): JsonObject {
+  if (format !== 'completions' || body['max_tokens'] === undefined) return body
   const { max_tokens: limit, ...rest } = body
-  if (format !== 'completions' || limit === undefined) return body
   return { ...rest, max_completion_tokens: body['max_completion_tokens'] ?? limit }
 }
