@@ -8,6 +8,7 @@ import { HeaderList } from './http/headers.ts'
 import type { RequestHead } from './http/message.ts'
 import { testConnection, testRequest } from './testing/exchange.ts'
 import type { UpstreamPool } from './upstream/types.ts'
+import { replaceMessages } from './testing/store.ts'
 
 const bind = { kind: 'bind', message: { key: 'b', port: 80 } } as const
 
@@ -68,7 +69,7 @@ function start(...messages: ConfigMessage[]) {
     },
   })
   store.subscribe((snapshot) => gateway.update(snapshot))
-  const replace = (...next: ConfigMessage[]): void => void store.replace('file', next)
+  const replace = (...next: ConfigMessage[]): void => void replaceMessages(store, next)
   replace(...messages)
   const ask = async (request: Partial<RequestHead> = {}, connection: Partial<Connection> = {}): Promise<string> => {
     const exchange = new Exchange({ ...testConnection, bind: 'b', ...connection }, testRequest(request), performance.now())

@@ -9,7 +9,7 @@ import { kinds } from '../v1alpha1/kinds.ts'
 import { toOpenApiDocument } from './openapi.ts'
 import { findDifference, writeDifference } from './output.ts'
 import { toReferencePages } from './reference.ts'
-import { toTypes } from './types.ts'
+import { toMessageTypes, toTypes } from './types.ts'
 
 describe('toTypes', () => {
   const small: Definitions = {
@@ -30,6 +30,10 @@ describe('toTypes', () => {
     expect(text).toContain('Other name. Default: "none".')
     expect(text).toContain('[k: string]: string')
   })
+})
+
+test('the table of message kinds has a line for each', () => {
+  expect(toMessageTypes({ pet: 'Pet', tcpPet: 'TcpPet' })).toContain('export interface MessageTypes {\n  pet: Pet\n  tcpPet: TcpPet\n}\n')
 })
 
 describe('reference pages', () => {

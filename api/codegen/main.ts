@@ -10,7 +10,7 @@ import { toOpenApiDocument } from './openapi.ts'
 import { findDifference, writeDifference, type Files } from './output.ts'
 import { toProtos } from './protos.ts'
 import { toReferencePages } from './reference.ts'
-import { toTypes } from './types.ts'
+import { toMessageTypes, toTypes } from './types.ts'
 
 const OWNED = ['gen', 'docs/reference', 'charts/proxy-crds/templates']
 const root = join(import.meta.dirname, '../..')
@@ -25,7 +25,7 @@ async function generate(): Promise<Files> {
     'gen/v1alpha1/models.ts': toModels(definitions, kinds),
     'gen/v1alpha1/schema.json': toBundle(definitions, kindNames, 'The three kinds, unknown fields rejected'),
     'gen/openapi.json': toOpenApiDocument(definitions, kinds),
-    'gen/config/types.ts': configTypes,
+    'gen/config/types.ts': configTypes + toMessageTypes(messageKinds),
     'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'Messages of the config stream, and the config file'),
     ...Object.fromEntries(crds.flatMap(([name, text]) => [`gen/crds/${name}`, `charts/proxy-crds/templates/${name}`].map((path) => [path, text]))),
     ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),

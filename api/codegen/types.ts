@@ -55,3 +55,9 @@ function tidy(text: string): string {
     .replace(/\/\*\*\n \*\/\n/g, '')
     .replace(/\n{3,}/g, '\n\n')
 }
+
+/** The table of message kinds as an interface of their types, for who handles messages by kind. */
+export function toMessageTypes(messageKinds: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(messageKinds).map(([kind, definition]) => `  ${kind}: ${definition}\n`)
+  return `/**\n * Type of each kind of message of the config stream.\n */\nexport interface MessageTypes {\n${rows.join('')}}\n`
+}

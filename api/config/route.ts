@@ -99,10 +99,14 @@ export const routeDefinitions: Definitions = {
     },
     ['backend'],
   ),
-  Cors: object('Gateway API HTTPCORSFilter (traffic.md §8.1).', {
+  // One shape for the filter of a route and the policy: as wide as Gateway API lets the filter be written. ProxyPolicies were checked by their own schema.
+  CORS: object('Gateway API HTTPCORSFilter (traffic.md §8.1).', {
     allowOrigins: list(string('`*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.'), 'Origins that may read answers.'),
     allowCredentials: boolean('Sends Access-Control-Allow-Credentials: true.'),
-    allowMethods: list(string('Method or `*`.'), 'Methods named in preflight answers.'),
+    allowMethods: list(
+      { type: 'string', enum: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', '*'], description: 'Method or `*`.' },
+      'Methods named in preflight answers.',
+    ),
     allowHeaders: list(string('Header or `*`.'), 'Request headers named in preflight answers.'),
     exposeHeaders: list(string('Header or `*`.'), 'Response headers that scripts may read.'),
     maxAge: integer('Seconds that a preflight answer may be cached.', { minimum: 1, default: 5 }),
@@ -113,7 +117,7 @@ export const routeDefinitions: Definitions = {
     redirect: ref('RequestRedirect'),
     urlRewrite: ref('UrlRewrite'),
     mirrors: list(ref('RequestMirror'), 'RequestMirror filters, in order.'),
-    cors: ref('Cors'),
+    cors: ref('CORS'),
     extAuth: ref('RouteExtAuth'),
     invalid: string('Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.'),
   }),

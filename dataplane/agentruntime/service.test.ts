@@ -9,6 +9,7 @@ import { startHttp1Server, type TestServer } from '../server/http1testing.ts'
 import { createPool } from '../upstream/pools.ts'
 import { placeOf } from './arn.ts'
 import { createAgentRuntime } from './service.ts'
+import { replaceMessages } from '../testing/store.ts'
 
 const ARN = 'arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/my_agent-Ab12'
 const HOST = 'bedrock-agentcore.us-west-2.amazonaws.com'
@@ -88,7 +89,7 @@ describe('an agent runtime', () => {
     const store = createConfigStore()
     store.subscribe((snapshot) => gateway.update(snapshot))
     configure = (agentRuntimeRef, policies, qualifier) =>
-      void store.replace('file', [
+      void replaceMessages(store, [
         { kind: 'bind', message: { key: 'test', port: 80 } },
         { kind: 'listener', message: { key: 'ns/gw.http', bind: 'test', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
         {

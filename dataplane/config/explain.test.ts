@@ -4,6 +4,7 @@ import type { Listener, Policy, PolicyTarget, Route, Traffic } from '#gen/config
 import { explainRoute, explainTraffic, type ExplainedTraffic } from './explain.ts'
 import { effectiveTraffic, indexPolicies } from './merge.ts'
 import { createConfigStore } from './store.ts'
+import { replaceMessages } from '../testing/store.ts'
 
 const listener: Listener = { key: 'ns/gw.http', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' }
 const other: Listener = { ...listener, key: 'ns/gw.other', name: 'other' }
@@ -120,7 +121,7 @@ describe('explainTraffic', () => {
 describe('explainRoute', () => {
   const store = createConfigStore()
   const policies = [policy('gateway', { phase: 'PreRouting', ...timeouts('1s') }, 'pre'), policy('listener', timeouts('2s')), policy('rule', rules('a'))]
-  store.replace('file', [
+  replaceMessages(store, [
     { kind: 'listener', message: listener },
     { kind: 'listener', message: other },
     { kind: 'route', message: route },

@@ -34,8 +34,9 @@ describe('the config store', () => {
     let calls = 0
     store.subscribe(() => (calls += 1))
     expect(store.apply('stream', { upserts: [], removals: [{ kind: 'bind', key: 'none' }] }).size).toBe(0)
-    store.replace('file', [bind('a', 1)])
-    store.replace('file', [bind('a', 1)])
+    const one = bind('a', 1)
+    store.apply('file', upsert(one))
+    store.apply('file', upsert(one))
     expect([store.snapshot().version, calls]).toEqual([1, 1])
   })
 
@@ -50,11 +51,11 @@ describe('the config store', () => {
     const store = createConfigStore()
     const port = (): number | undefined => store.snapshot().binds.get('a')?.port
     store.apply('stream', upsert(bind('a', 1)))
-    expect(store.replace('file', [bind('a', 2)]).size).toBe(0)
+    expect(store.apply('file', upsert(bind('a', 2))).size).toBe(0)
     expect(port()).toBe(1)
     expect(list(store.apply('stream', { upserts: [], removals: [{ kind: 'bind', key: 'a' }] }))).toEqual(['bind a'])
     expect(port()).toBe(2)
-    store.replace('file', [])
+    store.apply('file', { upserts: [], removals: [{ kind: 'bind', key: 'a' }] })
     expect(port()).toBeUndefined()
   })
 
@@ -91,7 +92,6 @@ describe('the config store', () => {
     const steps = fc.array(
       fc.record({
         source: fc.constantFrom<ConfigSource>('stream', 'file'),
-        isReplace: fc.boolean(),
         messages: fc.uniqueArray(message, { maxLength: 4, selector: ({ kind, key }) => kind + key }),
       }),
       { maxLength: 12 },
@@ -111,16 +111,11 @@ describe('the config store', () => {
               else seen.set(`${kind} ${key}`, now)
             }
         })
-        for (const { source, isReplace, messages } of sequence) {
+        for (const { source, messages } of sequence) {
           const upserts = messages.filter(({ isRemoval }) => !isRemoval).map(make)
           const removals = messages.filter(({ isRemoval }) => isRemoval).map(({ kind, key }) => ({ kind: kind as 'bind', key }))
-          if (isReplace) {
-            store.replace(source, upserts)
-            model[source].clear()
-          } else {
-            store.apply(source, { upserts, removals })
-            for (const { kind, key } of removals) model[source].delete(`${kind} ${key}`)
-          }
+          store.apply(source, { upserts, removals })
+          for (const { kind, key } of removals) model[source].delete(`${kind} ${key}`)
           for (const { kind, message: value } of upserts) model[source].set(`${kind} ${value.key}`, value)
         }
         const expected = Object.fromEntries([...model.file, ...model.stream])

@@ -1,17 +1,5 @@
 import type { MessageKind } from '#api/config/definitions.ts'
-import type { Backend, Bind, Listener, Policy, Route, Secret, Service, TcpRoute } from '#gen/config/types.ts'
-
-/** Type of each kind of message. */
-export interface MessageTypes {
-  bind: Bind
-  listener: Listener
-  route: Route
-  tcpRoute: TcpRoute
-  backend: Backend
-  policy: Policy
-  secret: Secret
-  service: Service
-}
+import type { Backend, Bind, Listener, MessageTypes, Policy, Route, Secret, Service, TcpRoute } from '#gen/config/types.ts'
 
 /** One message with its kind; `message.key` is unique within it. */
 export type ConfigMessage = { [K in MessageKind]: { readonly kind: K; readonly message: MessageTypes[K] } }[MessageKind]
@@ -50,8 +38,6 @@ export interface ConfigStore {
   snapshot(): ConfigSnapshot
   /** Applies a batch at once: subscribers see all of it or nothing. A batch that changes nothing makes no version. */
   apply(source: ConfigSource, batch: ConfigBatch): ConfigChanges
-  /** Makes `messages` all that the source says; messages of equal content keep their identity. */
-  replace(source: ConfigSource, messages: readonly ConfigMessage[]): ConfigChanges
   /** Calls `listener` on every later version, in the order of subscription; the result ends it. A listener must not throw. */
   subscribe(listener: ConfigListener): () => void
   /** What must still arrive before the config is complete, as readiness names it; empty: initialised. */
@@ -64,7 +50,6 @@ export interface ConfigStore {
 
 type Layer = { readonly [K in MessageKind]: Map<string, MessageTypes[K]> }
 
-const kinds: readonly MessageKind[] = ['bind', 'listener', 'route', 'tcpRoute', 'backend', 'policy', 'secret', 'service']
 const plural = {
   bind: 'binds',
   listener: 'listeners',
@@ -150,17 +135,6 @@ export function createConfigStore(): ConfigStore {
   return {
     snapshot: () => current,
     apply,
-    replace(source, messages) {
-      const layer = layers[source]
-      const kept = new Map(kinds.map((kind) => [kind, new Set<string>()]))
-      const upserts = messages.filter(({ kind, message }) => {
-        kept.get(kind)?.add(message.key)
-        const before = layer[kind].get(message.key)
-        return before === undefined || JSON.stringify(before) !== JSON.stringify(message)
-      })
-      const removals = kinds.flatMap((kind) => [...layer[kind].keys()].filter((key) => kept.get(kind)?.has(key) !== true).map((key) => ({ kind, key })))
-      return apply(source, { upserts, removals })
-    },
     subscribe(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)

@@ -11,6 +11,7 @@ import { makeAuthority, makeCertificate, type TestCertificate } from '../testing
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { createPool } from '../upstream/pools.ts'
 import { createConfigStore, type ConfigMessage } from './store.ts'
+import { replaceMessages } from '../testing/store.ts'
 
 interface ProxyServer {
   readonly port: number
@@ -99,7 +100,7 @@ async function send(port: number, policies: BackendFull, options: { body?: strin
       message: { key: 'ns/proxy', static: { host: '127.0.0.1', port: proxy.port }, ...(options.proxy && { policies: options.proxy }) },
     },
   ]
-  store.replace('file', messages)
+  replaceMessages(store, messages)
   const ask = async (): Promise<string> => {
     const { body } = options
     const request = testRequest({ method: body === undefined ? 'GET' : 'POST', body: body === undefined ? undefined : new BufferBody(body) })
@@ -107,7 +108,7 @@ async function send(port: number, policies: BackendFull, options: { body?: strin
     await gateway.handle(exchange)
     return `${exchange.response?.status} ${(await readBody(exchange.response?.body, 10_000)).bytes.toString()}`
   }
-  return { ask, replace: store.replace }
+  return { ask }
 }
 
 const trusted: BackendFull = { tls: { caCertificateRefs: [{ secret: 'ca' }] } }

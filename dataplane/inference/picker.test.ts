@@ -16,6 +16,7 @@ import { logFieldOf } from '../telemetry/fields.ts'
 import { makeCertificate } from '../testing/certificates.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { createPool } from '../upstream/pools.ts'
+import { replaceMessages } from '../testing/store.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {
@@ -143,7 +144,7 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
         frontend: { http: { maxBufferSize } },
       },
     })
-  store.replace('file', messages)
+  replaceMessages(store, messages)
   const request = testRequest(
     body === undefined ? {} : { method: 'POST', body: new BufferBody(body) },
     body === undefined ? headers : { 'content-length': String(body.length), ...headers },

@@ -11,6 +11,7 @@ import { LongBody, ManualBody } from '../testing/body.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { UpstreamError } from '../upstream/types.ts'
+import { replaceMessages } from '../testing/store.ts'
 
 const nowSeconds = 1_700_000_000
 const SHA_SECRET = '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
@@ -88,7 +89,7 @@ function start({ traffic, backend, route, secrets = [], answer = 200, seconds = 
   ]
   const store = createConfigStore()
   store.subscribe((snapshot) => gateway.update(snapshot))
-  store.replace('file', messages)
+  replaceMessages(store, messages)
   return async (lines: [string, string][] = [], body?: Body): Promise<Answer> => {
     forwarded = []
     const request = testRequest({ method: body === undefined ? 'GET' : 'POST', target: '/a', body, headers: HeaderList.from(lines) })

@@ -7,6 +7,7 @@ import { HeaderList } from '../http/headers.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import type { UpstreamPool } from '../upstream/types.ts'
 import type { TraceFilter } from './tracer.ts'
+import { replaceMessages } from '../testing/store.ts'
 
 const messages = (traffic: Policy['traffic']): ConfigMessage[] => [
   { kind: 'bind', message: { key: 'b', port: 80 } },
@@ -46,7 +47,7 @@ function start(traffic: Policy['traffic']) {
   const gateway = new Gateway({ createPool: () => pool })
   const store = createConfigStore()
   store.subscribe((snapshot) => gateway.update(snapshot))
-  store.replace('file', messages(traffic))
+  replaceMessages(store, messages(traffic))
   const send = async (target: string, headers: string[] = []): Promise<void> => {
     const request = testRequest({ target, authority: 'shop.example', headers: new HeaderList(headers) })
     await gateway.handle(new Exchange({ ...testConnection, bind: 'b' }, request, performance.now()))

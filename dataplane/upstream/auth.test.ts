@@ -7,6 +7,7 @@ import { HeaderList } from '../http/headers.ts'
 import { Exchange } from '../exchange.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
+import { replaceMessages } from '../testing/store.ts'
 
 const key = makeSigningKey('one')
 const token = makeToken(key, { iss: 'https://issuer', exp: 4_000_000_000 })
@@ -44,7 +45,7 @@ async function send(inline: BackendAuth | undefined, lines: string[] = [], more:
   const store = createConfigStore()
   store.subscribe((snapshot) => gateway.update(snapshot))
   const mirror = { kind: 'backend', message: { key: 'ns/mirror', static: { host: 'mirror', port: 80 }, policies: { auth: { key: 'of-mirror' } } } } as const
-  store.replace('file', [
+  replaceMessages(store, [
     { kind: 'bind', message: { key: 'b', port: 80 } },
     { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
     {

@@ -355,47 +355,39 @@ export interface RateLimitDescriptorEntry {
   expression: CELExpression
 }
 /**
- * Cross-origin resource sharing (Gateway API HTTPCORSFilter). Answers preflight requests itself, with 200, before authentication; adds CORS headers to responses for allowed origins. A CORS filter in the route replaces this.
+ * Gateway API HTTPCORSFilter (traffic.md §8.1).
  */
 export interface CORS {
   /**
-   * Origins whose scripts may read responses. `Access-Control-Allow-Origin` echoes the origin of the request.
+   * Origins that may read answers.
    *
-   * @maxItems 64
-   *
-   * Items: `*`, or `scheme://host[:port]` with scheme http or https; the host may start with `*.` or be `*`.
+   * Items: `*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.
    */
   allowOrigins?: string[]
   /**
-   * Sends `Access-Control-Allow-Credentials: true`, so that browsers attach cookies and authorization.
+   * Sends Access-Control-Allow-Credentials: true.
    */
   allowCredentials?: boolean
   /**
    * Methods named in preflight answers.
    *
-   * @maxItems 9
-   *
-   * Items: Method, or `*`.
+   * Items: Method or `*`.
    */
   allowMethods?: ('GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'CONNECT' | 'OPTIONS' | 'TRACE' | 'PATCH' | '*')[]
   /**
    * Request headers named in preflight answers.
    *
-   * @maxItems 64
-   *
-   * Items: Header name, or `*`.
+   * Items: Header or `*`.
    */
   allowHeaders?: string[]
   /**
    * Response headers that scripts may read.
    *
-   * @maxItems 64
-   *
-   * Items: Header name, or `*`.
+   * Items: Header or `*`.
    */
   exposeHeaders?: string[]
   /**
-   * Seconds for which a browser may cache a preflight answer. Default: 5.
+   * Seconds that a preflight answer may be cached. Default: 5.
    */
   maxAge?: number
 }
@@ -512,7 +504,7 @@ export interface Retry {
    */
   codes?: number[]
   /**
-   * Further tries after the first. Bodies are kept for replay up to 64 KiB; larger ones get one attempt. Default: 1.
+   * Further tries after the first; more than 254 count as 254. Bodies are kept for replay up to 64 KiB; larger ones get one attempt. Default: 1.
    */
   attempts?: number
   /**
@@ -1082,7 +1074,7 @@ export interface Health {
  */
 export interface BackendEviction {
   /**
-   * Base time of an eviction; multiplied by the number of evictions in a row. At least 1s. Default: "3s".
+   * Base time of an eviction; multiplied by the number of evictions in a row. Default: "3s".
    */
   duration?: Duration
   /**
@@ -2131,43 +2123,6 @@ export interface RequestMirror {
   denominator?: number
 }
 /**
- * Gateway API HTTPCORSFilter (traffic.md §8.1).
- */
-export interface Cors {
-  /**
-   * Origins that may read answers.
-   *
-   * Items: `*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.
-   */
-  allowOrigins?: string[]
-  /**
-   * Sends Access-Control-Allow-Credentials: true.
-   */
-  allowCredentials?: boolean
-  /**
-   * Methods named in preflight answers.
-   *
-   * Items: Method or `*`.
-   */
-  allowMethods?: string[]
-  /**
-   * Request headers named in preflight answers.
-   *
-   * Items: Header or `*`.
-   */
-  allowHeaders?: string[]
-  /**
-   * Response headers that scripts may read.
-   *
-   * Items: Header or `*`.
-   */
-  exposeHeaders?: string[]
-  /**
-   * Seconds that a preflight answer may be cached. Default: 5.
-   */
-  maxAge?: number
-}
-/**
  * Filters written in the rule itself; each kind replaces the same kind coming from a ProxyPolicy.
  */
 export interface RouteFilters {
@@ -2185,7 +2140,7 @@ export interface RouteFilters {
    * RequestMirror filters, in order.
    */
   mirrors?: RequestMirror[]
-  cors?: Cors
+  cors?: CORS
   extAuth?: RouteExtAuth
   /**
    * Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.
@@ -2803,4 +2758,17 @@ export interface FileBackend {
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
   policies?: BackendFull
+}
+/**
+ * Type of each kind of message of the config stream.
+ */
+export interface MessageTypes {
+  bind: Bind
+  listener: Listener
+  route: Route
+  tcpRoute: TcpRoute
+  backend: Backend
+  policy: Policy
+  secret: Secret
+  service: Service
 }

@@ -836,7 +836,7 @@ export interface Retry {
    */
   codes?: number[]
   /**
-   * Further tries after the first. Bodies are kept for replay up to 64 KiB; larger ones get one attempt. Default: 1.
+   * Further tries after the first; more than 254 count as 254. Bodies are kept for replay up to 64 KiB; larger ones get one attempt. Default: 1.
    */
   attempts?: number
   /**
@@ -1406,7 +1406,7 @@ export interface Health {
  */
 export interface BackendEviction {
   /**
-   * Base time of an eviction; multiplied by the number of evictions in a row. At least 1s. Default: "3s".
+   * Base time of an eviction; multiplied by the number of evictions in a row. Default: "3s".
    */
   duration?: Duration
   /**

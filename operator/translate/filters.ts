@@ -1,4 +1,4 @@
-import type { Cors, HeaderModifier, PathModifier as PathModifierMessage, RequestMirror, RequestRedirect, RouteFilters, UrlRewrite } from '#gen/config/types.ts'
+import type { CORS, HeaderModifier, PathModifier as PathModifierMessage, RequestMirror, RequestRedirect, RouteFilters, UrlRewrite } from '#gen/config/types.ts'
 import type { CorsFilter, HeaderFilter, MirrorFilter, PathModifier, RedirectFilter, RewriteFilter, RouteFilter } from '../source/gateway-api.ts'
 import { fault, type Fault } from '../status/conditions.ts'
 import { resolveBackend, type BackendTarget } from './backendref.ts'
@@ -98,7 +98,7 @@ function urlRewrite({ hostname, path }: RewriteFilter): UrlRewrite {
   return { ...(hostname === undefined ? {} : { hostname }), ...(path ? { path: pathModifier(path) } : {}) }
 }
 
-function cors(filter: CorsFilter): Cors {
+function cors(filter: CorsFilter): CORS {
   const list = (field: 'allowOrigins' | 'allowMethods' | 'allowHeaders' | 'exposeHeaders'): object =>
     filter[field]?.length ? { [field]: [...filter[field]] } : {}
   return {

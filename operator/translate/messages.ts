@@ -1,17 +1,6 @@
 import { messageKinds, type MessageKind } from '#api/config/definitions.ts'
-import type { Backend, Bind, Listener, Policy, Route, Secret, Service, TcpRoute } from '#gen/config/types.ts'
+import type { MessageTypes } from '#gen/config/types.ts'
 import type { ConfigMessage } from './types.ts'
-
-interface MessageByKind {
-  bind: Bind
-  listener: Listener
-  route: Route
-  tcpRoute: TcpRoute
-  backend: Backend
-  policy: Policy
-  secret: Secret
-  service: Service
-}
 
 const kindOrder = Object.keys(messageKinds) as MessageKind[]
 
@@ -19,7 +8,7 @@ const kindOrder = Object.keys(messageKinds) as MessageKind[]
 export class Messages {
   readonly #byKind = new Map<MessageKind, Map<string, object>>(kindOrder.map((kind) => [kind, new Map()]))
 
-  add<K extends keyof MessageByKind>(kind: K, message: MessageByKind[K]): void {
+  add<K extends keyof MessageTypes>(kind: K, message: MessageTypes[K]): void {
     const messages = this.#byKind.get(kind)
     if (!messages?.has(message.key)) messages?.set(message.key, message)
   }

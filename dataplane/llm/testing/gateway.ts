@@ -6,6 +6,7 @@ import { startBind } from '../../server/testing.ts'
 import { createRegistry, type Registry } from '../../telemetry/registry.ts'
 import { createPool } from '../../upstream/pools.ts'
 import { createLlmFactory, type LlmFactoryOptions } from '../service.ts'
+import { replaceMessages } from '../../testing/store.ts'
 
 export interface LlmGatewayOptions {
   readonly ai: AIBackend
@@ -46,7 +47,7 @@ export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGa
   })
   store.subscribe((snapshot) => gateway.update(snapshot))
   let current = options
-  store.replace('file', messagesOf(current))
+  replaceMessages(store, messagesOf(current))
   const bind = await startBind((exchange) => gateway.handle(exchange), {}, { key: 'test' })
   return {
     url: `http://127.0.0.1:${bind.port}`,
@@ -55,7 +56,7 @@ export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGa
     finished: bind.finished,
     update(change) {
       current = { ...current, ...change }
-      store.replace('file', messagesOf(current))
+      replaceMessages(store, messagesOf(current))
     },
     async close() {
       await bind.close()

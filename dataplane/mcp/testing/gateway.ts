@@ -8,6 +8,7 @@ import { createPool } from '../../upstream/pools.ts'
 import { mcpFactory } from '../service.ts'
 import type { SessionKeys } from '../session/codec.ts'
 import type { SessionLimits } from '../session/sessions.ts'
+import { replaceMessages } from '../../testing/store.ts'
 
 /** A gateway with one route to one MCP backend, on a loopback port. */
 export interface McpGateway {
@@ -51,7 +52,7 @@ export async function startGateway(options: GatewayOptions): Promise<McpGateway>
   let config: GatewayConfig = options
   const configure = (change: GatewayConfig): void => {
     config = { ...config, ...change }
-    store.replace('file', messagesOf(config))
+    replaceMessages(store, messagesOf(config))
   }
   configure({})
   const server = await startHttp1Server((exchange) => gateway.handle(exchange))

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
-import type { Cors } from '#gen/config/types.ts'
+import type { CORS } from '#gen/config/types.ts'
 import { ProxyError } from '../../error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { compileCors } from './index.ts'
 import { compileOrigins } from './origins.ts'
 
-const config: Cors = {
+const config: CORS = {
   allowOrigins: ['https://a.com'],
   allowCredentials: true,
   allowMethods: ['GET', 'POST'],
@@ -30,7 +30,7 @@ const responseHeaders = {
   vary: 'Origin',
 }
 
-async function send(cors: Cors, method: string, headers: Record<string, string>, upstream: Parameters<typeof mountPolicies>[1] = {}) {
+async function send(cors: CORS, method: string, headers: Record<string, string>, upstream: Parameters<typeof mountPolicies>[1] = {}) {
   const { response, isForwarded } = await mountPolicies([compileCors(cors)], upstream).request('http://host/', { method, headers })
   const { 'content-length': _, ...rest } = Object.fromEntries(response.headers)
   return { status: response.status, headers: rest, isForwarded }
@@ -52,7 +52,7 @@ describe('cors', () => {
     expect(await send(config, method, headers)).toEqual({ status: 200, headers: expected, isForwarded })
   })
 
-  const lists: [string, Cors, Record<string, string>, Record<string, string>][] = [
+  const lists: [string, CORS, Record<string, string>, Record<string, string>][] = [
     ['empty lists leave their headers out', { allowMethods: [], allowHeaders: [] }, preflight, {}],
     [
       'stars echo what was asked for',

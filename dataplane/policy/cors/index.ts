@@ -1,4 +1,4 @@
-import type { Cors } from '#gen/config/types.ts'
+import type { CORS } from '#gen/config/types.ts'
 import type { Policy } from '../../context.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { compileOrigins } from './origins.ts'
@@ -8,7 +8,7 @@ import { compileOrigins } from './origins.ts'
  * writes its headers on every other response for an allowed origin, errors included. The requested method and headers are
  * echoed or listed, not judged: that is the browser's part.
  */
-export function compileCors(config: Cors): Policy {
+export function compileCors(config: CORS): Policy {
   const isAllowed = compileOrigins(config.allowOrigins ?? [])
   const credentials = config.allowCredentials === true
   const methods = listHeader(config.allowMethods, credentials)

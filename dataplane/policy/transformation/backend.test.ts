@@ -7,6 +7,7 @@ import { BufferBody, readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { testConnection, testRequest } from '../../testing/exchange.ts'
 import { UpstreamError } from '../../upstream/types.ts'
+import { replaceMessages } from '../../testing/store.ts'
 
 const attached = (name: string, target: Policy['target'], sections: Pick<Policy, 'traffic' | 'backend'>): ConfigMessage => ({
   kind: 'policy',
@@ -53,7 +54,7 @@ function start(...messages: ConfigMessage[]) {
   const store = createConfigStore()
   store.subscribe((snapshot) => gateway.update(snapshot))
   const replace = (...next: ConfigMessage[]): void =>
-    void store.replace('file', [
+    void replaceMessages(store, [
       { kind: 'bind', message: { key: 'b', port: 80 } },
       { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
       ...next,

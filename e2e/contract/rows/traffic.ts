@@ -304,6 +304,7 @@ export const trafficRows: Row[] = [
   ['a retry of code 399', traffic({ retry: { codes: [399] } }), `${at}.retry.codes[0]`, SMALL],
   ['a retry of code 600', traffic({ retry: { codes: [600] } }), `${at}.retry.codes[0]`, BIG],
   ['a retry of one code twice', traffic({ retry: { codes: [503, 503] } }), `${at}.retry.codes[1]`, DUPLICATE],
+  ['a retry of more attempts than are made', traffic({ retry: { attempts: 300 } })],
   ['a retry of 0 attempts', traffic({ retry: { attempts: 0 } }), `${at}.retry.attempts`, SMALL],
   ['a retry with bad backoff', traffic({ retry: { backoff: 'soon' } }), `${at}.retry.backoff`, PATTERN],
   ['a direct response', traffic({ directResponse: { status: 200, body: text(4096) } })],
