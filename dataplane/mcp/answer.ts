@@ -49,8 +49,8 @@ export function failureResponse(exchange: Exchange, error: unknown, message: Rpc
   if (error instanceof UpstreamRpcError) return json(200, toText({ ...error.rpc, id: message?.id }))
   if (!(error instanceof McpFailure)) return undefined
   exchange.error = new ProxyError('MCP_FAILED', { detail: error.message, cause: error })
-  const { rpc, status } = error
-  if (rpc === undefined) return text(status, error.message)
+  const { rpc, status, allowed } = error
+  if (rpc === undefined) return text(status, error.message, allowed)
   noteError(exchange, rpc.code, error.message)
   return json(
     message?.method !== undefined && message.id === undefined && status === 200 ? 400 : status,
@@ -63,9 +63,9 @@ function json(status: number, content: string): ResponseHead {
   return { status, headers: new HeaderList(['content-type', 'application/json', 'content-length', String(body.length)]), body, upgraded: undefined }
 }
 
-export function text(status: number, content: string): ResponseHead {
+function text(status: number, content: string, allowed: string | undefined): ResponseHead {
   const body = new BufferBody(content)
   const headers = new HeaderList(['content-type', 'text/plain', 'content-length', String(body.length)])
-  if (status === 405) headers.append('allow', 'GET, POST, DELETE')
+  if (allowed !== undefined) headers.append('allow', allowed)
   return { status, headers, body, upgraded: undefined }
 }

@@ -5,7 +5,7 @@ import { findOwner } from './lists.ts'
 import { noteAdmitted, noteItem } from './log.ts'
 import { prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from './names.ts'
 import type { Reply } from './reply.ts'
-import type { Run } from './run.ts'
+import { badAnswer, type Run } from './run.ts'
 import { INVALID_PARAMS, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import { askOne, type ChangeAnswer } from './single.ts'
 import type { Target } from './target.ts'
@@ -110,10 +110,15 @@ function rewritten({ config }: Run, request: RpcRequest, text: string, change: J
   return toText({ ...request, params: { ...request.params, ...change } })
 }
 
+const methodOf = { content: 'tools/call', messages: 'prompts/get', contents: 'resources/read' } as const
+
 /** Where a result names resources: content of a tool, messages of a prompt, contents of a resource. */
 function prefixResult(target: Target, message: RpcMessage, member: 'content' | 'messages' | 'contents'): RpcMessage {
   const { result } = message
-  if (!isObject(result) || !Array.isArray(result[member])) return message
+  if (message.error !== undefined) return message
+  // A tool may give nothing but structured content.
+  if (!isObject(result) || (member !== 'content' && !Array.isArray(result[member]))) throw badAnswer(target, methodOf[member])
+  if (!Array.isArray(result[member])) return message
   const items = result[member].map((item: unknown) => {
     if (!isObject(item)) return item
     if (member === 'contents') return withPrefixedUri(target.name, item, 'uri')

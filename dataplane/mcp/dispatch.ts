@@ -1,5 +1,5 @@
 import { callNamed, callResource, complete } from './calls.ts'
-import { McpFailure, UpstreamRpcError } from './failure.ts'
+import { McpFailure, noTargets, UpstreamRpcError } from './failure.ts'
 import { askAll, gather } from './gather.ts'
 import { initialize, type InitializeOptions } from './initialize.ts'
 import { isObject } from './json.ts'
@@ -43,9 +43,10 @@ function askEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
   if (!config.isMultiplexing && sole !== undefined) return askOne(run, sole, request, text, { method: request.method })
+  if (sole === undefined) throw noTargets()
   const isLevel = request.method === 'logging/setLevel'
   const targets = config.targets.filter((target) => !isLevel || mayOffer(run, target, 'l'))
-  if (targets.length === 0) return Promise.resolve(streamOf(resultText(request.id, {})))
+  if (targets.length === 0) return Promise.resolve(streamOf([resultText(request.id, {})]))
   return gather(run, targets, request, text, {
     async read(target, { error, result }) {
       const isMissing = isLevel && isObject(error) && error['code'] === METHOD_NOT_FOUND

@@ -39,6 +39,26 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     expect([failed.status, failed.json.error?.code]).toEqual([500, -32603])
   })
 
+  test('FailOpen: one that knows no such path is left out when the session begins', async () => {
+    const { port } = await world.scripted((_, response) => void response.writeHead(404).end('no such page'))
+    for (const more of [{}, { sessionRouting: 'Stateless' as const }]) {
+      const { url } = await withBad({ port }, 'FailOpen', more)
+      const begun = await send(url, 'POST', MCP_HEADERS, initialize())
+      const session = begun.headers['mcp-session-id']
+      const listed = await send(url, 'POST', { ...MCP_HEADERS, ...(typeof session === 'string' && { 'mcp-session-id': session }) }, call('tools/list'))
+      expect(begun.status).toBe(200)
+      expect(listed.json.result?.['tools']).toHaveLength(3)
+    }
+  })
+
+  test('FailOpen, Stateless: no target at all is an error of each request that all would answer', async () => {
+    const { url } = await world.gateway({
+      mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen', sessionRouting: 'Stateless' },
+    })
+    for (const method of ['tools/list', 'resources/templates/list', 'ping', 'logging/setLevel'])
+      expect((await send(url, 'POST', MCP_HEADERS, call(method))).json.error).toEqual({ code: -32603, message: 'no upstreams available' })
+  })
+
   test('FailOpen: none left is an error; no target at all is one, too', async () => {
     const bad = await dead()
     const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', bad.port), staticTarget('b', bad.port)], failureMode: 'FailOpen' } })

@@ -5,17 +5,25 @@ export class McpFailure extends Error {
   readonly status: number
   /** Set: the answer is a JSON-RPC error, for the request that the client sent; else plain text. */
   readonly rpc: { readonly code: number; readonly data?: unknown } | undefined
+  /** Value of Allow, with a 405. */
+  readonly allowed: string | undefined
 
-  private constructor(status: number, message: string, rpc: McpFailure['rpc'], cause: unknown) {
+  private constructor(status: number, message: string, { rpc, cause, allowed }: { rpc?: McpFailure['rpc']; cause?: unknown; allowed?: string } = {}) {
     super(message, { cause })
     this.name = 'McpFailure'
     this.status = status
     this.rpc = rpc
+    this.allowed = allowed
   }
 
   /** About the HTTP request rather than the message in it. */
   static text(status: number, message: string): McpFailure {
-    return new McpFailure(status, message, undefined, undefined)
+    return new McpFailure(status, message)
+  }
+
+  /** The method is none of `allowed`. */
+  static method(allowed: string, message = 'method not allowed'): McpFailure {
+    return new McpFailure(405, message, { allowed })
   }
 
   /**
@@ -23,9 +31,12 @@ export class McpFailure extends Error {
    * upstream could not be reached.
    */
   static rpc(code: number, message: string, { status = 200, data, cause }: { status?: number; data?: unknown; cause?: unknown } = {}): McpFailure {
-    return new McpFailure(status, message, { code, ...(data === undefined ? {} : { data }) }, cause)
+    return new McpFailure(status, message, { rpc: { code, ...(data === undefined ? {} : { data }) }, cause })
   }
 }
+
+/** FailOpen lets requests in, and nobody is there to answer (mcp.md §2). */
+export const noTargets = (): McpFailure => McpFailure.rpc(-32603, 'no upstreams available')
 
 /** A JSON-RPC error of a target, for the client as it is. */
 export class UpstreamRpcError extends Error {

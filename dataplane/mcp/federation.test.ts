@@ -118,6 +118,42 @@ describe('two targets', () => {
     })
   })
 
+  test('a revision that nobody serves is not the lowest of them', async () => {
+    const { gateway } = await two()
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize('1999-01-01'))).json.result?.['protocolVersion']).toBe('2025-11-25')
+  })
+
+  test.each(['one', 'both'])('what a server says before it answers initialize is not lost: %s', async (which) => {
+    const { port } = await world.scripted((_, response, body) => {
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}\n\n')
+      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: body?.id, result })}\n\n`)
+    })
+    const targets = which === 'one' ? [staticTarget('a', port)] : [staticTarget('a', port), staticTarget('b', port)]
+    const { text } = await send((await world.gateway({ mcp: { targets } })).url, 'POST', MCP_HEADERS, initialize())
+    const events = text.split('\n\n').filter((event) => event !== '')
+    expect(events.map((event) => (event.includes('"data":"hello"') ? 'notice' : 'answer'))).toEqual(
+      which === 'one' ? ['notice', 'answer'] : ['notice', 'notice', 'answer'],
+    )
+  })
+
+  test.each([
+    ['tools/call', { name: 'b_x' }, 5],
+    ['prompts/get', { name: 'b_x' }, { messages: 'none' }],
+    ['resources/read', { uri: 'b+file:///x' }, {}],
+  ])('a result of another type than %s has is an error (mcp.md §4.2)', async (method, params, result) => {
+    const odd = await world.scripted((_, response, body) => {
+      const known = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response.writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+      response.end(body?.id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id: body.id, result: body.method === 'initialize' ? known : result }))
+    })
+    const one = await world.upstream('one')
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', odd.port)] } })
+    const { json } = await (await begin(gateway.url)).post(call(method, params))
+    expect(json.error).toEqual({ code: -32603, message: `upstream returned a result incompatible with ${method} (b)` })
+  })
+
   test('client capabilities reach both, as what they ask finds its way back (D4)', async () => {
     const { one, other, gateway } = await two()
     await world.client(gateway, { capabilities: { roots: { listChanged: true }, sampling: {} } })
@@ -221,6 +257,18 @@ describe('two targets', () => {
       await expect(client.callTool({ name: 'shared' })).rejects.toThrow('served by multiple targets')
       await expect(client.callTool({ name: 'nothing' })).rejects.toThrow('Unknown tool: nothing')
       expect((await client.listResources()).resources[0]?.uri).toBe('a+file:///x')
+    })
+
+    test('what the client may not use is no rival, in lists and calls alike', async () => {
+      const [one, other] = [await world.upstream(definitions[0]), await world.upstream(definitions[1])]
+      const deny = (expression: string) => ({ mcp: { authorization: { action: 'Deny' as const, policy: { matchExpressions: [expression] } } } })
+      const targets = [staticTarget('a', one.port), staticTarget('b', other.port)]
+      const gateway = await world.gateway({ mcp: { targets, prefixMode: 'Never' }, policies: deny('mcp.tool.name == "shared" && mcp.tool.target == "a"') })
+      const client = await world.client(gateway)
+      expect(names((await client.listTools()).tools)).toEqual(['first', 'own', 'shared', 'later'])
+      expect((await client.callTool({ name: 'shared' })).content).toEqual([{ type: 'text', text: 'two shared' }])
+      gateway.configure({ policies: deny('mcp.tool.name == "shared"') })
+      await expect(client.callTool({ name: 'shared' })).rejects.toThrow('Unknown tool: shared')
     })
 
     test('the owner is looked up again after a list changed', async () => {

@@ -55,7 +55,8 @@ export async function askAll(run: Run, targets: readonly Target[], ask: (target:
   // One failure is enough for FailClosed: the slow ones are not waited for.
   const settled = isFailOpen ? await Promise.all(outcomes) : await firstFailureOrAll(outcomes)
   const answered = settled.filter((outcome): outcome is Answered => !(outcome instanceof Error))
-  const failure = settled.find((outcome) => outcome instanceof Error && (!isFailOpen || answered.length === 0 || isSessionOver(outcome)))
+  const isOver = (outcome: Error): boolean => run.session.id !== undefined && isSessionOver(outcome)
+  const failure = settled.find((outcome) => outcome instanceof Error && (!isFailOpen || answered.length === 0 || isOver(outcome)))
   if (failure instanceof Error) {
     isGivenUp = true
     for (const { answer } of answered) discard(answer)
@@ -66,7 +67,7 @@ export async function askAll(run: Run, targets: readonly Target[], ask: (target:
 }
 
 /** A target that lost its session answers again only in a new one. */
-const isSessionOver = (error: Error): boolean =>
+export const isSessionOver = (error: Error): boolean =>
   (error instanceof RefusedError && error.response.status === 404) || (error instanceof McpFailure && error.status === 404)
 
 function firstFailureOrAll(outcomes: readonly Promise<Answered | Error>[]): Promise<(Answered | Error)[]> {

@@ -1,8 +1,10 @@
 import { BufferBody } from '../http/body.ts'
-import { McpFailure, UpstreamRpcError } from './failure.ts'
+import { noTargets, UpstreamRpcError } from './failure.ts'
 import { askAll, failureText } from './gather.ts'
 import { isObject, type JsonObject } from './json.ts'
 import { Flow, streamOf, type Reply } from './reply.ts'
+import { isServed } from './request.ts'
+import { mapServerMessage } from './reverse.ts'
 import { badAnswer, linkTo, post, readAnswer, stateOf, type Run } from './run.ts'
 import { resultText, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { Target } from './target.ts'
@@ -21,8 +23,9 @@ export interface InitializeOptions {
 export async function initialize(run: Run, request: RpcRequest, text: string, options: InitializeOptions): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
-  if (!config.isMultiplexing && sole !== undefined) return initializeOne(run, sole, request, text, options)
   const sent = config.isStateful ? text : toText(withoutReverse(request))
+  if (!config.isMultiplexing && sole !== undefined) return initializeOne(run, sole, request, sent, options)
+  const early: string[] = []
   const results = new Map<Target, JsonObject>()
   try {
     const answered = await askAll(run, config.targets, (target) => post(run, target, sent, { method: 'initialize', id: request.id }))
@@ -30,7 +33,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     await Promise.all(
       answered.map(async ({ target, answer }) => {
         try {
-          const message = await readAnswer(target, answer, request.id, flow, () => undefined)
+          const message = await readAnswer(target, answer, request.id, flow, keepEarly(run, target, early))
           if (message.error !== undefined) throw new UpstreamRpcError(message)
           results.set(target, resultOf(target, message))
         } catch (error) {
@@ -38,10 +41,10 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
         }
       }),
     )
-    if (results.size === 0) throw McpFailure.rpc(-32603, 'no upstreams available')
+    if (results.size === 0) throw noTargets()
   } catch (error) {
     await abandon(run)
-    if (error instanceof UpstreamRpcError) return streamOf(failureText(request, error))
+    if (error instanceof UpstreamRpcError) return streamOf([failureText(request, error)])
     throw error
   }
   for (const target of config.targets) {
@@ -57,17 +60,28 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     results,
     options.version,
   )
-  return streamOf(resultText(request.id, merged), options.admit?.())
+  return streamOf([...early, resultText(request.id, merged)], options.admit?.())
 }
+
+/** Messages before the answer. The response's head has the session's id, which is made of all answers, so they wait. */
+function keepEarly(run: Run, target: Target, early: string[]): (message: RpcMessage) => void {
+  return (message) => {
+    const mapped = mapServerMessage(run, target, message)
+    if (mapped !== undefined && early.length < MAX_EARLY) early.push(toText(mapped))
+  }
+}
+
+const MAX_EARLY = 64
 
 async function initializeOne(run: Run, target: Target, request: RpcRequest, text: string, { admit }: InitializeOptions): Promise<Reply> {
   const answer = await post(run, target, text, { method: 'initialize', id: request.id })
   if (answer.kind === 'refused') return { kind: 'relay', response: answer.response }
-  const message = await readAnswer(target, answer, request.id, new Flow(), () => undefined)
+  const early: string[] = []
+  const message = await readAnswer(target, answer, request.id, new Flow(), keepEarly(run, target, early))
   run.onAnswer?.(message)
   if (message.error === undefined) stateOf(run.session, target).offers = offersOf(resultOf(target, message))
   const sessionId = message.error === undefined ? admit?.() : undefined
-  return answer.kind === 'json' ? { kind: 'message', body: new BufferBody(toText(message)), sessionId } : streamOf(toText(message), sessionId)
+  return answer.kind === 'json' ? { kind: 'message', body: new BufferBody(toText(message)), sessionId } : streamOf([...early, toText(message)], sessionId)
 }
 
 /** Sessions that were begun for nothing are ended. */
@@ -104,7 +118,7 @@ function mergeResults(run: Run, request: RpcRequest, targets: readonly Target[],
   const all = targets.map((target) => results.get(target) ?? {})
   const has = (name: keyof typeof OFFERS): boolean => all.some((result) => capabilitiesOf(result)[name] !== undefined)
   const requested = request.params?.['protocolVersion']
-  const versions = [...(typeof requested === 'string' ? [requested] : []), ...all.map((result) => String(result['protocolVersion']))]
+  const versions = [...(typeof requested === 'string' && isServed(requested) ? [requested] : []), ...all.map((result) => String(result['protocolVersion']))]
   const extensions = mergeExtensions(all)
   return {
     // Revisions are dates: the lowest text is the oldest.

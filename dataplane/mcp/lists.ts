@@ -1,5 +1,5 @@
 import type { Item, ItemKind } from './authorize.ts'
-import { McpFailure, UpstreamRpcError } from './failure.ts'
+import { McpFailure, noTargets, UpstreamRpcError } from './failure.ts'
 import { isObject, type JsonObject } from './json.ts'
 import { prefixName, prefixUri, type Addressed } from './names.ts'
 import { gather, type Gathered } from './gather.ts'
@@ -49,8 +49,9 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
     return askOne(run, sole, request, text, { method: request.method }, isChanged ? change : undefined)
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
+  if (sole === undefined) throw noTargets()
   const targets = config.targets.filter((target) => mayOffer(run, target, shape.offer))
-  if (targets.length === 0) return Promise.resolve(streamOf(resultText(request.id, { [shape.member]: [] })))
+  if (targets.length === 0) return Promise.resolve(streamOf([resultText(request.id, { [shape.member]: [] })]))
   return gather(run, targets, request, text, {
     // Written as each target answers: after the slowest, only its own items are left to do.
     read: async (target, first, out, flow) => {
@@ -137,34 +138,44 @@ function withoutRivals(items: readonly JsonObject[]): JsonObject[] {
 const ignore = (): void => undefined
 const listOf = { tool: 'tools/list', prompt: 'prompts/list' } as const
 
-/** Who offers a name, where names have no prefix: asked of all targets, and remembered until one of them says that its list changed. */
+/**
+ * Who offers a name, where names have no prefix: asked of all targets, and remembered until one of them says that its list changed. What
+ * the client may not use is not offered, as in lists. Throws a McpFailure when several do.
+ */
 export async function findOwner(run: Run, kind: 'tool' | 'prompt', name: string): Promise<Addressed | undefined> {
   const { config, session } = run
   const key = `${kind} ${name}`
-  const known = session.owners.get(key)
-  if (known !== undefined) return { target: known, name }
+  let owners = session.owners.get(key)
+  if (owners === undefined) {
+    owners = await askOwners(run, kind, name)
+    if (session.owners.size >= MAX_OWNERS) session.owners.clear()
+    if (owners.length > 0) session.owners.set(key, owners)
+  }
+  const [owner, rival] = owners.filter((target) => run.judge({ kind, target, name }, config.targetOf.get(target)?.rules))
+  if (rival !== undefined) throw McpFailure.rpc(INVALID_PARAMS, `${kind} ${name} is served by multiple targets`)
+  return owner === undefined ? undefined : { target: owner, name }
+}
+
+const MAX_OWNERS = 1000
+
+/** Names of the targets that offer it. */
+async function askOwners(run: Run, kind: 'tool' | 'prompt', name: string): Promise<string[]> {
+  const { config } = run
   const shape = shapes[listOf[kind]]
-  if (shape === undefined) return undefined
+  if (shape === undefined) return []
   const id = 'proxy_owner'
   const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method }
   const flow = new Flow()
-  const lists = await Promise.all(
+  const offers = await Promise.all(
     config.targets.map(async (target) => {
-      if (!mayOffer(run, target, shape.offer)) return { target, items: [] }
+      if (!mayOffer(run, target, shape.offer)) return false
       const read = async (): Promise<JsonObject[]> => {
         const first = await readAnswer(target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)
       }
-      return { target, items: await (config.isFailOpen ? read().catch(() => []) : read()) }
+      const items = await (config.isFailOpen ? read().catch(() => []) : read())
+      return items.some((item) => item['name'] === name)
     }),
   )
-  const owners = lists.filter(({ items }) => items.some((item) => item['name'] === name))
-  const [owner, rival] = owners
-  if (rival !== undefined) throw McpFailure.rpc(INVALID_PARAMS, `${kind} ${name} is served by multiple targets`)
-  if (owner === undefined) return undefined
-  if (session.owners.size >= MAX_OWNERS) session.owners.clear()
-  session.owners.set(key, owner.target.name)
-  return { target: owner.target.name, name }
+  return config.targets.filter((_, index) => offers[index] === true).map((target) => target.name)
 }
-
-const MAX_OWNERS = 1000

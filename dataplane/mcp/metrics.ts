@@ -45,18 +45,18 @@ export const mcpMetrics = defineMetrics((registry) => {
   return {
     count(exchange: Exchange, { method, kind = '', target = '', name = '' }: CountedMessage): void {
       const known = method === undefined ? 'response' : methods.has(method) ? method : 'other'
-      requests.series(known, kind, target, boundName(names, target, kind === 'resource' ? '' : name), ...routeValues(exchange)).value++
+      requests.series(known, kind, target, boundName(names, `${kind} ${target}`, name), ...routeValues(exchange)).value++
     },
   }
 })
 
 const MAX_NAMES = 256
 
-/** Names are what clients write: of each target a few hundred are told apart, URIs not at all. */
-function boundName(known: Map<string, Set<string>>, target: string, name: string): string {
+/** Names and URIs are what clients write: a few hundred of each kind and target are told apart. */
+function boundName(known: Map<string, Set<string>>, group: string, name: string): string {
   if (name === '') return ''
-  let names = known.get(target)
-  if (names === undefined) known.set(target, (names = new Set()))
+  let names = known.get(group)
+  if (names === undefined) known.set(group, (names = new Set()))
   if (names.has(name)) return name
   if (names.size >= MAX_NAMES || name.length > 128) return 'other'
   names.add(name)

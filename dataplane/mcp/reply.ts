@@ -25,10 +25,10 @@ export type Reply =
   /** Messages as they come, the answer last. */
   | { readonly kind: 'stream'; readonly feed: (out: EventOutput) => StreamFeeder; readonly sessionId?: string | undefined }
 
-/** A stream of one message. */
-export function streamOf(text: string, sessionId?: string): Reply {
+/** A stream of messages that are there already. */
+export function streamOf(texts: readonly string[], sessionId?: string): Reply {
   const feed = (out: EventOutput): StreamFeeder => {
-    out.send(text)
+    for (const text of texts) out.send(text)
     out.end()
     return {}
   }

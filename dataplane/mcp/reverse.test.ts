@@ -141,6 +141,40 @@ describe.each([
   })
 })
 
+test.each([
+  ['one target', 1, 'ask', 'proxy_b_n_0'],
+  ['two targets', 2, 'b_ask', 'proxy_b_n_0'],
+])('what a server asks has an id that tells whose it is, and so has its cancellation: %s (mcp.md §4.3)', async (_, count, name, shown) => {
+  const answers: unknown[] = []
+  const { port } = await world.scripted((request, response, body) => {
+    if (body?.method === 'tools/call') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {"jsonrpc":"2.0","id":0,"method":"roots/list"}\n\n')
+      response.write('data: {"jsonrpc":"2.0","id":"x_y","method":"ping"}\n\n')
+      response.write('data: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}\n\n')
+      return void response.end(`data: {"jsonrpc":"2.0","id":1,"result":{"content":[],"method":"\\"method\\""}}\n\n`)
+    }
+    if (body !== undefined && body.method === undefined) answers.push(body)
+    if (body?.method !== 'initialize') return void response.writeHead(request.method === 'GET' ? 405 : 202).end()
+    const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+  })
+  const { url } = await world.gateway({ mcp: { targets: ['b', 'c'].slice(0, count).map((target) => staticTarget(target, port)) } })
+  const { post } = await begin(url)
+  const messages = [...(await post(call('tools/call', { name }))).text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data) as object)
+  expect(messages).toEqual([
+    { jsonrpc: '2.0', id: shown, method: 'roots/list' },
+    { jsonrpc: '2.0', id: 'proxy_b_s_x_y', method: 'ping' },
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: shown } },
+    { jsonrpc: '2.0', id: 1, result: { content: [], method: '"method"' } },
+  ])
+  for (const id of [shown, 'proxy_b_s_x_y']) await post({ jsonrpc: '2.0', id, result: {} })
+  expect(answers).toEqual([
+    { jsonrpc: '2.0', id: 0, result: {} },
+    { jsonrpc: '2.0', id: 'x_y', result: {} },
+  ])
+})
+
 describe('answers with an id that nobody asked under (row 20)', () => {
   const foreign = ['7', 7, 'proxy_c_n_0', 'proxy_a_x_0', 'proxy_a_n_{}', 'a_0', '', 'proxy_a_n_1e']
 

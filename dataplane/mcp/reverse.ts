@@ -1,5 +1,5 @@
 import { McpFailure } from './failure.ts'
-import { isObject, parseJson } from './json.ts'
+import { parseJson } from './json.ts'
 import { prefixUri } from './names.ts'
 import type { Reply } from './reply.ts'
 import { discard, post, type Run } from './run.ts'
@@ -27,12 +27,12 @@ export function mapServerMessage(run: Run, target: Target, message: RpcMessage):
   const { method, params } = message
   if (!config.isStateful && isRequest(message)) return refuseServer(run, target, message)
   if (method === 'notifications/tools/list_changed' || method === 'notifications/prompts/list_changed') session.owners.clear()
-  if (isRequest(message)) return config.isMultiplexing ? { ...message, id: mapId(target.name, message.id) } : message
+  if (isRequest(message)) return { ...message, id: mapId(target.name, message.id) }
   // An answer to nothing that the client asked.
   if (method === undefined) return config.isMultiplexing ? undefined : message
   if (method === 'notifications/resources/updated' && config.naming.prefixesUris && typeof params?.['uri'] === 'string')
     return { ...message, params: { ...params, uri: prefixUri(target.name, params['uri']) } }
-  if (method === 'notifications/cancelled' && config.isMultiplexing && isObject(params) && params['requestId'] !== undefined)
+  if (method === 'notifications/cancelled' && params?.['requestId'] !== undefined)
     return { ...message, params: { ...params, requestId: mapId(target.name, params['requestId'] as RpcId) } }
   return message
 }
@@ -43,18 +43,18 @@ function refuseServer(run: Run, target: Target, { id, method }: RpcRequest): und
   post(run, target, answer, { method: undefined }).then(discard, () => undefined)
 }
 
-/** Whether messages of targets differ from what clients see. */
-export const mapsServerMessages = ({ config: { isMultiplexing, naming, isStateful } }: Pick<Run, 'config'>): boolean =>
-  isMultiplexing || naming.prefixesUris || !isStateful
+/** Whether `mapServerMessage` may change the message in `text`; cheap, for what passes through unread. */
+export const mayBeMapped = ({ config }: Pick<Run, 'config'>, text: string): boolean => config.isMultiplexing || text.includes('"method"')
 
 /** The client's answer to a target's request. */
 export async function answerServer(run: Run, message: RpcMessage, text: string): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
   if (!config.isStateful) return { kind: 'accepted' }
-  if (!config.isMultiplexing && sole !== undefined) return sendResponse(run, sole, text)
-  if ((message.id ?? null) === null) return { kind: 'accepted' }
   const original = unmapId(message.id)
+  if (!config.isMultiplexing && sole !== undefined)
+    return sendResponse(run, sole, original?.target === sole.name ? toText({ ...message, id: original.id }) : text)
+  if ((message.id ?? null) === null) return { kind: 'accepted' }
   const target = original && config.targetOf.get(original.target)
   if (original === undefined || target === undefined) throw McpFailure.text(400, 'the id of this response is not one that a server asked under')
   return sendResponse(run, target, toText({ ...message, id: original.id }))

@@ -112,9 +112,11 @@ class McpService implements BackendService {
       return this.#proxy(this.#runOf(exchange, plan, config, newSession(freshLinks(config), 0)), sole, method)
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)
     if (method === 'POST') return this.#post(exchange, plan, config, seen)
-    if (!config.isStateful || (method !== 'GET' && method !== 'DELETE')) throw McpFailure.text(405, 'method not allowed')
+    if (!config.isStateful || (method !== 'GET' && method !== 'DELETE')) throw McpFailure.method(config.isStateful ? 'GET, POST, DELETE' : 'POST')
     if (method === 'GET') checkGet(exchange.request.headers)
+    checkVersion(exchange.request.headers)
     const session = this.#sessionOf(exchange, config, 'session ID is required: send Mcp-Session-Id')
+    if (session.id !== undefined) noteSession(exchange, session.id)
     const run = this.#runOf(exchange, plan, config, session)
     if (method === 'DELETE') {
       await endLinks(run)
@@ -220,13 +222,14 @@ class McpService implements BackendService {
       const run = this.#runOf(detached, plan, config, session)
       return legacy.open(exchange, session, () => void endLinks(run))
     }
-    if (method !== 'POST') throw McpFailure.text(405, 'method not allowed')
+    if (method !== 'POST') throw McpFailure.method('GET, POST')
     const client = legacy.find(exchange)
     const bytes = await readMessage(exchange, plan)
-    const message = (seen.message = parseClientMessage(bytes))
-    noteMessage(exchange, message)
+    const received = (seen.message = parseClientMessage(bytes))
+    noteMessage(exchange, received)
+    const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }
     const run = this.#runOf(detached, plan, config, client.session)
-    const delivered = deliver(client, message, dispatch(run, message, bytes.toString(), { admit: undefined, version: this.#options.version }))
+    const delivered = deliver(client, message, dispatch(run, message, text, { admit: undefined, version: this.#options.version }))
     noteArguments(run, message)
     countMessage({ ...run, exchange }, message)
     if (!isRequest(message)) await delivered
@@ -236,7 +239,7 @@ class McpService implements BackendService {
 
   /** What servers send by themselves comes on the same stream; one that has no such stream has none. */
   async #listenFor(run: Run, { stream, feeders }: ReturnType<LegacyClients['find']>): Promise<void> {
-    const reply = await listen(run, undefined).catch(() => undefined)
+    const reply = await listen(run, undefined, true).catch(() => undefined)
     if (reply?.kind === 'stream') feed(stream, feeders, reply.feed)
     if (reply?.kind === 'relay') reply.response.body?.cancel()
   }

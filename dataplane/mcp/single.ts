@@ -1,7 +1,7 @@
 import { BufferBody, type Body } from '../http/body.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { streamOf, Flow, type EventOutput, type Reply } from './reply.ts'
-import { mapServerMessage, mapsServerMessages } from './reverse.ts'
+import { mapServerMessage, mayBeMapped } from './reverse.ts'
 import { brokenAnswer, isAnswerTo, post, readAnswer, type Run } from './run.ts'
 import { errorText, INTERNAL_ERROR, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { SseEvent } from './sse/parser.ts'
@@ -31,7 +31,7 @@ async function messageReply(run: Run, target: Target, request: RpcRequest, answe
   const message = await readAnswer(target, answer, request.id, new Flow(), () => undefined)
   run.onAnswer?.(message)
   const text = toText(change?.(message) ?? message)
-  return isMultiplexing ? streamOf(text) : { kind: 'message', body: new BufferBody(text) }
+  return isMultiplexing ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
 }
 
 /** An answer that is longer holds no error. */
@@ -67,14 +67,13 @@ function passEvents(
 ): Flow {
   const flow = new Flow()
   const { isMultiplexing } = run.config
-  const isRead = change !== undefined || mapsServerMessages(run)
   let isAnswered = false
   const finish = (text: string): void => {
     if (isMultiplexing) out.send(text)
     out.end()
   }
   const pass = (event: SseEvent): void => {
-    if (!isRead) {
+    if (change === undefined && !mayBeMapped(run, event.data)) {
       if (event.data.includes(ERROR_MEMBER)) tellError(run, event.data, request)
       return out.write(event)
     }
@@ -92,7 +91,7 @@ function passEvents(
     }
     isAnswered = true
     run.onAnswer?.(message)
-    out.write({ ...place, data: changed(message, request, change) })
+    out.write({ ...place, data: change === undefined ? event.data : changed(message, request, change) })
   }
   flow.add(events)
   events.start({
@@ -109,9 +108,9 @@ function passEvents(
   return flow
 }
 
-function changed(message: RpcMessage, { id }: RpcRequest, change: ChangeAnswer | undefined): string {
+function changed(message: RpcMessage, { id }: RpcRequest, change: ChangeAnswer): string {
   try {
-    return toText(change?.(message) ?? message)
+    return toText(change(message))
   } catch (thrown) {
     return errorText(id, INTERNAL_ERROR, thrown instanceof Error ? thrown.message : String(thrown))
   }

@@ -52,6 +52,13 @@ describe('Stateless', () => {
     expect(one.received.find(({ body }) => body?.method === 'initialize')?.body?.params?.['capabilities']).toEqual({ experimental: { x: {} } })
   })
 
+  test('one target is not told either that the client takes requests (D4)', async () => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
+    await send(url, 'POST', MCP_HEADERS, initialize('2025-06-18', { sampling: {}, roots: {}, elicitation: {}, experimental: { x: {} } }))
+    expect(one.received[0]?.body?.params).toEqual({ ...initialize().params, capabilities: { experimental: { x: {} } } })
+  })
+
   test('an SDK client works, against two targets, with names looked up', async () => {
     const [one, two] = [await world.upstream('one'), await world.upstream('two')]
     const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)], sessionRouting: 'Stateless' } })

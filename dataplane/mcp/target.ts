@@ -83,13 +83,19 @@ function authenticationOf(config: ServiceConfig): McpAuthentication | undefined 
   return section && compileMcpAuthentication(section, config.destinations, config.state)
 }
 
+/** People leave the slash out. */
+function pathOf(path: string | undefined, protocol: TargetProtocol): string {
+  if (path === undefined || path === '') return defaultPaths[protocol]
+  return path.startsWith('/') ? path : `/${path}`
+}
+
 function staticTarget(config: ServiceConfig, name: string, { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget): Target {
   const { backend, outer, destinations, sectionsOf: attachedTo, state } = config
   const inline: BackendFull | undefined = backend.policies === undefined && policies === undefined ? undefined : { ...backend.policies, ...policies }
   return {
     name,
     protocol,
-    path: path ?? defaultPaths[protocol],
+    path: pathOf(path, protocol),
     destination: destinations.forPart({ backend: backend.key, section: name, host, port, inline, outer, isTlsDefault: false }),
     isPinned: false,
     rules: compileItemRules([...attachedTo(name), ...(policies === undefined ? [] : [policies])], state),
@@ -106,7 +112,7 @@ function selectedTarget(config: ServiceConfig, entry: string, { name, service, p
   return {
     name,
     protocol,
-    path: path ?? defaultPaths[protocol],
+    path: pathOf(path, protocol),
     destination: destinations.forServicePart(service, port, weaker),
     isPinned: true,
     rules: compileItemRules(attachedTo(entry), state),

@@ -4,7 +4,7 @@ import { compileExpression } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { protocolOf, reasonOf } from '../telemetry/outcome.ts'
 import { staticTarget } from './testing/gateway.ts'
-import { begin, call, MCP_HEADERS, send, until, World } from './testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
 
 let world: World
 beforeEach(() => void (world = new World()))
@@ -44,6 +44,12 @@ describe('the access log (mcp.md §10, row 46)', () => {
     expect(exchange && [protocolOf(exchange), exchange.backend]).toEqual(['mcp', 'ns/mcp'])
   })
 
+  test('a stream and the end of a session have its id, too', async () => {
+    const { gateway, id, last } = await start()
+    await send(gateway.url, 'DELETE', { 'mcp-session-id': id })
+    expect(logOf(await last(3))).toEqual({ 'mcp.session.id': id })
+  })
+
   test('a failure has its reason', async () => {
     const { gateway, last } = await start()
     await send(gateway.url, 'POST', MCP_HEADERS, call('ping'))
@@ -70,6 +76,7 @@ test('messages are counted, GET and DELETE are not (row 46)', async () => {
   const { gateway, post, id } = await start()
   await post(call('tools/call', { name: 'a_echo' }))
   await post(call('tools/call', { name: 'z_echo' }))
+  await post(call('resources/read', { uri: 'b+memo:x' }))
   await post(call('made/up'))
   await send(gateway.url, 'DELETE', { 'mcp-session-id': id })
   const lines = [...[...gateway.registry.expose('text')].join('').matchAll(/^proxy_mcp_requests_total\{(.*)\} (\d+)$/gm)].map(([, labels = '', count]) => {
@@ -80,16 +87,33 @@ test('messages are counted, GET and DELETE are not (row 46)', async () => {
     'initialize    ns/route 1',
     'notifications/initialized    ns/route 1',
     'other    ns/route 1',
+    'resources/read resource b memo:x ns/route 1',
     'tools/call    ns/route 1',
     'tools/call tool a echo ns/route 1',
   ])
 })
 
-test('the trace context of a request goes to the target in its header (row 47)', async () => {
+test('the trace context of a request goes to the target in its header and in `_meta` (row 47)', async () => {
   const { post, one } = await start()
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   await post(call('tools/call', { name: 'a_echo', arguments: { text: 'x' }, _meta: { own: 1 } }), { traceparent, tracestate: 'a=1' })
   const { headers, body } = one.received.at(-1) ?? {}
   expect(headers).toMatchObject({ traceparent, tracestate: 'a=1' })
   expect(body?.params?.['_meta']).toEqual({ own: 1, traceparent, tracestate: 'a=1' })
+})
+
+test.each([
+  ['traceparent alone', { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }],
+  ['baggage alone', { baggage: 'a=1' }],
+])('clients of the older transport have it in `_meta`, too: %s', async (_, headers) => {
+  const one = await world.upstream('one')
+  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+  const controller = new AbortController()
+  world.onClose(async () => controller.abort())
+  const stream = await fetch(new URL('/sse', url), { signal: controller.signal })
+  const first = new TextDecoder().decode((await stream.body?.getReader().read())?.value)
+  const path = /^data: (.*)$/m.exec(first)?.[1] ?? ''
+  expect((await send(url, 'POST', { ...MCP_HEADERS, ...headers }, initialize(), path)).status).toBe(202)
+  await until('the message', () => one.received.length > 0)
+  expect(one.received[0]?.body?.params?.['_meta']).toEqual(headers)
 })

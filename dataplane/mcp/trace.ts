@@ -7,7 +7,7 @@ const FIELDS = ['traceparent', 'tracestate', 'baggage'] as const
 
 /** The message with the request's trace context in it, for servers that look there; undefined: there is none. */
 export function withTrace(message: RpcMessage, headers: HeaderList): { message: RpcMessage; text: string } | undefined {
-  if (message.method === undefined || !headers.has('traceparent')) return undefined
+  if (message.method === undefined || !FIELDS.some((name) => headers.has(name))) return undefined
   const context: Record<string, string> = {}
   for (const name of FIELDS) if (headers.has(name)) context[name] = headers.getAll(name).join(',')
   const meta = message.params?.['_meta']

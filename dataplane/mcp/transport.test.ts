@@ -64,6 +64,21 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
     ['a body of 3 MiB', 'POST', MCP_HEADERS, 'x'.repeat(3 * 1024 * 1024), [413, 'request body too large']],
     ['a revision that is not served', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2026-07-28' }, call('tools/list'), [400, -32022]],
     ['an unknown revision at initialize', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '1999-01-01' }, initialize(), [400, -32022]],
+    [
+      'GET under a revision that is not served',
+      'GET',
+      { ...MCP_HEADERS, 'mcp-protocol-version': '2026-07-28', 'mcp-session-id': 'x' },
+      undefined,
+      [400, -32022],
+    ],
+    ['DELETE under a revision that nobody knows', 'DELETE', { 'mcp-protocol-version': '1', 'mcp-session-id': 'x' }, undefined, [400, -32022]],
+    [
+      'header and _meta that differ',
+      'POST',
+      { ...MCP_HEADERS, 'mcp-protocol-version': '2025-03-26' },
+      call('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }),
+      [400, -32020],
+    ],
     ['header and body that differ', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2025-03-26' }, initialize('2025-06-18'), [400, -32020]],
     [
       'a request without session (row 22)',
@@ -104,6 +119,23 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
     expect((await send(gateway.url, 'POST', MCP_HEADERS, call('tools/list', meta))).json.error?.code).toBe(-32022)
   })
 
+  test.each<[string, object, Record<string, string>]>([
+    ['in the body of initialize', initialize('2026-07-28'), {}],
+    ['in its header too', initialize('2026-07-28'), { 'mcp-protocol-version': '2026-07-28' }],
+  ])('initialize under the revision without initialize is told as well: %s (D9)', async (_, body, headers) => {
+    const { status, json } = await send(gateway.url, 'POST', { ...MCP_HEADERS, ...headers }, body)
+    expect([status, json.error]).toEqual([400, { code: -32022, message: expect.any(String), data: { supported: OLD, requested: '2026-07-28' } }])
+    const unknown = await send(gateway.url, 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '1999-01-01' }, initialize('1999-01-01'))
+    expect(unknown.json.error).toEqual({ code: -32022, message: expect.any(String) })
+  })
+
+  test('405 says what is allowed: less without sessions, and on the older transport', async () => {
+    const allowOf = async (path?: string) => (await send(gateway.url, 'PUT', {}, undefined, path)).headers.allow
+    expect([await allowOf(), await allowOf('/sse')]).toEqual(['GET, POST, DELETE', 'GET, POST'])
+    gateway.configure({ mcp: { targets: [staticTarget('a', 1)], sessionRouting: 'Stateless' } })
+    expect([await allowOf(), (await send(gateway.url, 'GET')).headers.allow]).toEqual(['POST', 'POST'])
+  })
+
   test.each([...OLD, undefined])('revision %s is served', async (version) => {
     const { post } = await begin(gateway.url)
     expect((await post(call('ping'), version === undefined ? {} : { 'mcp-protocol-version': version })).status).toBe(200)
@@ -133,6 +165,23 @@ describe('forms of answers (mcp.md §3.3)', () => {
       [202, ''],
       [202, ''],
     ])
+  })
+
+  test.each([1, 2])('an upstream that answers a notification with 200 took it: %s targets', async (count) => {
+    const { port } = await world.scripted((_, response, body) => {
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(body?.id === undefined ? 'null' : JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+    })
+    const { url } = await world.gateway({ mcp: { targets: ['a', 'b'].slice(0, count).map((name) => staticTarget(name, port)) } })
+    const { status, text } = await (await begin(url)).post(notification)
+    expect([status, text]).toEqual([202, ''])
+  })
+
+  test.each(['mcp', '/mcp'])('a path without slash is one all the same: %s', async (path) => {
+    const one = await world.upstream('one')
+    await begin((await world.gateway({ mcp: { targets: [staticTarget('a', one.port, { path })] } })).url)
+    expect(one.received[0]?.path).toBe('/mcp')
   })
 
   test('an upstream that says no is passed on as it is, its own session id aside (row 50)', async () => {

@@ -149,8 +149,16 @@ describe('a token at the MCP endpoint', () => {
     expect((await ask(authentication, '/mcp', bearer({ iss: 'https://any' }))).response).toBeUndefined()
   })
 
-  test('after a JWT policy of the route is 401: that took the token', async () => {
-    expect((await ask(compile(), '/mcp', { jwt: { sub: 'bob' } })).status).toBe(401)
+  test.each(['Strict', 'Optional', 'Permissive'] as const)(
+    'after a JWT policy of the route is 401 in mode %s: that took the token (mcp.md §8.2)',
+    async (mode) => {
+      expect((await ask(compile({ mode }), '/mcp', { jwt: { sub: 'bob' } })).status).toBe(401)
+    },
+  )
+
+  test('the challenge names the scopes that the config says are supported, as far as they are some', async () => {
+    const { header } = await ask(compile({ resourceMetadata: { scopesSupported: ['read', 'write:all', 'a"b', 'c d', 1] as never } }), '/mcp')
+    expect(header('www-authenticate')).toBe('Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp", scope="read write:all"')
   })
 
   test('without usable keys is refused', async () => {

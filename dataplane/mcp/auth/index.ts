@@ -91,9 +91,9 @@ async function register(provider: IdentityProvider, { request }: Exchange): Prom
 async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchange: Exchange, url: ClientUrl): Promise<ResponseHead | undefined> {
   const { mode = 'Strict', resourceMetadata } = config
   const { headers } = exchange.request
+  // A policy of the route has taken its token: this one cannot check it again, in no mode.
+  if (exchange.get('jwt') !== undefined) return challenge(exchange, url, resourceMetadata, refuse('a JWT policy before mcp.authentication has taken the token'))
   try {
-    // A policy of the route has taken its token: this one cannot check it again.
-    if (exchange.get('jwt') !== undefined && mode !== 'Permissive') throw refuse('a JWT policy before mcp.authentication has taken the token')
     const token = findCredentials(headers, 'bearer')
     if (token === undefined) {
       if (mode === 'Strict') throw refuse('no bearer token found')
@@ -107,13 +107,23 @@ async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchan
     return undefined
   } catch (error) {
     if (!(error instanceof ProxyError)) throw error
-    if (mode === 'Permissive') return undefined
-    exchange.error = error
-    return respond(401, JSON.stringify({ error: 'unauthorized', error_description: 'JWT token required' }), {
-      'content-type': 'application/json',
-      'www-authenticate': `Bearer resource_metadata="${resourceMetadataUrl(url, resourceMetadata?.['resource']).replaceAll(/["\\]/g, '')}"`,
-    })
+    return mode === 'Permissive' ? undefined : challenge(exchange, url, resourceMetadata, error)
   }
+}
+
+/** The 401 that tells clients where to begin (RFC 9728 §5.1), and what to ask for where the config says it (RFC 6750 §3). */
+function challenge(exchange: Exchange, url: ClientUrl, metadata: MCPAuthentication['resourceMetadata'], error: ProxyError): ResponseHead {
+  exchange.error = error
+  const scope = scopeOf(metadata?.['scopesSupported'] ?? metadata?.['scopes_supported'])
+  return respond(401, JSON.stringify({ error: 'unauthorized', error_description: 'JWT token required' }), {
+    'content-type': 'application/json',
+    'www-authenticate': `Bearer resource_metadata="${resourceMetadataUrl(url, metadata?.['resource']).replaceAll(/["\\]/g, '')}"${scope === '' ? '' : `, scope="${scope}"`}`,
+  })
+}
+
+/** Scopes as one parameter; what is no scope (RFC 6749 §3.3) is left out. */
+function scopeOf(scopes: unknown): string {
+  return Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)).join(' ') : ''
 }
 
 function respond(status: number, body: string | Buffer | null, headers: Record<string, string>): ResponseHead {

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
 import { isObject } from '../json.ts'
 import type { LinkState } from '../upstream/link.ts'
 
@@ -37,9 +37,9 @@ export function encodeSession(keys: SessionKeys, backend: string, links: Readonl
     o: offers,
     x: isMissing ? 1 : undefined,
   }))
-  // Two sessions must not have the same id, also where the upstream tells them not apart.
-  const isUnique = states.some(({ s }) => s !== undefined)
-  const content = JSON.stringify({ t: 'mcp', s: states, r: isUnique ? undefined : randomBytes(16).toString('hex'), k: keys.length === 0 ? backend : undefined })
+  // Two sessions must not have the same id, also where an upstream tells them not apart.
+  const isUnique = states.every(({ s }) => s !== undefined)
+  const content = JSON.stringify({ t: 'mcp', s: states, r: isUnique ? undefined : randomUUID(), k: keys.length === 0 ? backend : undefined })
   const [key] = keys
   if (key === undefined) return Buffer.from(content).toString('base64url')
   const nonce = randomBytes(NONCE_BYTES)

@@ -10,8 +10,8 @@ export interface Session {
   readonly links: ReadonlyMap<string, LinkState>
   /** Live connections to targets that speak SSE. */
   readonly connections: Map<string, SseConnection>
-  /** Where prefixes are off: who offers a tool or prompt. Emptied when a target says that its list changed. */
-  readonly owners: Map<string, string>
+  /** Where prefixes are off: names of the targets that offer a tool or prompt. Emptied when a target says that its list changed. */
+  readonly owners: Map<string, readonly string[]>
   usedAtMs: number
   /** Requests and streams of it that are open. */
   open: number

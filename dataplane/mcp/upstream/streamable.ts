@@ -9,7 +9,7 @@ import { isRepeatable, type Link, type LinkAnswer, type LinkState } from './link
 /** A target that speaks Streamable HTTP: each message is a POST. */
 export function streamableLink(target: Target, state: LinkState): Link {
   return {
-    async post(context, text, { method, name }) {
+    async post(context, text, { method, name, id }) {
       const isInitialize = method === 'initialize'
       const headers = headersFor(context.exchange.request.headers, { sessionId: state.sessionId, method, name, hasBody: true })
       const { response, endpoint } = await callTarget(context, target, {
@@ -20,13 +20,13 @@ export function streamableLink(target: Target, state: LinkState): Link {
         isRepeatable: isRepeatable(method),
       })
       if (isInitialize && response.status === 200) remember(target, state, response, endpoint)
-      return toAnswer(response)
+      return toAnswer(response, id !== undefined && method !== undefined)
     },
     async listen(context, lastEventId) {
       const headers = headersFor(context.exchange.request.headers, { sessionId: state.sessionId, accept: 'text/event-stream', hasBody: false })
       if (lastEventId !== undefined) headers.append('last-event-id', lastEventId)
       const { response } = await callTarget(context, target, { method: 'GET', headers, endpoint: state.endpoint })
-      return toAnswer(response)
+      return toAnswer(response, true)
     },
     async end(context) {
       if (state.sessionId === undefined) return
@@ -45,10 +45,10 @@ function remember(target: Target, state: LinkState, { headers }: ResponseHead, e
   if (target.isPinned) state.endpoint = endpoint
 }
 
-/** How a server may answer (mcp.md §3.3). */
-function toAnswer(response: ResponseHead): LinkAnswer {
+/** How a server may answer (mcp.md §3.3). What is no request has no answer, whatever comes with a status of success. */
+function toAnswer(response: ResponseHead, isAsked: boolean): LinkAnswer {
   const { status, headers, body } = response
-  if (status === 202 || status === 204) {
+  if (status === 202 || status === 204 || (!isAsked && status >= 200 && status <= 299)) {
     body?.cancel()
     return { kind: 'accepted' }
   }
