@@ -6,8 +6,17 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { CallToolRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema, ReadResourceRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 
+interface McpUpstreamOptions {
+  readonly name: string
+  readonly port: number
+  /** Default loopback. */
+  readonly host?: string
+  /** Told of each session over Streamable HTTP. */
+  readonly onSession?: (server: Server) => void
+}
+
 /** An MCP server for examples, on the official SDK: tools `search` and `delete`, and one resource; Streamable HTTP at `/mcp`, the older transport at `/sse`. */
-export async function startMcpUpstream({ name, port }: { readonly name: string; readonly port: number }) {
+export async function startMcpUpstream({ name, port, host = '127.0.0.1', onSession }: McpUpstreamOptions) {
   const streamable = new Map<string, StreamableHTTPServerTransport>()
   const sse = new Map<string, SSEServerTransport>()
   const received: { readonly line: string; readonly headers: IncomingHttpHeaders }[] = []
@@ -18,12 +27,12 @@ export async function startMcpUpstream({ name, port }: { readonly name: string; 
     if (pathname === '/sse') return openSse(name, sse, response)
     if (pathname === '/messages') return sse.get(searchParams.get('sessionId') ?? '')?.handlePostMessage(request, response)
     const id = String(request.headers['mcp-session-id'] ?? '')
-    const transport = id === '' ? await newTransport(name, streamable) : streamable.get(id)
+    const transport = id === '' ? await newTransport(name, streamable, onSession) : streamable.get(id)
     if (transport === undefined) response.writeHead(404).end()
     else await transport.handleRequest(request, response)
   }
   const server = createServer((request, response) => void handle(request, response))
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
   return {
     name,
     port: (server.address() as AddressInfo).port,
@@ -36,13 +45,19 @@ export async function startMcpUpstream({ name, port }: { readonly name: string; 
   }
 }
 
-async function newTransport(name: string, known: Map<string, StreamableHTTPServerTransport>): Promise<StreamableHTTPServerTransport> {
+async function newTransport(
+  name: string,
+  known: Map<string, StreamableHTTPServerTransport>,
+  onSession: McpUpstreamOptions['onSession'],
+): Promise<StreamableHTTPServerTransport> {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: () => randomUUID(),
     onsessioninitialized: (id: string) => void known.set(id, transport),
     onsessionclosed: (id: string) => void known.delete(id),
   })
-  await serverOf(name).connect(transport)
+  const server = serverOf(name)
+  await server.connect(transport)
+  onSession?.(server)
   return transport
 }
 
