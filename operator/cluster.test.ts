@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
+import packageJson from '../package.json' with { type: 'json' }
 import { runClusterMode, type ClusterMode } from './cluster.ts'
 import { startFakeApi, type FakeApi, type StoredObject } from './kube/testing.ts'
 import { createLog } from './log.ts'
@@ -164,9 +165,11 @@ test('the admin page is on loopback, tells names, and changes the log level', as
   await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
   const dump = JSON.parse((await read(ports.admin, '/snapshot?pretty')).text) as { gateways: Record<string, string[]> }
   expect(dump.gateways['default/gw']).toEqual(['bind/80/default/gw', 'listener/default/gw.http'])
+  expect(JSON.parse((await read(ports.admin, '/snapshots/krt')).text)).toEqual(dump)
+  expect(JSON.parse((await read(ports.admin, '/version')).text)).toEqual({ version: packageJson.version })
   expect((await read(ports.admin, '/logging')).status).toBe(405)
   const post = async (query: string) => (await fetch(`http://127.0.0.1:${ports.admin}/logging?${query}`, { method: 'POST' })).status
-  expect([await post('level=warn'), await post('level=chatty')]).toEqual([200, 400])
+  expect([await post('level=warn'), await post('level=chatty'), await post('xds=debug')]).toEqual([200, 400, 400])
 })
 
 test('without the certificate that TLS needs it does not start', async () => {

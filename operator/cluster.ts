@@ -13,7 +13,7 @@ import { startElection, type Election } from './kube/lease.ts'
 import { watchCluster } from './kube/source.ts'
 import { createTokenAuthentication } from './kube/tokenreview.ts'
 import { textOf, type Log } from './log.ts'
-import { createReconcileMetrics, renderGauges } from './metrics.ts'
+import { createReconcileMetrics, renderGauges, renderProcess } from './metrics.ts'
 import { createProvisioner } from './provision.ts'
 import { systemClock } from './serve/debounce.ts'
 import type { Nack } from './serve/nack.ts'
@@ -57,7 +57,8 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
   const connection = options.connection ?? connect({ kubeconfig: settings.kubeconfig })
   const { namespace } = settings
   const reviews = { requests: 0, successes: 0, failures: 0 }
-  const reconciles = createReconcileMetrics('gateway', clock.now)
+  const reconciles = createReconcileMetrics(clock.now)
+  const ofClasses = reconciles.of('gatewayclass')
   const tellGateway = createGatewayEvents(connection, clock, now)
   let snapshot: Snapshot = createSnapshot([])
   let translation: Translation = { gateways: new Map(), statuses: [] }
@@ -155,7 +156,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     connection,
     clock,
     isLeader,
-    metrics: reconciles,
+    metrics: reconciles.of('gateway'),
     settings: {
       image: { registry: '', repository: 'proxy', tag: `v${packageJson.version}`, ...settings.proxyImage },
       version: packageJson.version,
@@ -182,7 +183,8 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
   const assertClass = (): void => {
     if (!isLeader() || !source.isSynced() || isAsserting) return
     isAsserting = true
-    assertGatewayClass(connection, source, settings.classParameters.get(GATEWAY_CLASS))
+    ofClasses
+      .measure('', GATEWAY_CLASS, () => assertGatewayClass(connection, source, settings.classParameters.get(GATEWAY_CLASS)))
       .catch((error: unknown) => {
         log('error', textOf(error))
         cancelRetry()
@@ -234,9 +236,10 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
           ['applies_total', 'counter', 'Objects of Gateways applied', provisioner.applies()],
           ['leader', 'gauge', 'Whether this replica writes', isLeader() ? 1 : 0],
         ])
-        return gauges + reconciles.render()
+        return gauges + reconciles.render() + (settings.isProcessMeasured ? renderProcess() : '')
       },
       dump: () => describeState(translation, snapshot, isLeader()),
+      version: packageJson.version,
       log,
     })
     const xds = await server.listen(`${host}:${settings.xdsPort}`)

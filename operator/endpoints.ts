@@ -12,6 +12,8 @@ export interface EndpointsOptions {
   readonly renderMetrics: () => string
   /** State for people who look for a fault. Holds no Secret and no config, only names. */
   readonly dump: () => object
+  /** Of the operator. */
+  readonly version: string
   readonly log: Log
 }
 
@@ -74,16 +76,28 @@ function serveMetrics(render: () => string): RequestListener {
   }
 }
 
-function serveAdmin({ dump, log }: EndpointsOptions): RequestListener {
+const PAGE = [
+  'GET /snapshot?pretty  what is known, by name (also /snapshots/krt)',
+  'POST /logging?level=debug  error, warn, info, debug or trace; without level: which it is',
+  'GET /version',
+  '',
+].join('\n')
+
+function serveAdmin({ dump, log, version }: EndpointsOptions): RequestListener {
   return (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
     switch (pathname) {
       case '/':
-        return reply(response, 200, 'GET /snapshot?pretty  what is known, by name\nPOST /logging?level=debug  error, warn, info, debug or trace\n')
+        return reply(response, 200, PAGE)
+      case '/version':
+        return reply(response, 200, `${JSON.stringify({ version })}\n`, 'application/json')
       case '/snapshot':
+      case '/snapshots/krt':
         return reply(response, 200, `${JSON.stringify(dump(), undefined, searchParams.has('pretty') ? 2 : undefined)}\n`, 'application/json')
       case '/logging': {
         if (request.method !== 'POST' && request.method !== 'PUT') return reply(response, 405, 'use POST or PUT\n')
+        const unknown = [...searchParams.keys()].find((key) => key !== 'level')
+        if (unknown !== undefined) return reply(response, 400, `component ${unknown} is not known; there is one level for all: use ?level=\n`)
         const level = searchParams.get('level')
         if (level !== null && !isLogLevel(level)) return reply(response, 400, `level ${level} is not known; use error, warn, info, debug or trace\n`)
         if (level !== null) log.setLevel(level)

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util'
 import { XDS_PORT } from '#api/names.ts'
+import packageJson from '../package.json' with { type: 'json' }
 import { runDirectoryMode } from './directory.ts'
 
-const USAGE = `usage: operator [--dir DIR] [--listen HOST:PORT]
+const USAGE = `usage: operator [--dir DIR] [--listen HOST:PORT] | --version
 
 Without --dir it runs against the cluster of KUBECONFIG, or of the pod that it is; its settings are environment variables (operator/README.md).
 
@@ -11,11 +12,20 @@ Without --dir it runs against the cluster of KUBECONFIG, or of the pod that it i
 `
 
 async function main(): Promise<void> {
-  const { dir, listen, help } = parseArgs({
-    options: { dir: { type: 'string' }, listen: { type: 'string', default: `127.0.0.1:${XDS_PORT}` }, help: { type: 'boolean', short: 'h' } },
+  const { dir, listen, help, version } = parseArgs({
+    options: {
+      dir: { type: 'string' },
+      listen: { type: 'string', default: `127.0.0.1:${XDS_PORT}` },
+      help: { type: 'boolean', short: 'h' },
+      version: { type: 'boolean' },
+    },
   }).values
   if (help === true) {
     process.stdout.write(USAGE)
+    return
+  }
+  if (version === true) {
+    process.stdout.write(`${packageJson.version}\n`)
     return
   }
   const mode =

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { createReconcileMetrics, renderGauges } from './metrics.ts'
+import { createReconcileMetrics, renderGauges, renderProcess } from './metrics.ts'
 
 test('a value has help, type and name', () => {
   expect(renderGauges([['leader', 'gauge', 'Whether this replica writes', 1]])).toBe(
@@ -9,15 +9,16 @@ test('a value has help, type and name', () => {
 
 test('reconciles are counted by object and outcome, timed, and forgotten with their object', async () => {
   let time = 0
-  const metrics = createReconcileMetrics('gateway', () => time)
+  const all = createReconcileMetrics(() => time)
+  const metrics = all.of('gateway')
   const take = (ms: number) => async () => {
     time += ms
-    expect(metrics.render()).toContain('proxy_controller_reconciliations_running{controller="gateway"} 1\n')
+    expect(all.render()).toContain('proxy_controller_reconciliations_running{controller="gateway"} 1\n')
   }
   await metrics.measure('apps', 'gw', take(3))
   await metrics.measure('apps', 'gw', take(2000))
   await expect(metrics.measure('apps', 'other', () => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
-  const lines = metrics.render().split('\n')
+  const lines = all.render().split('\n')
   for (const line of [
     'proxy_controller_reconciliations_total{controller="gateway",name="gw",namespace="apps",result="success"} 2',
     'proxy_controller_reconciliations_total{controller="gateway",name="gw",namespace="apps",result="error"} 0',
@@ -32,5 +33,22 @@ test('reconciles are counted by object and outcome, timed, and forgotten with th
   ])
     expect(lines).toContain(line)
   metrics.forget('apps', 'gw')
-  expect(metrics.render()).not.toContain('name="gw"')
+  expect(all.render()).not.toContain('name="gw"')
+})
+
+test('each controller has series of its own, under one header', async () => {
+  const all = createReconcileMetrics(() => 0)
+  await all.of('gateway').measure('apps', 'gw', async () => {})
+  await all.of('gatewayclass').measure('', 'proxy', async () => {})
+  const text = all.render()
+  expect(text).toContain('proxy_controller_reconciliations_total{controller="gatewayclass",name="proxy",namespace="",result="success"} 1\n')
+  expect(text).toContain('proxy_controller_reconcile_duration_seconds_count{controller="gatewayclass"} 1\n')
+  expect(text.match(/^# TYPE /gm)).toHaveLength(3)
+})
+
+test('the process is told of by the names of Prometheus', () => {
+  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(renderProcess())?.[1])
+  expect(value('process_resident_memory_bytes')).toBeGreaterThan(1e6)
+  expect(value('process_cpu_seconds_total')).toBeGreaterThan(0)
+  expect(value('process_start_time_seconds')).toBeLessThanOrEqual(Date.now() / 1000)
 })

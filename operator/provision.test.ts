@@ -31,7 +31,7 @@ beforeEach(async () => {
     settings: { image: { registry: 'registry.example.com', repository: 'proxy', tag: 'v1' }, version: '1', xds: { host: 'op', port: 9978, isTls: false } },
     xdsSecret: () => undefined,
     isLeader: () => isLeader,
-    metrics: createReconcileMetrics('gateway', () => performance.now()),
+    metrics: createReconcileMetrics(() => performance.now()).of('gateway'),
     onOutcome: () => {},
     onNote: () => {},
     onError: (what, error) => errors.push(`${what}: ${String(error)}`),
@@ -54,7 +54,7 @@ const gatewayClass = {
   spec: { controllerName: 'proxy.dev/proxy' },
 }
 /** One Gateway `gw` with a listener for each port; `parameters` is the spec of its ProxyParameters. */
-function publish(generation: number, ports: readonly number[], parameters?: object): void {
+function publish(generation: number, ports: readonly number[], parameters?: object, ...others: object[]): void {
   const allowedRoutes = { namespaces: { from: 'Same' } }
   const infrastructure = parameters ? { infrastructure: { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'p' } } } : {}
   const gateway = {
@@ -64,7 +64,7 @@ function publish(generation: number, ports: readonly number[], parameters?: obje
     spec: { gatewayClassName: 'proxy', listeners: ports.map((port) => ({ name: `p${port}`, port, protocol: 'HTTP', allowedRoutes })), ...infrastructure },
   }
   const ofGateway = { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: metadata('p', 'default', generation), spec: parameters ?? {} }
-  const snapshot = createSnapshot([gatewayClass, gateway, ...(parameters ? [ofGateway] : [])] as unknown as KubeObject[])
+  const snapshot = createSnapshot([gatewayClass, gateway, ...(parameters ? [ofGateway] : []), ...others] as unknown as KubeObject[])
   provisioner.publish(snapshot, translate(snapshot))
 }
 const isDone = (): boolean => provisioner.outcomeOf('default/gw')?.ok === true
@@ -99,6 +99,23 @@ test('a changed listener changes the Service, and nothing that does not depend o
   await until(() => portsOf().join() === '80,8080')
   await sleep(100)
   expect(writes().slice(before)).toEqual([expect.stringContaining('/services/gw')])
+})
+
+test('where parameters leave the trust domain open it is that of the mesh, as it changes', async () => {
+  const settings = (mesh: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('istio', 'istio-system', 1), data: { mesh } })
+  const trustDomain = (): unknown => {
+    const { spec } = (api.get(DEPLOYMENTS, 'default', 'gw') ?? {}) as {
+      spec?: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } }
+    }
+    return spec?.template.spec.containers[0]?.env.find(({ name }) => name === 'TRUST_DOMAIN')?.value
+  }
+  publish(1, [80], { mesh: {} }, settings('trustDomain: corp.example'))
+  await until(() => trustDomain() === 'corp.example')
+  publish(1, [80], { mesh: {} }, settings('trustDomain: other.example'))
+  await until(() => trustDomain() === 'other.example')
+  publish(2, [80], { mesh: { trustDomain: 'own.example' } }, settings('trustDomain: other.example'))
+  await until(() => trustDomain() === 'own.example')
+  expect(writes().every((request) => !request.includes('istio'))).toBe(true)
 })
 
 test('what somebody edits or deletes is mended; a deleted session key is a new one', async () => {

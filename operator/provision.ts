@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { CONTROLLER_NAME } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
+import { isTrustDomainOpen, MESH_CONFIG, readTrustDomain } from './deploy/mesh.ts'
 import { sessionSecretName } from './deploy/metadata.ts'
 import { resolveParameters } from './deploy/parameters.ts'
 import { selectPruned } from './deploy/prune.ts'
@@ -137,12 +138,13 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
     if ('ok' in parameters) return settle(key, toOutcome(parameters))
     const sessionSecret = await findSessionSecret(gateway)
     const xdsSecret = options.xdsSecret()
+    const meshTrustDomain = findTrustDomain(snapshot, parameters.levels)
     const rendered = renderGateway({
       gateway,
       gatewayClass,
       listenerSets,
       parameters: parameters.levels,
-      settings: options.settings,
+      settings: meshTrustDomain === undefined ? options.settings : { ...options.settings, meshTrustDomain },
       generateSessionKey: () => randomBytes(32).toString('hex'),
       ...(sessionSecret ? { sessionSecret } : {}),
       ...(xdsSecret ? { xdsSecret } : {}),
@@ -246,11 +248,17 @@ function findTargets(snapshot: Snapshot, translation: Translation): Map<string, 
         gateway.metadata.annotations,
         versionOf(gatewayClass),
         ofSets,
-        'ok' in parameters ? parameters.message : parametersVersion(snapshot, gateway, gatewayClass),
+        'ok' in parameters ? parameters.message : [parametersVersion(snapshot, gateway, gatewayClass), findTrustDomain(snapshot, parameters.levels)],
       ])
       return [[key, { gateway, gatewayClass, listenerSets: ofSets.length > 0 ? [{ spec: { listeners: ofSets } }] : [], signature }]]
     }),
   )
+}
+
+/** What the mesh says of itself, where a Gateway needs it. */
+function findTrustDomain(snapshot: Snapshot, parameters: LevelParameters): string | undefined {
+  if (!isTrustDomainOpen(parameters)) return undefined
+  return readTrustDomain(snapshot.get('ConfigMap', MESH_CONFIG.namespace, MESH_CONFIG.name)?.data?.[MESH_CONFIG.entry])
 }
 
 const versionOf = (object: { metadata: { uid?: string; generation: number } } | undefined): string => `${object?.metadata.uid}/${object?.metadata.generation}`

@@ -20,6 +20,8 @@ export interface Settings {
   /** InferencePools are read, and pods as their endpoints. */
   readonly isInferenceEnabled: boolean
   readonly isLeaderElected: boolean
+  /** Metrics tell of the process itself, too. */
+  readonly isProcessMeasured: boolean
   /** Namespace of the operator itself: its Lease, its certificate. */
   readonly namespace: string
   /** Name of this replica. */
@@ -70,6 +72,7 @@ export function readSettings(env: Environment): Settings {
     backendGrants: read<Settings['backendGrants']>('PROXY_BACKEND_REF_GRANT_MODE', 'route', parseGrants),
     isInferenceEnabled: read('PROXY_ENABLE_INFER_EXT', false, parseBoolean),
     isLeaderElected: !read('PROXY_DISABLE_LEADER_ELECTION', false, parseBoolean),
+    isProcessMeasured: read('PROXY_ENABLE_BUILTIN_DEFAULT_METRICS', false, parseBoolean),
     namespace,
     identity: read('POD_NAME', hostname(), (text) => text),
     healthPort: read('PROXY_HEALTH_PORT', 9093, parsePort),
