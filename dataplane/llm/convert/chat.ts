@@ -6,9 +6,6 @@ import { writeCompletionsRequest } from '../formats/completions/write.ts'
 import { readConverseReply } from '../formats/converse/reply.ts'
 import { ConverseReader } from '../formats/converse/steps.ts'
 import { writeConverseRequest } from '../formats/converse/write.ts'
-import { readGeminiReply } from '../formats/gemini/reply.ts'
-import { GeminiReader } from '../formats/gemini/steps.ts'
-import { writeGeminiRequest } from '../formats/gemini/write.ts'
 import { MessagesWriter } from '../formats/messages/events.ts'
 import { readMessagesReply, writeMessagesReply } from '../formats/messages/reply.ts'
 import { readMessagesRequest } from '../formats/messages/request.ts'
@@ -35,7 +32,7 @@ interface ClientSide {
 
 /** What an upstream format brings. */
 interface UpstreamSide {
-  writeRequest(chat: Chat, context: RequestContext, body: JsonObject): ConvertedRequest
+  writeRequest(chat: Chat, context: RequestContext): ConvertedRequest
   readReply(body: JsonObject, client: ChatFormat, context: ResponseContext): Reply
   readStream(context: ResponseContext, maxEventBytes?: number): StepSource
 }
@@ -70,11 +67,6 @@ const upstreams = {
     readReply: readConverseReply,
     readStream: ({ memo }, maxEventBytes) => readFrames(new ConverseReader(memo.toolNames), maxEventBytes),
   },
-  gemini: {
-    writeRequest: writeGeminiRequest,
-    readReply: readGeminiReply,
-    readStream: (context) => readSse(new GeminiReader(context.hex(16))),
-  },
 } satisfies Partial<Record<UpstreamFormat, UpstreamSide>>
 
 /** A translation between two chat formats. */
@@ -85,7 +77,7 @@ export function translateChat(from: ChatFormat, to: keyof typeof upstreams): Con
     from,
     to,
     isNative: false,
-    request: (body, context) => upstream.writeRequest(client.readRequest(body), context, body),
+    request: (body, context) => upstream.writeRequest(client.readRequest(body), context),
     response(body, context) {
       if (Object.keys(inside(body)).length === 0) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
       const reply = upstream.readReply(inside(body), from, context)

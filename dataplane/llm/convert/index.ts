@@ -7,7 +7,6 @@ import { passChat } from './native.ts'
 /** One line per pair, in order of preference (llm.md §5). */
 const preferences: readonly Conversion[] = [
   passChat('responses'),
-  translateChat('completions', 'gemini'),
   passChat('completions'),
   passChat('messages'),
   translateChat('completions', 'messages'),

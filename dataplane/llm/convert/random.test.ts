@@ -139,7 +139,6 @@ const everyPair: readonly (readonly [ClientFormat, UpstreamFormat])[] = [
   ['completions', 'completions'],
   ['completions', 'messages'],
   ['completions', 'converse'],
-  ['completions', 'gemini'],
   ['messages', 'messages'],
   ['messages', 'completions'],
   ['messages', 'converse'],
@@ -236,7 +235,7 @@ describe('any JSON', () => {
     )
   })
 
-  test.each(everyPair.slice(0, 10))('%s over %s: a stream never crashes', (from, to) => {
+  test.each(everyPair.filter(([from]) => from !== 'embeddings' && from !== 'tokenCount'))('%s over %s: a stream never crashes', (from, to) => {
     fc.assert(
       fc.property(fc.array(fc.oneof(tree, object), { maxLength: 5 }), fc.boolean(), fc.uint8Array({ maxLength: 30 }), (events, isGuarded, noise) => {
         const kinds = ['messageStart', 'contentBlockStart', 'contentBlockDelta', 'messageStop', 'metadata']

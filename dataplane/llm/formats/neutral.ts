@@ -8,7 +8,7 @@ import type { ChatFormat, JsonObject, Usage } from './types.ts'
 export type Block =
   | { readonly type: 'text'; readonly text: string; readonly isCached?: boolean }
   | { readonly type: 'image'; readonly mediaType: string; readonly data: string; readonly isCached?: boolean }
-  | { readonly type: 'imageUrl'; readonly url: string; readonly mediaType?: string; readonly isCached?: boolean }
+  | { readonly type: 'imageUrl'; readonly url: string; readonly isCached?: boolean }
   | { readonly type: 'document'; readonly mediaType: string | undefined; readonly filename: string | undefined; readonly data: string }
   | { readonly type: 'thinking'; readonly text: string; readonly signature: string }
   | ToolUse
@@ -111,19 +111,15 @@ export type ReplyBlock =
   | { readonly type: 'redacted'; readonly data: string }
   | ToolUse
 
-export interface Choice {
-  readonly blocks: readonly ReplyBlock[]
-  readonly stop: Stop | undefined
-}
-
+/** An answer. Of several choices only the first is translated (llm.md §7.5). */
 export interface Reply {
   readonly id: string | undefined
   readonly model: string | undefined
   readonly serviceTier: string | undefined
   readonly stopSequence: string | undefined
   readonly created: number | undefined
-  /** At least one. Only CC shows more than the first. */
-  readonly choices: readonly Choice[]
+  readonly blocks: readonly ReplyBlock[]
+  readonly stop: Stop | undefined
   readonly usage: RawUsage
 }
 

@@ -18,7 +18,7 @@ export function printArguments({ input, json }: ToolUse): string {
   return typeof input === 'string' ? input : printJson(input)
 }
 
-/** Converse and Gemini take objects only. */
+/** Converse takes objects only. */
 export function objectInput({ input }: ToolUse): object {
   return isObject(input) ? input : {}
 }

@@ -14,7 +14,6 @@ export type ClientFormat = ChatFormat | 'embeddings' | 'tokenCount'
 export type UpstreamFormat =
   | ChatFormat
   | 'converse'
-  | 'gemini'
   | 'embeddings'
   | 'predictEmbeddings'
   | 'titanEmbeddings'

@@ -55,7 +55,7 @@ export function readConverseUsage(usage: JsonObject): RawUsage {
   }
 }
 
-export function readGeminiUsage(usage: JsonObject): RawUsage {
+function readGeminiUsage(usage: JsonObject): RawUsage {
   const candidates = numberOf(usage['candidatesTokenCount'])
   const thoughts = numberOf(usage['thoughtsTokenCount'])
   return {

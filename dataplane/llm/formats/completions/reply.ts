@@ -1,5 +1,5 @@
 import { readCompletionsUsage } from '../../usage/raw.ts'
-import type { Choice, RawUsage, Reply, ReplyBlock } from '../neutral.ts'
+import type { RawUsage, Reply, ReplyBlock } from '../neutral.ts'
 import { compact, filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../read.ts'
 import { completionsStops, readCompletionsStop, withTools } from '../stops.ts'
 import { parseArguments, printArguments } from '../tools.ts'
@@ -25,15 +25,11 @@ export function readCompletionsReply(body: JsonObject): Reply {
     serviceTier: textOf(body['service_tier']),
     stopSequence: undefined,
     created: numberOf(body['created']),
-    choices: [
-      {
-        blocks,
-        stop: withTools(
-          readCompletionsStop(first['finish_reason']),
-          blocks.some(({ type }) => type === 'toolUse'),
-        ),
-      },
-    ],
+    blocks,
+    stop: withTools(
+      readCompletionsStop(first['finish_reason']),
+      blocks.some(({ type }) => type === 'toolUse'),
+    ),
     usage: readCompletionsUsage(inside(body['usage'])),
   }
 }
@@ -45,20 +41,20 @@ function joinParts(content: unknown): string | undefined {
     .join('')
 }
 
-/** Writes a chat completion (llm.md §7.3, §7.9, §7.11). */
+/** Writes a chat completion (llm.md §7.3, §7.9). */
 export function writeCompletionsReply(reply: Reply, context: ResponseContext): JsonObject {
   return compact({
     id: reply.id ?? `chatcmpl-${context.hex(24)}`,
     object: 'chat.completion',
     created: reply.created ?? Math.floor(context.nowMs() / 1000),
     model: reply.model ?? context.memo.model,
-    choices: reply.choices.map(writeChoice),
+    choices: [writeChoice(reply)],
     usage: writeCompletionsUsage(reply.usage),
     service_tier: reply.serviceTier,
   })
 }
 
-function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
+function writeChoice({ blocks, stop }: Reply): JsonObject {
   let content: string | null = null
   let reasoning: string | undefined
   let signature: string | undefined
@@ -71,7 +67,7 @@ function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
     } else if (block.type === 'toolUse') calls.push({ id: block.id, type: 'function', function: { name: block.name, arguments: printArguments(block) } })
   }
   return {
-    index,
+    index: 0,
     message: compact({
       role: 'assistant',
       content,

@@ -69,16 +69,10 @@ function readUserTurn(message: JsonObject, warnings: string[]): Turn {
   for (const part of objectsOf(content)) {
     const url = textOf(inside(part['image_url'])['url']) ?? textOf(part['image_url'])
     if (typeof part['text'] === 'string') blocks.push(...readTexts([part['text']]))
-    else if (url !== undefined) blocks.push(readImage(url, hintedType(part)))
+    else if (url !== undefined) blocks.push(readImage(url))
     else warnings.push(`a message part of type ${textOf(part['type']) ?? 'unknown'} was dropped`)
   }
   return { role: 'user', blocks }
-}
-
-/** Media types that clients of Gemini give beside the URL (llm.md §7.11). */
-function hintedType(part: JsonObject): string | undefined {
-  const image = inside(part['image_url'])
-  return filledText(image['format']) ?? filledText(image['mime_type']) ?? filledText(image['content_type'])
 }
 
 function readAssistantTurn(message: JsonObject): Turn {
@@ -106,11 +100,11 @@ function readTexts(texts: readonly (string | undefined)[]): Block[] {
 const BASE64_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i
 
 /** Data URLs become bytes; anything else stays a URL. */
-export function readImage(url: string, mediaType?: string): Block {
+export function readImage(url: string): Block {
   // The match looks at the head only: images are large.
   const match = BASE64_URL.exec(url.slice(0, 256))
   if (match?.[1] !== undefined) return { type: 'image', mediaType: match[1].toLowerCase(), data: url.slice(match[0].length) }
-  return mediaType === undefined ? { type: 'imageUrl', url } : { type: 'imageUrl', url, mediaType }
+  return { type: 'imageUrl', url }
 }
 
 /** A function as CC nests it and RSP does not. */

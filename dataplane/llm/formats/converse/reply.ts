@@ -15,7 +15,8 @@ export function readConverseReply(body: JsonObject, client: ClientFormat, contex
     serviceTier: undefined,
     stopSequence: textOf(inside(body['additionalModelResponseFields'])['stop_sequence']),
     created: undefined,
-    choices: [{ blocks: objectsOf(message['content']).flatMap((block) => readBlock(block, toolNames) ?? []), stop: readConverseStop(body['stopReason']) }],
+    blocks: objectsOf(message['content']).flatMap((block) => readBlock(block, toolNames) ?? []),
+    stop: readConverseStop(body['stopReason']),
     usage: readConverseUsage(inside(body['usage'])),
   }
 }

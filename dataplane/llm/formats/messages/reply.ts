@@ -14,7 +14,8 @@ export function readMessagesReply(body: JsonObject): Reply {
     serviceTier: textOf(usage['service_tier']) ?? textOf(body['service_tier']),
     stopSequence: textOf(body['stop_sequence']),
     created: undefined,
-    choices: [{ blocks: objectsOf(body['content']).flatMap((block) => readBlock(block) ?? []), stop: readMessagesStop(body['stop_reason']) }],
+    blocks: objectsOf(body['content']).flatMap((block) => readBlock(block) ?? []),
+    stop: readMessagesStop(body['stop_reason']),
     usage: readMessagesUsage(usage),
   }
 }
@@ -36,7 +37,7 @@ function readBlock(block: JsonObject): ReplyBlock | undefined {
 
 /** Writes a message (llm.md §7.5, §7.9). */
 export function writeMessagesReply(reply: Reply, context: ResponseContext): JsonObject {
-  const { blocks = [], stop } = reply.choices[0] ?? {}
+  const { blocks, stop } = reply
   return {
     id: filledText(reply.id) ?? `msg_${context.hex(24)}`,
     type: 'message',

@@ -5,7 +5,7 @@ import type { JsonObject, ResponseContext } from '../types.ts'
 
 /** Writes a response (llm.md §7.9, §7.10). */
 export function writeResponsesReply(reply: Reply, context: ResponseContext): JsonObject {
-  const { blocks = [], stop } = reply.choices[0] ?? {}
+  const { blocks, stop } = reply
   return writeResponse({
     id: `resp_${context.hex(16)}`,
     createdS: reply.created ?? Math.floor(context.nowMs() / 1000),
