@@ -3,6 +3,7 @@ import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.
 import type { RequestHead } from '../http/message.ts'
 import { createConnector, type Connector } from './http1connect.ts'
 import { Http2Call } from './http2call.ts'
+import { defaultLiveness, type LivenessSettings } from './http2liveness.ts'
 import { Http2UpstreamSession } from './http2session.ts'
 import type { Transport, UpstreamCall, UpstreamPool } from './types.ts'
 
@@ -10,6 +11,7 @@ export interface Http2PoolOptions {
   readonly deadlines?: Deadlines
   /** Replaces the pool's own way to connect. */
   readonly connector?: Connector
+  readonly liveness?: LivenessSettings
 }
 
 /** A pool that can also be given a connection that somebody else opened. */
@@ -28,6 +30,8 @@ export function createHttp2Pool(transport: Transport, options: Http2PoolOptions 
 /** What a call and a session need of their pool. */
 export interface SessionPoolOwner {
   readonly transport: Transport
+  readonly deadlines: Deadlines
+  readonly liveness: LivenessSettings
   /** How many streams the upstream takes on a connection, as the last one said. */
   knownRoom: number | undefined
   /** A session with room for a call. */
@@ -41,14 +45,16 @@ class SessionPool implements Http2Pool, SessionPoolOwner, Waiter {
   deadlineMs = Infinity
   readonly transport: Transport
   knownRoom: number | undefined
-  readonly #deadlines: Deadlines
+  readonly deadlines: Deadlines
+  readonly liveness: LivenessSettings
   readonly #connect: Connector
   readonly #sessions: Http2UpstreamSession[] = []
   #isClosed = false
 
   constructor(transport: Transport, options: Http2PoolOptions) {
     this.transport = transport
-    this.#deadlines = options.deadlines ?? sharedDeadlines
+    this.deadlines = options.deadlines ?? sharedDeadlines
+    this.liveness = options.liveness ?? defaultLiveness
     // The version is decided: a policy's other ALPN protocols have no say (traffic.md §13).
     const tls = transport.tls && { ...transport.tls, alpn: undefined }
     this.#connect = options.connector ?? createConnector({ ...transport, tls }, ['h2'])
@@ -84,8 +90,8 @@ class SessionPool implements Http2Pool, SessionPoolOwner, Waiter {
   rest(session: Http2UpstreamSession): void {
     const { keepAlive } = this.transport
     if (keepAlive === undefined || this.#isClosed || keepAlive.idleMs <= 0) return session.close()
-    if (this.deadlineMs === Infinity) this.#deadlines.add(this)
-    session.idleUntilMs = this.#deadlines.nowMs + keepAlive.idleMs
+    if (this.deadlineMs === Infinity) this.deadlines.add(this)
+    session.idleUntilMs = this.deadlines.nowMs + keepAlive.idleMs
     if (session.idleUntilMs < this.deadlineMs) this.deadlineMs = session.idleUntilMs
   }
 
@@ -96,10 +102,10 @@ class SessionPool implements Http2Pool, SessionPoolOwner, Waiter {
 
   /** Closes what was idle too long. */
   expire(): void {
-    const now = this.#deadlines.nowMs
+    const now = this.deadlines.nowMs
     for (const session of this.#sessions.slice()) if (session.isIdle && session.idleUntilMs <= now) session.close()
     const idle = this.#sessions.filter((session) => session.isIdle)
     this.deadlineMs = idle.reduce((soonest, session) => Math.min(soonest, session.idleUntilMs), Infinity)
-    if (this.deadlineMs === Infinity) this.#deadlines.remove(this)
+    if (this.deadlineMs === Infinity) this.deadlines.remove(this)
   }
 }

@@ -154,7 +154,8 @@ export class Http2Call implements UpstreamCall, Http2OutgoingOwner, Http2BodyOwn
       this.#outgoing?.cancel()
       return
     }
-    const error = this.#errorOf(this.#failureOf(stream, session), `stream was reset with code ${stream.rstCode}`)
+    const what = session?.isDead === true ? 'upstream does not answer any more' : `stream was reset with code ${stream.rstCode}`
+    const error = this.#errorOf(this.#failureOf(stream, session), what)
     this.#incoming?.fail(error)
     if (this.#isSettled) this.#outgoing?.cancel(error)
     else if (this.#mayRepeat(error, session)) this.#repeat(session?.isLeaving === true)

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { connectFailure, type Connector } from './http1connect.ts'
 import type { SessionPoolOwner } from './http2.ts'
 import type { Http2Call } from './http2call.ts'
+import { Liveness } from './http2liveness.ts'
 import { UpstreamError } from './types.ts'
 
 /** Calls that wait for a connection until the upstream says how many it takes. */
@@ -19,10 +20,13 @@ export class Http2UpstreamSession {
   /** Stream ids above this were not processed, as GOAWAY said. */
   lastProcessedId = Infinity
   isClosed = false
+  /** The upstream did not answer any more. */
+  isDead = false
   readonly #pool: SessionPoolOwner
   readonly #socket: Socket
   readonly #calls = new Set<Http2Call>()
   #session: ClientHttp2Session | undefined
+  #liveness: Liveness | undefined
   #room: number
   #isReady = false
   #isLeaving = false
@@ -73,14 +77,18 @@ export class Http2UpstreamSession {
   run(call: Http2Call): void {
     this.#calls.add(call)
     this.idleUntilMs = Infinity
-    if (this.#isReady && this.#session !== undefined) call.begin(this.#session, this)
+    if (!this.#isReady || this.#session === undefined) return
+    this.#liveness?.watch()
+    call.begin(this.#session, this)
   }
 
   /** The call has ended, or left before it began. */
   leave(call: Http2Call): void {
     if (!this.#calls.delete(call)) return
     this.#hasCarried = true
-    if (this.#calls.size > 0 || this.isClosed || !this.#isReady) return
+    if (this.#calls.size > 0) return
+    this.#liveness?.rest()
+    if (this.isClosed || !this.#isReady) return
     if (this.#isLeaving) this.close()
     else this.#pool.rest(this)
   }
@@ -124,8 +132,17 @@ export class Http2UpstreamSession {
     session.once('close', () => {
       if (!this.#isReady) return this.#fail(connectFailure(this.#pool.transport, new Error('closed before its settings came')))
       this.isClosed = true
+      this.#liveness?.rest()
       this.#forget()
     })
+  }
+
+  /** As if the upstream had cut the connection. */
+  #die(): void {
+    this.isDead = true
+    this.#isLeaving = true
+    this.#forget()
+    this.#socket.destroy()
   }
 
   /**
@@ -135,8 +152,11 @@ export class Http2UpstreamSession {
   #ready(session: ClientHttp2Session): void {
     clearTimeout(this.#connectTimer)
     this.#isReady = true
+    const { deadlines, liveness } = this.#pool
+    this.#liveness = new Liveness(session, this.#socket, deadlines, liveness, () => this.#die())
     const surplus = [...this.#calls].slice(Math.max(1, this.#room))
     for (const call of surplus) this.#calls.delete(call)
+    if (this.#calls.size > 0) this.#liveness.watch()
     for (const call of this.#calls) call.begin(session, this)
     for (const call of surplus) call.send(false)
   }
