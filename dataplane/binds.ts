@@ -201,7 +201,10 @@ export class Binds {
         }
       },
       onHandshake: (protocol, listener, seconds) => seriesOf(protocol, listener).handshake.observe(seconds),
-      onDrop: (reason, remoteAddress) => log.debug('connection dropped', { bind: key, reason, client: remoteAddress }),
+      onDrop(reason, remoteAddress, cause) {
+        metrics.dropped(key, cause).value++
+        log.debug('connection dropped', { bind: key, reason, client: remoteAddress })
+      },
       onRefuse: (error, { remoteAddress }) => log.debug('request refused', { bind: key, cause: error.message, client: remoteAddress }),
     }
   }

@@ -6,7 +6,7 @@ import { parseClientHello, type ClientHello } from './clienthello.ts'
 import { serveHttp1 } from './http1.ts'
 import { serveHttp2 } from './http2.ts'
 import { describeTlsSession } from './identity.ts'
-import type { BindHooks, BindProgram, ConnectionMeter, DownstreamProtocol } from './program.ts'
+import type { BindHooks, BindProgram, ConnectionMeter, DownstreamProtocol, DropCause } from './program.ts'
 import { parseProxyHeader, PROXY_HEADER_MS, type ProxyHeader } from './proxyprotocol.ts'
 import type { TlsChoice } from './tls.ts'
 
@@ -90,7 +90,8 @@ export class Accepted implements Waiter {
     const bytes = (this.#peeked = this.#peeked === undefined ? chunk : Buffer.concat([this.#peeked, chunk]))
     const header = parseProxyHeader(bytes, this.#program.proxyProtocol?.version)
     if (header === 'more') return
-    if (header === 'bad' || (header === 'none' && this.#program.proxyProtocol?.mode !== 'Optional')) return this.#drop('no PROXY protocol header')
+    if (header === 'bad' || (header === 'none' && this.#program.proxyProtocol?.mode !== 'Optional'))
+      return this.#drop('proxy_protocol', 'no PROXY protocol header')
     this.#endHeader(header === 'none' ? undefined : header)
   }
 
@@ -127,7 +128,7 @@ export class Accepted implements Waiter {
   /** Whether the network authorization lets the connection in; closes it if not. */
   #admit(tls: TlsSession | undefined, listener: string | undefined): boolean {
     this.#isAdmitted ||= this.#program.admits?.({ ...this.#base, tls, listener }) ?? true
-    if (!this.#isAdmitted) this.#drop('denied by networkAuthorization')
+    if (!this.#isAdmitted) this.#drop('authorization', 'denied by networkAuthorization')
     return this.#isAdmitted
   }
 
@@ -145,7 +146,7 @@ export class Accepted implements Waiter {
   expire(): void {
     this.deadlineMs = Infinity
     if (this.#isInHeader && this.#program.proxyProtocol?.mode === 'Optional') this.#endHeader(undefined)
-    else if (this.#serving === undefined) this.#drop('no protocol or handshake in time')
+    else if (this.#serving === undefined) this.#drop('timeout', 'no protocol or handshake in time')
     else this.#serving.drain()
   }
 
@@ -166,14 +167,14 @@ export class Accepted implements Waiter {
     this.#owner.forget(this)
   }
 
-  readonly #onEarlyEnd = (): void => this.#drop('closed before a protocol showed')
+  readonly #onEarlyEnd = (): void => this.#drop('closed', 'closed before a protocol showed')
 
   readonly #onData = (chunk: Buffer): void => {
     const bytes = (this.#peeked = this.#peeked === undefined ? chunk : Buffer.concat([this.#peeked, chunk]))
     if (bytes[0] === tlsHandshakeByte && this.#program.hasTls) return this.#sniffTls(bytes)
     switch (this.#program.plaintext) {
       case 'none':
-        return this.#drop('plaintext on a port of TLS listeners')
+        return this.#drop('protocol', 'plaintext on a port of TLS listeners')
       case 'tcp':
         return this.#relay(this.#raw, 'tcp', this.#program.tcpListener, undefined, this.#takePeeked())
       case 'http':
@@ -192,12 +193,12 @@ export class Accepted implements Waiter {
   #sniffTls(bytes: Buffer): void {
     const hello = parseClientHello(bytes)
     if (hello === 'incomplete') return
-    if (hello === 'invalid') return this.#drop('not a TLS ClientHello')
+    if (hello === 'invalid') return this.#drop('protocol', 'not a TLS ClientHello')
     const choice = this.#program.selectTls(hello.sni)
-    if (choice === undefined) return this.#drop(`no listener for SNI ${hello.sni ?? '(none)'}`)
+    if (choice === undefined) return this.#drop('listener', `no listener for SNI ${hello.sni ?? '(none)'}`)
     this.#listener = choice.listener
     if (choice.kind === 'passthrough') return this.#relay(this.#raw, 'tls', choice.listener, hello.sni, this.#takePeeked())
-    if (choice.terminator === undefined) return this.#drop(`listener ${choice.listener}: ${choice.problem ?? 'no certificate'}`)
+    if (choice.terminator === undefined) return this.#drop('handshake', `listener ${choice.listener}: ${choice.problem ?? 'no certificate'}`)
     this.#terminate(choice, choice.terminator, hello)
   }
 
@@ -215,7 +216,7 @@ export class Accepted implements Waiter {
         if (choice.kind === 'terminate-tcp') return this.#relay(socket, 'tls', choice.listener, sni, undefined)
         this.#serveHttp(socket, describeTlsSession(socket, sni), socket.alpnProtocol === 'h2')
       },
-      onFailure: (error) => this.#drop(`TLS handshake: ${error.message}`),
+      onFailure: (error) => this.#drop('handshake', `TLS handshake: ${error.message}`),
     })
   }
 
@@ -244,7 +245,7 @@ export class Accepted implements Waiter {
   }
 
   #relay(socket: Socket | TLSSocket, protocol: 'tcp' | 'tls', listener: string | undefined, sni: string | undefined, initial: Buffer | undefined): void {
-    if (listener === undefined) return this.#drop('no TCP listener')
+    if (listener === undefined) return this.#drop('listener', 'no TCP listener')
     const tls = socket === this.#raw ? undefined : describeTlsSession(socket as TLSSocket, sni)
     if (!this.#admit(tls, listener)) return
     this.#stopPeeking()
@@ -273,9 +274,9 @@ export class Accepted implements Waiter {
     this.#raw.removeListener('end', this.#onEarlyEnd)
   }
 
-  #drop(reason: string): void {
+  #drop(cause: DropCause, reason: string): void {
     if (this.#raw.destroyed) return
-    this.#owner.hooks.onDrop?.(reason, this.#base.remoteAddress)
+    this.#owner.hooks.onDrop?.(reason, this.#base.remoteAddress, cause)
     this.#raw.destroy()
   }
 }

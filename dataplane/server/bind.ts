@@ -107,7 +107,7 @@ class RunningBind implements Bind, AcceptedOwner {
         // Port 0: one free port for all addresses.
         port = (server.address() as AddressInfo).port
         // Out of file descriptors, say: the next connection may fare better.
-        server.on('error', (error) => this.hooks.onDrop?.(`accept failed: ${error.message}`, ''))
+        server.on('error', (error) => this.hooks.onDrop?.(`accept failed: ${error.message}`, '', 'accept'))
       }
     } catch (error) {
       this.stopAccepting()

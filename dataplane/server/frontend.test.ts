@@ -85,9 +85,9 @@ describe('network authorization', () => {
   const client = makeCertificate({ name: 'alice', authority })
 
   test('a denied plaintext connection is closed before anything is read', async () => {
-    const { port, dropped, finished } = await start({ admits: () => false })
+    const { port, dropped, causes, finished } = await start({ admits: () => false })
     expect((await talk(port, '')).replace('reset', '')).toBe('')
-    expect([dropped, finished]).toEqual([['denied by networkAuthorization'], []])
+    expect([dropped, causes, finished]).toEqual([['denied by networkAuthorization'], ['authorization'], []])
   })
 
   test('it sees the client that the PROXY header names', async () => {

@@ -62,13 +62,31 @@ export interface ConnectionMeter {
   close(): void
 }
 
+/** Why a connection was closed before it carried anything. */
+export type DropCause =
+  /** `networkAuthorization` does not let it in. */
+  | 'authorization'
+  /** Its PROXY protocol header is missing or broken. */
+  | 'proxy_protocol'
+  /** Something else is spoken here. */
+  | 'protocol'
+  /** Nobody listens for its server name, or there is no rule for it. */
+  | 'listener'
+  /** TLS failed, for the client's reasons or for want of a certificate. */
+  | 'handshake'
+  | 'timeout'
+  /** The client left. */
+  | 'closed'
+  /** It could not be accepted: file descriptors have run out, say. */
+  | 'accept'
+
 /** What a bind tells while it works. All optional; none may throw. */
 export interface BindHooks {
   /** Protocol and listener of a new connection are known; `listener` is undefined for plaintext HTTP. */
   onConnection?(protocol: DownstreamProtocol, listener: string | undefined): ConnectionMeter | undefined
   onHandshake?(protocol: DownstreamProtocol, listener: string, seconds: number): void
-  /** A connection was closed before it carried anything; `reason` is for a debug log. */
-  onDrop?(reason: string, remoteAddress: string): void
+  /** A connection was closed before it carried anything; `reason` is for a debug log, `cause` for metrics. */
+  onDrop?(reason: string, remoteAddress: string, cause: DropCause): void
   /** A request that could not be read. */
   onRefuse?(error: Error, connection: Connection): void
 }

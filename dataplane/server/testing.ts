@@ -16,6 +16,8 @@ export interface TestBind {
   readonly finished: Exchange[]
   /** Reasons of dropped connections. */
   readonly dropped: string[]
+  /** The same for metrics. */
+  readonly causes: string[]
   /** Refused requests. */
   readonly refused: string[]
   close(): Promise<void>
@@ -31,6 +33,7 @@ export const httpProgram: BindProgram = {
 export async function startBind(onRequest: RequestHandler, program: Partial<BindProgram> = {}, options: Partial<BindOptions> = {}): Promise<TestBind> {
   const finished: Exchange[] = []
   const dropped: string[] = []
+  const causes: string[] = []
   const refused: string[] = []
   const bind = createBind({
     key: 'test',
@@ -40,11 +43,11 @@ export async function startBind(onRequest: RequestHandler, program: Partial<Bind
     onRequest,
     onFinished: (exchange) => finished.push(exchange),
     deadlines: new Deadlines(10),
-    hooks: { onDrop: (reason) => dropped.push(reason), onRefuse: (error) => refused.push(error.message) },
+    hooks: { onDrop: (reason, _, cause) => (dropped.push(reason), causes.push(cause)), onRefuse: (error) => refused.push(error.message) },
     ...options,
   })
   await bind.listen()
-  return { bind, port: bind.port, finished, dropped, refused, close: () => bind.close(true) }
+  return { bind, port: bind.port, finished, dropped, causes, refused, close: () => bind.close(true) }
 }
 
 /** Answers with what the gateway made of the request, as JSON. */

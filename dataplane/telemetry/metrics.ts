@@ -46,6 +46,8 @@ export interface Metrics {
   recordExchange(exchange: Exchange): void
   /** To be kept by its caller; '' stands for what is not known (yet), such as the listener of a plaintext connection. */
   downstream(bind: string, gateway: string, listener: string, protocol: DownstreamProtocol): DownstreamSeries
+  /** Connections that were closed before they carried anything; `cause` is one of a few words. */
+  dropped(bind: string, cause: string): Series
   /** Seconds until a new upstream connection is usable. */
   upstreamConnect(transport: 'plaintext' | 'tls'): HistogramSeries
   /** Forgets the request series of routes that are gone; for config changes. `route` is the label value, `<namespace>/<name>`. */
@@ -80,6 +82,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
 
   const connectionLabels = ['bind', 'gateway', 'listener', 'protocol']
   const connections = counter('downstream_connections_total', 'Accepted connections.', connectionLabels)
+  const dropped = counter('downstream_connections_dropped_total', 'Connections closed before they carried anything.', ['bind', 'gateway', 'cause'])
   const open = registry.gauge(`${METRIC_PREFIX}downstream_connections_open`, 'Connections open now.', connectionLabels)
   const received = counter('downstream_received_bytes_total', 'Bytes read from clients, on the wire.', connectionLabels)
   const sent = counter('downstream_sent_bytes_total', 'Bytes written to clients, on the wire.', connectionLabels)
@@ -140,8 +143,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
       }
     },
     downstream(bindKey, gateway, listener, protocol) {
-      // A bind belongs to one Gateway, whose name ends its key: `<port>/<namespace>/<gateway>`.
-      const values = [bindKey || UNKNOWN, gateway || bindKey.slice(bindKey.indexOf('/') + 1) || UNKNOWN, listener || UNKNOWN, protocol]
+      const values = [bindKey || UNKNOWN, gateway || gatewayOf(bindKey), listener || UNKNOWN, protocol]
       return {
         connections: connections.series(...values),
         open: open.series(...values),
@@ -150,12 +152,18 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
         handshake: protocol === 'https' || protocol === 'tls' ? handshakes.series(...values) : createHistogramSeries(HANDSHAKE_SECONDS),
       }
     },
+    dropped: (bindKey, cause) => dropped.series(bindKey || UNKNOWN, gatewayOf(bindKey), cause),
     upstreamConnect: (transport) => connects.series(transport),
     retainRoutes(isAlive) {
       const isGone = (route: string): boolean => route !== UNKNOWN && route !== OVERFLOW_LABEL && !isAlive(route)
       registry.drop('route', isGone)
     },
   }
+}
+
+/** A bind belongs to one Gateway, whose name ends its key: `<port>/<namespace>/<gateway>`. */
+function gatewayOf(bindKey: string): string {
+  return bindKey.slice(bindKey.indexOf('/') + 1) || UNKNOWN
 }
 
 function recordResponse({ upstreamStartedAtMs, responseHeadAtMs, answeredAtMs, retryAttempt }: Exchange, { call, responseProcessing }: RequestSeries): void {
