@@ -2,7 +2,7 @@ import { GROUP } from '#api/names.ts'
 import type { BackendRef } from '#gen/config/types.ts'
 import { INFERENCE_GROUP } from '../source/inference.ts'
 import type { BackendObjectRef } from '../source/gateway-api.ts'
-import { keyOf, type InferencePool } from '../source/objects.ts'
+import type { InferencePool } from '../source/objects.ts'
 import { fault, type Fault } from '../status/conditions.ts'
 import type { Context } from './context.ts'
 import type { Referrer } from './referencegrant.ts'
@@ -59,8 +59,11 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
  * says nothing. Services have no dot in their names, so no Service has this key.
  */
 export function poolRef(pool: InferencePool): { readonly service: string; readonly port: number } {
-  return { service: `${keyOf(pool)}.inference`, port: pool.spec.targetPorts[0]?.number ?? 0 }
+  return { service: `${pool.metadata.namespace}/${poolService(pool.metadata.name)}`, port: pool.spec.targetPorts[0]?.number ?? 0 }
 }
+
+/** Name of the Service that stands for a pool: what policies of the pool are attached to (traffic.md §4 item 10). */
+export const poolService = (name: string): string => `${name}.inference`
 
 /** A reference that does not resolve keeps its share of the traffic, which gets 500. */
 export const invalidBackend: BackendRef = { invalid: 'BACKEND_NOT_FOUND' }

@@ -1,10 +1,12 @@
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS } from '#api/names.ts'
 import type { BackendTlsValidation, Policy, PolicyTarget, Secret as SecretMessage } from '#gen/config/types.ts'
 import type { BackendTLSPolicySpec, LocalRef } from '../source/gateway-api.ts'
+import { INFERENCE_GROUP } from '../source/inference.ts'
 import type { BackendTLSPolicy } from '../source/objects.ts'
 import { keyOf } from '../source/objects.ts'
 import { compareAge } from '../source/snapshot.ts'
 import { conditionOf, fault, joinFaults, type Fault } from '../status/conditions.ts'
+import { poolService } from './backendref.ts'
 import type { Context } from './context.ts'
 import type { GatewayState } from './gateway.ts'
 import { capAncestors } from './proxypolicy.ts'
@@ -97,6 +99,10 @@ function findTarget(context: Context, namespace: string, ref: LocalRef & { reado
         : service?.spec.ports?.find((each) => each.name === ref.sectionName || String(each.port) === ref.sectionName)?.port
     if (!service || (ref.sectionName !== undefined && port === undefined)) return undefined
     return { kind: 'Service', namespace, name: ref.name, ...(port === undefined ? {} : { port }) }
+  }
+  if (ref.group === INFERENCE_GROUP && ref.kind === 'InferencePool') {
+    const isThere = context.options.isInferenceEnabled && context.snapshot.get('InferencePool', namespace, ref.name) !== undefined
+    return isThere && ref.sectionName === undefined ? { kind: 'Service', namespace, name: poolService(ref.name) } : undefined
   }
   if (ref.group !== GROUP || ref.kind !== 'ProxyBackend' || !context.snapshot.get('ProxyBackend', namespace, ref.name)) return undefined
   return { kind: 'Backend', namespace, name: ref.name, ...(ref.sectionName === undefined ? {} : { section: ref.sectionName }) }

@@ -108,21 +108,26 @@ function fixedEndpoints({ options }: Context, { metadata, spec }: InferencePool)
   return [...new Map(found.map((endpoint) => [`${endpoint.address} ${endpoint.port}`, endpoint])).values()]
 }
 
+/** Stands for the Gateways of a pool that none reaches: its fault has to be told somewhere. */
+const placeholder = { kind: 'Status', name: 'default' }
+
 /** `status.parents`: one entry for each Gateway that reaches the pool (operator.md §4.9). */
 export function poolStatus({ pool, picker, unresolved, gateways }: PoolState): ObjectStatus | undefined {
-  if (gateways.size === 0 && !hasOwnEntries(pool)) return undefined
+  const isLost = gateways.size === 0 && unresolved !== undefined
+  if (gateways.size === 0 && !isLost && !hasOwnEntries(pool)) return undefined
   const { generation, namespace, name } = pool.metadata
   const accepted = picker === undefined ? 'Pool is accepted; without endpointPickerRef requests are balanced over its endpoints' : 'Pool is accepted'
-  const parents = [...gateways]
+  const refs = [...gateways]
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .slice(0, MAX_PARENTS)
-    .map(({ gateway: { metadata } }) => ({
-      parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace: metadata.namespace, name: metadata.name },
-      controllerName: CONTROLLER_NAME,
-      conditions: [
-        conditionOf('Accepted', undefined, 'Accepted', accepted, generation),
-        conditionOf('ResolvedRefs', unresolved, 'ResolvedRefs', 'All references are resolved', generation),
-      ],
-    }))
+    .map(({ gateway: { metadata } }) => ({ group: GATEWAY_GROUP, kind: 'Gateway', namespace: metadata.namespace, name: metadata.name }))
+  const parents = (isLost ? [placeholder] : refs).map((parentRef) => ({
+    parentRef,
+    controllerName: CONTROLLER_NAME,
+    conditions: [
+      conditionOf('Accepted', undefined, 'Accepted', accepted, generation),
+      conditionOf('ResolvedRefs', unresolved, 'ResolvedRefs', 'All references are resolved', generation),
+    ],
+  }))
   return { group: INFERENCE_GROUP, kind: 'InferencePool', namespace, name, status: { parents } }
 }

@@ -1,13 +1,15 @@
 import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import type { PolicyTarget } from '#gen/config/types.ts'
 import type { PolicyTargetReference, PolicyTargetSelector } from '#gen/v1alpha1/types.ts'
-import type { Kind, KubeObject, ProxyPolicy } from '../source/objects.ts'
+import { INFERENCE_GROUP } from '../source/inference.ts'
+import { keyOf, type Kind, type KubeObject, type ProxyPolicy } from '../source/objects.ts'
+import { poolService } from './backendref.ts'
 import type { Context } from './context.ts'
 import type { GatewayState } from './gateway.ts'
 import { sectionsOf } from './proxybackend.ts'
 import { matchesLabels } from './selectors.ts'
 
-type TargetKind = 'Gateway' | 'ListenerSet' | 'HTTPRoute' | 'GRPCRoute' | 'Service' | 'ProxyBackend'
+type TargetKind = 'Gateway' | 'ListenerSet' | 'HTTPRoute' | 'GRPCRoute' | 'Service' | 'ProxyBackend' | 'InferencePool'
 
 /** One object that a policy applies to. */
 export interface ResolvedTarget {
@@ -31,8 +33,11 @@ const groups: Readonly<Record<TargetKind, string>> = {
   GRPCRoute: GATEWAY_GROUP,
   Service: '',
   ProxyBackend: GROUP,
+  InferencePool: INFERENCE_GROUP,
 }
-const isTargetKind = (kind: string): kind is TargetKind => Object.hasOwn(groups, kind)
+/** Kinds that are turned off are kinds that are not there. */
+const isTargetKind = ({ options }: Context, kind: string): kind is TargetKind =>
+  Object.hasOwn(groups, kind) && (kind !== 'InferencePool' || options.isInferenceEnabled)
 
 /** Gateways and ListenerSets that are ours, by `<kind>/<namespace>/<name>`. */
 export type Owned = ReadonlySet<string>
@@ -48,6 +53,11 @@ export function resolveTargets(context: Context, policy: ProxyPolicy, owned: Own
   const { namespace } = policy.metadata
   const addOne = (object: KubeObject, ref: { kind: string; sectionName?: string }, index: string): void => {
     const problem = checkTarget(object, ref.sectionName, owned)
+    const isPool = object.kind === 'InferencePool'
+    // The choice of a pool comes after all that a traffic section could do.
+    if (problem === undefined && isPool && policy.spec.traffic)
+      problems.push(`traffic is not carried out for InferencePool ${keyOf(object)}; target the routes that lead to it`)
+    if (problem === undefined && isPool && !policy.spec.backend) return
     if (problem === undefined) targets.push(toTarget(object, ref.sectionName, index))
     else problems.push(problem)
   }
@@ -65,11 +75,11 @@ export function resolveTargets(context: Context, policy: ProxyPolicy, owned: Own
 }
 
 function findTarget(context: Context, namespace: string, { group, kind, name }: PolicyTargetReference): KubeObject | undefined {
-  return isTargetKind(kind) && groups[kind] === group ? context.snapshot.get<Kind>(kind, namespace, name) : undefined
+  return isTargetKind(context, kind) && groups[kind] === group ? context.snapshot.get<Kind>(kind, namespace, name) : undefined
 }
 
 function selectTargets(context: Context, namespace: string, { group, kind, matchLabels }: PolicyTargetSelector): readonly KubeObject[] {
-  if (!isTargetKind(kind) || groups[kind] !== group) return []
+  if (!isTargetKind(context, kind) || groups[kind] !== group) return []
   return context.snapshot.inNamespace<Kind>(kind, namespace).filter((object) => matchesLabels(matchLabels, object.metadata.labels ?? {}))
 }
 
@@ -103,6 +113,8 @@ function sectionsOfObject(object: KubeObject): string[] {
 
 function toTarget(object: KubeObject, section: string | undefined, index: string): ResolvedTarget {
   const { namespace, name } = object.metadata
+  if (object.kind === 'InferencePool')
+    return { index, node: `InferencePool/${namespace}/${name}`, target: { kind: 'Service', namespace, name: poolService(name) } }
   // Only kinds of `groups` get here.
   const kind = object.kind === 'ProxyBackend' ? 'Backend' : (object.kind as PolicyTarget['kind'])
   const part = section === undefined ? {} : object.kind === 'Service' ? { port: Number(section) } : { section }
