@@ -109,7 +109,7 @@ function fixedEndpoints({ options }: Context, { metadata, spec }: InferencePool)
 }
 
 /** Stands for the Gateways of a pool that none reaches: its fault has to be told somewhere. */
-const placeholder = { kind: 'Status', name: 'default' }
+const placeholder = { group: GATEWAY_GROUP, kind: 'Status', name: 'default' }
 
 /** `status.parents`: one entry for each Gateway that reaches the pool (operator.md §4.9). */
 export function poolStatus({ pool, picker, unresolved, gateways }: PoolState): ObjectStatus | undefined {
