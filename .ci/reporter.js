@@ -1,7 +1,17 @@
 import { appendFileSync } from 'node:fs'
+import { stripVTControlCharacters } from 'node:util'
+
+const LINES = 16
+
+/** What a test says of its failure: its first lines, without the stack. */
+function summarize(message) {
+  const lines = stripVTControlCharacters(message).split('\n')
+  return lines.filter((line) => line.trim() !== '' && !line.startsWith('    at ')).slice(0, LINES)
+}
 
 /**
- * Says what failed and, at the end, how many passed and failed. JEST_TOTALS names a file that gets the two numbers, for `.ci/run`.
+ * Says what failed and, at the end, how many passed and failed. For `.ci/run`: JEST_TOTALS names a file that gets the two numbers,
+ * JEST_FAILURES one that gets the failures in short, so that they stand together at the end of a long output.
  */
 export default class QuietReporter {
   onTestResult(_test, result) {
@@ -13,9 +23,17 @@ export default class QuietReporter {
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites
     const passed = results.numPassedTests
     const seconds = ((Date.now() - results.startTime) / 1000).toFixed(0)
-    for (const { testFilePath, numFailingTests, testExecError } of results.testResults)
-      if (numFailingTests > 0 || testExecError) process.stdout.write(`failed: ${testFilePath.replace(`${process.cwd()}/`, '')}\n`)
+    const failures = results.testResults.flatMap(({ testFilePath, testResults, testExecError }) => {
+      const file = testFilePath.replace(`${process.cwd()}/`, '')
+      const ofTests = testResults.filter(({ status }) => status === 'failed').map((test) => ({ name: test.fullName, messages: test.failureMessages }))
+      const ofFile = testExecError ? [{ name: 'the file itself', messages: [testExecError.stack ?? testExecError.message] }] : []
+      return [...ofFile, ...ofTests].map(({ name, messages }) => ({ file, name, messages }))
+    })
+    for (const { file, name } of failures) process.stdout.write(`failed: ${file}: ${name}\n`)
     process.stdout.write(`tests: ${passed} passed, ${failed} failed in ${results.numTotalTestSuites} files, ${seconds} s\n`)
     if (process.env.JEST_TOTALS) appendFileSync(process.env.JEST_TOTALS, `${passed} ${failed}\n`)
+    if (!process.env.JEST_FAILURES) return
+    for (const { file, name, messages } of failures)
+      appendFileSync(process.env.JEST_FAILURES, [`-- ${file}: ${name}`, ...messages.flatMap(summarize)].join('\n').concat('\n'))
   }
 }

@@ -78,12 +78,25 @@ export async function installProxy(values: object = {}, name = RELEASE): Promise
   await kubectl('wait', 'gatewayclass/proxy', '--for=condition=Accepted', '--timeout=60s')
 }
 
-/** The quickstart of the README in a namespace of its own. Returns the address of its Gateway `web`. */
+/** The quickstart of the README in a namespace of its own, served by every pod. Returns the address of its Gateway `web`. */
 export async function startQuickstart(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<string> {
   await makeNamespace(namespace, labels)
   await apply(namespace, await readFile(join(ROOT, 'e2e/install/quickstart.yaml'), 'utf8'))
   await kubectl('-n', namespace, 'rollout', 'status', 'deployment/echo', '--timeout=120s')
-  return waitForGateway(namespace, 'web')
+  const address = await waitForGateway(namespace, 'web')
+  await untilServed(`http://${address}/`)
+  return address
+}
+
+/**
+ * Waits until a URL answers 200 thirty times in a row, each on a connection of its own: until every pod behind it has the route, and the
+ * node's rules know every pod.
+ */
+async function untilServed(url: string): Promise<void> {
+  await until(`${url} answers 200, whichever pod is asked`, async () => {
+    for (let n = 0; n < 30; n++) if ((await get(url)).status !== 200) return false
+    return true
+  })
 }
 
 /** Waits until a Gateway is programmed, its pods are ready, and it has an address. Returns that. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, type ApiServer } from '../contract/apiserver.ts'
-import { apply, get, installProxy, kubectl, list, operatorPods, startQuickstart, until } from './cluster.ts'
+import { apply, gatewayPods, get, installProxy, kubectl, list, operatorPods, startQuickstart, until } from './cluster.ts'
 
 const NAMESPACE = 'scale'
 const NAMESPACES = 50
@@ -89,7 +89,11 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
   }
   await until('every route is accepted', async () => (await countAccepted()) === ROUTES, 120_000)
   const accepted = seconds()
-  await until('the last route answers', async () => (await get(`http://${address}/`, { host: hostOf(ROUTES - 1) })).status === 200)
+  const proxies = (await gatewayPods(NAMESPACE, 'web')).map(({ status }) => `http://${status.podIP}/`)
+  await until('every pod answers for the last route', async () => {
+    const answers = await Promise.all(proxies.map((url) => get(url, { host: hostOf(ROUTES - 1) })))
+    return answers.every(({ status }) => status === 200)
+  })
   const effective = seconds()
   const refused: string[] = []
   await forEach(ROUTES, 16, async (n) => {
@@ -102,10 +106,10 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
   await until(
     'half a minute without a translation or a write',
     async () => {
-      const before = quiet
+      const last = quiet
       await sleep(30_000)
       quiet = await readMetrics()
-      return JSON.stringify(quiet) === JSON.stringify(before)
+      return JSON.stringify(quiet) === JSON.stringify(last)
     },
     240_000,
   )
