@@ -148,12 +148,13 @@ test('the status says why a key set is not there, and what is wrong with the one
   const provider = await startProvider('<html>')
   const { snapshot } = await createReader(await writeManifests(manifests(provider.port))).load()
   const { seen } = start(snapshot)
-  const place = 'traffic.jwtAuthentication.providers.0.jwks.remote: key set idp.default.svc.cluster.local:80/keys'
+  const place = 'traffic.jwtAuthentication.providers.0.jwks.remote: '
+  const url = 'idp.default.svc.cluster.local:80/keys'
   await waitFor('the reason', () => seen.status.includes('not JSON'))
-  expect(seen.status).toContain(`${place} has not been fetched yet: the answer is not JSON`)
+  expect(seen.status).toContain(`${place}keyset for \\"${url}\\" isn't available: it has not been fetched yet: the answer is not JSON`)
   expect(seen.keySet).not.toContain('not JSON')
 
   provider.answer = '{"keys":[{"kty":"oct","kid":"a"}]}'
   await waitFor('a useless set', () => seen.keySet.includes('oct'))
-  expect(seen.status).toContain(`${place} keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519; all its tokens are refused`)
+  expect(seen.status).toContain(`${place}key set ${url} keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519; all its tokens are refused`)
 })

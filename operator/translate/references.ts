@@ -1,3 +1,4 @@
+import { readRuntimeArn } from '#api/arn.ts'
 import { readApiKeyEntry } from '#api/credentials/apikey.ts'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { findKeySetProblem } from '#api/credentials/keyset.ts'
@@ -58,7 +59,7 @@ const DEFAULT_CACHE_MS = 300_000
 
 const leaves = new Set(['BackendObjectReference', 'SecretReference', 'ConfigMapReference', 'SecretSelector', 'RemoteJWKS', 'McpSelector', 'CELExpression'])
 /** Definitions with a check of their own besides the references in them. */
-const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication'])
+const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
 
 /** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
 const interesting = findInteresting()
@@ -233,7 +234,7 @@ class Resolver {
     const url = `${this.#hostOf(backend)}${remote.jwksPath.startsWith('/') ? '' : '/'}${remote.jwksPath}`
     if (inline === undefined) {
       const error = keySetErrors.get(id)
-      const invalid = `key set ${url} has not been fetched yet`
+      const invalid = `keyset for "${url}" isn't available: it has not been fetched yet`
       // The config says nothing that changes with each attempt.
       this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`)
       return { invalid, ...from }
@@ -261,6 +262,10 @@ class Resolver {
         const error = checkPattern(pattern)
         if (error !== undefined) this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax: ${error}`, 'expression')
       }
+    }
+    if (name === 'AgentRuntime') {
+      const runtime = readRuntimeArn(String(value['agentRuntimeRef']))
+      if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime)
     }
     if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
   }
