@@ -53,6 +53,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const gateway = new Gateway({
     registry: telemetry.metrics.registry,
     onEviction,
+    nodeName: settings.nodeName || undefined,
     factories: { ai: createLlmFactory({ onEviction }), mcp: mcpFactory({ keys: readSessionKeys(env), version }), cloudBackend: createAgentRuntime },
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { Listener, Policy, Route } from '#gen/config/types.ts'
+import type { Listener, Policy, Route, Service } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from './config/store.ts'
 import { Exchange, type Connection } from './exchange.ts'
 import { Gateway } from './gateway.ts'
@@ -56,6 +56,7 @@ function start(...messages: ConfigMessage[]) {
   const store = createConfigStore()
   const pools: string[] = []
   const gateway = new Gateway({
+    nodeName: 'n1',
     createPool: (kind, { host }): UpstreamPool => {
       pools.push(`${host} ${kind}`)
       return {
@@ -128,6 +129,28 @@ describe('Gateway', () => {
     replace(bind, listener('http'), route('a'), route('b', { matches: [{ path: { type: 'Exact', value: '/b' } }] }), service('a', ['10.0.0.1', '10.0.0.2']))
     for (let i = 0; i < 20; i++) await ask()
     expect(pools.filter((pool) => pool === '10.0.0.1 http1').length).toBe(1)
+  })
+
+  test('a Service is asked where it wants to be asked: on the own node, or in the zone that the node is found to be in', async () => {
+    const endpoints = [
+      { address: '10.0.0.1', port: 80, node: 'n2', zone: 'b' },
+      { address: '10.0.0.2', port: 80, node: 'n3', zone: 'a' },
+    ]
+    const of = (name: string, more: Partial<Service>): ConfigMessage => ({
+      kind: 'service',
+      message: { key: `ns/${name}`, ports: [{ port: 80, endpoints }], ...more },
+    })
+    const own: ConfigMessage = {
+      kind: 'service',
+      message: { key: 'ns/own', ports: [{ port: 80, endpoints: [{ address: '10.0.0.3', port: 80, node: 'n1', zone: 'a' }] }] },
+    }
+    const { ask, replace } = start(bind, listener('http'), route('a'), of('a', { trafficDistribution: 'PreferSameZone' }))
+    const asked = async (): Promise<string[]> => [...new Set(await Promise.all(Array.from({ length: 40 }, () => ask())))].toSorted()
+    expect(await asked()).toEqual(['200 10.0.0.1', '200 10.0.0.2'])
+    replace(bind, listener('http'), route('a'), of('a', { trafficDistribution: 'PreferSameZone' }), own)
+    expect(await asked()).toEqual(['200 10.0.0.2'])
+    replace(bind, listener('http'), route('a'), of('a', { internalTrafficPolicy: 'Local' }), own)
+    expect(await asked()).toEqual(['503 no healthy backends'])
   })
 
   test('a security policy whose server does not resolve lets nobody in, and its removal does', async () => {

@@ -36,6 +36,8 @@ export interface GatewayOptions {
   readonly registry?: Registry
   /** Told of endpoints that health policies take out and bring back. */
   readonly onEviction?: OnEviction
+  /** The node that this process runs on; default: not known. */
+  readonly nodeName?: string | undefined
   /** How backends that answer by themselves are made; default: those of this build. */
   readonly factories?: ServiceFactories
 }
@@ -52,8 +54,8 @@ export class Gateway {
   #listeners = new Map<string, RunningListener>()
   #binds = new Map<string, RunningBind>()
 
-  constructor({ createPool, random = Math.random, clocks, registry, onEviction, factories = {} }: GatewayOptions) {
-    this.destinations = new Destinations(createPool, clocks?.monotonicMs, onEviction)
+  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {} }: GatewayOptions) {
+    this.destinations = new Destinations(createPool, { nowMs: clocks?.monotonicMs, onEviction, nodeName })
     const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }

@@ -2,6 +2,7 @@ import type { BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.
 import { isIP } from 'node:net'
 import type { EvictionEvent } from '../upstream/balancer.ts'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
+import { findZone, placeEndpoints, type Place } from '../upstream/locality.ts'
 import { targetKey, type PolicyIndex } from './merge.ts'
 import type { ConfigSnapshot } from './store.ts'
 import { upstreamSettings, type Target } from './upstream.ts'
@@ -26,6 +27,14 @@ function keyOf(ref: BackendRef): string {
 
 /** Told of every endpoint of `destination` that its health policy takes out and brings back. */
 export type OnEviction = (destination: string, event: EvictionEvent) => void
+
+export interface DestinationOptions {
+  /** The clock of evictions; default the machine's, which never goes back. */
+  readonly nowMs?: (() => number) | undefined
+  readonly onEviction?: OnEviction | undefined
+  /** The node that this process runs on, for Services that prefer near endpoints. */
+  readonly nodeName?: string | undefined
+}
 
 /** One of the places that a backend consists of: an LLM provider, an MCP target. */
 export interface BackendPart {
@@ -61,17 +70,16 @@ interface Known {
  */
 export class Destinations {
   readonly #createPool: PoolFactory
-  readonly #nowMs: (() => number) | undefined
-  readonly #onEviction: OnEviction | undefined
+  readonly #options: DestinationOptions
   readonly #known = new Map<string, Known>()
   #snapshot: ConfigSnapshot | undefined
   #policies: PolicyIndex = new Map()
+  /** Found on first use in each version of the services. */
+  #place: { readonly services: ConfigSnapshot['services'] | undefined; readonly own: Place } | undefined
 
-  /** `nowMs`: the clock of evictions; default the machine's, which never goes back. */
-  constructor(createPool: PoolFactory, nowMs?: () => number, onEviction?: OnEviction) {
+  constructor(createPool: PoolFactory, options: DestinationOptions = {}) {
     this.#createPool = createPool
-    this.#onEviction = onEviction
-    this.#nowMs = nowMs
+    this.#options = options
   }
 
   /** The destination of a route's reference under the policies of what leads to it; made on first use. */
@@ -158,8 +166,11 @@ export class Destinations {
       known.isStale = false
       return known.destination
     }
-    const onEviction = this.#onEviction && ((event: EvictionEvent) => this.#onEviction?.(name, event))
-    const destination = new Destination(name, how.configure(), this.#createPool, { nowMs: this.#nowMs, onEviction })
+    const { nowMs, onEviction } = this.#options
+    const destination = new Destination(name, how.configure(), this.#createPool, {
+      nowMs,
+      onEviction: onEviction && ((event: EvictionEvent) => onEviction(name, event)),
+    })
     this.#known.set(key, { ...how, destination, isStale: false })
     return destination
   }
@@ -181,7 +192,7 @@ export class Destinations {
     if (service === undefined || port === undefined) return { ...noEndpoints, type: 'service', error: 'SERVICE_NOT_FOUND' }
     return {
       ...noEndpoints,
-      endpoints: port.endpoints,
+      endpoints: placeEndpoints(port.endpoints, service, this.#ownPlace()),
       type: 'service',
       appProtocol: port.appProtocol,
       hostname: service.hostname,
@@ -215,6 +226,16 @@ export class Destinations {
     if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static
     return addressConfig(bracketed(host, port), settingsFor(host))
+  }
+
+  /** A node's zone stays: once known it is not looked for again. */
+  #ownPlace(): Place {
+    const services = this.#snapshot?.services
+    if (this.#place === undefined || (this.#place.own.zone === undefined && this.#place.services !== services)) {
+      const { nodeName: node } = this.#options
+      this.#place = { services, own: { node, zone: node === undefined ? undefined : findZone(services?.values() ?? [], node) } }
+    }
+    return this.#place.own
   }
 
   readonly #find = (ref: BackendRef): Destination => this.forPolicy(ref)

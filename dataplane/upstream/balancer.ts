@@ -1,5 +1,5 @@
-import type { Endpoint } from '#gen/config/types.ts'
 import { countOutcome, restore, type EndpointHealth, type Eviction } from './health.ts'
+import { nearestOf, type PlacedEndpoint } from './locality.ts'
 
 /** An endpoint with what traffic has taught us about it. Lives as long as its address is in the config. */
 export interface EndpointState extends EndpointHealth {
@@ -8,6 +8,8 @@ export interface EndpointState extends EndpointHealth {
   /** `host:port` for logs; IPv6 in brackets. */
   readonly label: string
   draining: boolean
+  /** How far it is; only the nearest of those that can be used are. */
+  distance: number
   /** EWMA of seconds to the response head, successes only. */
   latencySeconds: number
   /** Requests in flight. */
@@ -28,7 +30,7 @@ export function recordOutcome(endpoint: Pick<EndpointState, 'health' | 'latencyS
 }
 
 function newState(address: string, port: number, label: string): EndpointState {
-  return { address, port, label, draining: false, health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0 }
+  return { address, port, label, draining: false, distance: 0, health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0 }
 }
 
 const labelOf = (address: string, port: number): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)
@@ -57,8 +59,8 @@ export class Balancer {
   #active: EndpointState[] = []
   #draining: EndpointState[] = []
   readonly #evicted = new Set<EndpointState>()
-  /** Those of `#active` that are not evicted. */
-  #available: EndpointState[] = []
+  /** Those of `#active` that are not evicted, and of them the nearest. */
+  #available: readonly EndpointState[] = []
   readonly #random: () => number
   readonly #nowMs: () => number
   readonly #onEviction: BalancerOptions['onEviction']
@@ -69,19 +71,20 @@ export class Balancer {
     this.#nowMs = nowMs
   }
 
-  update(endpoints: readonly Endpoint[]): void {
+  update(endpoints: readonly PlacedEndpoint[]): void {
     const known = new Map([...this.#active, ...this.#draining].map((state) => [state.label, state]))
-    const states = endpoints.map(({ address, port, draining }) => {
+    const states = endpoints.map(({ address, port, draining, distance }) => {
       const label = labelOf(address, port)
       const state = known.get(label) ?? newState(address, port, label)
       state.draining = draining ?? false
+      state.distance = distance ?? 0
       return state
     })
     this.#active = states.filter((state) => !state.draining)
     this.#draining = states.filter((state) => state.draining)
     const active = new Set(this.#active)
     for (const endpoint of this.#evicted) if (!active.has(endpoint)) this.#bringBack(endpoint)
-    this.#available = this.#withoutEvicted()
+    this.#available = this.#findAvailable()
   }
 
   /** Records how a call to the endpoint went and takes it out if that is what the policy says. */
@@ -91,13 +94,13 @@ export class Balancer {
     if (!countOutcome(endpoint, isHealthy, eviction, nowMs)) return
     this.#evicted.add(endpoint)
     this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
-    this.#available = this.#withoutEvicted()
+    this.#available = this.#findAvailable()
   }
 
   /** Ends all evictions: nobody is evicted without a policy. */
   restoreAll(): void {
     for (const endpoint of this.#evicted) this.#bringBack(endpoint)
-    this.#available = this.#active
+    this.#available = this.#findAvailable()
   }
 
   /** Undefined when there is no endpoint at all; evicted ones are used when all are. `avoid` is passed over while there is another choice: retries go elsewhere. */
@@ -122,7 +125,7 @@ export class Balancer {
   #restoreDue(nowMs: number): void {
     const before = this.#evicted.size
     for (const endpoint of this.#evicted) if (endpoint.evicted === undefined || endpoint.evicted.untilMs <= nowMs) this.#bringBack(endpoint)
-    if (this.#evicted.size !== before) this.#available = this.#withoutEvicted()
+    if (this.#evicted.size !== before) this.#available = this.#findAvailable()
   }
 
   #bringBack(endpoint: EndpointState): void {
@@ -131,8 +134,8 @@ export class Balancer {
     this.#onEviction?.({ kind: 'back', endpoint: endpoint.label, durationMs: 0, health: endpoint.health })
   }
 
-  #withoutEvicted(): EndpointState[] {
-    return this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint))
+  #findAvailable(): readonly EndpointState[] {
+    return nearestOf(this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint)))
   }
 
   /** Whatever its state. */

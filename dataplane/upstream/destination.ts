@@ -1,5 +1,5 @@
 import type { ErrorCode } from '#api/errors.ts'
-import type { Endpoint, ServicePort } from '#gen/config/types.ts'
+import type { ServicePort } from '#gen/config/types.ts'
 import type { BackendType, Exchange } from '../exchange.ts'
 import { isGrpcRequest } from '../error.ts'
 import { hostOf, portOf } from '../http/message.ts'
@@ -7,6 +7,7 @@ import type { BackendTransformation } from '../policy/transformation/backend.ts'
 import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type BalancerOptions, type EndpointState } from './balancer.ts'
 import type { HealthPolicy } from './health.ts'
+import type { PlacedEndpoint } from './locality.ts'
 import type { Tunnel } from './tunnel.ts'
 import type { TcpProbes, Transport, UpstreamPool, UpstreamTls } from './types.ts'
 
@@ -54,7 +55,7 @@ export type PoolFactory = (kind: HttpChoice, transport: Transport) => UpstreamPo
 
 /** What a destination's config says; replaced as a whole on a config change. */
 export interface DestinationConfig {
-  readonly endpoints: readonly Endpoint[]
+  readonly endpoints: readonly PlacedEndpoint[]
   readonly appProtocol: ServicePort['appProtocol']
   readonly settings: UpstreamSettings
   /** Authority under hostRewrite Auto; undefined for IP addresses, where the client's Host stays. */
