@@ -67,6 +67,14 @@ describe('entries that controllers share', () => {
     })
   })
 
+  test('a reference without kind or group is stored with what the CRD fills in: nothing to write', () => {
+    const ours = { ancestorRef: { group: 'proxy.dev', name: 'StatusSummary' }, controllerName: OURS, conditions: [own('Attached', 'False')] }
+    const filled = { group: 'proxy.dev', kind: 'Gateway', name: 'StatusSummary' }
+    const live = { ancestors: [{ ...ours, ancestorRef: filled, conditions: [stored('Attached', 'False')] }] }
+    expect(mergeStatus(live, { ancestors: [ours] }, NOW)).toBeUndefined()
+    expect(mergeStatus(undefined, { ancestors: [ours] }, NOW)).toMatchObject({ ancestors: [{ ancestorRef: filled }] })
+  })
+
   test('ancestors of policies are merged alike', () => {
     const ancestor = (name: string, controllerName: string, conditions: object[]) => ({ ancestorRef: parent(name), controllerName, conditions })
     const other = ancestor('x', 'example.com/other', [])

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { CONTROLLER_NAME, type ConditionType } from '#api/names.ts'
+import { CONTROLLER_NAME, GATEWAY_GROUP, type ConditionType } from '#api/names.ts'
 
 type Json = Record<string, unknown>
 
@@ -95,12 +95,18 @@ function mergeListeners(stored: readonly ListenerEntry[], ours: readonly Listene
 function mergeEntries(stored: readonly Entry[], ours: readonly Entry[], now: string): readonly Entry[] {
   const isOwn = ({ controllerName }: Entry): boolean => controllerName === CONTROLLER_NAME
   const before = stored.filter(isOwn)
-  const after = ours.map((entry) => {
+  const after = ours.map(fillReference).map((entry) => {
     const previous = before.find((each) => isDeepStrictEqual(refOf(each), refOf(entry)))
     return { ...entry, conditions: mergeConditions(previous?.conditions ?? [], entry.conditions ?? [], now) }
   })
   // Where others put their entries among ours is theirs to say: no write for an order.
   return isDeepStrictEqual(before, after) ? stored : [...stored.filter((entry) => !isOwn(entry)), ...after]
+}
+
+/** As the CRDs do, the group and kind that a reference leaves out: what is stored would look changed for ever. */
+function fillReference(entry: Entry): Entry {
+  const fill = (ref: object): object => ({ group: GATEWAY_GROUP, kind: 'Gateway', ...ref })
+  return { ...entry, ...(entry.parentRef ? { parentRef: fill(entry.parentRef) } : {}), ...(entry.ancestorRef ? { ancestorRef: fill(entry.ancestorRef) } : {}) }
 }
 
 const refOf = ({ parentRef, ancestorRef }: Entry): object | undefined => parentRef ?? ancestorRef
