@@ -1632,7 +1632,7 @@ export interface MCPBackend {
    */
   failureMode?: 'FailClosed' | 'FailOpen'
   /**
-   * Whether names get the target name as prefix. Conditional: with more than one target. Never: of equal names the first target’s wins. Default: "Conditional".
+   * Whether names get the target name as prefix. Conditional: with more than one target. Never: names that several targets offer are left out. Default: "Conditional".
    */
   prefixMode?: 'Conditional' | 'Always' | 'Never'
 }

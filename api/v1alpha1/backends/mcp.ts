@@ -20,7 +20,7 @@ export const mcpBackendDefinitions: Definitions = {
       ),
       prefixMode: choice(
         ['Conditional', 'Always', 'Never'],
-        'Whether names get the target name as prefix. Conditional: with more than one target. Never: of equal names the first target’s wins.',
+        'Whether names get the target name as prefix. Conditional: with more than one target. Never: names that several targets offer are left out.',
         {
           default: 'Conditional',
         },
