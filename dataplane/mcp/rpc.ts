@@ -25,7 +25,7 @@ export const UNSUPPORTED_VERSION = -32022
 
 /** Deeper than any schema that people write; parsers of others give up between 64 and 1000. */
 const MAX_DEPTH = 512
-const decoder = new TextDecoder('utf-8', { fatal: true })
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The message of a client's POST. Throws a McpFailure 400 that names what is wrong (mcp.md §3.1). */
 export function parseClientMessage(bytes: Buffer): RpcMessage {
