@@ -1,10 +1,10 @@
 import {
   fromBinary,
-  toBinary,
   type DescMessage,
   type DescMethod,
   type DescMethodBiDiStreaming,
   type DescMethodUnary,
+  type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf'
 import { grpcStatusOf } from '#api/errors.ts'
@@ -14,6 +14,7 @@ import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { UpstreamError } from '../upstream/types.ts'
+import { encodeMessage } from './encode.ts'
 import { encodeFrame, FrameReader } from './frames.ts'
 import { startCall, type Callout, type StartedCall } from './http.ts'
 
@@ -58,10 +59,10 @@ const HIGH_WATER_BYTES = 256 * 1024
 export async function callUnary<I extends DescMessage, O extends DescMessage>(
   destination: Destination,
   method: DescMethodUnary<I, O>,
-  message: MessageShape<I>,
+  message: MessageInitShape<I>,
   options: GrpcOptions = {},
 ): Promise<MessageShape<O>> {
-  const call = start(destination, method, encodeFrame(toBinary(method.input, message)), 'body', options)
+  const call = start(destination, method, encodeFrame(encodeMessage(method.input, message)), 'body', options)
   const { limitBytes = LIMIT_BYTES } = options
   try {
     const head = await call.response
@@ -109,11 +110,11 @@ export function openStream<I extends DescMessage, O extends DescMessage>(
   method: DescMethodBiDiStreaming<I, O>,
   sink: GrpcSink<MessageShape<O>>,
   options: GrpcOptions = {},
-): GrpcStream<MessageShape<I>> {
+): GrpcStream<MessageInitShape<I>> {
   return new OwnStream(destination, method, sink, options)
 }
 
-class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStream<MessageShape<I>> {
+class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStream<MessageInitShape<I>> {
   readonly #destination: Destination
   readonly #method: DescMethodBiDiStreaming<I, O>
   readonly #sink: GrpcSink<MessageShape<O>>
@@ -137,8 +138,8 @@ class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStr
     void this.#run()
   }
 
-  send(message: MessageShape<I>): boolean {
-    return this.#isOver || this.#outgoing.push(encodeFrame(toBinary(this.#method.input, message)))
+  send(message: MessageInitShape<I>): boolean {
+    return this.#isOver || this.#outgoing.push(encodeFrame(encodeMessage(this.#method.input, message)))
   }
 
   end(): void {

@@ -1,13 +1,12 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import { evalHost, toHost, type Program } from '#api/cel/index.ts'
 import type { AddressSchema } from '#gen/proto/envoy/config/core/v3/address_pb.js'
-import { CheckRequestSchema, type CheckRequest } from '#gen/proto/envoy/service/auth/v3/external_auth_pb.js'
+import type { CheckRequestSchema } from '#gen/proto/envoy/service/auth/v3/external_auth_pb.js'
 import { bufferedRequest } from '../../expression/buffer.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { Exchange } from '../../exchange.ts'
 import { toEpochMs } from '../../telemetry/time.ts'
-import { traceparentOf } from '../../telemetry/trace.ts'
+import { randomId, traceparentOf } from '../../telemetry/trace.ts'
 import { decodeFieldValue } from '../mutations.ts'
 
 /** What the gRPC policy says of the requests that it sends. */
@@ -21,12 +20,12 @@ export interface CheckPlan {
 }
 
 /** The question about a request (traffic.md §8.7, gRPC). */
-export function toCheckRequest(exchange: Exchange, plan: CheckPlan): CheckRequest {
+export function toCheckRequest(exchange: Exchange, plan: CheckPlan): MessageInitShape<typeof CheckRequestSchema> {
   const { request, connection } = exchange
   const body = plan.sendsBody ? (bufferedRequest(exchange)?.prefix ?? Buffer.alloc(0)) : undefined
   const { tls } = connection
   const filterMetadata = plan.metadata === undefined ? claimsOf(exchange) : computeMetadata(exchange, plan.metadata)
-  return create(CheckRequestSchema, {
+  return {
     attributes: {
       source: {
         address: addressOf(connection.remoteAddress, connection.remotePort),
@@ -34,9 +33,9 @@ export function toCheckRequest(exchange: Exchange, plan: CheckPlan): CheckReques
       },
       destination: { address: addressOf(connection.localAddress, connection.localPort) },
       request: {
-        time: timestampFromMs(Math.floor(toEpochMs(exchange.startedAtMs))),
+        time: timestampOf(exchange),
         http: {
-          id: traceparentOf(exchange)?.slice(3, 35) ?? crypto.randomUUID().replaceAll('-', ''),
+          id: traceparentOf(exchange)?.slice(3, 35) ?? randomId(16),
           method: request.method,
           path: request.target,
           host: request.authority,
@@ -51,7 +50,12 @@ export function toCheckRequest(exchange: Exchange, plan: CheckPlan): CheckReques
       metadataContext: { filterMetadata },
       ...(tls === undefined ? {} : { tlsSession: { sni: tls.sni ?? '' } }),
     },
-  })
+  }
+}
+
+function timestampOf({ startedAtMs }: Exchange): { seconds: bigint; nanos: number } {
+  const ms = Math.floor(toEpochMs(startedAtMs))
+  return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 }
 }
 
 function addressOf(address: string, port: number): MessageInitShape<typeof AddressSchema> {

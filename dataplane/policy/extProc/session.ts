@@ -1,9 +1,8 @@
-import { create } from '@bufbuild/protobuf'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import {
   ExternalProcessor,
-  ProcessingRequestSchema,
+  type ProcessingRequestSchema,
   type ImmediateResponse,
-  type ProcessingRequest,
   type ProcessingResponse,
 } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import { openStream, type GrpcStream } from '../../callout/grpc.ts'
@@ -45,7 +44,7 @@ export class ImmediateAnswer extends Error {
 
 /** One stream to the processor: questions in order, each with at most one reply, beside bodies that stream. */
 export class Session {
-  readonly #stream: GrpcStream<ProcessingRequest>
+  readonly #stream: GrpcStream<MessageInitShape<typeof ProcessingRequestSchema>>
   readonly #call: OutboundCall
   readonly #modes: Modes
   readonly #timeoutMs: number | undefined
@@ -90,13 +89,11 @@ export class Session {
     const protocolConfig = { requestBodyMode: wireModes[request.body], responseBodyMode: wireModes[response.body] }
     const isFirst = this.#isFirst
     this.#isFirst = false
-    return this.#stream.send(
-      create(ProcessingRequestSchema, {
-        request: question,
-        ...(isFirst ? { protocolConfig } : {}),
-        ...(metadata === undefined ? {} : { metadataContext: { filterMetadata: metadata } }),
-      }),
-    )
+    return this.#stream.send({
+      request: question,
+      ...(isFirst ? { protocolConfig } : {}),
+      ...(metadata === undefined ? {} : { metadataContext: { filterMetadata: metadata } }),
+    })
   }
 
   /** Sends and waits for the reply of that kind. Rejects with an ImmediateAnswer, or with what went wrong. */

@@ -1,10 +1,10 @@
-import { create } from '@bufbuild/protobuf'
+import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { GlobalRateLimit } from '#gen/config/types.ts'
 import type { HeaderValue } from '#gen/proto/envoy/config/core/v3/base_pb.js'
 import {
-  RateLimitRequestSchema,
   RateLimitResponse_Code as Code,
   RateLimitService,
+  type RateLimitRequestSchema,
   type RateLimitResponse,
 } from '#gen/proto/envoy/service/ratelimit/v3/rls_pb.js'
 import { callUnary, isCallFailure } from '../../callout/grpc.ts'
@@ -67,8 +67,8 @@ export class LimitService {
     callUnary(this.#destination, RateLimitService.method.shouldRateLimit, request, { timeoutMs: CHARGE_TIMEOUT_MS }).catch(() => undefined)
   }
 
-  #requestOf(descriptors: readonly Descriptor[]) {
-    return create(RateLimitRequestSchema, { domain: this.#section.domain, descriptors: [...descriptors] })
+  #requestOf(descriptors: readonly Descriptor[]): MessageInitShape<typeof RateLimitRequestSchema> {
+    return { domain: this.#section.domain, descriptors: [...descriptors] }
   }
 
   #read(response: RateLimitResponse): Verdict | undefined {
