@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { send } from '../harness/client.ts'
 import { isTrueWithin } from '../harness/wait.ts'
 import type { Received } from './collector.ts'
@@ -63,6 +65,19 @@ describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) 
   })
 })
 
+/** A chat, as a stream or not. */
+async function askModel(stream: boolean): Promise<void> {
+  const body = JSON.stringify({ model: 'gpt-4o', stream, messages: [{ role: 'user', content: 'what is the secret of six words?' }] })
+  await send({ port: portOf('grpc'), path: '/v1/chat/completions', method: 'POST', headers: { 'content-type': 'application/json' }, body })
+}
+
+async function useTool(): Promise<void> {
+  const client = new Client({ name: 'telemetry', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${portOf('grpc')}/mcp`)))
+  await client.callTool({ name: 'search', arguments: { text: 'x' } })
+  await client.close()
+}
+
 test('the filter of a Gateway holds for its records', async () => {
   await send({ port: portOf('grpc'), path: '/shop/quiet' })
   await send({ port: portOf('grpc'), path: '/shop/loud' })
@@ -94,6 +109,10 @@ describe('a real Prometheus', () => {
           await send({ port: portOf(gateway), path: `/shop/load?failures=1&key=load-${gateway}-${round}` })
         }
         await send({ port: world.ports.TLS_PORT, path: '/shop/tls', host: 'localhost', tls })
+        // Plaintext where TLS is spoken is dropped.
+        await send({ port: world.ports.TLS_PORT, path: '/shop/plain' }).catch(() => undefined)
+        await askModel(round % 2 === 0)
+        await useTool()
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
     })()

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { makeAuthority, makeCertificate } from '../harness/certificates.ts'
 import { startDataplane, type Dataplane } from '../harness/dataplane.ts'
 import { startEcho, type EchoServer } from '../harness/echo.ts'
+import { startMockProvider } from '../harness/llm/provider.ts'
+import { startMcpUpstream } from '../harness/mcp_upstream.ts'
 import { startOperator } from '../harness/operator.ts'
 import { findFreePorts } from '../harness/ports.ts'
 import { buildCollector, startCollector, type Collector } from './collector.ts'
@@ -35,9 +37,12 @@ export async function startWorld(): Promise<World> {
   let collector = await startCollector(binary, directory, otlp)
   const app = await startEcho({ name: 'app' })
   const mirror = await startEcho({ name: 'mirror' })
+  const llm = await startMockProvider({ defaults: { delay: 5, interval: 2 } })
+  const tools = await startMcpUpstream({ name: 'documents', port: 0 })
 
   const encode = (text: string): string => Buffer.from(text).toString('base64')
-  const values: Record<string, string> = { APP: String(app.port), MIRROR: String(mirror.port), CERTIFICATE: encode(certificate), KEY: encode(privateKey) }
+  const upstreams = { APP: String(app.port), MIRROR: String(mirror.port), LLM: String(llm.port), MCP: String(tools.port) }
+  const values: Record<string, string> = { ...upstreams, CERTIFICATE: encode(certificate), KEY: encode(privateKey) }
   for (const [name, port] of Object.entries(ports)) values[name] = String(port)
   const source = await readFile(fileURLToPath(new URL('manifests.yaml', import.meta.url)), 'utf8')
   const manifests = join(directory, 'manifests')
@@ -67,6 +72,8 @@ export async function startWorld(): Promise<World> {
       await collector.stop()
       await app.close()
       await mirror.close()
+      await llm.close()
+      await tools.close()
       await rm(directory, { recursive: true, force: true })
     },
   }
