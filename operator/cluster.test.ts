@@ -165,7 +165,7 @@ test('the admin page is on loopback, tells names, and changes the log level', as
   await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
   const dump = JSON.parse((await read(ports.admin, '/snapshot?pretty')).text) as { gateways: Record<string, string[]> }
   expect(dump.gateways['default/gw']).toEqual(['bind/80/default/gw', 'listener/default/gw.http'])
-  expect(JSON.parse((await read(ports.admin, '/snapshots/krt')).text)).toEqual(dump)
+  expect(JSON.parse((await read(ports.admin, '/snapshots/krt')).text)).toMatchObject({ gateways: dump.gateways })
   expect(JSON.parse((await read(ports.admin, '/version')).text)).toEqual({ version: packageJson.version })
   expect((await read(ports.admin, '/logging')).status).toBe(405)
   const post = async (query: string) => (await fetch(`http://127.0.0.1:${ports.admin}/logging?${query}`, { method: 'POST' })).status

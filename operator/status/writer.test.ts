@@ -54,7 +54,7 @@ async function start(): Promise<void> {
 
 const route = (name: string, status?: object): StoredObject => ({ metadata: { name, namespace: 'default' }, spec: {}, ...(status ? { status } : {}) })
 const entry = (controllerName: string, message = '') => ({
-  parentRef: { name: 'gw' },
+  parentRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' },
   controllerName,
   conditions: [{ type: 'Accepted', status: 'True', reason: 'Accepted', message, observedGeneration: 1 }],
 })
