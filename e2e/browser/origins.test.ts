@@ -1,12 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { startDataplane } from '../harness/dataplane.ts'
 import { startEcho, type EchoServer } from '../harness/echo.ts'
-import { startOperator } from '../harness/operator.ts'
-import { findFreePort } from '../harness/ports.ts'
+import { startGateway } from '../harness/gateway.ts'
 import { startBrowser } from './browser.ts'
 import { startSite } from './site.ts'
 
@@ -16,12 +11,7 @@ let page: Page
 /** The gateway under the name that pages of its own come from; `friend` may do what `stranger` may not. All are sites of their own or ports of one. */
 let origin: Record<'gateway' | 'friend' | 'stranger', string>
 
-const manifests = (port: number, friend: string, upstreamPort: number): string => `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: { name: gw }
-spec: { gatewayClassName: proxy, listeners: [{ name: http, port: ${port}, protocol: HTTP }] }
----
+const manifests = (friend: string): string => `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: { name: cors }
@@ -31,11 +21,6 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: { name: csrf }
 spec: { parentRefs: [{ name: gw }], rules: [{ matches: [{ path: { value: /csrf } }], backendRefs: [{ name: app, port: 80 }] }] }
----
-apiVersion: v1
-kind: Service
-metadata: { name: app, annotations: { proxy.dev/endpoints: "127.0.0.1:${upstreamPort}" } }
-spec: { ports: [{ port: 80 }] }
 ---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyPolicy
@@ -55,18 +40,14 @@ spec:
 `
 
 beforeAll(async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'origins-'))
-  closing.unshift(() => rm(directory, { recursive: true }))
-  const [friend, stranger, echo, port] = await Promise.all([startSite(), startSite(), startEcho({ name: 'app' }), findFreePort()])
+  const [friend, stranger, echo] = await Promise.all([startSite(), startSite(), startEcho({ name: 'app' })])
   for (const each of [friend, stranger, echo]) closing.unshift(() => each.close())
   upstream = echo
+  const friendly = `http://127.0.0.1:${friend.port}`
+  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests(friendly)] })
+  closing.unshift(() => gateway.stop())
   // To a browser localhost and 127.0.0.1 are two sites, and two ports of one are two origins.
-  origin = { gateway: `http://localhost:${port}`, friend: `http://127.0.0.1:${friend.port}`, stranger: `http://127.0.0.1:${stranger.port}` }
-  await writeFile(join(directory, 'manifests.yaml'), manifests(port, origin.friend, echo.port))
-  const operator = await startOperator({ directory })
-  closing.unshift(() => operator.stop())
-  const dataplane = await startDataplane({ config: { address: operator.address, namespace: 'default', gateway: 'gw' } })
-  closing.unshift(() => dataplane.stop())
+  origin = { gateway: gateway.origin, friend: friendly, stranger: `http://127.0.0.1:${stranger.port}` }
   const browser = await startBrowser()
   closing.unshift(() => browser.close())
   page = await browser.context.newPage()

@@ -1,11 +1,7 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { stringify } from 'yaml'
-import { startDataplane, type Dataplane } from '../harness/dataplane.ts'
+import type { Dataplane } from '../harness/dataplane.ts'
+import { startGateway } from '../harness/gateway.ts'
 import { startMcpUpstream } from '../harness/mcp_upstream.ts'
-import { startOperator, type Operator } from '../harness/operator.ts'
-import { findFreePort } from '../harness/ports.ts'
+import type { Operator } from '../harness/operator.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** An MCP backend at `/<name>`, with its well-known paths. */
@@ -40,28 +36,18 @@ export interface Scene {
 
 /** Operator (directory mode), data plane and an MCP server as programs would be deployed. `routes` learns the origin. */
 export async function startScene(routes: (origin: string) => readonly SceneRoute[], providers: readonly SceneProvider[]): Promise<Scene> {
-  const directory = await mkdtemp(join(tmpdir(), 'mcp-oauth-'))
   const upstream = await startMcpUpstream({ name: 'documents', port: 0 })
-  const port = await findFreePort()
-  const origin = `http://localhost:${port}`
-  const apply = async (wanted: readonly SceneRoute[]): Promise<void> => {
-    const objects = [
-      gateway(port),
-      ...providers.flatMap((provider) => providerObjects(provider)),
-      ...wanted.flatMap((route) => routeObjects(route, upstream.port)),
-    ]
-    await writeFile(join(directory, 'new'), objects.map((object) => stringify(object)).join('---\n'))
-    await rename(join(directory, 'new'), join(directory, 'manifests.yaml'))
-  }
-  await apply(routes(origin))
-  const operator = await startOperator({ directory })
-  const dataplane = await startDataplane({ config: { address: operator.address, namespace: 'default', gateway: 'gw' } })
+  const objectsOf = (wanted: readonly SceneRoute[]): object[] => [
+    ...providers.flatMap((provider) => providerObjects(provider)),
+    ...wanted.flatMap((route) => routeObjects(route, upstream.port)),
+  ]
+  const { origin, ...gateway } = await startGateway({ manifests: (at) => objectsOf(routes(at)) })
   return {
     origin,
-    dataplane,
-    operator,
+    dataplane: gateway.dataplane,
+    operator: gateway.operator,
     upstream,
-    apply,
+    apply: (wanted) => gateway.apply(objectsOf(wanted)),
     waitForKeys: (path, token) =>
       waitUntil(
         `keys of ${path}`,
@@ -73,20 +59,11 @@ export async function startScene(routes: (origin: string) => readonly SceneRoute
         20_000,
       ),
     async stop() {
-      await dataplane.stop(100)
-      await operator.stop()
+      await gateway.stop()
       await upstream.close()
-      await rm(directory, { recursive: true, force: true })
     },
   }
 }
-
-const gateway = (port: number): object => ({
-  apiVersion: 'gateway.networking.k8s.io/v1',
-  kind: 'Gateway',
-  metadata: { name: 'gw' },
-  spec: { gatewayClassName: 'proxy', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
-})
 
 function providerObjects({ name, port, authority }: SceneProvider): object[] {
   const tls = authority !== undefined && { policies: { tls: { caCertificateRefs: [{ name: `${name}-ca` }] } } }

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { startBrowser } from '../browser/browser.ts'
 import { startDataplane } from '../harness/dataplane.ts'
 import { startKeycloak, type Keycloak } from '../harness/keycloak.ts'
 import { connectWithLogin } from '../harness/mcp_login.ts'
-import { OAuthSession } from '../harness/oauth_client.ts'
+import { OAuthSession, startCallback } from '../harness/oauth_client.ts'
 import { startOperator } from '../harness/operator.ts'
 import { findFreePort } from '../harness/ports.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -89,6 +90,37 @@ describe('Keycloak', () => {
     const client = await connectWithLogin(new URL(`${scene.origin}/${name}`), session, { sdk, isStrict })
     expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
     await client.close()
+  })
+
+  test('a user logs in at its form in Chromium, agrees, and is sent back to the client', async () => {
+    const [browser, callback] = await Promise.all([startBrowser(), startCallback()])
+    try {
+      const page = await browser.context.newPage()
+      page.setDefaultTimeout(120_000)
+      const session = new OAuthSession(callback.url)
+      const client = await connectWithLogin(new URL(`${scene.origin}/adapted`), session, {
+        login: async (authorizationUrl) => {
+          await page.goto(authorizationUrl.href)
+          expect(page.url()).toContain(`http://localhost:${keycloak.port}/realms/shop/`)
+          await page.fill('#username', 'bob')
+          await page.fill('#password', 'wrong')
+          await page.click('#kc-login')
+          await page.getByText('Invalid username or password').waitFor()
+          await page.fill('#password', 'secret')
+          await page.click('#kc-login')
+          await page.getByText('Grant Access to example').waitFor()
+          await page.click('[name=accept]')
+          await page.getByText('You are logged in.').waitFor()
+          return callback.redirected
+        },
+      })
+      expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
+      await client.close()
+      await scene.dataplane.program.waitForLine(/jwt\.sub=/)
+    } finally {
+      await callback.close()
+      await browser.close()
+    }
   })
 
   test('the example mcp-oauth works with it as it is', async () => {
