@@ -57,6 +57,18 @@ describe('responses made here', () => {
   })
 })
 
+test('responses are transformed by the route, then by the backend, and then go to the processor', () => {
+  const traffic: EffectiveTraffic = {
+    transformation: { response: { set: [{ name: 'x-a', value: '"1"' }] } },
+    extProc: { backendRef: { address: 'a:1' } },
+    headerModifiers: { response: set('1') },
+    rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
+  }
+  const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
+  const names = compilePolicies({ traffic, state, hasBackendTransformation: true }).map(({ name }) => name)
+  expect(names.toReversed()).toEqual(['headerModifiers', 'transformation', 'backendTransformation', 'extProc', 'rateLimit'])
+})
+
 test('rules without filters have no policies', () => {
   expect(compileFilters(undefined)).toEqual([])
   expect(compileFilters({ mirrors: [{ backend: { address: 'a:1' } }] })).toEqual([])

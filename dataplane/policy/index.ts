@@ -77,12 +77,6 @@ const order = [
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
   // After whatever may deny: requests that were refused consume no budget.
   { name: 'rateLimit', compile: (_, { rateLimit }, { state }) => rateLimit?.local && compileLocalRateLimit(rateLimit.local, state) },
-  // Its response side follows that of the route's transformation: the backend is the more specific place.
-  {
-    name: 'backendTransformation',
-    compile: (_, __, { hasBackendTransformation, maxBufferBytes }) =>
-      hasBackendTransformation === true ? transformBackendResponse(maxBufferBytes) : undefined,
-  },
   // After the local limits, which cost no call.
   {
     name: 'globalRateLimit',
@@ -90,6 +84,13 @@ const order = [
   },
   // After the limits, so that what is refused costs nothing; before the transformation, which sees what the processor made.
   { name: 'extProc', compile: (_, { extProc }, { state, maxBufferBytes }) => optional(extProc, (section) => compileExtProc(section, state, maxBufferBytes)) },
+  // Its response side follows that of the route's transformation: the backend is the more specific place. Before that of the processor, which
+  // judges what transformations made.
+  {
+    name: 'backendTransformation',
+    compile: (_, __, { hasBackendTransformation, maxBufferBytes }) =>
+      hasBackendTransformation === true ? transformBackendResponse(maxBufferBytes) : undefined,
+  },
   // After the limits, so that what is refused costs nothing. On responses after the header modifiers, which are fixed.
   {
     name: 'transformation',
