@@ -18,10 +18,17 @@ export async function repeatAttempts(
   attempt: (isLast: boolean) => Promise<ResponseHead>,
   canRepeat: () => boolean = () => true,
 ): Promise<ResponseHead> {
+  if (retry === undefined) {
+    try {
+      return await attempt(true)
+    } catch (error) {
+      throw toProxyFailure(error)
+    }
+  }
   for (let number = 0; ; number++) {
     exchange.retryAttempt = number
-    const isLast = retry === undefined || number >= retry.attempts
-    const startedAtMs = retry === undefined ? 0 : performance.now()
+    const isLast = number >= retry.attempts
+    const startedAtMs = performance.now()
     const result = await attempt(isLast).catch((error: unknown) => toProxyFailure(error))
     const isGivenUp = isLast || exchange.abortReason !== undefined || !canRepeat() || !isRetryable(result, retry)
     if (isGivenUp || !(await waitBeforeRetry(exchange, retry.backoffMs))) {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ProxyError } from '../error.ts'
 import type { Exchange } from '../exchange.ts'
+import { withinDeadline } from '../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
@@ -40,9 +41,11 @@ export async function finishAnswer(response: ResponseHead, context: AnswerContex
   if (conversion === undefined) return watchRaw(response, context)
   if (!isSuccess(response.status)) return translateFailure(response, context)
   if (isStreaming && (opened !== undefined || isStream(response))) return streamAnswer(response, opened ?? openStream(response, context), context)
-  return bufferAnswer(response, context).catch((error: unknown) => {
+  try {
+    return await bufferAnswer(response, context)
+  } catch (error) {
     throw toResponseError(error)
-  })
+  }
 }
 
 /** Whether an answer that was asked for as a stream is one. Some servers answer whole all the same; servers that do not say are believed. */
@@ -79,7 +82,7 @@ async function bufferAnswer(response: ResponseHead, context: AnswerContext): Pro
   const coding = response.headers.get('content-encoding')
   const raw = await readAnswer(response, context)
   onOver(true)
-  const text = (await decode(raw, coding, context)).toString()
+  const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
   const parsed = parseAnswer(text)
   const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
   const guards = target.guards
@@ -111,8 +114,7 @@ function parseAnswer(text: string): unknown {
   }
 }
 
-async function decode(raw: Buffer, coding: string | undefined, { limitBytes }: AnswerContext): Promise<Buffer> {
-  if (coding === undefined) return raw
+function decode(raw: Buffer, coding: string, { limitBytes }: AnswerContext): Promise<Buffer> {
   return decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
     if (error instanceof UnknownCodingError) throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
     if (error instanceof BodyTooLargeError) throw tooLarge(error)
@@ -126,20 +128,14 @@ const tooLarge = ({ limit }: BodyTooLargeError): FormatError =>
 /** The whole body, within the request's deadline. */
 async function readAnswer(response: ResponseHead, { exchange, limitBytes }: AnswerContext): Promise<Buffer> {
   const { body } = response
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    if (exchange.deadlineAtMs === undefined) return
-    timer = setTimeout(() => reject(new ProxyError('REQUEST_TIMEOUT')), Math.max(0, exchange.deadlineAtMs - performance.now()))
-  })
   try {
-    return (await Promise.race([readBody(body, limitBytes), late])).bytes
+    const whole = readBody(body, limitBytes)
+    return (await (exchange.deadlineAtMs === undefined ? whole : withinDeadline(whole, exchange.deadlineAtMs))).bytes
   } catch (error) {
     body?.cancel()
     if (error instanceof ProxyError) throw error
     if (error instanceof BodyTooLargeError) throw tooLarge(error)
     throw new FormatError('response', 'failed to parse response: the upstream broke off')
-  } finally {
-    clearTimeout(timer)
   }
 }
 

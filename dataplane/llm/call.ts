@@ -115,7 +115,7 @@ export class LlmCall {
     if ('answer' in prepared) return this.#answer(prepared.answer)
     const endpoint = target.destination.pick(exchange)
     if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
-    if (prepared.isCharged) await exchange.tokenBudgets?.check(prepared.estimate)
+    if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate)
     const request = await buildUpstreamRequest(exchange, target, endpoint.label, prepared.draft, this.#context.limitBytes)
     const startedAtMs = performance.now()
     let isHealthy = true
@@ -146,10 +146,9 @@ export class LlmCall {
     })
   }
 
-  async #finish(response: ResponseHead): Promise<ResponseHead> {
+  #finish(response: ResponseHead): Promise<ResponseHead> | ResponseHead {
     const attempted = this.#attempted
-    if (attempted === undefined) return response
-    return finishAnswer(response, this.#answerContext(attempted), attempted.events)
+    return attempted === undefined ? response : finishAnswer(response, this.#answerContext(attempted), attempted.events)
   }
 
   #answerContext(attempted: Attempted): AnswerContext {
