@@ -56,6 +56,8 @@ describe('what clients see (mcp.md §7)', () => {
       { inline: rules('Deny', 'mcp.tool.name == "echo" && mcp.tool.target == "a"') },
       everything.filter((name) => name !== 'a_echo'),
     ],
+    ['a rule may ask for the method (D6)', { inline: rules('Allow', 'mcp.methodName == "prompts/list"') }, ['a_greet', 'b_greet']],
+    ['arguments are those of calls, which lists do not have (D6)', { inline: rules('Allow', 'mcp.tool.arguments.text == "x"') }, []],
     ['a Require', { inline: rules('Require', 'mcp.prompt.name == "greet"') }, ['a_greet', 'b_greet']],
     ['templates by their URI', { inline: rules('Allow', 'mcp.resource.name.startsWith("num:")') }, ['a+num://{n}', 'b+num://{n}']],
     ['an Allow that fails allows nothing', { inline: rules('Allow', 'mcp.tool.nothing == 1') }, []],
@@ -144,6 +146,12 @@ describe.each([1, 2])('what clients may do, %i targets', (count) => {
     expect((await post(call('tools/run', { name: 'echo' }))).json.error).toMatchObject({ code: -32601 })
     expect((await post(call('ping'))).json.result).toEqual({})
   })
+})
+
+test('a rule may ask what a tool is called with (D6)', async () => {
+  const { client } = await start({ inline: rules('Deny', 'mcp.tool.arguments.text == "secret"') }, 1)
+  expect(await client.callTool({ name: 'echo', arguments: { text: 'open' } })).toMatchObject({ content: [{ text: 'one: open' }] })
+  await expect(client.callTool({ name: 'echo', arguments: { text: 'secret' } })).rejects.toMatchObject({ code: -32602 })
 })
 
 test('a change of rules acts on a session that is open (row 36)', async () => {

@@ -13,6 +13,8 @@ export interface Item {
   readonly target: string
   /** Name or URI as the target knows it. */
   readonly name: string
+  /** What a tool is called with; undefined in lists. */
+  readonly arguments?: unknown
 }
 
 export interface ItemRules {
@@ -32,13 +34,16 @@ function isBrokenDeny({ action, policy }: Authorization): boolean {
   return action === 'Deny' && policy.matchExpressions.some((expression) => compilePermissive(expression, environments.request).problems.length > 0)
 }
 
-/** An exchange with the item that is judged as `mcp`. */
+/** An exchange with the item that is judged as `mcp`, beside the method of the message (decision D6). */
 class ItemView extends ExchangeView {
   item: Item | undefined
 
   override get(key: string): Stored {
     if (key !== 'mcp') return super.get(key)
-    return this.item && { [this.item.kind]: { name: this.item.name, target: this.item.target } }
+    if (this.item === undefined) return undefined
+    const { kind, ...item } = this.item
+    const { methodName } = (super.get('mcp') ?? {}) as { methodName?: string }
+    return { methodName, [kind]: item }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ItemKind } from './authorize.ts'
+import type { Item, ItemKind } from './authorize.ts'
 import { McpFailure } from './failure.ts'
 import { isObject, type JsonObject } from './json.ts'
 import { findOwner } from './lists.ts'
@@ -17,7 +17,7 @@ type NamedKind = 'tool' | 'prompt'
 export async function callNamed(run: Run, request: RpcRequest, text: string, kind: NamedKind): Promise<Reply> {
   const name = textParam(request, 'name')
   const found = await resolveName(run, kind, name)
-  const target = admit(run, kind, found, name)
+  const target = admit(run, kind, found, name, kind === 'tool' ? request.params?.['arguments'] : undefined)
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined
@@ -73,10 +73,10 @@ function resolveUri({ config }: Run, uri: string): Addressed | undefined {
 }
 
 /** The target of an item that the client may use. What it may not use does not exist for it (mcp.md §3.2). */
-function admit(run: Run, kind: ItemKind, found: Addressed | undefined, shown: string): Target {
+function admit(run: Run, kind: ItemKind, found: Addressed | undefined, shown: string, args?: unknown): Target {
   const target = found && run.config.targetOf.get(found.target)
   if (found !== undefined && target !== undefined) {
-    const item = { kind, target: target.name, name: found.name }
+    const item: Item = { kind, target: target.name, name: found.name, ...(args === undefined ? {} : { arguments: args }) }
     noteItem(run, item)
     if (run.judge(item, target.rules)) {
       noteAdmitted(run, item)

@@ -13,6 +13,7 @@ import { MAX_EVENT_CHARS } from './sse/parser.ts'
 
 /** One client that speaks HTTP+SSE: its stream is its session, and lives in this process alone (mcp.md §6). */
 export interface LegacyClient {
+  readonly id: string
   readonly session: Session
   readonly stream: EventStream
   /** What feeds the stream at the moment. */
@@ -42,7 +43,7 @@ export class LegacyClients {
         onClose()
       },
     })
-    this.#clients.set(id, { session, stream, feeders })
+    this.#clients.set(id, { id, session, stream, feeders })
     const { receivedTarget: target } = exchange
     stream.write({ event: 'endpoint', data: `${target}${target.includes('?') ? '&' : '?'}${PARAMETER}=${id}` })
     exchange.deadlineAtMs = undefined

@@ -38,21 +38,15 @@ export function noteAdmitted({ exchange }: Pick<Run, 'exchange'>, item: Item): v
   exchange.set(ITEM_KEY, item)
 }
 
-/** The item that a request is about, resolved. */
-export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, name }: Item): void {
+/** The item that a request is about, resolved, and what is asked of it. */
+export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, name, arguments: given }: Item): void {
   const variables = variablesOf(exchange)
-  variables[kind] = { target, name }
+  variables[kind] = { target, name, ...(given === undefined ? {} : { arguments: given }) }
   setLogField(exchange, 'mcp.target', target)
   setLogField(exchange, 'mcp.resource.type', kind)
   if (kind === 'tool') setLogField(exchange, 'gen_ai.tool.name', name)
   if (kind === 'prompt') setLogField(exchange, 'gen_ai.prompt.name', name)
   if (kind === 'resource') setLogField(exchange, 'mcp.resource.uri', name)
-}
-
-/** What was asked of a tool, for expressions of logs. */
-export function noteArguments({ exchange }: Pick<Run, 'exchange'>, request: RpcMessage): void {
-  const { tool } = variablesOf(exchange)
-  if (tool !== undefined && request.params?.['arguments'] !== undefined) tool['arguments'] = request.params['arguments']
 }
 
 /** The answer, as far as it was read. */

@@ -13,7 +13,7 @@ import { McpFailure } from './failure.ts'
 import { headersFor } from './headers.ts'
 import { deliver, feed, LegacyClients } from './legacy.ts'
 import { listen } from './listen.ts'
-import { noteAnswer, noteArguments, noteMessage, noteSession } from './log.ts'
+import { noteAnswer, noteMessage, noteSession } from './log.ts'
 import { countMessage } from './metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './request.ts'
 import { isRequest, parseClientMessage, type RpcMessage } from './rpc.ts'
@@ -146,7 +146,6 @@ class McpService implements BackendService {
       return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }))
     } finally {
       if (session.id !== undefined) noteSession(exchange, session.id)
-      noteArguments(run, message)
       countMessage(run, message)
     }
   }
@@ -216,10 +215,9 @@ class McpService implements BackendService {
     const { legacy } = this.#shared
     // The stream is the session, in both modes.
     const config: McpConfig = { ...given, isStateful: true }
-    const detached = exchange.fork(exchange.request)
     if (method === 'GET') {
       const session = newSession(freshLinks(config), 0)
-      const run = this.#runOf(detached, plan, config, session)
+      const run = this.#runOf(exchange.fork(exchange.request), plan, config, session)
       return legacy.open(exchange, session, () => void endLinks(run))
     }
     if (method !== 'POST') throw McpFailure.method('GET, POST')
@@ -227,11 +225,12 @@ class McpService implements BackendService {
     const bytes = await readMessage(exchange, plan)
     const received = (seen.message = parseClientMessage(bytes))
     noteMessage(exchange, received)
+    noteSession(exchange, client.id)
     const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }
-    const run = this.#runOf(detached, plan, config, client.session)
+    // What is noted from here on is in the log of this request as far as it is known when the 202 goes out.
+    const run = this.#runOf(exchange.fork(exchange.request), plan, config, client.session)
     const delivered = deliver(client, message, dispatch(run, message, text, { admit: undefined, version: this.#options.version }))
-    noteArguments(run, message)
-    countMessage({ ...run, exchange }, message)
+    void delivered.then(() => countMessage(run, message))
     if (!isRequest(message)) await delivered
     else if (message.method === 'initialize') void delivered.then(() => this.#listenFor(run, client))
     return toResponse(exchange, { kind: 'accepted' }, () => undefined)

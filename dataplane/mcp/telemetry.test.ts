@@ -102,18 +102,45 @@ test('the trace context of a request goes to the target in its header and in `_m
   expect(body?.params?.['_meta']).toEqual({ own: 1, traceparent, tracestate: 'a=1' })
 })
 
-test.each([
-  ['traceparent alone', { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }],
-  ['baggage alone', { baggage: 'a=1' }],
-])('clients of the older transport have it in `_meta`, too: %s', async (_, headers) => {
-  const one = await world.upstream('one')
-  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
-  const controller = new AbortController()
-  world.onClose(async () => controller.abort())
-  const stream = await fetch(new URL('/sse', url), { signal: controller.signal })
-  const first = new TextDecoder().decode((await stream.body?.getReader().read())?.value)
-  const path = /^data: (.*)$/m.exec(first)?.[1] ?? ''
-  expect((await send(url, 'POST', { ...MCP_HEADERS, ...headers }, initialize(), path)).status).toBe(202)
-  await until('the message', () => one.received.length > 0)
-  expect(one.received[0]?.body?.params?.['_meta']).toEqual(headers)
+describe('clients of the older transport', () => {
+  async function connect() {
+    const one = await world.upstream('one')
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const controller = new AbortController()
+    world.onClose(async () => controller.abort())
+    const stream = await fetch(new URL('/sse', gateway.url), { signal: controller.signal })
+    const first = new TextDecoder().decode((await stream.body?.getReader().read())?.value)
+    const path = /^data: (.*)$/m.exec(first)?.[1] ?? ''
+    return { one, gateway, path, post: (body: object, headers = {}) => send(gateway.url, 'POST', { ...MCP_HEADERS, ...headers }, body, path) }
+  }
+
+  test.each([
+    ['traceparent alone', { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }],
+    ['baggage alone', { baggage: 'a=1' }],
+  ])('have the trace context in `_meta`, too: %s', async (_, headers) => {
+    const { one, post } = await connect()
+    expect((await post(initialize(), headers)).status).toBe(202)
+    await until('the message', () => one.received.length > 0)
+    expect(one.received[0]?.body?.params?.['_meta']).toEqual(headers)
+  })
+
+  test('are in log and metrics as others are', async () => {
+    const { gateway, path, post } = await connect()
+    await post(initialize())
+    await post(call('tools/call', { name: 'echo', arguments: { text: 'x' } }))
+    await until('the end of the requests', () => gateway.server.finished.length >= 2)
+    const exchange = gateway.server.finished.at(-1)
+    expect(logOf(exchange)).toEqual({
+      'mcp.method.name': 'tools/call',
+      'mcp.session.id': new URL(path, gateway.url).searchParams.get('sessionId'),
+      'mcp.target': 'a',
+      'mcp.resource.type': 'tool',
+      'gen_ai.tool.name': 'echo',
+    })
+    const text = exchange && evalHost(compileExpression('mcp.tool.arguments.text', 'log'), new ExchangeView(exchange))
+    expect(text).toBe('x')
+    await until('the count', () =>
+      /mcp_requests_total\{method="tools\/call",resource_type="tool",server="a",resource="echo"/.test([...gateway.registry.expose('text')].join('')),
+    )
+  })
 })
