@@ -66,6 +66,8 @@ const armorFilters: Readonly<Record<string, readonly string[]>> = {
   piAndJailbreakFilterResult: [],
   maliciousUriFilterResult: [],
   csamFilterResult: [],
+  // What the API calls it as of today.
+  csamFilterFilterResult: [],
   virusScanFilterResult: [],
   sdpFilterResult: ['inspectResult', 'deidentifyResult'],
 }
@@ -92,7 +94,12 @@ export function compileModelArmor({ templateId, projectId, location = DEFAULT_LO
     const result = member(reply, 'sanitizationResult')
     if (typeof result !== 'object' || result === null)
       throw new ProxyError('GUARD_FAILED', { cause: new Error('Model Armor answered without a sanitizationResult') })
-    const filters = member(result, 'filterResults') ?? {}
+    const filters = member(result, 'filterResults')
+    // A template without filters has no results; an answer that says nothing at all is none.
+    if (typeof filters !== 'object' || filters === null) {
+      if (member(result, 'filterMatchState') === 'NO_MATCH_FOUND') return ALLOW
+      throw new ProxyError('GUARD_FAILED', { cause: new Error('Model Armor answered without filterResults') })
+    }
     return Object.values(filters).some(isMatched) ? REJECT : ALLOW
   }
 }

@@ -6,6 +6,7 @@ import { answerConverse, answerInvoke, answerInvokeCount } from './bedrock.ts'
 import { readBehaviour, sleep, type Behaviour } from './behaviour.ts'
 import { answerCountTokens, answerEmbedContents, answerGenerate, answerPredict } from './google.ts'
 import { answerCompletions, answerEmbeddings, answerModels, answerResponses, sendJson } from './openai.ts'
+import { answerScreening } from './screening.ts'
 import { startMockServer, type MockRequest, type MockServer } from './server.ts'
 
 export interface MockProviderOptions {
@@ -23,7 +24,7 @@ export interface MockProvider extends MockServer {
 
 /**
  * All vendors' public APIs on one port, told apart by path: OpenAI (chat, responses, embeddings, models, realtime), Azure OpenAI, Anthropic,
- * Gemini, Vertex AI and Bedrock. Echoes the last message, calls the first tool, counts words as tokens.
+ * Gemini, Vertex AI and Bedrock, and their services that screen texts. Echoes the last message, calls the first tool, counts words as tokens.
  */
 export async function startMockProvider({ name = 'mock', port = 0, defaults = {}, onRequest }: MockProviderOptions = {}): Promise<MockProvider> {
   let behaviour = defaults
@@ -77,6 +78,8 @@ async function answerPost(path: string, body: Readonly<Record<string, unknown>>,
   if (path.endsWith(':countTokens')) return answerCountTokens(body, response, behaviour)
   if (path.endsWith(':batchEmbedContents')) return answerEmbedContents(body, response, behaviour)
   if (path.endsWith(':predict')) return answerPredict(body, response, behaviour)
+  const screened = answerScreening(path, body, response)
+  if (screened !== false) return screened
   return sendJson(response, { received: body, usage: { prompt_tokens: 3, completion_tokens: 4 }, model: 'raw-mock' }, behaviour)
 }
 

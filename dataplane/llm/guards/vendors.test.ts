@@ -1,0 +1,137 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { AIPromptGuard } from '#gen/config/types.ts'
+import { startMockProvider, type MockProvider } from '../../../e2e/harness/llm/provider.ts'
+import { chat, sdkRoutes, startWorld, type Answer, type World, type WorldOptions } from '../testing/world.ts'
+
+/** Moderation, Bedrock Guardrails and Model Armor on sockets: prompts and answers of every format, whole and streamed. */
+
+const auth = { key: 'key-of-the-screener' }
+const guards = {
+  moderationApi: { moderationApi: { policies: { auth } } },
+  cloudGuardrails: { cloudGuardrails: { identifier: 'g', version: '1', region: 'eu-west-1', policies: { auth } } },
+  modelArmor: { modelArmor: { templateId: 't', projectId: 'p', policies: { auth } } },
+} as const
+type GuardName = keyof typeof guards
+const onAnswers = ['cloudGuardrails', 'modelArmor'] as const
+
+const formats = {
+  completions: {
+    path: '/v1/chat/completions',
+    body: (text: string) => chat(text),
+    error: (type: string, message: string) => `data: ${JSON.stringify({ error: { message, type, param: null, code: type } })}\n\n`,
+  },
+  messages: {
+    path: '/v1/messages',
+    body: (text: string) => chat(text, { max_tokens: 50 }),
+    error: (type: string, message: string) => `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`,
+  },
+  responses: {
+    path: '/v1/responses',
+    body: (text: string) => ({ model: 'gpt-4o', input: text }),
+    error: (code: string, message: string) => `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param: null })}\n\n`,
+  },
+}
+type Format = keyof typeof formats
+const formatNames = Object.keys(formats) as Format[]
+
+let screener: MockProvider
+const open: World[] = []
+const variables = ['OPENAI_BASE_URL', 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME', 'CLOUDSDK_API_ENDPOINT_OVERRIDES_MODELARMOR'] as const
+beforeAll(async () => {
+  screener = await startMockProvider()
+  for (const variable of variables) process.env[variable] = screener.url
+})
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close()
+  screener.requests.length = 0
+})
+afterAll(async () => {
+  for (const variable of variables) delete process.env[variable]
+  await screener.close()
+})
+
+interface Asked extends Answer {
+  /** Texts of what the provider got. */
+  readonly forwarded: readonly string[]
+}
+
+async function ask(format: Format, promptGuard: AIPromptGuard, text: string, stream: boolean, options: WorldOptions = {}): Promise<Asked> {
+  const world = await startWorld({ ...options, ai: { routes: sdkRoutes, promptGuard } })
+  open.push(world)
+  const { path, body } = formats[format]
+  const answer = await world.post({ path, body: { ...body(text), stream } })
+  return { ...answer, forwarded: world.mock.requests.map(({ raw }) => raw.toString()) }
+}
+
+const requestText = 'The request was rejected due to inappropriate content'
+const responseText = 'The response was rejected due to inappropriate content'
+const failures = ['please fail', 'talk nonsense']
+
+describe.each(formatNames)('a client of %s', (format) => {
+  describe.each([false, true])('streamed: %s', (stream) => {
+    describe.each(Object.keys(guards) as GuardName[])('prompts before %s', (name) => {
+      test('pass, are refused, and go nowhere when it cannot tell', async () => {
+        const guard: AIPromptGuard = { request: [guards[name]] }
+        const passed = await ask(format, guard, 'hello there', stream)
+        expect([passed.status, passed.forwarded.length]).toEqual([200, 1])
+        const refused = await ask(format, guard, 'of the dragon', stream)
+        expect([refused.status, refused.headers['content-type'], refused.text, refused.forwarded]).toEqual([403, 'text/plain', requestText, []])
+        for (const text of failures) {
+          const failed = await ask(format, guard, text, stream)
+          expect([failed.status, failed.text, failed.forwarded]).toEqual([503, 'prompt guard failed', []])
+        }
+        expect(screener.requests.map(({ headers }) => headers['authorization'])).toEqual(Array(4).fill('Bearer key-of-the-screener'))
+      })
+    })
+
+    test('prompts are anonymized by cloudGuardrails', async () => {
+      const { status, forwarded } = await ask(format, { request: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
+      expect([status, forwarded.length]).toEqual([200, 1])
+      expect(forwarded[0]).toContain('{NAME} sleeps')
+    })
+
+    describe.each(onAnswers)('answers before %s', (name) => {
+      const guard: AIPromptGuard = { response: [guards[name]] }
+      test('pass', async () => {
+        const passed = await ask(format, guard, 'hello there', stream)
+        expect(passed.status).toBe(200)
+        expect(passed.text).toMatch(/hello/)
+      })
+
+      test('are refused', async () => {
+        const refused = await ask(format, { response: [{ ...guards[name], response: { statusCode: 451, message: 'no such tales' } }] }, 'of the dragon', stream)
+        expect(refused.text).not.toMatch(/dragon|echo/)
+        if (stream) expect([refused.status, refused.text]).toEqual([200, formats[format].error('content_filter', 'no such tales')])
+        else expect([refused.status, refused.text]).toEqual([451, 'no such tales'])
+        const plain = await ask(format, guard, 'of the dragon', stream)
+        if (stream) expect(plain.text).toBe(formats[format].error('content_filter', responseText))
+        else expect([plain.status, plain.text]).toEqual([403, responseText])
+      })
+
+      test.each(failures)('stay here when it cannot tell: %s', async (text) => {
+        const failed = await ask(format, guard, text, stream)
+        if (stream) expect([failed.status, failed.text]).toEqual([200, formats[format].error('guard_failed', 'prompt guard failed')])
+        else expect([failed.status, failed.text]).toEqual([503, 'prompt guard failed'])
+      })
+    })
+
+    test('answers are anonymized by cloudGuardrails', async () => {
+      const { text } = await ask(format, { response: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
+      expect(text).toContain('{NAME} sleeps')
+      expect(text).not.toContain('Smaug')
+    })
+  })
+})
+
+describe('a guard that does not answer', () => {
+  const route = { timeouts: { requestMs: 1000 } }
+  test.each(Object.keys(guards) as GuardName[])('holds a prompt no longer than the request may take: %s', async (name) => {
+    const { status, forwarded } = await ask('completions', { request: [guards[name]] }, 'stall', false, { route })
+    expect([status, forwarded]).toEqual([504, []])
+  })
+
+  test.each(formatNames)('nor an answer that streams: %s', async (format) => {
+    const { status, text } = await ask(format, { response: [guards.modelArmor] }, 'stall', true, { route })
+    expect([status, text]).toEqual([200, formats[format].error('timeout_error', 'request timeout')])
+  })
+})
