@@ -64,7 +64,7 @@ describe('a call', () => {
   })
 
   test.each<[string, Partial<UpstreamSettings>, Partial<DestinationConfig>, string]>([
-    ['does not resolve', {}, { error: 'SERVICE_NOT_FOUND' }, 'UpstreamError: test/service does not resolve: SERVICE_NOT_FOUND'],
+    ['does not resolve', {}, { error: 'SERVICE_NOT_FOUND' }, 'UpstreamError: test/service does not resolve: service not found'],
     ['has a broken policy', { broken: 'no CA' }, {}, 'UpstreamError: test/service cannot be called: no CA'],
     ['lacks its credentials', { auth: { kind: 'broken', reason: 'no secret' } }, {}, 'UpstreamError: test/service cannot be called: no secret'],
     ['has no endpoints', {}, { endpoints: [] }, 'UpstreamError: test/service has no endpoints'],

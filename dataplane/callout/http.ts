@@ -1,3 +1,4 @@
+import { errorTable } from '#api/errors.ts'
 import { ProxyError } from '../error.ts'
 import { Exchange, type Connection } from '../exchange.ts'
 import { recordResponse } from '../health.ts'
@@ -287,7 +288,7 @@ function enterCircuit(destination: Destination): Passage {
 }
 
 function checkDestination({ name, error, settings: { broken, auth } }: Destination): void {
-  if (error !== undefined) throw new UpstreamError('connect', `${name} does not resolve: ${error}`)
+  if (error !== undefined) throw new UpstreamError('connect', `${name === 'invalid' ? 'the backendRef' : name} does not resolve: ${errorTable[error].text}`)
   if (broken !== undefined) throw new UpstreamError('connect', `${name} cannot be called: ${broken}`)
   if (auth?.kind === 'broken') throw new UpstreamError('connect', `${name} cannot be called: ${auth.reason}`)
 }

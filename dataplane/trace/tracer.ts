@@ -1,5 +1,6 @@
 import type { Exchange } from '../exchange.ts'
 import { hostOf, pathOf } from '../http/message.ts'
+import { errorTextOf } from '../telemetry/fields.ts'
 import { RequestTrace, type TraceStep } from './trace.ts'
 
 /** Which request is wanted: all that are given must hold. */
@@ -17,8 +18,10 @@ export interface TraceReport {
   readonly path: string
   readonly host: string
   readonly status: number
-  /** `reason` of the access log, where the gateway itself answered because of an error. */
+  /** Code of the error, where the gateway itself answered because of an error. */
   readonly reason?: string
+  /** `error` of the access log: what went wrong, credentials left out. */
+  readonly error?: string
   readonly steps: readonly TraceStep[]
 }
 
@@ -76,7 +79,7 @@ export class Tracer {
       path: pathOf(receivedTarget),
       host: receivedAuthority,
       status,
-      ...(error && { reason: error.code }),
+      ...(error && { reason: error.code, error: errorTextOf(exchange) ?? '' }),
       steps: trace.steps,
     })
   }

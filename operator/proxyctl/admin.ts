@@ -49,7 +49,9 @@ async function adminOfGateway(gateway: string, kubeconfig: string | undefined): 
   if (namespace === '' || name === '' || rest.length > 0) throw new UsageError(`--gateway: ${JSON.stringify(gateway)} is not <namespace>/<name>`)
   const connection = connect({ kubeconfig, userAgent: 'proxyctl' })
   try {
-    const pod = await findPod(connection, namespace, name)
+    const pod = await findPod(connection, namespace, name).catch((error: unknown) => {
+      throw explainUnreachable(error, kubeconfig)
+    })
     return {
       name: `pod ${namespace}/${pod}`,
       async ask(method, path, onSent) {
@@ -74,6 +76,13 @@ async function findPod(connection: KubeConnection, namespace: string, gateway: s
   const [first] = running.sort()
   if (first === undefined) throw new Error(`Gateway ${namespace}/${gateway} has no running pod: proxyctl status says why`)
   return first
+}
+
+/** What to look at when the API server gave no answer at all. */
+export function explainUnreachable(error: unknown, kubeconfig: string | undefined): unknown {
+  if (!(error instanceof Error) || !/\b(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|E(?:HOST|NET)UNREACH)\b/.test(error.message)) return error
+  const where = kubeconfig === undefined ? 'that the pod is given' : `of ${kubeconfig}`
+  return new Error(`the API server ${where} cannot be reached: ${error.message}; --kubeconfig FILE names another`, { cause: error })
 }
 
 /** The kubeconfig to use: the option, the environment, or the one that kubectl uses; undefined inside a pod. */

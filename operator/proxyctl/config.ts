@@ -1,8 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
-import { checkExpression } from '../expression.ts'
-import { loadDirectory } from '../source/directory.ts'
-import { translate } from '../translate/translate.ts'
 import { adminAt, askJson, openAdmin } from './admin.ts'
+import { readManifests } from './manifests.ts'
 import { UsageError, type Output } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
@@ -47,14 +45,25 @@ async function diff(invocation: Invocation, from: string, to: string | undefined
 async function read(source: string): Promise<Dump> {
   const info = await stat(source).catch(() => undefined)
   if (info?.isDirectory() === true) return fromManifests(source)
-  if (info !== undefined) return keepMessages(JSON.parse(await readFile(source, 'utf8')) as object)
+  if (info !== undefined) return keepMessages(parseDump(source, await readFile(source, 'utf8')))
   if (/:\d+$/.test(source)) return keepMessages(await askJson(adminAt(source), '/config_dump'))
   throw new UsageError(`${source}: no such file or directory, and not host:port`)
 }
 
+function parseDump(file: string, text: string): object {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (typeof parsed === 'object' && parsed !== null) return parsed
+  } catch {
+    // The same is to be said of it.
+  }
+  throw new Error(`${file}: not a dump: proxyctl config dump writes one`)
+}
+
 async function fromManifests(directory: string): Promise<Dump> {
-  const { snapshot } = await loadDirectory(directory)
-  const { gateways } = translate(snapshot, { isStandalone: true, checkExpression })
+  const {
+    translation: { gateways },
+  } = await readManifests(directory)
   const kinds: Record<string, Record<string, unknown>> = {}
   for (const messages of gateways.values()) for (const { kind, key, message } of messages) (kinds[pluralOf(kind)] ??= {})[key] = message
   return keepMessages(kinds)
@@ -62,11 +71,14 @@ async function fromManifests(directory: string): Promise<Dump> {
 
 const pluralOf = (kind: string): string => (kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`)
 
+/** Not config, or made from the rest of it. */
+const derived: ReadonlySet<string> = new Set(['config', 'version', 'workloads'])
+
 /** Secrets are redacted in dumps: only their keys can be compared. */
 function keepMessages(dumped: object): Dump {
   const kept: Record<string, Record<string, unknown>> = {}
   for (const [kind, messages] of Object.entries(dumped)) {
-    if (kind === 'config' || typeof messages !== 'object' || messages === null) continue
+    if (derived.has(kind) || typeof messages !== 'object' || messages === null) continue
     const byKey: [string, unknown][] = Array.isArray(messages)
       ? messages.map((message: { key?: string }) => [message.key ?? '', message])
       : Object.entries(messages as Record<string, unknown>)

@@ -1,3 +1,4 @@
+import { checkExpression } from '../expression.ts'
 import { askJson, openAdmin } from './admin.ts'
 import { alignColumns, UsageError } from './output.ts'
 import type { Command } from './types.ts'
@@ -43,9 +44,21 @@ export const runExplain: Command = async (invocation) => {
 function describePhase(title: string, fields: Rule['preRouting']): string[] {
   const rows = Object.entries(fields).flatMap(([field, { value, sources, overrides }]) => [
     [`    ${field}`, sources.map(describeSource).join(' + '), JSON.stringify(value)],
+    ...findFaults(value).map((fault) => ['', `! ${fault}`, '']),
     ...overrides.map((source) => ['', `overrides ${describeSource(source)}`, '']),
   ])
   return rows.length === 0 ? [`  ${title}: no policy`] : [`  ${title}:`, ...alignColumns(rows).map((line) => line.trimEnd())]
+}
+
+/** What the gateway cannot carry out of a policy, so that it fails closed. */
+function findFaults(value: unknown, key = ''): string[] {
+  if (typeof value === 'string') {
+    const problem = key === 'matchExpressions' || key === 'expression' ? checkExpression(value) : undefined
+    return problem === undefined ? [] : [`${value} does not compile: ${problem}`]
+  }
+  if (typeof value !== 'object' || value === null) return []
+  if ('invalid' in value && key.endsWith('Ref')) return [`${key} does not resolve: the status of the policy says why`]
+  return Object.entries(value).flatMap(([name, inner]) => findFaults(inner, Array.isArray(value) ? key : name))
 }
 
 const describeSource = ({ from, target }: Source): string => `${from} on ${target}`

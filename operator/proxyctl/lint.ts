@@ -1,7 +1,5 @@
-import { checkExpression } from '../expression.ts'
 import { findTroubles } from '../report.ts'
-import { loadDirectory } from '../source/directory.ts'
-import { translate } from '../translate/translate.ts'
+import { readManifests } from './manifests.ts'
 import { UsageError, alignColumns } from './output.ts'
 import type { Command } from './types.ts'
 
@@ -16,23 +14,22 @@ interface Finding {
 export const runLint: Command = async ({ args, output }) => {
   const [directory, ...rest] = args
   if (directory === undefined || rest.length > 0) throw new UsageError('lint takes one directory (or file) of manifests')
-  const { snapshot, problems } = await loadDirectory(directory).catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`${directory}: ${error.code === 'ENOENT' ? 'no such file or directory' : error.message}`, { cause: error })
-  })
-  const { statuses } = translate(snapshot, { isStandalone: true, checkExpression })
+  const { problems, translation, strayRoutes } = await readManifests(directory)
   const findings: Finding[] = [
     ...problems.map(({ severity, file, line, field, message }) => ({
       severity,
       where: `${file}:${line}`,
       message: field === '' ? message : `${field}: ${message}`,
     })),
-    ...findTroubles(statuses)
+    ...findTroubles(translation.statuses)
       // What is fetched over the network is not there when nothing is fetched.
       .map(({ kind, namespace, name, type, reason, message }) => ({
         severity: 'error' as const,
         where: `${kind} ${namespace === '' ? name : `${namespace}/${name}`}`,
         message: `${type}: ${reason}: ${message}`,
       })),
+    // Its Gateway may be kept elsewhere.
+    ...strayRoutes.map(({ kind, namespace, name, message }) => ({ severity: 'note' as const, where: `${kind} ${namespace}/${name}`, message })),
   ]
   const errors = findings.filter(({ severity }) => severity === 'error').length
   output.print({ errors, findings }, () => [

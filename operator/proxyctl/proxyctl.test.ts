@@ -1,4 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -72,6 +74,12 @@ describe('lint', () => {
   })
 })
 
+test('a route whose Gateway is not there is a note of lint and a warning of status', async () => {
+  const file = write('stray.yaml', route('nothing'))
+  expect((await run(['lint', file])).stdout).toMatch(/^note +HTTPRoute default\/web +not in these manifests: Gateway default\/gw$/m)
+  expect((await run(['status', '--dir', file])).stdout).toMatch(/^warning +HTTPRoute +default\/web +not in these manifests: Gateway default\/gw$/m)
+})
+
 describe('status', () => {
   test('puts the worst first and ends with 1 when there is an error', async () => {
     const file = write('status.yaml', gateway + route('nothing') + policy('{timeouts: {request: 1s}}'))
@@ -84,6 +92,13 @@ describe('status', () => {
       'ok ProxyPolicy default/p',
       '',
     ])
+  })
+
+  test('has what would not be taken at all', async () => {
+    const file = write('refused.yaml', gateway + policy('{timeouts: {reqest: 1s}}'))
+    const { code, stdout } = await run(['status', '--dir', file])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^error +manifest +refused\.yaml:\d+ +spec\.traffic\.timeouts\.reqest: unknown field/)
   })
 
   test('a policy that is partly in force is a warning', async () => {
@@ -115,6 +130,39 @@ describe('config diff of files', () => {
       stdout: 'routes a\n- {"key":"a","x":1}\n+ {"key":"a","x":2}\nroutes b\n- {"key":"b"}\nroutes c\n+ {"key":"c"}\n',
     })
     expect(await run(['config', 'diff', from, from])).toMatchObject({ code: 0, stdout: 'no difference\n' })
+  })
+
+  test('what is made from the rest is no difference', async () => {
+    const from = write('plain.json', JSON.stringify({ version: 1, routes: {} }))
+    const to = write('derived.json', JSON.stringify({ version: 2, routes: {}, workloads: [{ address: '127.0.0.1' }] }))
+    expect(await run(['config', 'diff', from, to])).toMatchObject({ code: 0, stdout: 'no difference\n' })
+  })
+
+  test('a file that is no dump', async () => {
+    const file = write('garbage.json', 'garbage')
+    expect(await run(['config', 'diff', file, file])).toMatchObject({ code: 1, stderr: expect.stringContaining('garbage.json: not a dump') })
+  })
+})
+
+describe('explain of a data plane', () => {
+  test('marks what a policy asks for and cannot be had', async () => {
+    const authorization = [{ policy: { matchExpressions: ['request.path =='] }, action: 'Allow' }]
+    const extAuth = { backendRef: { invalid: 'BACKEND_NOT_FOUND' }, grpc: {} }
+    const sources = [{ from: 'ProxyPolicy default/p', target: 'Gateway default/gw' }]
+    const fields = { authorization: { value: authorization, sources, overrides: [] }, extAuth: { value: extAuth, sources, overrides: [] } }
+    const rule = { route: 'HTTPRoute default/web', ruleIndex: 0, listener: 'default/gw.http', preRouting: {}, postRouting: fields }
+    const server = createServer((_, response) => response.end(JSON.stringify({ rules: [rule] })))
+    const port = await new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)))
+    try {
+      const { stdout } = await run(['explain', 'default/web', '--admin', `127.0.0.1:${port}`])
+      expect(stdout.match(/! .*/g)?.map((line) => line.trim())).toEqual([
+        expect.stringMatching(/^! request\.path == does not compile: line 1, column \d+/),
+        '! backendRef does not resolve: the status of the policy says why',
+      ])
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
   })
 })
 
@@ -149,6 +197,24 @@ describe('what cannot be reached', () => {
   })
 
   test('a directory', async () => {
-    expect(await run(['lint', join(directory, 'none')])).toMatchObject({ code: 1, stderr: expect.stringContaining('no such file or directory') })
+    for (const command of [['lint'], ['status', '--dir']])
+      expect(await run([...command, join(directory, 'none')])).toMatchObject({ code: 1, stderr: expect.stringContaining('none: no such file or directory') })
+  })
+
+  test('manifests, in a directory without any', async () => {
+    const empty = mkdtempSync(join(directory, 'empty-'))
+    expect(await run(['lint', empty])).toMatchObject({ code: 1, stderr: expect.stringContaining('no manifests') })
+  })
+
+  test('an API server', async () => {
+    const cluster = '{apiVersion: v1, kind: Config, clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]'
+    const file = write('kubeconfig', `${cluster}, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {}}], current-context: a}`)
+    for (const command of [['status'], ['explain', 'a/b', '--gateway', 'a/b']]) {
+      const { code, stderr } = await run([...command, '--kubeconfig', file])
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(/^proxyctl: the API server of .*kubeconfig cannot be reached: .*ECONNREFUSED/),
+      })
+    }
   })
 })

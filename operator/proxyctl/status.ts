@@ -1,12 +1,10 @@
 import { CONTROLLER_NAME } from '#api/names.ts'
-import { checkExpression } from '../expression.ts'
 import { connect } from '../kube/connection.ts'
 import { collectionPaths, statusKinds } from '../kube/resources.ts'
 import { findTroubles, type ConditionReport } from '../report.ts'
-import { loadDirectory } from '../source/directory.ts'
-import { translate } from '../translate/translate.ts'
 import type { ObjectStatus } from '../translate/types.ts'
-import { kubeconfigOf } from './admin.ts'
+import { explainUnreachable, kubeconfigOf } from './admin.ts'
+import { readManifests } from './manifests.ts'
 import { alignColumns, type Colour } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
@@ -26,10 +24,9 @@ const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warni
 /** Every resource that this controller answers for, worst first. 1 when one has an error. */
 export const runStatus: Command = async (invocation) => {
   const { options, output } = invocation
-  const statuses = options.dir === undefined ? await readCluster(invocation) : await readManifests(options.dir)
-  const rows = statuses
-    .filter(({ namespace }) => options.namespace === undefined || namespace === undefined || namespace === options.namespace)
-    .map(describeObject)
+  const all = options.dir === undefined ? (await readCluster(invocation)).map(describeObject) : await describeManifests(options.dir)
+  const rows = all
+    .filter(({ namespace }) => options.namespace === undefined || namespace === '' || namespace === options.namespace)
     .sort(
       (a, b) =>
         severities.indexOf(a.severity) - severities.indexOf(b.severity) ||
@@ -71,9 +68,18 @@ function describeObject(object: ObjectStatus): Row {
 /** What is partly in force is a warning; what is not in force an error. */
 const rank = ({ status, reason }: ConditionReport): number => (reason === 'PartiallyValid' || status === 'Unknown' ? 1 : 0)
 
-async function readManifests(directory: string): Promise<readonly ObjectStatus[]> {
-  const { snapshot } = await loadDirectory(directory)
-  return translate(snapshot, { isStandalone: true, checkExpression }).statuses
+/** What the manifests would become, and what would not be taken at all. */
+async function describeManifests(directory: string): Promise<Row[]> {
+  const { problems, translation, strayRoutes } = await readManifests(directory)
+  return [
+    ...problems
+      .filter(({ severity }) => severity === 'error')
+      .map(({ file, line, field, message }): Row => {
+        return { severity: 'error', kind: 'manifest', namespace: '', name: `${file}:${line}`, conditions: [field === '' ? message : `${field}: ${message}`] }
+      }),
+    ...translation.statuses.map(describeObject),
+    ...strayRoutes.map(({ message, ...object }): Row => ({ severity: 'warning', ...object, conditions: [message] })),
+  ]
 }
 
 interface Item {
@@ -114,6 +120,8 @@ async function readCluster(invocation: Invocation): Promise<ObjectStatus[]> {
         return [{ group: '', kind, ...(namespace !== undefined && { namespace }), name, status: own }]
       }),
     )
+  } catch (error) {
+    throw explainUnreachable(error, kubeconfigOf(invocation))
   } finally {
     connection.close()
   }

@@ -13,6 +13,7 @@ interface Report {
   readonly host: string
   readonly status: number
   readonly reason?: string
+  readonly error?: string
   readonly steps: readonly { readonly atMs: number; readonly kind: string; readonly name: string; readonly detail?: Readonly<Record<string, unknown>> }[]
 }
 
@@ -75,7 +76,7 @@ function parseUrl(text: string): URL {
   return url
 }
 
-function describe({ method, path, host, status, reason, steps }: Report, output: Output): string[] {
+function describe({ method, path, host, status, reason, error, steps }: Report, output: Output): string[] {
   const rows = steps.map(({ atMs, kind, name, detail = {} }) => {
     const facts = Object.entries(detail).map(([key, value]) => `${key}=${String(value)}`)
     return [`${atMs.toFixed(2)} ms`.padStart(11), kind === 'expression' ? '  expression' : kind, name, facts.join(' ')]
@@ -84,6 +85,6 @@ function describe({ method, path, host, status, reason, steps }: Report, output:
   return [
     `${method} ${host}${path}`,
     ...alignColumns(rows).map((line) => line.trimEnd()),
-    output.paint(colour, `${status}${reason === undefined ? '' : `, ${reason}`}`),
+    output.paint(colour, [String(status), ...[reason, error].filter((part) => part !== undefined)].join(', ')),
   ]
 }

@@ -1,0 +1,37 @@
+import { GATEWAY_CLASS } from '#api/names.ts'
+import { checkExpression } from '../expression.ts'
+import { loadDirectory } from '../source/directory.ts'
+import type { Load } from '../source/reader.ts'
+import { translate } from '../translate/translate.ts'
+import type { Translation } from '../translate/types.ts'
+
+const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'] as const
+
+/** A directory of manifests (or a file), as the operator would take it. */
+export interface Manifests extends Pick<Load, 'problems'> {
+  readonly translation: Translation
+  /** Routes that no Gateway of these manifests is asked to serve: nobody would write a status to them. */
+  readonly strayRoutes: readonly { readonly kind: string; readonly namespace: string; readonly name: string; readonly message: string }[]
+}
+
+/** Rejects with one line when there is nothing to read. */
+export async function readManifests(path: string): Promise<Manifests> {
+  const { snapshot, objects, problems } = await loadDirectory(path).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${path}: ${error.code === 'ENOENT' ? 'no such file or directory' : error.message}`, { cause: error })
+  })
+  // The GatewayClass is there without being written.
+  if (problems.length === 0 && objects.every(({ kind, metadata }) => kind === 'GatewayClass' && metadata.name === GATEWAY_CLASS))
+    throw new Error(`${path}: no manifests (.yaml, .yml or .json)`)
+  const translation = translate(snapshot, { isStandalone: true, checkExpression })
+  const known = new Set(translation.statuses.map(({ kind, namespace = '', name }) => `${kind} ${namespace}/${name}`))
+  const strayRoutes = routeKinds.flatMap((kind) =>
+    snapshot.list(kind).flatMap(({ metadata: { namespace, name }, spec }) => {
+      if (known.has(`${kind} ${namespace}/${name}`)) return []
+      const parents = (spec.parentRefs ?? []).map((parent) => `${parent.kind ?? 'Gateway'} ${parent.namespace ?? namespace}/${parent.name}`)
+      return [
+        { kind, namespace, name, message: parents.length === 0 ? 'no parentRefs: no Gateway serves it' : `not in these manifests: ${parents.join(', ')}` },
+      ]
+    }),
+  )
+  return { problems, translation, strayRoutes }
+}
