@@ -17,13 +17,20 @@ export async function startSources({ settings, file }: SourceOptions, store: Con
   // The stream first: what it will bring is then pending before the file's part makes the process look complete.
   const stream = settings.xdsAddress === undefined ? undefined : await followStream(settings.xdsAddress, settings, store, logging)
   const log = logging.logger('config')
+  const warn = ({ warnings }: EncodedFile): void => {
+    for (const problem of warnings) log.warn('part of the config file cannot work', { problem })
+  }
+  if (file !== undefined) warn(file.first)
   const followed =
     file &&
     (await followConfigFile({
       ...file,
       store,
       ...(settings.xdsAddress === undefined ? {} : { namespace, gateway }),
-      onReload: () => log.info('config file reloaded', { file: file.path, version: store.snapshot().version }),
+      onReload(read) {
+        log.info('config file reloaded', { file: file.path, version: store.snapshot().version })
+        warn(read)
+      },
       onError: (error) => log.error('config file not usable; its last good version stays', { error: error.message }),
     }))
   return {

@@ -57,3 +57,6 @@ export const environments: { readonly [P in Phase]: Environment } = {
   log: buildEnvironment('log'),
   resource: buildEnvironment('resource'),
 }
+
+/** A variable of any place is one: for who does not know where an expression will be evaluated. */
+export const anywhere: Environment = { variables: new Set(Object.keys(variables)), hasFlatten: true }

@@ -1,7 +1,7 @@
 export { Cidr, Ip } from './address.ts'
 export { formatDiagnostic } from './diagnostic.ts'
 export type { Diagnostic } from './diagnostic.ts'
-export { environments } from './environment.ts'
+export { anywhere, environments } from './environment.ts'
 export type { Environment, Phase } from './environment.ts'
 export { CelError } from './error.ts'
 export type { CelErrorCode } from './error.ts'

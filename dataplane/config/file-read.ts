@@ -15,6 +15,8 @@ export interface EncodedMessage {
 export interface EncodedFile {
   readonly process: ProcessConfig
   readonly messages: readonly EncodedMessage[]
+  /** What is used and cannot work: `file:line: path: what`. */
+  readonly warnings: readonly string[]
   readonly texts: FileTexts
 }
 
@@ -22,6 +24,7 @@ export interface EncodedFile {
 export interface FileHeader {
   readonly texts: readonly (readonly [string, string | null])[]
   readonly process?: ProcessConfig
+  readonly warnings?: readonly string[]
   readonly problems?: readonly string[]
 }
 
@@ -35,10 +38,10 @@ const READER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './file-r
  */
 export async function readConfigFile(path: string, { namespace, gateway }: ConfigFileOptions = {}): Promise<EncodedFile> {
   const [head = '', ...lines] = (await runReader([path, JSON.stringify({ namespace, gateway })])).split('\n')
-  const { texts, process: settings = {}, problems } = JSON.parse(head) as FileHeader
+  const { texts, process: settings = {}, warnings = [], problems } = JSON.parse(head) as FileHeader
   const looked = new Map(texts.map(([name, text]) => [name, text ?? undefined]))
   if (problems !== undefined) throw new ConfigFileError(problems, looked)
-  return { process: settings, texts: looked, messages: lines.filter((line) => line !== '').map(decodeLine) }
+  return { process: settings, texts: looked, warnings, messages: lines.filter((line) => line !== '').map(decodeLine) }
 }
 
 function decodeLine(line: string): EncodedMessage {

@@ -9,8 +9,8 @@ const entriesOf = (texts: FileTexts): FileHeader['texts'] => [...texts].map(([na
 
 async function read(): Promise<string> {
   try {
-    const { process: settings, messages, texts } = await loadConfigFile(path, JSON.parse(options) as ConfigFileOptions)
-    const header: FileHeader = { texts: entriesOf(texts), process: settings }
+    const { process: settings, messages, warnings, texts } = await loadConfigFile(path, JSON.parse(options) as ConfigFileOptions)
+    const header: FileHeader = { texts: entriesOf(texts), process: settings, warnings }
     // JSON escapes tabs and line feeds: neither stands in a part.
     return [JSON.stringify(header), ...messages.map(({ kind, message }) => [kind, JSON.stringify(message.key), JSON.stringify(message)].join('\t'))].join('\n')
   } catch (error) {

@@ -50,6 +50,37 @@ async function problemsOf(text: string): Promise<string[]> {
 const lines = (...text: string[]): string => `${text.join('\n')}\n`
 const messagesOf = async (text: string): Promise<readonly ConfigMessage[]> => (await loadConfigFile(await write(text))).messages
 
+test('what cannot work is told by file, line and path, and the file is used all the same', async () => {
+  const path = await write(
+    lines(
+      'binds:',
+      '- port: 8080',
+      '  listeners:',
+      '  - routes:',
+      '    - name: a',
+      '      policies:',
+      '        authorization: { policy: { matchExpressions: [jwt.sub == "a", nobody.knows] } }',
+      '        transformation:',
+      '          request:',
+      '            metadata: { who: "1 +" }',
+      '        jwtAuthentication: { providers: [{ issuer: i, jwks: { inline: "{}" } }] }',
+      '        basicAuthentication: { users: ["ann:secret"] }',
+      '      backends: [{ host: "a:1" }]',
+    ),
+  )
+  const { messages, warnings } = await readConfigFile(path)
+  expect(messages.map(({ kind }) => kind)).toContain('route')
+  const at = 'binds[0].listeners[0].routes[0]'
+  expect(warnings.map((warning) => warning.replace(`${directory}/`, ''))).toEqual([
+    expect.stringContaining(`config.yaml:7: ${at}.policies.authorization.policy.matchExpressions[1]: `),
+    expect.stringContaining(`config.yaml:10: ${at}.policies.transformation.request.metadata.who: `),
+    `config.yaml:11: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused`,
+    expect.stringContaining(`config.yaml:12: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
+  ])
+  expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated$/)
+  expect(warnings.join()).not.toContain('secret')
+})
+
 describe('a config file with errors is refused by file, line and path', () => {
   const listener = (...text: string[]): string => lines('binds:', '- port: 8080', '  listeners:', ...text.map((line) => `  ${line}`))
   test.each<[sentence: string, text: string, problems: string[]]>([

@@ -4,15 +4,18 @@ import { dirname, resolve } from 'node:path'
 import type { ConfigFile, ProcessConfig } from '#gen/config/types.ts'
 import { flattenFile } from './file-flatten.ts'
 import { ConfigFileError, type ConfigFileOptions, type FileTexts } from './file-problem.ts'
+import { findWarnings } from './file-warnings.ts'
 import { parseYaml } from './file-yaml.ts'
 import type { ConfigMessage } from './store.ts'
-import { formatProblem, validate } from './validate.ts'
+import { formatProblem, validate, type SchemaProblem } from './validate.ts'
 
 /** What a good file says. */
 export interface LoadedConfigFile {
   /** Settings of the process, as written; environment variables win over them. */
   readonly process: ProcessConfig
   readonly messages: readonly ConfigMessage[]
+  /** What is used and cannot work: `file:line: path: what`. */
+  readonly warnings: readonly string[]
   /** The file itself and the certificates and keys that it names. */
   readonly texts: FileTexts
 }
@@ -35,8 +38,9 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   const document = parseYaml(text)
   if ('problems' in document) return fail(document.problems.map((problem) => `${path}:${problem.line}: ${problem.text}`))
   const { value, lineOf } = document
+  const locate = (problem: SchemaProblem): string => `${path}:${lineOf(problem.path)}: ${formatProblem(problem)}`
   const schemaProblems = validate('ConfigFile', value)
-  if (schemaProblems.length > 0) return fail(schemaProblems.map((problem) => `${path}:${lineOf(problem.path)}: ${formatProblem(problem)}`))
+  if (schemaProblems.length > 0) return fail(schemaProblems.map(locate))
 
   const file = value as ConfigFile
   const gateway = { namespace: options.namespace ?? file.config?.namespace ?? 'default', name: options.gateway ?? file.config?.gateway ?? 'config' }
@@ -51,8 +55,8 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
       throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
     }
   })
-  if (problems.length > 0) return fail(problems.map((problem) => `${path}:${lineOf(problem.path)}: ${formatProblem(problem)}`))
-  return { process: file.config ?? {}, messages, texts }
+  if (problems.length > 0) return fail(problems.map(locate))
+  return { process: file.config ?? {}, messages, warnings: findWarnings('ConfigFile', value).map(locate), texts }
 }
 
 const readErrors: Readonly<Record<string, string>> = {
