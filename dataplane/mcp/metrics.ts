@@ -2,7 +2,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Registry } from '../telemetry/registry.ts'
 import { itemOf } from './log.ts'
-import { defineMetrics, ROUTE_LABELS, routeValues } from '../telemetry/area.ts'
+import { defineMetrics, ROUTE_LABELS, routeValues, UNKNOWN } from '../telemetry/area.ts'
 
 /** What MCP defines; whatever else a client writes counts as `other`. */
 const methods = new Set([
@@ -43,7 +43,7 @@ export const mcpMetrics = defineMetrics((registry) => {
   ])
   const names = new Map<string, Set<string>>()
   return {
-    count(exchange: Exchange, { method, kind = '', target = '', name = '' }: CountedMessage): void {
+    count(exchange: Exchange, { method, kind = UNKNOWN, target = UNKNOWN, name }: CountedMessage): void {
       const known = method === undefined ? 'response' : methods.has(method) ? method : 'other'
       requests.series(known, kind, target, boundName(names, `${kind} ${target}`, name), ...routeValues(exchange)).value++
     },
@@ -53,8 +53,8 @@ export const mcpMetrics = defineMetrics((registry) => {
 const MAX_NAMES = 256
 
 /** Names and URIs are what clients write: a few hundred of each kind and target are told apart. */
-function boundName(known: Map<string, Set<string>>, group: string, name: string): string {
-  if (name === '') return ''
+function boundName(known: Map<string, Set<string>>, group: string, name = UNKNOWN): string {
+  if (name === UNKNOWN) return name
   let names = known.get(group)
   if (names === undefined) known.set(group, (names = new Set()))
   if (names.has(name)) return name
