@@ -44,7 +44,7 @@ export const runExplain: Command = async (invocation) => {
 function describePhase(title: string, fields: Rule['preRouting']): string[] {
   const rows = Object.entries(fields).flatMap(([field, { value, sources, overrides }]) => [
     [`    ${field}`, sources.map(describeSource).join(' + '), JSON.stringify(value)],
-    ...findFaults(value).map((fault) => ['', `! ${fault}`, '']),
+    ...findFaults(value).map((fault) => ['', '', `! ${fault}`]),
     ...overrides.map((source) => ['', `overrides ${describeSource(source)}`, '']),
   ])
   return rows.length === 0 ? [`  ${title}: no policy`] : [`  ${title}:`, ...alignColumns(rows).map((line) => line.trimEnd())]
