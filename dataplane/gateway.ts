@@ -1,4 +1,4 @@
-import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { Backend, BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations, type OnEviction } from './config/destinations.ts'
 import { effectiveFrontend, type EffectiveFrontend } from './config/frontend.ts'
 import { indexPolicies } from './config/merge.ts'
@@ -183,9 +183,13 @@ export class Gateway {
 function transformingBackends(snapshot: ConfigSnapshot | undefined): string {
   const keys = []
   for (const { key, policies, ai, mcp, cloudBackend } of snapshot?.backends.values() ?? [])
-    if ((policies?.transformation ?? ai ?? mcp ?? cloudBackend) !== undefined) keys.push(key)
+    if ((policies?.transformation ?? mcp ?? cloudBackend) !== undefined || mayTransform(ai)) keys.push(key)
   return keys.join(' ')
 }
+
+/** Providers of an LLM backend have policies of their own. */
+const mayTransform = (ai: Backend['ai']): boolean =>
+  ai?.groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true
 
 function groupByListener<T extends { readonly listeners: readonly string[] }>(routes: Iterable<T>): Map<string, T[]> {
   const groups = new Map<string, T[]>()

@@ -90,7 +90,8 @@ function planForward(
   const pick = (): PlannedBackend | undefined => (pickIndex === undefined ? undefined : backends[pickIndex()])
   // Parts of a backend that answers by itself have policies of their own.
   const hasBackendTransformation = backends.some(
-    ({ destination, service }) => destination.settings.transformation !== undefined || service?.current !== undefined,
+    ({ destination, service }) =>
+      destination.settings.transformation !== undefined || (service?.current !== undefined && service.current.mayTransform !== false),
   )
   return {
     plan: { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },

@@ -15,6 +15,8 @@ export interface BackendService {
   update(config: ServiceConfig): void
   /** No new request will come; those in flight go on. */
   close(): void
+  /** False: none of its parts transforms requests or responses, so chains need no step for that. Absent: one may. */
+  readonly mayTransform?: boolean
 }
 
 /** What a service is made of. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { AIBackend, NamedLLMProvider } from '#gen/config/types.ts'
 import { chat, startWorld, type World, type WorldOptions } from './testing/world.ts'
 
 const open: World[] = []
@@ -30,5 +31,23 @@ describe('a chat with providerA', () => {
     expect(text).toContain('"total_tokens":5')
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
     expect(mock.requests[0]?.body?.['stream_options']).toEqual({ include_usage: true })
+  })
+})
+
+describe('a config that changes under traffic', () => {
+  const transformation = { response: { set: [{ name: 'x-from', value: '"provider"' }] } }
+
+  test('a transformation of a provider is in force although the chain of its rule had no step for it', async () => {
+    const { post, gateway, mock } = await start()
+    const before = await post({ body: chat() })
+    const placed = { name: 'one', host: '127.0.0.1', port: mock.port, providerA: {} }
+    const grouped = (provider: NamedLLMProvider): AIBackend => ({ groups: [{ providers: [provider] }] })
+    gateway.update({ ai: grouped({ ...placed, policies: { transformation } }) })
+    const inline = await post({ body: chat() })
+    gateway.update({ ai: grouped(placed) })
+    const removed = await post({ body: chat() })
+    gateway.update({ onProvider: { one: { transformation } } })
+    const attached = await post({ body: chat() })
+    expect([before, inline, removed, attached].map(({ headers }) => headers['x-from'])).toEqual([undefined, 'provider', undefined, 'provider'])
   })
 })

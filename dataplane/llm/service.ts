@@ -46,5 +46,8 @@ function createLlmService(first: ServiceConfig, { states, budgets, random, onClo
       groups = compileTargets(next, states)
     },
     close: onClose,
+    get mayTransform() {
+      return groups.some((group) => group.some(({ destination }) => destination.settings.transformation !== undefined))
+    },
   }
 }
