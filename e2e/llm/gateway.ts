@@ -49,6 +49,7 @@ export async function startBackends(
   backends: Readonly<Record<string, object>>,
   secrets: readonly object[] = [],
   tls: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Backends> {
   const names = Object.keys(backends)
   const ports = await findFreePorts(names.length)
@@ -67,7 +68,7 @@ export async function startBackends(
     ],
   }))
   await writeFile(file, JSON.stringify({ binds, secrets }))
-  const dataplane = await startDataplane({ config: { file } })
+  const dataplane = await startDataplane({ config: { file }, env })
   return {
     origin: (name) => `${tls.includes(name) ? 'https' : 'http'}://127.0.0.1:${ports[names.indexOf(name)]}`,
     program: dataplane.program,

@@ -90,8 +90,11 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   return { method: request.method ?? '', path: request.url ?? '', headers: flatten(request), raw, body: parse(raw), closed }
 }
 
+/** HTTP/2's `:authority` as `host`. */
 function flatten({ headers }: IncomingMessage): Record<string, string> {
-  const own = Object.entries(headers).filter(([name]) => !name.startsWith(':'))
+  const own = Object.entries(headers).flatMap(([name, value]) =>
+    name === ':authority' ? [['host', value] as const] : name.startsWith(':') ? [] : [[name, value] as const],
+  )
   return Object.fromEntries(own.map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
 }
 
