@@ -42,10 +42,8 @@ class Run extends LightContext {
     this.#terminal = terminal
   }
 
-  async start(): Promise<void> {
-    await this.#dispatch(0)
-    const { exchange } = this
-    if (exchange.response === undefined) respondWithError(exchange, new Error('a policy neither answered nor called next()'))
+  start(): Promise<void> {
+    return this.#dispatch(0)
   }
 
   async #dispatch(index: number): Promise<void> {
@@ -61,7 +59,10 @@ class Run extends LightContext {
       }
       step = exchange.trace?.add('policy', policy.name)
       const answer = await policy(this, () => this.#dispatch(index + 1))
-      if (answer === undefined) return
+      if (answer === undefined) {
+        if (index === 0 && exchange.response === undefined) throw new Error('a policy neither answered nor called next()')
+        return
+      }
       if (step !== undefined) step.detail = { answered: answer.status }
       replaceResponse(exchange, toResponseHead(answer))
       exchange.isLocalAnswer = true
