@@ -124,8 +124,10 @@ class Resolver {
     if (Array.isArray(value)) return items ? value.map((item, index) => this.resolve(items, item, [...path, String(index)], owner)) : value
     if (typeof value !== 'object' || value === null) return value
     const entries = Object.entries(value).map(([field, child]) => {
-      const inner = properties?.[field] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
-      return [field, inner ? this.resolve(inner, child, [...path, field], `${definition}.${field}`) : child] as const
+      const own = properties?.[field]
+      if (own !== undefined) return [field, this.resolve(own, child, [...path, field], `${definition}.${field}`)] as const
+      // Values of a map belong to the field that holds the map, whatever their names are.
+      return [field, typeof additionalProperties === 'object' ? this.resolve(additionalProperties, child, [...path, field], owner) : child] as const
     })
     return Object.fromEntries(entries)
   }
