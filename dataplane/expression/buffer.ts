@@ -37,23 +37,32 @@ export function bufferedResponse(exchange: Exchange): BufferedBody | undefined {
  * later than the request's deadline: nobody has judged such a request.
  */
 export async function bufferRequest(exchange: Exchange, limitBytes: number): Promise<void> {
-  const { request } = exchange
+  const { request, deadlineAtMs } = exchange
+  const { body } = request
   const known = bufferedRequest(exchange)
-  if (known !== undefined && known.body === request.body) return
-  const buffered = await withDeadline(exchange, request.body, (body) => bufferBody(body, limitBytes))
-  request.body = buffered.body
-  exchange.set(REQUEST_KEY, buffered)
+  if (known !== undefined && known.body === body) return
+  try {
+    const work = bufferBody(body, limitBytes)
+    const buffered = await (work instanceof Promise && deadlineAtMs !== undefined ? withinDeadline(work, deadlineAtMs) : work)
+    request.body = buffered.body
+    exchange.set(REQUEST_KEY, buffered)
+  } catch (error) {
+    body?.cancel()
+    throw error instanceof ProxyError ? error : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
+  }
 }
 
 /** As `bufferRequest`, for the response's. */
 export async function bufferResponse(exchange: Exchange, limitBytes: number): Promise<void> {
   const { response } = exchange
   if (response === undefined || bufferedResponse(exchange) !== undefined) return
-  const buffered = await bufferBody(response.body, limitBytes).catch((error: unknown) => {
+  try {
+    const buffered = await bufferBody(response.body, limitBytes)
+    response.body = buffered.body
+    exchange.set(RESPONSE_KEY, buffered)
+  } catch (error) {
     throw error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
-  })
-  response.body = buffered.body
-  exchange.set(RESPONSE_KEY, buffered)
+  }
 }
 
 /** While `look` runs, expressions see these bytes as the body of a response that nobody has buffered. */
@@ -81,21 +90,11 @@ export function releaseRequest(exchange: Exchange): void {
   if (body instanceof PeekedBody && body.isIdle) body.cancel()
 }
 
-async function bufferBody(body: Body | undefined, limitBytes: number): Promise<BufferedBody> {
+function bufferBody(body: Body | undefined, limitBytes: number): Promise<BufferedBody> | BufferedBody {
   if (body === undefined) return { body, prefix: EMPTY, isComplete: true, trailers: undefined }
   if (body instanceof BufferBody) return { body, prefix: body.bytes.subarray(0, limitBytes), isComplete: body.length <= limitBytes, trailers: undefined }
   const peeked = new PeekedBody(body)
-  return { body: peeked, ...(await peeked.peek(limitBytes)) }
-}
-
-async function withDeadline(exchange: Exchange, body: Body | undefined, buffer: (body: Body | undefined) => Promise<BufferedBody>): Promise<BufferedBody> {
-  try {
-    const { deadlineAtMs } = exchange
-    return await (deadlineAtMs === undefined || body === undefined ? buffer(body) : withinDeadline(buffer(body), deadlineAtMs))
-  } catch (error) {
-    body?.cancel()
-    throw error instanceof ProxyError ? error : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
-  }
+  return peeked.peek(limitBytes).then((peek) => ({ body: peeked, ...peek }))
 }
 
 /** Rejects with a ProxyError when the work is not done by `performance.now()`. */

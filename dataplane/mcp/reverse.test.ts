@@ -120,12 +120,14 @@ describe.each([
   })
 
   test('a cancelled call is cancelled where it runs (row 18)', async () => {
-    const { client } = await connected()
+    const { client, servers } = await connected()
     aborted.length = 0
     const controller = new AbortController()
     const calling = client.callTool({ name: own('wait') }, undefined, { signal: controller.signal })
-    setTimeout(() => controller.abort(), 50)
-    await expect(calling).rejects.toThrow()
+    const outcome = Promise.allSettled([calling])
+    await until('the call', () => servers.some(({ log }) => log().includes('tools/call')))
+    controller.abort()
+    expect(await outcome).toMatchObject([{ status: 'rejected' }])
     await until('the abort', () => aborted.length > 0)
     expect(aborted).toEqual([name])
   })

@@ -109,7 +109,11 @@ export function writeExchangeFields(exchange: Exchange, sink: FieldSink): void {
   if (exchange.grpcStatus !== undefined) sink.foreign('grpc.status', exchange.grpcStatus)
   const fields = exchange.get(FIELDS_KEY) as FieldValues | undefined
   if (fields === undefined) sink.plain('protocol', protocolOf(exchange))
-  else writeContributed({ ...fields, protocol: protocolOf(exchange) }, sink)
+  else {
+    // The field has its place among the contributed ones.
+    fields.protocol = protocolOf(exchange)
+    writeContributed(fields, sink)
+  }
   if (exchange.retryAttempt > 0) sink.plain('retry.attempt', exchange.retryAttempt)
   const error = errorTextOf(exchange)
   if (error !== undefined) sink.quoted('error', error)

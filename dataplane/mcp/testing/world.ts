@@ -120,7 +120,7 @@ export async function begin(url: URL): Promise<{ id: string; post: (body: unknow
 }
 
 /** Waits until something holds. */
-export async function until(what: string, holds: () => boolean, ms = 5000): Promise<void> {
+export async function until(what: string, holds: () => boolean, ms = 20_000): Promise<void> {
   const end = Date.now() + ms
   while (!holds()) {
     if (Date.now() > end) throw new Error(`not in time: ${what}`)

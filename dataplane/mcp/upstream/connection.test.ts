@@ -76,11 +76,13 @@ describe('a target that speaks SSE', () => {
       }
       response.writeHead(202).end()
       if (body?.method === 'initialize') write(answer(body))
+      isCalled ||= body?.method === 'tools/call'
     })
+    let isCalled = false
     let write: (text: string) => void = () => undefined
     const { post } = await begin(await start(port))
     const waiting = post(call('tools/call', { name: 'x' }))
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await until('the call', () => isCalled)
     end()
     await expect(waiting).rejects.toThrow()
     expect((await post(call('ping'))).status).toBe(404)
@@ -91,13 +93,15 @@ describe('a target that speaks SSE', () => {
       (write) => write(endpoint),
       (body, write) => {
         if (body?.method === 'initialize') write(answer(body))
-        if (body?.method === 'slow') setTimeout(() => write(answer(body, { slow: true })), 100)
+        if (body?.method === 'slow') finish = () => write(answer(body, { slow: true }))
       },
     )
+    let finish: (() => void) | undefined
     const { post } = await begin(await start(port))
     const first = post(call('slow', {}, 7))
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await until('the first request', () => finish !== undefined)
     expect((await post(call('slow', {}, 7))).json.error).toMatchObject({ code: -32600 })
+    finish?.()
     expect((await first).json.result).toEqual({ slow: true })
   })
 
@@ -127,9 +131,10 @@ describe('a target that speaks SSE', () => {
       },
     )
     const url = await start(port)
-    const { id } = await begin(url)
+    const { id, post } = await begin(url)
     for (let count = 0; count < 70; count++) push(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":${count}}}\n\n`)
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    // Its answer comes after them.
+    await post(call('ping'))
     const controller = new AbortController()
     const response = await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
     let text = ''
@@ -137,6 +142,5 @@ describe('a target that speaks SSE', () => {
     while (!text.includes('"data":69')) text += Buffer.from((await reader.read()).value ?? []).toString()
     controller.abort()
     expect(text.match(/"data":(\d+)/)?.[1]).toBe('6')
-    await until('nothing', () => true)
   })
 })

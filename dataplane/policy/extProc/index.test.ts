@@ -383,7 +383,7 @@ describe('an immediate response', () => {
   })
 
   test.each([undefined, { code: 0 }])('without a status is 200: %j', async (status) => {
-    expect((await send(onlyWhen('requestHeaders', { response: { case: 'immediateResponse', value: { status } } } as Reply))).answer).toBe('200 ')
+    expect((await send(onlyWhen('requestHeaders', { response: { case: 'immediateResponse', value: { status } } }))).answer).toBe('200 ')
   })
 })
 
