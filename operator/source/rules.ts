@@ -1,7 +1,6 @@
 import { parseDuration } from '#api/duration.ts'
 import type { ListenerSpec, ParentRef, PathModifier, RouteFilter } from './gateway-api.ts'
 import type { KubeObject } from './objects.ts'
-import { checkPolicy } from './policyrules.ts'
 import type { Issue, Path } from './validate.ts'
 
 /**
@@ -40,8 +39,6 @@ export function checkRules(object: KubeObject): Issue[] {
       const isOne = caCertificateRefs.length > 0 !== (wellKnownCACertificates !== undefined)
       return isOne ? [] : [{ path: ['spec', 'validation'], message: 'exactly one of caCertificateRefs and wellKnownCACertificates must be set' }]
     }
-    case 'ProxyPolicy':
-      return checkPolicy(object)
     case 'Secret':
       return Object.entries(object.data ?? {}).flatMap(([entry, value]) =>
         /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(value) ? [] : [{ path: ['data', entry], message: 'is not base64; write plain text under stringData' }],

@@ -1,7 +1,7 @@
 import { DURATION_PATTERN } from '#api/duration.ts'
-import { refName, type Json, type Schema } from '#api/schema.ts'
+import { refName, type Json, type Schema, type ValidationRule } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
-import { brokenRule } from './exclusivity.ts'
+import { isAboutPresence, isBroken } from './celrules.ts'
 import { suggest } from './suggest.ts'
 
 export type Path = readonly (string | number)[]
@@ -65,7 +65,19 @@ function visit(unresolved: Schema, value: unknown, path: Path, issues: Issue[]):
       return value
   }
   const problem = checkScalar(schema, value as string | number | boolean)
-  return problem === undefined ? value : report(problem)
+  if (problem !== undefined) return report(problem)
+  checkRules(rulesOf(schema), value, path, issues)
+  return value
+}
+
+const rulesOf = (schema: Schema): readonly ValidationRule[] => schema['x-kubernetes-validations'] ?? []
+
+/** The CEL rules of a schema. What they are about has passed everything else, or they would say odd things about it. */
+function checkRules(rules: readonly ValidationRule[], value: unknown, path: Path, issues: Issue[]): void {
+  for (const rule of rules) {
+    const at = rule.fieldPath?.split('.').filter((part) => part !== '') ?? []
+    if (isBroken(rule, value)) issues.push({ path: [...path, ...at], message: rule.message })
+  }
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -99,12 +111,14 @@ function checkScalar(schema: Schema, value: string | number | boolean): string |
 }
 
 function visitArray(schema: Schema, value: readonly unknown[], path: Path, issues: Issue[]): unknown {
+  const before = issues.length
   const { items, minItems = 0, maxItems = Infinity } = schema
   if (value.length < minItems) issues.push({ path, message: `needs at least ${minItems} ${minItems === 1 ? 'item' : 'items'}, has ${value.length}` })
   if (value.length > maxItems) issues.push({ path, message: `takes at most ${maxItems} items, has ${value.length}` })
   const result = items ? value.map((item, index) => visit(items, item, [...path, index], issues)) : value
   const keys = schema['x-kubernetes-list-map-keys'] ?? (schema['x-kubernetes-list-type'] === 'set' ? [''] : undefined)
   if (keys) checkUnique(keys, result, path, issues)
+  if (issues.length === before) checkRules(rulesOf(schema), result, path, issues)
   return result
 }
 
@@ -122,6 +136,7 @@ function checkUnique(keys: readonly string[], items: readonly unknown[], path: P
 }
 
 function visitObject(schema: Schema, value: Record<string, unknown>, path: Path, issues: Issue[]): unknown {
+  const before = issues.length
   const { properties, additionalProperties, required = [] } = schema
   if (!properties && typeof additionalProperties !== 'object') return value
   const known = properties ?? {}
@@ -142,6 +157,7 @@ function visitObject(schema: Schema, value: Record<string, unknown>, path: Path,
     if ((isWritten && value[field] !== null && value[field] !== undefined) || (known[field] && resolve(known[field]).default !== undefined)) continue
     issues.push(isWritten ? { path: [...path, field], message: 'is required and empty; fill it in' } : { path, message: `${field} is required; add it` })
   }
+  const written = { ...result }
   for (const [field, child] of Object.entries(known)) {
     const fallback: Json | undefined = result[field] === undefined ? resolve(child).default : undefined
     // A default may leave out inner defaults, so it is visited like a written value.
@@ -151,7 +167,15 @@ function visitObject(schema: Schema, value: Record<string, unknown>, path: Path,
   const size = Object.keys(result).length
   if (size < minProperties || size > maxProperties)
     issues.push({ path, message: `has ${size} entries; allowed: ${minProperties} to ${maxProperties === Infinity ? 'any number' : maxProperties}` })
-  for (const rule of schema['x-kubernetes-validations'] ?? []) if (brokenRule(rule, result)) issues.push({ path, message: rule.message })
+  const rules = rulesOf(schema)
+  checkRules(rules.filter(isAboutPresence), written, path, issues)
+  if (issues.length === before)
+    checkRules(
+      rules.filter((rule) => !isAboutPresence(rule)),
+      result,
+      path,
+      issues,
+    )
   return result
 }
 
