@@ -111,10 +111,12 @@ test('a Service that gets the label, and one that is deleted, change what new se
   const more = {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name: 'more', labels: { team: 'search' } },
+    metadata: { name: 'more' },
     spec: { selector: { app: 'everything' }, ports: [{ name: 'mcp', port: 80, targetPort: 3001, appProtocol: 'proxy.dev/mcp' }] },
   }
   await apply(NAMESPACE, more)
+  expect(await toolsOf(await connect())).toEqual(['search', 'delete'])
+  await kubectl('-n', NAMESPACE, 'label', 'service', 'more', 'team=search')
   const listed = ['documents-mcp_search', 'documents-mcp_delete', 'more-mcp_echo']
   await untilTools((names) => listed.every((name) => names.includes(name)))
   await untilLost(before)
