@@ -109,11 +109,7 @@ export function writeExchangeFields(exchange: Exchange, sink: FieldSink): void {
   if (exchange.grpcStatus !== undefined) sink.foreign('grpc.status', exchange.grpcStatus)
   const fields = exchange.get(FIELDS_KEY) as FieldValues | undefined
   if (fields === undefined) sink.plain('protocol', protocolOf(exchange))
-  else {
-    // The field has its place among the contributed ones.
-    fields.protocol = protocolOf(exchange)
-    writeContributed(fields, sink)
-  }
+  else writeContributed({ ...fields, protocol: protocolOf(exchange) }, sink)
   if (exchange.retryAttempt > 0) sink.plain('retry.attempt', exchange.retryAttempt)
   const error = errorTextOf(exchange)
   if (error !== undefined) sink.quoted('error', error)
