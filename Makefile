@@ -45,7 +45,7 @@ e2e: ## tests against a real Kubernetes with pods, and other real counterparts; 
 bench: ## measure against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
 	@$(X) node e2e/bench/main.ts $(if $(CASE),--case $(CASE)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-conformance: ## the official Gateway API conformance suite on a local cluster (root and Go; builds both once); KEEP=1 writes its report anew
+conformance: ## the official suites of Gateway API and its Inference Extension on a local cluster (root and Go; builds both once); KEEP=1 writes their reports anew
 	@e2e/conformance/run $(if $(KEEP),--keep)
 
 images: ## container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node

@@ -1,0 +1,13 @@
+// Package inference compiles the official suite of the Gateway API Inference Extension into one test binary; ../run-inference builds and runs it.
+package inference
+
+import (
+	"testing"
+
+	"sigs.k8s.io/gateway-api-inference-extension/conformance"
+)
+
+// TestConformance takes everything from the command line: GatewayClass, report.
+func TestConformance(t *testing.T) {
+	conformance.RunConformance(t)
+}
