@@ -55,13 +55,15 @@ export function startLoad(url: string, { kept = 4, fresh = 4, everyMs = 20 }: { 
   }
 }
 
-const FIRST_PORT = 32_768
+/** Below those that the system hands out (32768 on), and below NodePorts. */
+const FIRST_PORT = 2_000
 const PORTS = 28_000
 let lastPort = 0
 
 /**
- * Ports in turn. The system would choose at random: of a few thousand connections one would get the port of another whose entry in the
- * node's connection tracking has not ended, and with it the way to a pod that is gone. That is one busy client's trouble, not the gateway's.
+ * Ports in turn, which nobody else uses. The system would choose at random: of a few thousand connections one would get the port of another,
+ * perhaps of another client, whose entry in the node's connection tracking has not ended, and with it the way to a pod that is gone. That is
+ * one busy node's trouble, not the gateway's.
  */
 function nextPort(): number {
   lastPort = (lastPort + 1) % PORTS

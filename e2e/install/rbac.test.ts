@@ -132,6 +132,9 @@ beforeAll(async () => {
   await installProxy()
   // From nothing: Lease and GatewayClass have to be made.
   await kubectl('-n', SYSTEM, 'scale', 'deployment/proxy', '--replicas=0')
+  // What files before this one deleted goes first: nobody may write into a namespace that is on its way out.
+  const phases = ['get', 'namespaces', '-o', 'jsonpath={.items[*].status.phase}']
+  await until('no namespace is being deleted', async () => !(await kubectl(...phases)).includes('Terminating'), 180_000)
   await until('the operator is gone', async () => (await kubectl('-n', SYSTEM, 'get', 'pods', '-o', 'name')) === '')
   await kubectl('-n', SYSTEM, 'delete', 'lease', 'proxy-operator')
   await kubectl('delete', 'gatewayclass', 'proxy')
