@@ -88,8 +88,8 @@ function writeFormat({ type, name, description, schema, isStrict }: OutputFormat
   return { type: 'json_schema', json_schema: compact({ name: name ?? 'structured_output', description, schema, strict: isStrict }) }
 }
 
-// Newer ones refuse tools on this API unless reasoning is off (llm.md §7.4). Models before gpt-5 do not know the field at all.
-const REASONS_WITH_TOOLS = /^gpt-(?:[0-4]|5$|5-|5\.[012](?!\d))/
+// Others refuse tools on this API unless reasoning is off (llm.md §7.4).
+const REASONS_WITH_TOOLS = /^gpt-5(?:$|-|\.[12])/
 
 function effortOf(chat: Chat, model: string): string | undefined {
   if (chat.origin === 'responses') return chat.effort === 'none' ? undefined : chat.effort
