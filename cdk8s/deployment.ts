@@ -1,5 +1,5 @@
 import type { Names } from './names.ts'
-import type { Part, Values } from './values.ts'
+import { readChart, type Part, type Values } from './values.ts'
 
 /** What a container gets that is given nothing else: no privileges, nothing to write to. */
 const restricted = {
@@ -22,7 +22,7 @@ export function describeDeployment(names: Names, values: Values): Part {
     ...given('strategy', controller.strategy),
     selector: { matchLabels: names.selector },
     template: {
-      metadata: { labels: names.podLabels, ...given('annotations', annotatePods(values)) },
+      metadata: { labels: names.selector, annotations: annotatePods(values) },
       spec: {
         serviceAccountName: names.serviceAccount,
         ...given('imagePullSecrets', values.imagePullSecrets),
@@ -37,36 +37,41 @@ export function describeDeployment(names: Names, values: Values): Part {
   }
 }
 
-/** Whoever is scraped is scraped on its metrics port alone. */
+/** Whoever scrapes finds the metrics port alone. */
 function annotatePods({ podAnnotations, controller }: Values): Part {
-  if (podAnnotations['prometheus.io/scrape'] !== 'true') return podAnnotations
   return { 'prometheus.io/port': `${controller.service.ports.metrics}`, 'prometheus.io/path': '/metrics', ...podAnnotations }
 }
 
 function describeContainer(names: Names, values: Values): Part {
   const { controller, image, securityContext } = values
-  const { registry, repository, tag, pullPolicy } = controller.image
+  const { registry, repository, pullPolicy } = controller.image
   const host = registry || image.registry
   const { gwGrpc, health, metrics } = controller.service.ports
   const port = (name: string, containerPort: number): object => ({ name, containerPort, protocol: 'TCP' })
   const httpGet = { path: '/readyz', port: 'health' }
   return {
     name: 'controller',
-    image: `${host === '' ? '' : `${host}/`}${repository}:${tag || names.tag}`,
+    image: `${host === '' ? '' : `${host}/`}${repository}:${chooseTag(values)}`,
     imagePullPolicy: pullPolicy || image.pullPolicy,
     securityContext: isSet(securityContext) ? securityContext : restricted,
     env: listEnv(names, values),
     ports: [port('grpc-xds', gwGrpc), port('health', health), port('metrics', metrics)],
-    readinessProbe: { httpGet, periodSeconds: 5, timeoutSeconds: 2 },
+    readinessProbe: { httpGet, initialDelaySeconds: 1, periodSeconds: 10, timeoutSeconds: 2 },
     startupProbe: { httpGet, periodSeconds: 1, failureThreshold: 120, timeoutSeconds: 2 },
     ...given('resources', values.resources),
   }
 }
 
+/** Versions are tagged with a v. */
+function chooseTag({ controller, image }: Values): string {
+  const tag = controller.image.tag || image.tag || readChart().appVersion
+  return /^\d+\.\d+\.\d+([-+].*)?$/.test(tag) ? `v${tag}` : tag
+}
+
 function listEnv(names: Names, { controller, image, proxy, ...values }: Values): Part[] {
   const ofPod = (name: string, fieldPath: string): Part => ({ name, valueFrom: { fieldRef: { fieldPath } } })
   const { gwGrpc, health, metrics } = controller.service.ports
-  const env: Record<string, string | Part> = {
+  const env: Record<string, string> = {
     PROXY_LOG_LEVEL: controller.logLevel,
     PROXY_XDS_SERVICE_NAME: names.full,
     PROXY_XDS_SERVICE_PORT: `${gwGrpc}`,
@@ -78,21 +83,28 @@ function listEnv(names: Names, { controller, image, proxy, ...values }: Values):
     PROXY_ENABLE_INFER_EXT: `${values.inferenceExtension.enabled}`,
     PROXY_IMAGE_REGISTRY: proxy.image.registry || image.registry,
     PROXY_IMAGE_REPOSITORY: proxy.image.repository,
-    PROXY_IMAGE_TAG: proxy.image.tag || names.tag,
+    // Without it, data planes have the operator's own version.
+    ...(proxy.image.tag || image.tag ? { PROXY_IMAGE_TAG: proxy.image.tag || image.tag } : {}),
     // Beside the heap there are buffers, code and the runtime itself.
     ...(values.resources.limits?.['memory'] === undefined ? {} : { NODE_OPTIONS: '--max-old-space-size-percentage=70' }),
-    ...controller.extraEnv,
   }
+  const { extraEnv } = controller
   return [
     ofPod('POD_NAMESPACE', 'metadata.namespace'),
     ofPod('POD_NAME', 'metadata.name'),
-    ...Object.keys(env)
-      .sort()
-      .map((name) => {
-        const value = env[name]
-        return typeof value === 'object' ? { name, ...value } : { name, value }
-      }),
+    ...sortKeys(env)
+      .filter((name) => !Object.hasOwn(extraEnv, name))
+      .map((name) => ({ name, value: env[name] })),
+    ...sortKeys(extraEnv).map((name) => toVariable(name, extraEnv[name])),
   ]
+}
+
+const sortKeys = (map: object): string[] => Object.keys(map).toSorted()
+
+function toVariable(name: string, value: unknown): Part {
+  if (typeof value !== 'object' || value === null) return { name, value: String(value) }
+  if ('value' in value === 'valueFrom' in value) throw new Error(`controller.extraEnv.${name}: write either value or valueFrom`)
+  return { name, ...value }
 }
 
 /** As Helm writes it: keys in order, so that the same values never roll the pods. */

@@ -96,8 +96,10 @@ function describeService(names: Names, { controller: { service } }: Values): Des
 function pickService(service: ServiceValues): Part {
   const isEmpty = (value: unknown): boolean => !value || (typeof value === 'object' && Object.keys(value).length === 0)
   const given = optionalFields.filter((field) => !isEmpty(service[field]))
-  const nullable = (['allocateLoadBalancerNodePorts', 'healthCheckNodePort'] as const).filter((field) => service[field] !== null)
-  return Object.fromEntries([...given, ...nullable].map((field) => [field, service[field]]))
+  const nullable = (['allocateLoadBalancerNodePorts', 'healthCheckNodePort'] as const).filter((field) => service[field] !== null && service[field] !== '')
+  // A text of them, as `--set-string` gives, means what it says.
+  const read = (value: unknown): unknown => (typeof value === 'string' ? JSON.parse(value) : value)
+  return Object.fromEntries([...given.map((field) => [field, service[field]]), ...nullable.map((field) => [field, read(service[field])])])
 }
 
 /** The Deployment, and what depends on it. */

@@ -19,20 +19,20 @@ export interface Names {
   readonly serviceAccount: string
   readonly selector: Labels
   readonly labels: Labels
-  readonly podLabels: Labels
-  /** Tag of images that name none. */
-  readonly tag: string
   metadata(name: string): { readonly name: string; readonly namespace: string; readonly labels: Labels }
 }
+
+/** A label's length. */
+const cut = (name: string): string => name.slice(0, 63).replace(/-$/, '')
 
 export function nameObjects(
   chart: { readonly name: string; readonly version: string; readonly appVersion: string },
   { name: release, namespace, managedBy = 'cdk8s' }: Release,
-  { fullnameOverride, nameOverride, serviceAccount, commonLabels, image }: Values,
+  { fullnameOverride, nameOverride, serviceAccount, commonLabels }: Values,
 ): Names {
-  const suffix = nameOverride || (release.includes(chart.name) ? '' : chart.name)
-  const full = (fullnameOverride || (suffix === '' ? release : `${release}-${suffix}`)).slice(0, 63).replace(/-$/, '')
-  const selector = { 'app.kubernetes.io/name': chart.name, 'app.kubernetes.io/instance': release, 'app.kubernetes.io/component': 'controller' }
+  const suffix = nameOverride || chart.name
+  const full = cut(fullnameOverride || (release.includes(suffix) ? release : `${release}-${suffix}`))
+  const selector = { proxy: 'proxy', 'app.kubernetes.io/name': cut(suffix), 'app.kubernetes.io/instance': release, 'app.kubernetes.io/component': 'controller' }
   const own = {
     'helm.sh/chart': `${chart.name}-${chart.version}`.replaceAll('+', '_'),
     'app.kubernetes.io/version': chart.appVersion,
@@ -46,8 +46,6 @@ export function nameObjects(
     serviceAccount: serviceAccount.name || (serviceAccount.create ? full : 'default'),
     selector,
     labels,
-    podLabels: { ...commonLabels, ...selector },
-    tag: image.tag || `v${chart.appVersion}`,
     metadata: (name) => ({ name, namespace, labels }),
   }
 }

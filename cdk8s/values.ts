@@ -40,7 +40,7 @@ export interface ControllerValues {
   readonly image: ImageValues & { readonly pullPolicy: string }
   readonly replicaCount: number
   readonly logLevel: string
-  readonly extraEnv: Readonly<Record<string, string | Part>>
+  readonly extraEnv: Readonly<Record<string, string | number | boolean | Part>>
   readonly strategy: Part
   readonly priorityClassName: string
   readonly podDisruptionBudget: Part

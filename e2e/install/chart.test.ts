@@ -49,17 +49,23 @@ test.each([
   [
     'parameters of a class without namespace',
     { gatewayClassParametersRefs: { proxy: { name: 'a' } } },
-    /gatewayClassParametersRefs\/proxy.*missing property 'namespace'/,
+    /gatewayClassParametersRefs\.proxy\.namespace must be set/,
   ],
   [
     'parameters of a class with a blank name',
     { gatewayClassParametersRefs: { proxy: { name: ' ', namespace: 'b' } } },
-    /gatewayClassParametersRefs\/proxy\/name/,
+    /gatewayClassParametersRefs\.proxy\.name must be set/,
   ],
   ['a selector with an operator that is not known', { discoveryNamespaceSelectors: [{ matchExpressions: [{ key: 'a', operator: 'Is' }] }] }, /operator/],
   ['a level that is not known', { controller: { logLevel: 'verbose' } }, /logLevel.*value must be one of/],
   ['a number as tag, of which YAML would drop zeros', { image: { tag: 1.1 } }, /image\/tag.*got number, want string/],
   ['a port out of range', { controller: { service: { ports: { gwGrpc: 0 } } } }, /gwGrpc/],
+  ['a variable without value', { controller: { extraEnv: { A: {} } } }, /extraEnv\.A: write either value or valueFrom/],
+  [
+    'a variable with two values',
+    { controller: { extraEnv: { A: { value: 'a', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } } } } },
+    /extraEnv\.A: write either/,
+  ],
   ['a variable that the chart needs for itself', { controller: { extraEnv: { POD_NAME: 'x' } } }, /POD_NAME/],
 ])('%s is refused before anything is installed', async (_, values, message) => {
   await expect(render(JSON.stringify(values))).rejects.toThrow(message)

@@ -1,11 +1,13 @@
-{{/* Settings of the operator by environment, as a map; controller.extraEnv wins. */}}
+{{/* Settings of the operator by environment, as a map. */}}
 {{- define "proxy.env" -}}
 {{- $controller := .Values.controller -}}
 {{- $ports := $controller.service.ports -}}
 {{- $image := .Values.proxy.image -}}
 {{- range $class, $ref := .Values.gatewayClassParametersRefs -}}
-{{- if or (not $ref.name) (not $ref.namespace) -}}
-{{- fail (printf "gatewayClassParametersRefs.%s: name and namespace of the ProxyParameters are required" $class) -}}
+{{- range $field := list "name" "namespace" -}}
+{{- if not (trim (get $ref $field)) -}}
+{{- fail (printf "gatewayClassParametersRefs.%s.%s must be set" $class $field) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- $env := dict
@@ -20,11 +22,34 @@
   "PROXY_ENABLE_INFER_EXT" (toString .Values.inferenceExtension.enabled)
   "PROXY_IMAGE_REGISTRY" ($image.registry | default .Values.image.registry)
   "PROXY_IMAGE_REPOSITORY" $image.repository
-  "PROXY_IMAGE_TAG" (include "proxy.tag" (dict "own" $image.tag "root" .))
 -}}
+{{- /* Without it, data planes have the operator's own version. */ -}}
+{{- with $image.tag | default .Values.image.tag -}}
+{{- $_ := set $env "PROXY_IMAGE_TAG" . -}}
+{{- end -}}
 {{- if dig "limits" "memory" "" .Values.resources -}}
 {{- /* Beside the heap there are buffers, code and the runtime itself. */ -}}
 {{- $_ := set $env "NODE_OPTIONS" "--max-old-space-size-percentage=70" -}}
 {{- end -}}
-{{- mergeOverwrite $env $controller.extraEnv | toYaml -}}
+{{- /* What extraEnv sets comes after these. */ -}}
+{{- range $name := keys $controller.extraEnv -}}
+{{- $_ := unset $env $name -}}
+{{- end -}}
+{{- $env | toYaml -}}
+{{- end -}}
+
+{{/* controller.extraEnv as a map of EnvVars without their names. */}}
+{{- define "proxy.extraEnv" -}}
+{{- $env := dict -}}
+{{- range $name, $value := .Values.controller.extraEnv -}}
+{{- if not (kindIs "map" $value) -}}
+{{- /* A number as it was written: not 1e+06. */ -}}
+{{- $_ := set $env $name (dict "value" (ternary $value (toJson $value) (kindIs "string" $value))) -}}
+{{- else if eq (hasKey $value "value") (hasKey $value "valueFrom") -}}
+{{- fail (printf "controller.extraEnv.%s: write either value or valueFrom" $name) -}}
+{{- else -}}
+{{- $_ := set $env $name $value -}}
+{{- end -}}
+{{- end -}}
+{{- $env | toYaml -}}
 {{- end -}}

@@ -1,12 +1,11 @@
 {{/* Name of every object of the installation. */}}
 {{- define "proxy.fullname" -}}
 {{- $name := .Release.Name -}}
+{{- $suffix := .Values.nameOverride | default .Chart.Name -}}
 {{- if .Values.fullnameOverride -}}
 {{- $name = .Values.fullnameOverride -}}
-{{- else if .Values.nameOverride -}}
-{{- $name = printf "%s-%s" .Release.Name .Values.nameOverride -}}
-{{- else if not (contains .Chart.Name .Release.Name) -}}
-{{- $name = printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- else if not (contains $suffix .Release.Name) -}}
+{{- $name = printf "%s-%s" .Release.Name $suffix -}}
 {{- end -}}
 {{- $name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
@@ -25,7 +24,8 @@
 {{- end -}}
 
 {{- define "proxy.selectorLabels" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+proxy: proxy
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: controller
 {{- end -}}
@@ -37,17 +37,14 @@ app.kubernetes.io/component: controller
 {{- mergeOverwrite (dict) $own .Values.commonLabels $selector | toYaml -}}
 {{- end -}}
 
-{{- define "proxy.podLabels" -}}
-{{- mergeOverwrite (dict) .Values.commonLabels (include "proxy.selectorLabels" . | fromYaml) | toYaml -}}
-{{- end -}}
-
-{{/* Tag of an image: its own, that of all, that of the release. */}}
-{{- define "proxy.tag" -}}
-{{- .own | default .root.Values.image.tag | default (printf "v%s" .root.Chart.AppVersion) -}}
+{{/* Tag of the operator's image: its own, that of all, that of the release. Versions are tagged with a v. */}}
+{{- define "proxy.controllerTag" -}}
+{{- $tag := .Values.controller.image.tag | default .Values.image.tag | default .Chart.AppVersion -}}
+{{- if regexMatch "^[0-9]+\\.[0-9]+\\.[0-9]+([-+].*)?$" $tag }}v{{ end }}{{ $tag }}
 {{- end -}}
 
 {{- define "proxy.controllerImage" -}}
 {{- $image := .Values.controller.image -}}
 {{- $registry := $image.registry | default .Values.image.registry -}}
-{{- with $registry }}{{ . }}/{{ end }}{{ $image.repository }}:{{ include "proxy.tag" (dict "own" $image.tag "root" .) }}
+{{- with $registry }}{{ . }}/{{ end }}{{ $image.repository }}:{{ include "proxy.controllerTag" . }}
 {{- end -}}
