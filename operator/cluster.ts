@@ -119,7 +119,8 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     snapshot = next
     const startedAt = clock.now()
     try {
-      translation = keySets.translate(next, { backendGrants: settings.backendGrants, isInferenceEnabled: settings.isInferenceEnabled, checkExpression })
+      const { backendGrants, isInferenceEnabled, clusterDomain } = settings
+      translation = keySets.translate(next, { backendGrants, isInferenceEnabled, clusterDomain, checkExpression })
     } catch (error) {
       // A mistake of ours: users' are statuses. What was right before stays.
       failedTranslations += 1

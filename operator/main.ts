@@ -44,8 +44,13 @@ async function main(): Promise<void> {
 
 /** Loaded only where there is a cluster: its client is large. */
 async function startClusterMode(): Promise<{ close(): Promise<void> }> {
-  const [{ runClusterMode }, { readSettings }, { createLog }] = await Promise.all([import('./cluster.ts'), import('./settings.ts'), import('./log.ts')])
-  const settings = readSettings(process.env)
+  const [{ runClusterMode }, { readSettings }, { createLog }, { findClusterDomain }] = await Promise.all([
+    import('./cluster.ts'),
+    import('./settings.ts'),
+    import('./log.ts'),
+    import('./kube/clusterdomain.ts'),
+  ])
+  const settings = readSettings(process.env, await findClusterDomain())
   return runClusterMode({ settings, log: createLog(settings.logLevel, (line) => process.stdout.write(line)) })
 }
 

@@ -4,8 +4,9 @@ import { readSettings } from './settings.ts'
 test('nothing set: the defaults of operator.md §7.2', () => {
   expect(readSettings({ POD_NAME: 'pod' })).toEqual({
     logLevel: 'info',
-    xdsHost: 'proxy.proxy-system.svc',
+    xdsHost: 'proxy.proxy-system.svc.cluster.local',
     xdsPort: 9978,
+    clusterDomain: 'cluster.local',
     xdsMode: 'plaintext',
     isXdsAuthenticated: true,
     namespaceSelectors: [],
@@ -30,7 +31,7 @@ test.each<[string, Record<string, string>, object]>([
   [
     'the stream is found in the namespace of the pod',
     { POD_NAMESPACE: 'infra', PROXY_XDS_SERVICE_NAME: 'op' },
-    { namespace: 'infra', xdsHost: 'op.infra.svc' },
+    { namespace: 'infra', xdsHost: 'op.infra.svc.cluster.local' },
   ],
   ['xDS mode true means tls', { PROXY_XDS_MODE: 'true' }, { xdsMode: 'tls' }],
   ['authentication off', { PROXY_XDS_AUTH: 'false' }, { isXdsAuthenticated: false }],
@@ -51,6 +52,11 @@ test.each<[string, Record<string, string>, object]>([
   ],
 ])('%s', (_, env, expected) => {
   expect(readSettings(env)).toMatchObject(expected)
+})
+
+test('the stream is found in the domain of the cluster', () => {
+  expect(readSettings({}, 'corp.example')).toMatchObject({ xdsHost: 'proxy.proxy-system.svc.corp.example', clusterDomain: 'corp.example' })
+  expect(readSettings({ PROXY_XDS_SERVICE_HOST: 'xds.example' }, 'corp.example').xdsHost).toBe('xds.example')
 })
 
 test.each<[string, Record<string, string>, string]>([

@@ -9,6 +9,8 @@ export interface Settings {
   /** Host that data planes find the config stream under. */
   readonly xdsHost: string
   readonly xdsPort: number
+  /** DNS domain of the cluster. */
+  readonly clusterDomain: string
   readonly xdsMode: 'plaintext' | 'tls'
   readonly isXdsAuthenticated: boolean
   readonly namespaceSelectors: readonly LabelSelector[]
@@ -38,8 +40,11 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** What is wrong with one variable: thrown while reading it, and collected. */
 class SettingError extends Error {}
 
-/** Reads the settings. Throws one error that names every variable with a bad value, its value and what to write instead. */
-export function readSettings(env: Environment): Settings {
+/**
+ * Reads the settings. Throws one error that names every variable with a bad value, its value and what to write instead.
+ * @param clusterDomain DNS domain of the cluster
+ */
+export function readSettings(env: Environment, clusterDomain = 'cluster.local'): Settings {
   const problems: string[] = []
   const read = <T>(name: string, fallback: T, parse: (text: string) => T): T => {
     const text = env[name]?.trim()
@@ -62,8 +67,9 @@ export function readSettings(env: Environment): Settings {
   const serviceName = read('PROXY_XDS_SERVICE_NAME', 'proxy', parseName)
   const settings: Settings = {
     logLevel: read<LogLevel>('PROXY_LOG_LEVEL', 'info', (text) => (isLogLevel(text) ? text : 'info')),
-    xdsHost: read('PROXY_XDS_SERVICE_HOST', `${serviceName}.${namespace}.svc`, (text) => text),
+    xdsHost: read('PROXY_XDS_SERVICE_HOST', `${serviceName}.${namespace}.svc.${clusterDomain}`, (text) => text),
     xdsPort: read('PROXY_XDS_SERVICE_PORT', XDS_PORT, parsePort),
+    clusterDomain,
     xdsMode: read<Settings['xdsMode']>('PROXY_XDS_MODE', 'plaintext', parseMode),
     isXdsAuthenticated: read('PROXY_XDS_AUTH', true, parseBoolean),
     namespaceSelectors: read<readonly LabelSelector[]>('PROXY_DISCOVERY_NAMESPACE_SELECTORS', [], parseSelectors),

@@ -11,7 +11,7 @@ import { createConfigStore } from './store.ts'
 import { backoffMs } from './stream-backoff.ts'
 import { decodeResource } from './stream-decode.ts'
 import { toNode } from './stream-node.ts'
-import { startConfigStream, type ConfigStreamEvent } from './stream.ts'
+import { checkOperatorIdentity, startConfigStream, type ConfigStreamEvent } from './stream.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -104,6 +104,19 @@ describe('a resource of the stream', () => {
     expect(decodeResource(resource('route/a', { key: 'a', kind: 'route', json }), RESOURCE_TYPE, undefined)).toMatchObject({
       message: { message: { backends: [{ weight: 1 }] } },
     })
+  })
+})
+
+describe('the certificate of the operator', () => {
+  test.each([
+    ['its own name', 'proxy.infra.svc.corp.example', 'proxy.infra.svc.corp.example', true],
+    ['its name without the domain of the cluster', 'proxy.infra.svc.corp.example', 'proxy.infra.svc', true],
+    ['the name of another Service', 'proxy.infra.svc.corp.example', 'other.infra.svc', false],
+    ['a shorter name yet', 'proxy.infra.svc.corp.example', 'proxy.infra', false],
+    ['a name outside of the cluster', 'xds.example', 'proxy.infra.svc', false],
+  ])('with %s', (_, host, name, isGood) => {
+    const certificate = { subject: { CN: '' }, subjectaltname: `DNS:${name}` } as unknown as Parameters<typeof checkOperatorIdentity>[1]
+    expect(checkOperatorIdentity(host, certificate) === undefined).toBe(isGood)
   })
 })
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { setImmediate as yieldToLoop, setTimeout as waitMs } from 'node:timers/promises'
-import { checkServerIdentity } from 'node:tls'
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import { Client, credentials, Metadata, status, type ChannelCredentials, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { parseWireName } from '#api/config/wire.ts'
@@ -217,7 +217,14 @@ interface Target {
 async function loadCredentials({ isTls, host }: Target, rootCaFile: string | undefined): Promise<ChannelCredentials> {
   if (!isTls) return credentials.createInsecure()
   const rootCa = rootCaFile === undefined ? null : await readFile(rootCaFile)
-  return credentials.createSsl(rootCa, null, null, { checkServerIdentity: (_, certificate) => checkServerIdentity(host, certificate) })
+  return credentials.createSsl(rootCa, null, null, { checkServerIdentity: (_, certificate) => checkOperatorIdentity(host, certificate) })
+}
+
+/** A certificate of the operator may leave out the cluster's domain: `proxy.proxy-system.svc` is the same Service. */
+export function checkOperatorIdentity(host: string, certificate: PeerCertificate): Error | undefined {
+  const [service] = /^[^.]+\.[^.]+\.svc(?=\.)/.exec(host) ?? []
+  const mismatch = checkServerIdentity(host, certificate)
+  return mismatch === undefined || (service !== undefined && checkServerIdentity(service, certificate) === undefined) ? undefined : mismatch
 }
 
 function parseAddress(address: string): Target {

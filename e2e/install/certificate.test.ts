@@ -71,7 +71,7 @@ test('with the value xds.tls the stream has TLS: pods trust the CA of the Secret
   await installProxy({ controller: { xds: { tls: { enabled: true } } } })
   await until('pods that trust the CA', async () => (await authority()) !== undefined && !(await podNames()).includes(before ?? ''))
   const environment: { name: string; value?: string }[] = (await gatewayPods(NAMESPACE, 'web'))[0]?.spec.containers[0].env
-  expect(environment.find(({ name }) => name === 'XDS_ADDRESS')?.value).toBe(`https://proxy.${SYSTEM}.svc:9978`)
+  expect(environment.find(({ name }) => name === 'XDS_ADDRESS')?.value).toBe(`https://proxy.${SYSTEM}.svc.cluster.local:9978`)
   await changeRoute('/tls')
   expect((await load.stop()).failures).toEqual([])
 })
