@@ -159,7 +159,7 @@ describe('connections without use', () => {
         far.resume()
         exchange.response = { status: 101, headers: new HeaderList(), body: undefined, upgraded: { socket: near, head: Buffer.alloc(0) } }
       },
-      { settings: { http1: { timeouts: { idleMs: 150 } } } },
+      { settings: { http1: { timeouts: { idleMs: 1000 } } } },
     )
     open.push(tunnel)
     const upgrade = 'GET /chat HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
@@ -169,7 +169,7 @@ describe('connections without use', () => {
     void talk(tunnel.port, upgrade, (socket) => (used = socket)).then(() => (isClosed['used'] = true))
     const timer = setInterval(() => used?.write('x'), 40)
     await until(() => isClosed['unused'] === true)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await new Promise((resolve) => setTimeout(resolve, 500))
     expect(isClosed).toEqual({ unused: true })
     clearInterval(timer)
     await until(() => isClosed['used'] === true)

@@ -39,7 +39,7 @@ test.each([
 
 test('a client that waits for 100 is asked for its body, and judged by it', async () => {
   const port = await serve('request.body == b"abc"')
-  const { text } = await sendRaw(port, ['POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\nexpect: 100-continue\r\n\r\n', 'abc'])
+  const { text } = await sendRaw(port, ['POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\nconnection: close\r\nexpect: 100-continue\r\n\r\n', 'abc'], 3000)
   expect([statuses(text), text.includes('got 3')]).toEqual([['100', '200'], true])
 })
 
