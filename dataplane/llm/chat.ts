@@ -77,7 +77,7 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
   const isPrinted = !conversion.isNative || guards !== undefined
   const bytes = isPrinted ? Buffer.from(printJson(finished)) : finished === json ? given : Buffer.from(renderBody(text, json, finished))
   return {
-    draft: { path: provider.pathFor(call), body: bytes, reads: isStreaming ? 'stream' : 'whole' },
+    draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'whole' },
     conversion: { with: conversion, entry, memo: converted.memo },
     model,
     isStreaming,

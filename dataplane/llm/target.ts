@@ -61,7 +61,7 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     backend: backend.key,
     section: name,
     host: host ?? provider.host,
-    port: port ?? HTTPS_PORT,
+    port: port ?? (isOwnHost ? provider.port : undefined) ?? HTTPS_PORT,
     inline: mergeBackend(inline),
     outer,
     isTlsDefault: isOwnHost,

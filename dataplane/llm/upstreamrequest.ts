@@ -6,12 +6,15 @@ import { transformForBackend } from '../policy/transformation/backend.ts'
 import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../upstream/auth.ts'
 import { ProxyError } from '../error.ts'
 import { acceptableCodings } from './coding.ts'
+import type { ClientFormat } from './formats/types.ts'
 import type { LlmTarget } from './target.ts'
 
 /** What is sent to a provider. */
 export interface Draft {
   /** Path, perhaps with a query of its own; undefined: the client's path and query. */
   readonly path: string | undefined
+  /** The client's format, where the body is understood. */
+  readonly from?: ClientFormat
   readonly body: Buffer | Body | undefined
   /** The answer will be read: only codings that can be, and none for streams. */
   readonly reads: 'whole' | 'stream' | 'nothing'
@@ -52,7 +55,7 @@ export async function buildUpstreamRequest(
   const isInCloud = isCloudAuth(auth)
   if (auth !== undefined) authenticate(headers, auth, exchange)
   if (auth !== undefined && isInCloud) await authenticateByCloud(headers, auth, hints)
-  provider.finishHeaders?.(headers)
+  provider.finishHeaders?.(headers, draft.from)
   const { transformation } = settings
   if (transformation !== undefined) await transformForBackend(exchange.fork(request), transformation, maxBufferBytes)
   // Also when there is none: the response of this attempt is not for what the one before had.

@@ -4,11 +4,12 @@ const suffixes: Readonly<Record<string, string>> = { completions: '/chat/complet
 
 /** Azure OpenAI: the deployment is the model; dated API versions have it in the path. */
 export function createProviderB({ endpoint, deploymentName, apiVersion = 'v1' }: ProviderSettings<'providerB'>): Provider {
-  const host = endpoint.replace(/^https?:\/\//i, '').replace(/\/.*$/, '')
+  const { host, port } = splitEndpoint(endpoint)
   return {
     kind: 'providerB',
     system: 'azure',
     host,
+    ...(port !== undefined && { port }),
     model: deploymentName,
     defaultAuth: { cloudB: {} },
     tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
@@ -22,4 +23,14 @@ export function createProviderB({ endpoint, deploymentName, apiVersion = 'v1' }:
       return format === 'responses' ? `/openai${suffix}?${version}` : `/openai/deployments/${encodeURIComponent(model)}${suffix}?${version}`
     },
   }
+}
+
+/** A host, perhaps with a port; scheme and path are of no meaning. */
+function splitEndpoint(endpoint: string): { host: string; port: number | undefined } {
+  const place = endpoint
+    .trim()
+    .replace(/^https?:\/\//i, '')
+    .replace(/[/?#].*$/, '')
+  const [, host = place, port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(place) ?? []
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: port === undefined ? undefined : Number(port) }
 }

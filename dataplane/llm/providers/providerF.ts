@@ -19,9 +19,10 @@ export function createProviderF({ model, region = DEFAULT_REGION, guardrail }: P
       return ['converse']
     },
     pathFor: ({ format, model: requested, isStreaming }) => `/model/${encodeModel(requested)}/${verbOf(format, isStreaming)}`,
-    finishHeaders(headers) {
+    finishHeaders(headers, from) {
       // Told in the body instead (llm.md §4.3), or of no meaning here.
-      for (const name of ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'conversation_id', 'session_id', 'x-api-key']) headers.remove(name)
+      for (const name of ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'x-api-key']) headers.remove(name)
+      if (from === 'responses') for (const name of ['conversation_id', 'session_id']) headers.remove(name)
     },
   }
 }

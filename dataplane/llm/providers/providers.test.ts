@@ -57,6 +57,16 @@ test.each<[string, Omit<NamedLLMProvider, 'name'>, string]>([
   ['F, a region', { providerF: { region: 'eu-west-1' } }, 'bedrock-runtime.eu-west-1.amazonaws.com'],
 ])('the host of %s', (_, config, host) => expect(make(config).host).toBe(host))
 
+test.each<[string, string, [string, number | undefined]]>([
+  ['a host', 'res.openai.azure.com', ['res.openai.azure.com', undefined]],
+  ['a port', 'res.internal:8443', ['res.internal', 8443]],
+  ['a URL', 'HTTPS://res.internal:8443/openai/', ['res.internal', 8443]],
+  ['an IPv6 address', 'https://[::1]:8443', ['::1', 8443]],
+])('the endpoint of B is %s', (_, endpoint, expected) => {
+  const { host, port } = make(b({ endpoint }))
+  expect([host, port]).toEqual(expected)
+})
+
 test.each<[string, Omit<NamedLLMProvider, 'name'>, ClientFormat, string, UpstreamFormat[]]>([
   ['A speaks both of its APIs', a, 'completions', 'gpt', ['completions', 'responses']],
   ['C speaks messages only', c, 'completions', 'claude', ['messages']],
@@ -82,9 +92,20 @@ describe('headers of C', () => {
     ['browser headers go', { origin: 'https://x', 'sec-fetch-mode': 'cors', 'access-control-request-method': 'POST' }, { 'anthropic-version': '2023-06-01' }],
   ])('%s', (_, given, expected) => {
     const headers = HeaderList.from(Object.entries(given))
-    make(c).finishHeaders?.(headers)
+    make(c).finishHeaders?.(headers, 'completions')
     expect(Object.fromEntries(headers)).toEqual(expected)
   })
+})
+
+test.each<[ClientFormat | undefined, string[]]>([
+  ['responses', ['x-mine']],
+  ['completions', ['conversation_id', 'session_id', 'x-mine']],
+  ['messages', ['conversation_id', 'session_id', 'x-mine']],
+  [undefined, ['conversation_id', 'session_id', 'x-mine']],
+])('F drops ids of sessions from responses requests only: %s', (from, expected) => {
+  const headers = HeaderList.from(Object.entries({ 'anthropic-beta': 'a', conversation_id: 'c', session_id: 's', 'x-mine': 'm' }))
+  make(f).finishHeaders?.(headers, from)
+  expect([...headers].map(([name]) => name)).toEqual(expected)
 })
 
 test('Claude on E: version in the body, model and cache scopes out of it', () => {

@@ -20,6 +20,8 @@ export interface Provider {
   /** `gen_ai.provider.name`. */
   readonly system: string
   readonly host: string
+  /** Of its own host; 443 where it says nothing. */
+  readonly port?: number
   /** Replaces the model of requests; undefined: theirs. */
   readonly model: string | undefined
   /** Credentials where no policy names any and the provider's own host is called. */
@@ -38,8 +40,8 @@ export interface Provider {
   readonly realtimePath?: string
   /** Last changes to a body in the provider's format; the same object when there are none. */
   finishBody?(body: JsonObject, call: ProviderCall): JsonObject
-  /** Headers that it requires, and what it takes in another place; after authentication. */
-  finishHeaders?(headers: HeaderList): void
+  /** Headers that it requires, and what it takes in another place; after authentication. `from`: of bodies that are understood. */
+  finishHeaders?(headers: HeaderList, from: ClientFormat | undefined): void
 }
 
 /** Formats of the OpenAI API, as far as `from` needs them. */
