@@ -53,6 +53,19 @@ describe('how much of a text is decided', () => {
       { numRuns: 800 },
     )
   })
+
+  test('what other texts have gone through it changes nothing, also when there was more than is kept', () => {
+    const pattern = 'a[ab]{1,60}c'
+    const used = new Automaton(pattern)
+    let noise = 1
+    const randomText = (): string => Array.from({ length: 400 }, () => ((noise = (noise * 48_271) % 2_147_483_647) % 3 === 0 ? 'b' : 'a')).join('')
+    for (let round = 0; round < 30; round++) {
+      const text = randomText()
+      const [old, fresh] = [new MatchFront(used), new MatchFront(new Automaton(pattern))]
+      const said = [old, fresh].map((front) => ['c', text, 'c', 'a', 'd'].map((piece) => (front.push(piece), [front.safe, front.hasMatch])))
+      expect(said[0]).toEqual(said[1])
+    }
+  })
 })
 
 function spans(pattern: string, text: string): [number, number][] {
