@@ -381,6 +381,18 @@ describe('TLS', () => {
     await expect(waiting.call(testRequest(), { connectMs: 300 }).response).rejects.toMatchObject({ failure: 'connect-timeout' })
   })
 
+  test('an upstream that refuses the client certificate after the handshake fails the call at once', async () => {
+    const server = createSecureServer({ cert: leaf.certificate, key: leaf.privateKey, ca: [ca.certificate], requestCert: true, rejectUnauthorized: true })
+    server.on('tlsClientError', () => undefined)
+    const { port } = await serve(server, (stream) => stream.respond({ ':status': 200 }, { endStream: true }))
+    for (const create of [createHttp2Pool, createNegotiatedPool]) {
+      const pool = create(transport(port))
+      open.push(() => pool.close())
+      // Not connect-timeout: the alert says it all.
+      await expect(pool.call(testRequest(), { connectMs: 60_000 }).response).rejects.toMatchObject({ failure: 'connect' })
+    }
+  })
+
   test('an upstream that turns from h2 to http/1.1 is asked again', async () => {
     const second = createSecureServer({ cert: leaf.certificate, key: leaf.privateKey })
     const { port, sessions } = await serve(second, (stream) => (stream.respond({ ':status': 200 }), stream.end('two')))

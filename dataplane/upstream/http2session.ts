@@ -129,6 +129,11 @@ export class Http2UpstreamSession {
     })
     // Streams learn of it one by one.
     session.on('error', () => undefined)
+    // An alert after the handshake, as TLS 1.3 refuses a client's certificate (RFC 8446 §4.4.2.4), closes neither socket nor session by itself.
+    this.#socket.once('error', (error) => {
+      if (this.#isReady) this.#socket.destroy()
+      else this.#fail(connectFailure(this.#pool.transport, error))
+    })
     session.once('close', () => {
       if (!this.#isReady) return this.#fail(connectFailure(this.#pool.transport, new Error('closed before its settings came')))
       this.isClosed = true
