@@ -78,7 +78,7 @@ export function readListener(context: Context, owner: Gateway | ListenerSet, spe
       ? undefined
       : fault(
           'InvalidRouteKinds',
-          `protocol ${spec.protocol} does not take routes of kind ${unsupported.map((each) => (each.group === GATEWAY_GROUP ? each.kind : `${each.group}/${each.kind}`)).join(', ')}; it takes ${available.join(', ')}`,
+          `Invalid route kinds: protocol ${spec.protocol} does not take routes of kind ${unsupported.map((each) => (each.group === GATEWAY_GROUP ? each.kind : `${each.group}/${each.kind}`)).join(', ')}; it takes ${available.join(', ')}`,
         )
   const server =
     rejected || spec.tls === undefined || !(spec.protocol === 'HTTPS' || spec.protocol === 'TLS')

@@ -123,7 +123,8 @@ export function resolveServerTls(
     ...(isUnverifiable
       ? {
           unacceptable: fault(
-            'NoValidCACertificate',
+            // operator.md §4.3: an entry of a ListenerSet has no reason of its own for it.
+            owner.kind === 'ListenerSet' ? 'ListenersNotValid' : 'NoValidCACertificate',
             `no CA certificate to verify clients with: ${joinFaults(caFaults)?.message ?? 'caCertificateRefs is empty'}`,
           ),
         }
