@@ -92,6 +92,29 @@ describe('targets of a selector (mcp.md §2)', () => {
       { namespaces: {} },
       ['Services ns/a:80 and other/a:80 are both MCP target a-80; set annotation proxy.dev/mcp-target-name'],
     ],
+    [
+      'a selector that Kubernetes would not read (§1.3)',
+      [],
+      {
+        services: {
+          matchLabels: { 'a b': 'x', app: 'no/value' },
+          matchExpressions: [
+            { key: 'tier', operator: 'In' },
+            { key: 'tier', operator: 'Exists', values: ['x'] },
+            { key: 'tier', operator: 'Has' },
+          ],
+        },
+        namespaces: { matchExpressions: [{ key: 'proxy.dev/team', operator: 'NotIn', values: ['-'] }] },
+      },
+      [
+        'namespaces: "-" is not a label value',
+        'services: "a b" is not a label key',
+        'services: "no/value" is not a label value',
+        'services: In of label tier needs values',
+        'services: Exists of label tier takes no values',
+        'services: Has of label tier is none of In, NotIn, Exists, DoesNotExist',
+      ],
+    ],
   ])('%s', (_, services, selector, expected) => expect(select(services, selector)).toEqual(expected))
 })
 

@@ -2,7 +2,7 @@ import { APP_PROTOCOL_MCP, APP_PROTOCOL_MCP_SSE, GROUP } from '#api/names.ts'
 import type { LabelSelector } from '../source/gateway-api.ts'
 import { keyOf, type Service } from '../source/objects.ts'
 import type { Context } from './context.ts'
-import { matchesSelector, namespaceLabels } from './selectors.ts'
+import { matchesSelector, namespaceLabels, selectorProblems } from './selectors.ts'
 
 /** One MCP server that a selector found (`ResolvedMcpTargets` of the config). */
 export interface McpTarget {
@@ -21,10 +21,13 @@ const protocols: Readonly<Record<string, McpTarget['protocol']>> = { [APP_PROTOC
 /** Ports of Services that speak MCP, by selector (mcp.md §2). `selector` is an McpSelector of the API. */
 export function selectMcpTargets(context: Context, namespace: string, selector: unknown): { targets: McpTarget[]; problems: string[] } {
   const { namespaces, services } = selector as { namespaces?: LabelSelector; services?: LabelSelector }
+  const problems = Object.entries({ namespaces, services }).flatMap(([name, given]) =>
+    given === undefined ? [] : selectorProblems(given).map((problem) => `${name}: ${problem}`),
+  )
+  if (problems.length > 0) return { targets: [], problems }
   const all: readonly Service[] = namespaces
     ? context.snapshot.list('Service').filter((service) => matchesSelector(namespaces, namespaceLabels(context.snapshot, service.metadata.namespace)))
     : context.snapshot.inNamespace('Service', namespace)
-  const problems: string[] = []
   const targets: McpTarget[] = []
   const owners = new Map<string, string>()
   for (const service of all.toSorted(byKey)) {
@@ -36,7 +39,7 @@ export function selectMcpTargets(context: Context, namespace: string, selector: 
       const name = named ?? `${service.metadata.name}-${port.name ?? port.port}`
       const owner = `${keyOf(service)}:${port.port}`
       const rival = owners.get(name)
-      if (named !== undefined && !DNS_SUBDOMAIN.test(named))
+      if (named !== undefined && (named.length > 253 || !DNS_SUBDOMAIN.test(named)))
         problems.push(`annotation ${NAME_ANNOTATION} of Service ${keyOf(service)} is not a DNS name: ${named}`)
       else if (rival !== undefined) problems.push(`Services ${rival} and ${owner} are both MCP target ${name}; set annotation ${NAME_ANNOTATION}`)
       else {

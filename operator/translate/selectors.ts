@@ -25,6 +25,41 @@ export function matchesSelector(selector: LabelSelector | undefined, labels: Lab
   })
 }
 
+const LABEL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
+const LABEL_PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
+/** What is wrong with a selector, as Kubernetes judges selectors when it reads them; its schema takes any operator and any text. */
+export function selectorProblems({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string[] {
+  const labels = Object.entries(matchLabels).flatMap(([key, value]) => [...keyProblems(key), ...valueProblems(value)])
+  const expressions = matchExpressions.flatMap(({ key, operator, values = [] }) => [
+    ...keyProblems(key),
+    ...operatorProblems(key, operator, values),
+    ...values.flatMap(valueProblems),
+  ])
+  return [...labels, ...expressions]
+}
+
+function keyProblems(key: string): string[] {
+  const [name = '', prefix, more] = key.split('/').toReversed()
+  const isFine = more === undefined && LABEL_NAME.test(name) && (prefix === undefined || (prefix.length <= 253 && LABEL_PREFIX.test(prefix)))
+  return isFine ? [] : [`"${key}" is not a label key`]
+}
+
+const valueProblems = (value: string): string[] => (value === '' || LABEL_NAME.test(value) ? [] : [`"${value}" is not a label value`])
+
+function operatorProblems(key: string, operator: string, values: readonly string[]): string[] {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return values.length > 0 ? [] : [`${operator} of label ${key} needs values`]
+    case 'Exists':
+    case 'DoesNotExist':
+      return values.length === 0 ? [] : [`${operator} of label ${key} takes no values`]
+    default:
+      return [`${operator} of label ${key} is none of In, NotIn, Exists, DoesNotExist`]
+  }
+}
+
 export function matchesLabels(wanted: Labels, labels: Labels): boolean {
   return Object.entries(wanted).every(([key, value]) => labels[key] === value)
 }
