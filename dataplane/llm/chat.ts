@@ -3,6 +3,7 @@ import type { ResponseHead } from '../http/message.ts'
 import { chooseConversion } from './convert/index.ts'
 import { countTokens } from './usage/count.ts'
 import { printJson, renderBody } from './formats/json.ts'
+import { checkShape } from './formats/shapes.ts'
 import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from './formats/types.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonAnswer } from './models.ts'
@@ -45,6 +46,7 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
   const { body: shaped, model } = shapeRequest(json, target, exchange, keys.check)
+  checkShape(entry.format, shaped)
   const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
   const isStreaming = isChat && entry.isStreaming(enriched)
   const begin = (body: JsonObject): void =>
