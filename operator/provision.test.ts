@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { createProvisioner, type Provisioner } from './provision.ts'
 import { startFakeApi, type FakeApi, type StoredObject } from './kube/testing.ts'
 import { createReconcileMetrics } from './metrics.ts'
@@ -125,6 +126,9 @@ test('what somebody edits or deletes is mended; a deleted session key is a new o
   expect(before).toMatch(/^[0-9a-f]{64}$/)
   api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), spec: { ports: [{ port: 1 }] } })
   await until(() => portsOf().join() === '80')
+  const { ownerReferences, ...disowned } = (api.get(SERVICES, 'default', 'gw') as StoredObject).metadata
+  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), metadata: disowned })
+  await until(() => isDeepStrictEqual(api.get(SERVICES, 'default', 'gw')?.metadata.ownerReferences, ownerReferences))
   api.drop(CONFIG_MAPS, 'default', 'gw')
   await until(() => api.get(CONFIG_MAPS, 'default', 'gw') !== undefined)
   expect(sessionKey()).toBe(before)
@@ -139,8 +143,9 @@ test('a session key that is there already is kept; one that is none stops everyt
   expect(sessionKey()).toBe(KEY)
   const before = writes().length
   api.put(SECRETS, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from('abc').toString('base64') } })
-  publish(2, [81])
   await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
+  publish(2, [81])
+  await sleep(200)
   expect(provisioner.outcomeOf('default/gw')).toMatchObject({ condition: 'Accepted', reason: 'InvalidParameters' })
   expect(writes()).toHaveLength(before)
   expect(sessionKey()).toBe('abc')

@@ -66,15 +66,16 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
   const watches = Object.entries(collections).map(([kind, collection]) => {
     const apiVersion = collection.split('/').slice(2, -1).join('/')
     const read = (raw: RawObject): OwnedObject => ({ ...raw, apiVersion, kind }) as unknown as OwnedObject
-    const tell = (object: OwnedObject, isGone: boolean): void => {
-      const owner = ownerOf(object)
+    const tell = (object: OwnedObject, isGone: boolean, before?: OwnedObject): void => {
+      // Who takes the owner's reference away takes an object from its Gateway: the Gateway hears of it.
+      const owner = ownerOf(object) ?? (before && ownerOf(before))
       if (owner !== undefined) options.onChange(`${object.metadata.namespace}/${owner}`, object, isGone)
     }
     const put = (raw: RawObject): void => {
       const object = read(raw)
       const before = objects.get(keyOf(object))
       objects.set(keyOf(object), object)
-      if (before?.metadata.resourceVersion !== object.metadata.resourceVersion) tell(object, false)
+      if (before?.metadata.resourceVersion !== object.metadata.resourceVersion) tell(object, false, before)
     }
     const remove = (object: OwnedObject): void => {
       objects.delete(keyOf(object))
