@@ -58,18 +58,18 @@ describe('how much of a text is decided', () => {
     const pattern = 'a[ab]{1,60}c'
     const used = new Automaton(pattern)
     let noise = 1
-    const randomText = (): string => Array.from({ length: 400 }, () => ((noise = (noise * 48_271) % 2_147_483_647) % 3 === 0 ? 'b' : 'a')).join('')
+    const makeNoise = (): string => Array.from({ length: 400 }, () => ((noise = (noise * 48_271) % 2_147_483_647) % 3 === 0 ? 'b' : 'a')).join('')
     for (let round = 0; round < 30; round++) {
-      const text = randomText()
+      const long = makeNoise()
       const [old, fresh] = [new MatchFront(used), new MatchFront(new Automaton(pattern))]
-      const said = [old, fresh].map((front) => ['c', text, 'c', 'a', 'd'].map((piece) => (front.push(piece), [front.safe, front.hasMatch])))
+      const said = [old, fresh].map((front) => ['c', long, 'c', 'a', 'd'].map((piece) => (front.push(piece), [front.safe, front.hasMatch])))
       expect(said[0]).toEqual(said[1])
     }
   })
 })
 
-function spans(pattern: string, text: string): [number, number][] {
-  const matcher = RE2JS.compile(pattern).matcher(text)
+function spans(pattern: string, long: string): [number, number][] {
+  const matcher = RE2JS.compile(pattern).matcher(long)
   const found: [number, number][] = []
   while (matcher.find()) if (matcher.end() > matcher.start()) found.push([matcher.start(), matcher.end()])
   return found
