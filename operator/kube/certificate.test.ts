@@ -104,4 +104,11 @@ describe('while the server runs', () => {
       await server.close()
     }
   })
+
+  test('without the Secret there is no start: the error says what to make', async () => {
+    api.drop(SECRETS, 'proxy-system', 'proxy-xds-cert')
+    await expect(watchCertificate(api.connection, 'proxy-system', { clock: systemClock, onChange: () => {}, onError: () => {} })).rejects.toThrow(
+      'namespace proxy-system has no Secret proxy-xds-cert; make it (type kubernetes.io/tls: tls.crt, tls.key and ca.crt)',
+    )
+  })
 })

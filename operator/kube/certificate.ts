@@ -2,7 +2,7 @@ import { X509Certificate, createPrivateKey } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { ServerCredentials } from '@grpc/grpc-js'
 import type { Clock } from '../serve/debounce.ts'
-import type { KubeConnection } from './connection.ts'
+import { ApiError, type KubeConnection } from './connection.ts'
 import type { RawObject } from './normalize.ts'
 import { watchCollection } from './watch.ts'
 
@@ -73,7 +73,12 @@ export async function watchCertificate(
   { clock, onChange, onError }: { readonly clock: Clock; readonly onChange: () => void; readonly onError: (error: unknown) => void },
 ): Promise<CertificateSource> {
   const collection = `/api/v1/namespaces/${namespace}/secrets`
-  const { data } = await connection.request<SecretData>('GET', `${collection}/${XDS_CERTIFICATE}`)
+  const { data } = await connection.request<SecretData>('GET', `${collection}/${XDS_CERTIFICATE}`).catch((error: unknown) => {
+    if (!(error instanceof ApiError && error.status === 404)) throw error
+    throw new Error(
+      `TLS of the config stream: namespace ${namespace} has no Secret ${XDS_CERTIFICATE}; make it (type kubernetes.io/tls: tls.crt, tls.key and ca.crt), or set controller.xds.tls.enabled to false`,
+    )
+  })
   let current = readCertificate(data)
   const credentials = new ReloadableCredentials(current)
   const take = (raw: RawObject & SecretData): void => {
