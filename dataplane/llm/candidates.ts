@@ -60,8 +60,9 @@ export function recordCandidate(state: ProviderState, isHealthy: boolean, second
     state.latencySeconds = seconds
     state.hasLatency = true
   }
+  const healthBefore = state.health
   recordOutcome(state, isHealthy, seconds ?? state.latencySeconds)
-  const isOut = countOutcome(state, isHealthy, eviction, nowMs)
+  const isOut = countOutcome(state, isHealthy, healthBefore, eviction, nowMs)
   if (isOut) state.report({ kind: 'evicted', durationMs: (state.evicted?.untilMs ?? nowMs) - nowMs, health: state.health })
   return isOut
 }

@@ -89,9 +89,10 @@ export class Balancer {
 
   /** Records how a call to the endpoint went and takes it out if that is what the policy says. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined): void {
+    const healthBefore = endpoint.health
     recordOutcome(endpoint, isHealthy, seconds)
     const nowMs = this.#nowMs()
-    if (!countOutcome(endpoint, isHealthy, eviction, nowMs)) return
+    if (!countOutcome(endpoint, isHealthy, healthBefore, eviction, nowMs)) return
     this.#evicted.add(endpoint)
     this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
     this.#available = this.#findAvailable()

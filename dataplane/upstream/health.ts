@@ -15,7 +15,7 @@ export interface Eviction {
   readonly restoreHealth: number | undefined
   /** Unhealthy responses in a row. */
   readonly consecutiveFailures: number | undefined
-  /** Evicts below it. */
+  /** Below it an unhealthy response evicts: of the health that there was before that response (llm.md §15.2). */
   readonly healthThreshold: number | undefined
 }
 
@@ -23,7 +23,7 @@ export interface Eviction {
 export interface EndpointHealth {
   /** EWMA of outcomes: 1 all good, 0 all bad. */
   health: number
-  /** Unhealthy responses in a row since it was last back. */
+  /** Unhealthy responses in a row; only a success ends the row. */
   failures: number
   /** Evictions in a row: a success ends the row. */
   evictions: number
@@ -32,10 +32,10 @@ export interface EndpointHealth {
 }
 
 /**
- * Counts an outcome that `health` has in it already. True when it evicts; each eviction in a row is longer by the duration. An
+ * Counts an outcome that `health` has in it already, and `healthBefore` has not. True when it evicts; each eviction in a row is longer by the duration. An
  * endpoint that is out, and used because all are, is not evicted again: it comes back when it was said to.
  */
-export function countOutcome(endpoint: EndpointHealth, isHealthy: boolean, eviction: Eviction | undefined, nowMs: number): boolean {
+export function countOutcome(endpoint: EndpointHealth, isHealthy: boolean, healthBefore: number, eviction: Eviction | undefined, nowMs: number): boolean {
   if (isHealthy) {
     endpoint.failures = 0
     endpoint.evictions = 0
@@ -43,21 +43,20 @@ export function countOutcome(endpoint: EndpointHealth, isHealthy: boolean, evict
   }
   if (endpoint.evicted !== undefined) return false
   endpoint.failures++
-  if (eviction === undefined || !isOverLimit(endpoint, eviction)) return false
+  if (eviction === undefined || !isOverLimit(endpoint.failures, healthBefore, eviction)) return false
   endpoint.evictions++
   endpoint.evicted = { untilMs: nowMs + eviction.durationMs * endpoint.evictions, health: eviction.restoreHealth ?? endpoint.health }
   return true
 }
 
-function isOverLimit({ failures, health }: EndpointHealth, { consecutiveFailures, healthThreshold }: Eviction): boolean {
+function isOverLimit(failures: number, health: number, { consecutiveFailures, healthThreshold }: Eviction): boolean {
   if (consecutiveFailures === undefined && healthThreshold === undefined) return true
   return (consecutiveFailures !== undefined && failures >= consecutiveFailures) || (healthThreshold !== undefined && health < healthThreshold)
 }
 
-/** The endpoint is back; it must fail anew to be evicted again. */
+/** The endpoint is back. Until it succeeds its failures still count (llm.md §15.2). */
 export function restore(endpoint: EndpointHealth): void {
   if (endpoint.evicted === undefined) return
   endpoint.health = endpoint.evicted.health
   endpoint.evicted = undefined
-  endpoint.failures = 0
 }

@@ -1082,11 +1082,11 @@ export interface BackendEviction {
    */
   restoreHealth?: number
   /**
-   * Unhealthy responses in a row that evict.
+   * Unhealthy responses in a row that evict; only a healthy one ends the row.
    */
   consecutiveFailures?: number
   /**
-   * Evicts when the health score is below this after an unhealthy response.
+   * An unhealthy response evicts when the health score was below this already.
    */
   healthThreshold?: number
 }

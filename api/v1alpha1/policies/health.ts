@@ -17,8 +17,8 @@ export const healthDefinitions: Definitions = {
     {
       duration: duration('Base time of an eviction; multiplied by the number of evictions in a row.', undefined, '3s'),
       restoreHealth: integer('Health score on return. Not set: the score that it had when evicted.', 0, 100),
-      consecutiveFailures: integer('Unhealthy responses in a row that evict.', 0, 2147483647),
-      healthThreshold: integer('Evicts when the health score is below this after an unhealthy response.', 0, 100),
+      consecutiveFailures: integer('Unhealthy responses in a row that evict; only a healthy one ends the row.', 0, 2147483647),
+      healthThreshold: integer('An unhealthy response evicts when the health score was below this already.', 0, 100),
     },
   ),
 }
