@@ -33,7 +33,7 @@ afterEach(async () => {
 })
 
 async function until(ask: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !(await ask()); await sleep(10)) if (Date.now() > deadline) throw new Error(`not within 10 s\n${lines.join('')}`)
+  for (const deadline = Date.now() + 20_000; !(await ask()); await sleep(10)) if (Date.now() > deadline) throw new Error(`not within 20 s\n${lines.join('')}`)
 }
 async function start(env: Record<string, string> = {}, name = 'pod'): Promise<ClusterMode> {
   const ports = { PROXY_XDS_SERVICE_PORT: '0', PROXY_HEALTH_PORT: '0', PROXY_METRICS_PORT: '0', PROXY_ADMIN_PORT: '0' }

@@ -8,8 +8,9 @@ import { evalBody, evalHost, evalString } from './outcome.ts'
 import { compile, compilePermissive, isParseError } from './program.ts'
 import { HostMap } from './values.ts'
 
-/** Generous for two busy cores; without a budget each of these takes seconds to years. */
-const MAX_MS = 3000
+/** CPU time, which other programs on the machine cannot spend; without a budget each of these takes seconds to years. */
+const MAX_CPU_MS = 3000
+const cpuMs = (): number => process.cpuUsage().user / 1000
 
 const list = `[${'0,'.repeat(200)}0]`
 const nested = (levels: number): string => (levels === 0 ? 'true' : `${list}.all(x${levels}, ${nested(levels - 1)})`)
@@ -46,9 +47,9 @@ describe('bombs end as errors in bounded time', () => {
   test.each(Object.entries(bombs))('%s', (_, source) => {
     const program = compile(source)
     if (isParseError(program)) throw new Error(JSON.stringify(program.problems))
-    const start = performance.now()
+    const start = cpuMs()
     const result = program.eval({})
-    expect(performance.now() - start).toBeLessThan(MAX_MS)
+    expect(cpuMs() - start).toBeLessThan(MAX_CPU_MS)
     expect(result).toBeInstanceOf(CelError)
     expect(['budget_exceeded', 'overflow']).toContain((result as CelError).code)
   })

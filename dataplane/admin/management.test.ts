@@ -285,6 +285,6 @@ describe('addresses', () => {
     const startMs = performance.now()
     await other.close()
     await Promise.all(sockets.map(({ isClosed }) => isClosed))
-    expect(performance.now() - startMs).toBeLessThan(400)
+    expect(performance.now() - startMs).toBeLessThan(4000)
   })
 })

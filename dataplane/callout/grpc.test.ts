@@ -82,7 +82,7 @@ describe('a unary call', () => {
     const destination = await http2(createServer(), (_stream, headers) => void (told = headers['grpc-timeout'] ?? 'none'))
     const startedAt = performance.now()
     expect(await outcomeOf(destination, { timeoutMs: 80 })).toBe('UpstreamError test/service took longer than 80 ms')
-    expect(performance.now() - startedAt).toBeLessThan(1000)
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
     expect(told).toBe('80m')
   })
 
@@ -160,7 +160,8 @@ describe('a service that is gone', () => {
     expect(first).toEqual(Array.from({ length: 3 }, () => 'UpstreamError 127.0.0.1:port: no connection within 150 ms'))
     const startedAt = performance.now()
     for (let nth = 0; nth < 20; nth++) expect(await outcomeOf(destination)).toMatch(/did not answer the last calls; the next is tried in \d+ ms/)
-    expect(performance.now() - startedAt).toBeLessThan(100)
+    // Connecting each time would take 3 s.
+    expect(performance.now() - startedAt).toBeLessThan(2000)
   })
 
   test('is found again once it is back', async () => {

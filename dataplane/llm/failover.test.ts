@@ -246,7 +246,7 @@ describe('token budgets', () => {
       request.end(body)
     })
     await mock.requests[0]?.closed
-    expect(performance.now() - began).toBeLessThan(1000)
+    expect(performance.now() - began).toBeLessThan(3000)
     expect((await post({ body: chat() })).status).toBe(429)
   })
 })

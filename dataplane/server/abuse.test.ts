@@ -62,14 +62,13 @@ describe('floods of heads', () => {
 })
 
 test('two hundred clients that send a byte now and then are each answered 408, while others are served', async () => {
-  const { port, bind } = await start({ http1: { timeouts: { headMs: 1000 } } })
+  const { port, bind } = await start({ http1: { timeouts: { headMs: 3000 } } })
   const sockets: Socket[] = []
   const slow = Array.from({ length: 200 }, () => talk(port, 'G', (socket) => sockets.push(socket)))
   const drip = setInterval(() => sockets.forEach((socket) => socket.destroyed || socket.write('x')), 40)
   await until(() => sockets.length === 200)
-  const startedAtMs = performance.now()
-  expect(await talk(port, GET)).toContain(' 200 OK')
-  expect(performance.now() - startedAtMs).toBeLessThan(1000)
+  const first = await Promise.race([talk(port, GET), ...slow])
+  expect(first).toContain(' 200 OK')
   const answers = await Promise.all(slow)
   clearInterval(drip)
   // A byte that comes after the answer may turn its end into a reset.

@@ -147,6 +147,6 @@ export function talk(port: number, bytes: Buffer | string, onOpen?: (socket: Soc
 }
 
 export async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 500 && !condition(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
+  for (let turn = 0; turn < 2000 && !condition(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
   if (!condition()) throw new Error(`still not: ${String(condition)}`)
 }

@@ -80,6 +80,6 @@ describe('writer', () => {
     const { ms, dropped } = JSON.parse(json) as { ms: number; dropped: number }
     expect(exit).toBe('exit 0')
     expect(dropped).toBeGreaterThan(10_000)
-    expect(ms).toBeLessThan(5000)
+    expect(ms).toBeLessThan(20_000)
   })
 })

@@ -246,7 +246,8 @@ describe('a service that is broken', () => {
       const startedAt = performance.now()
       const last = await ask(`${kind}-${fault}-${mode}`)
       expect(last.status).toBe(mode === 'failopen' ? 200 : closedStatus[kind])
-      expect(performance.now() - startedAt).toBeLessThan(800)
+      // A connection that is tried costs 2 s.
+      expect(performance.now() - startedAt).toBeLessThan(1800)
     }
   })
 })

@@ -43,7 +43,7 @@ const put = (name: string, text: string, own: object = { labels }): void =>
 const stored = (source: string): unknown => api.get(CONFIG_MAPS, SYSTEM, `jwks-store-${source}`)
 const writes = (): readonly string[] => api.requests.filter((request) => !request.startsWith('GET'))
 async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 5000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error(`not within 5 s: ${errors.join('\n')}`)
+  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error(`not within 20 s: ${errors.join('\n')}`)
 }
 
 test('a key set that arrives is written, labelled, in the operator’s namespace; a restart recalls it', async () => {

@@ -56,7 +56,7 @@ async function writeManifests(text: string): Promise<string> {
 }
 
 async function waitFor(what: string, isThere: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (let tries = 0; tries < 2000; tries += 1) {
     if (isThere()) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }

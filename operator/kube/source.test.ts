@@ -13,6 +13,7 @@ const SERVICES = '/api/v1/services'
 const NAMESPACES = '/api/v1/namespaces'
 const SECRETS = '/api/v1/secrets'
 const PODS = '/api/v1/pods'
+const GRANTS = '/apis/gateway.networking.k8s.io/v1/referencegrants'
 const POOLS = '/apis/inference.networking.k8s.io/v1/inferencepools'
 const POLICIES = '/apis/proxy.dev/v1alpha1/proxypolicies'
 
@@ -47,7 +48,7 @@ function start(namespaceSelectors: LabelSelector[] = [], isInferenceEnabled = fa
 }
 const latest = (): Snapshot | undefined => snapshots.at(-1)
 async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 5_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 5 s')
+  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 20 s')
 }
 const service = (name: string, more: Partial<StoredObject> = {}, namespace = 'default'): StoredObject => ({
   metadata: { name, namespace, managedFields: [{ manager: 'x' }] },
@@ -188,6 +189,17 @@ describe('namespace selectors', () => {
     await until(() => namesOf('Service').length === 2)
     api.put(NAMESPACES, labelled('a', 'blue'))
     await until(() => namesOf('Service').join() === 'b/s')
+  })
+
+  test('grants of other namespaces count: what they lead to is not found, rather than not permitted', async () => {
+    api.install(GRANTS)
+    api.put(NAMESPACES, labelled('b', 'blue'))
+    api.put(SERVICES, service('s', {}, 'b'))
+    api.put(GRANTS, { metadata: { name: 'g', namespace: 'b' }, spec: { from: [], to: [] } })
+    start([{ matchLabels: { team: 'red' } }])
+    await until(() => snapshots.length === 1)
+    expect(namesOf('Service')).toEqual([])
+    expect(latest()?.get('ReferenceGrant', 'b', 'g')).toBeDefined()
   })
 })
 

@@ -46,7 +46,7 @@ function follow(address: string, options: Partial<ConfigStreamOptions> = {}): Fo
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + 20_000
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`never became true: ${condition.toString()}`)
     await new Promise((resolve) => setTimeout(resolve, 2))

@@ -70,7 +70,7 @@ class RawClient {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5000
+  const deadline = Date.now() + 20_000
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`never became true: ${condition.toString()}`)
     await new Promise((resolve) => setTimeout(resolve, 2))

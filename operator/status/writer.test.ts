@@ -28,7 +28,7 @@ afterEach(async () => {
 })
 
 async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 5_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 5 s')
+  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 20 s')
 }
 
 /** Follows the fake API; resolves when everything is listed. */

@@ -40,10 +40,11 @@ describe('SseParser', () => {
   })
 
   test('a long event in small pieces takes time in proportion', () => {
-    const started = performance.now()
+    const cpuMs = (): number => process.cpuUsage().user / 1000
+    const started = cpuMs()
     const parser = new SseParser(() => undefined)
     for (let count = 0; count < 4000; count++) parser.push(Buffer.alloc(1024, 'a'))
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(cpuMs() - started).toBeLessThan(2000)
   })
 
   const piece = fc.constantFrom('data', 'event', 'id', 'retry', ':', ': ', ' ', 'a', 'ö', '1', '\n', '\r', '\r\n', '\n\n', 'data: x\n\n')

@@ -198,7 +198,7 @@ describe('without an answer', () => {
     expect((await send(() => undefined)).answer).toBe('403 external authorization failed')
     expect(performance.now() - startedAt).toBeGreaterThan(1900)
     const prepare = (exchange: Exchange): void => void (exchange.deadlineAtMs = performance.now() + 50)
+    // After 2 s it would be the failure mode's 200.
     expect((await send(() => undefined, {}, { failureMode: 'FailOpen' }, { prepare })).answer).toBe('504 request timeout')
-    expect(performance.now() - startedAt).toBeLessThan(3000)
   })
 })

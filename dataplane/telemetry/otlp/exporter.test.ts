@@ -46,7 +46,7 @@ function addLogs({ exporter }: Started, count: number, text = 'x'): void {
 }
 
 async function until(isDone: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 300 && !isDone(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
+  for (let turn = 0; turn < 2000 && !isDone(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
   if (!isDone()) throw new Error(`still not: ${String(isDone)}`)
 }
 
@@ -175,7 +175,7 @@ describe('loss', () => {
     expect(exportMetrics(registry).pending.size).toBe(1)
     const startMs = performance.now()
     await exporter.flush()
-    expect(performance.now() - startMs).toBeLessThan(2000)
+    expect(performance.now() - startMs).toBeLessThan(10_000)
     exporter.destination.close()
   })
 })
