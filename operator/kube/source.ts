@@ -76,7 +76,10 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
       return known
     }
     const objects: KubeObject[] = []
-    for (const store of stores.values()) for (const { object } of store.values()) if (isIn(object.metadata.namespace)) objects.push(object)
+    // What a grant leads to is left out anyway; without it, a reference would be called not permitted instead of not found.
+    for (const [kind, store] of stores) {
+      for (const { object } of store.values()) if (kind === 'ReferenceGrant' || isIn(object.metadata.namespace)) objects.push(object)
+    }
     options.onSnapshot(createSnapshot(objects))
   }
   const debounced = debounce(flush, options.debounce ?? { quietMs: 20, maxMs: 500 }, clock)
