@@ -85,8 +85,8 @@ describe('a call', () => {
   })
 
   test('that covers the head only lets the body take its time', async () => {
-    const destination = await service((_request, response) => void (response.write('a'), setTimeout(() => response.end('b'), 120)))
-    const { body } = await callDestination(destination, get, { timeoutMs: 60 })
+    const destination = await service((_request, response) => void (response.write('a'), setTimeout(() => response.end('b'), 800)))
+    const { body } = await callDestination(destination, get, { timeoutMs: 500 })
     expect((await readBody(body, 10)).bytes.toString()).toBe('ab')
   })
 
