@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { MCPBackend } from '#gen/config/types.ts'
 import { staticTarget, type McpGateway } from './testing/gateway.ts'
@@ -27,6 +28,43 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     const { status, json } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
     expect([status, json.error?.code]).toEqual([500, -32603])
     await until('the end of the session', () => one.servers.size === 0)
+  })
+
+  test('a session that a slow target begins for nothing is ended, too', async () => {
+    const one = await world.upstream('one')
+    let isLate = false
+    const slow = await world.scripted(({ method }, response, body) => {
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      if (method === 'DELETE') ended.push('slow')
+      // The client was answered already.
+      const answer = () =>
+        response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'late' }).end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+      void until('the failure', () => isLate || method === 'DELETE').then(answer)
+    })
+    const ended: string[] = []
+    const targets = [staticTarget('a', one.port), staticTarget('b', (await dead()).port), staticTarget('c', slow.port)]
+    const gateway = await world.gateway({ mcp: { targets } })
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
+    isLate = true
+    await until('the ends of the sessions', () => one.servers.size === 0 && ended.length === 1)
+  })
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    [
+      'with JSON-RPC',
+      (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}'),
+    ],
+    ['by an HTTP status', (response) => void response.writeHead(400).end('no')],
+  ])('a target that did not announce prompts is asked for them; that it refuses, %s, fails no list', async (_how, refuse) => {
+    const initialized = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+    const shy = await world.answering(({ method }) => (method === 'prompts/list' ? { prompts: [{ name: 'shy' }] } : initialized))
+    const bad = await world.scripted((_, response, { id, method } = {}) => {
+      if (method === 'prompts/list') return refuse(response)
+      response.writeHead(id === undefined ? 202 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: initialized }))
+    })
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', shy.port), staticTarget('b', bad.port)] } })
+    const { post } = await begin(url)
+    expect((await post(call('prompts/list'))).json.result?.['prompts']).toEqual([{ name: 'a_shy' }])
   })
 
   test('FailOpen: it is left out, of lists and of levels; a call to it fails', async () => {
@@ -76,6 +114,14 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
         .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
+  const paging = () =>
+    world.scripted((_, response, body) => {
+      if (body?.method === 'tools/list') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
+      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
   const refusing = () =>
     world.scripted((_, response, body) => {
       if (body?.method === 'tools/list') return void response.writeHead(429, { 'retry-after': '3' }).end('slow down')
@@ -102,11 +148,12 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     ['no object', () => toolsFail({ result: null }), 200, { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' }],
     ['a stream without an answer', broken, 200, { code: -32603, message: 'b ended its answer without a result' }],
     ['an HTTP status', refusing, 429, undefined],
+    ['a page', paging, 500, { code: -32603, message: 'failed to send message: b answered with content type text/html' }],
   ])('a list of which one target gives %s', async (_, bad, status, error) => {
     const closed = await begin((await withBad(await bad(), 'FailClosed')).url)
     const failed = await closed.post(call('tools/list'))
     expect([failed.status, failed.json.error]).toEqual([status, error])
-    if (status !== 200) expect([failed.text, failed.headers['retry-after']]).toEqual(['slow down', '3'])
+    if (status === 429) expect([failed.text, failed.headers['retry-after']]).toEqual(['slow down', '3'])
     const open = await begin((await withBad(await bad(), 'FailOpen')).url)
     expect((await open.post(call('tools/list'))).json.result?.['tools']).toHaveLength(3)
   })

@@ -16,6 +16,8 @@ export interface Gathered<T> {
 export interface Gathering<T> {
   /** What a target contributes, `first` being its answer; rejects with an UpstreamRpcError or a McpFailure. */
   read(target: Target, first: RpcMessage, onOther: (message: RpcMessage) => void, flow: Flow): Promise<T>
+  /** Whether a target that refuses has nothing to contribute, rather than a failure. Default: none. */
+  isOptional?(target: Target): boolean
   /** The result as JSON, from what came in the order of the targets. */
   merge(gathered: readonly Gathered<T>[]): string
 }
@@ -26,9 +28,17 @@ export interface Answered {
   readonly answer: LinkAnswer
 }
 
+/** Of a session that is over, and of credentials that are missing: the client is to know. */
+const LOUD_STATUSES: ReadonlySet<number> = new Set([401, 403, 404])
+
 /** Asks several targets at once and merges what they say (mcp.md §4.4). The response's head goes out once all of theirs are there. */
 export async function gather<T>(run: Run, targets: readonly Target[], request: RpcRequest, text: string, gathering: Gathering<T>): Promise<Reply> {
-  const answered = await askAll(run, targets, (target) => post(run, target, text, { method: request.method, id: request.id }))
+  const answered = await askAll(run, targets, async (target) => {
+    const answer = await post(run, target, text, { method: request.method, id: request.id })
+    if (answer.kind !== 'refused' || gathering.isOptional?.(target) !== true || LOUD_STATUSES.has(answer.response.status)) return answer
+    discard(answer)
+    return { kind: 'accepted' }
+  })
   return {
     kind: 'stream',
     feed(out) {
@@ -100,6 +110,7 @@ async function mergeInto<T>(
       const first = await readAnswer(target, answer, request.id, flow, onOther)
       return { target, value: await gathering.read(target, first, onOther, flow) }
     } catch (error) {
+      if (gathering.isOptional?.(target) === true && !(error instanceof ProxyError)) return undefined
       failures.push(toFailure(run, target, error))
       if (!run.config.isFailOpen) throw error
       return undefined

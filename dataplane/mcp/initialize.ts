@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from './json.ts'
 import { Flow, streamOf, type Reply } from './reply.ts'
 import { isServed } from './request.ts'
 import { mapServerMessage } from './reverse.ts'
-import { badAnswer, linkTo, post, readAnswer, stateOf, type Run } from './run.ts'
+import { badAnswer, endLinks, post, readAnswer, stateOf, type Run } from './run.ts'
 import { resultText, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { Target } from './target.ts'
 
@@ -27,8 +27,13 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
   if (!config.isMultiplexing && sole !== undefined) return initializeOne(run, sole, request, sent, options)
   const early: string[] = []
   const results = new Map<Target, JsonObject>()
+  const asked: Promise<unknown>[] = []
   try {
-    const answered = await askAll(run, config.targets, (target) => post(run, target, sent, { method: 'initialize', id: request.id }))
+    const answered = await askAll(run, config.targets, (target) => {
+      const answer = post(run, target, sent, { method: 'initialize', id: request.id })
+      asked.push(answer.catch(() => undefined))
+      return answer
+    })
     const flow = new Flow()
     await Promise.all(
       answered.map(async ({ target, answer }) => {
@@ -43,7 +48,8 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     )
     if (results.size === 0) throw noTargets()
   } catch (error) {
-    await abandon(run)
+    // Sessions that were begun for nothing are ended, those of slow targets too; the client does not wait for it.
+    void Promise.all(asked).then(() => endLinks(run))
     if (error instanceof UpstreamRpcError) return streamOf([failureText(request, error)])
     throw error
   }
@@ -82,11 +88,6 @@ async function initializeOne(run: Run, target: Target, request: RpcRequest, text
   if (message.error === undefined) stateOf(run.session, target).offers = offersOf(resultOf(target, message))
   const sessionId = message.error === undefined ? admit?.() : undefined
   return answer.kind === 'json' ? { kind: 'message', body: new BufferBody(toText(message)), sessionId } : streamOf([...early, toText(message)], sessionId)
-}
-
-/** Sessions that were begun for nothing are ended. */
-async function abandon(run: Run): Promise<void> {
-  await Promise.allSettled(run.config.targets.map((target) => linkTo(run, target).end(run)))
 }
 
 function resultOf(target: Target, { result }: RpcMessage): JsonObject {

@@ -3,9 +3,9 @@ import { McpFailure, noTargets, UpstreamRpcError } from './failure.ts'
 import { isObject, type JsonObject } from './json.ts'
 import { prefixName, prefixUri, type Addressed } from './names.ts'
 import { gather, type Gathered } from './gather.ts'
-import { Flow, streamOf, type Reply } from './reply.ts'
+import { Flow, type Reply } from './reply.ts'
 import { badAnswer, post, readAnswer, type Run } from './run.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, resultText, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, toText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import { askOne } from './single.ts'
 import type { Target } from './target.ts'
 
@@ -50,9 +50,9 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
   if (sole === undefined) throw noTargets()
-  const targets = config.targets.filter((target) => mayOffer(run, target, shape.offer))
-  if (targets.length === 0) return Promise.resolve(streamOf([resultText(request.id, { [shape.member]: [] })]))
-  return gather(run, targets, request, text, {
+  return gather(run, config.targets, request, text, {
+    // Some servers have what they did not announce; the others may say so in any way.
+    isOptional: (target) => !mayOffer(run, target, shape.offer),
     // Written as each target answers: after the slowest, only its own items are left to do.
     read: async (target, first, out, flow) => {
       const items = showItems(run, target, shape, await drain(run, target, request, shape, first, out, flow))
@@ -168,12 +168,11 @@ async function askOwners(run: Run, kind: 'tool' | 'prompt', name: string): Promi
   const flow = new Flow()
   const offers = await Promise.all(
     config.targets.map(async (target) => {
-      if (!mayOffer(run, target, shape.offer)) return false
       const read = async (): Promise<JsonObject[]> => {
         const first = await readAnswer(target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)
       }
-      const items = await (config.isFailOpen ? read().catch(() => []) : read())
+      const items = await (config.isFailOpen || !mayOffer(run, target, shape.offer) ? read().catch(() => []) : read())
       return items.some((item) => item['name'] === name)
     }),
   )

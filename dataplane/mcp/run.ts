@@ -140,3 +140,19 @@ export function discard(answer: LinkAnswer): void {
   if (answer.kind === 'events') answer.events.cancel()
   if (answer.kind === 'refused') answer.response.body?.cancel()
 }
+
+/** How long targets have to say goodbye. */
+const FAREWELL_MS = 10_000
+
+/** Ends the sessions with all targets; what they answer interests nobody. It outlives the request. */
+export async function endLinks(run: Run): Promise<void> {
+  const detached: Run = {
+    ...run,
+    exchange: run.exchange.fork(run.exchange.request),
+    timeoutMs: Math.min(run.timeoutMs ?? FAREWELL_MS, FAREWELL_MS),
+    retry: undefined,
+  }
+  await Promise.allSettled(
+    run.config.targets.filter(({ name }) => run.session.links.get(name)?.isMissing === false).map((target) => linkTo(detached, target).end(detached)),
+  )
+}

@@ -34,19 +34,3 @@ async function shakeHands(run: Run, target: Target, version: string): Promise<vo
   const taken = await link.post(run, JSON.stringify({ jsonrpc: '2.0', method }), { method })
   discard(taken)
 }
-
-/** How long targets have to say goodbye. */
-const FAREWELL_MS = 10_000
-
-/** Ends the sessions with all targets; what they answer interests nobody. It outlives the request. */
-export async function endLinks(run: Run): Promise<void> {
-  const detached: Run = {
-    ...run,
-    exchange: run.exchange.fork(run.exchange.request),
-    timeoutMs: Math.min(run.timeoutMs ?? FAREWELL_MS, FAREWELL_MS),
-    retry: undefined,
-  }
-  await Promise.allSettled(
-    run.config.targets.filter(({ name }) => run.session.links.get(name)?.isMissing === false).map((target) => linkTo(detached, target).end(detached)),
-  )
-}

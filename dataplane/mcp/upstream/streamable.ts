@@ -1,6 +1,8 @@
 import { readBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import { McpFailure } from '../failure.ts'
 import { headersFor, isSessionId } from '../headers.ts'
+import { INTERNAL_ERROR } from '../rpc.ts'
 import { readEvents } from '../sse/source.ts'
 import type { Target } from '../target.ts'
 import { callTarget } from './call.ts'
@@ -20,7 +22,10 @@ export function streamableLink(target: Target, state: LinkState): Link {
         isRepeatable: isRepeatable(method),
       })
       if (isInitialize && response.status === 200) remember(target, state, response, endpoint)
-      return toAnswer(response, id !== undefined && method !== undefined)
+      const isAsked = id !== undefined && method !== undefined
+      const answer = toAnswer(response, isAsked)
+      if (isAsked && answer.kind === 'refused' && response.status < 300) throw unreadable(target, response)
+      return answer
     },
     async listen(context, lastEventId) {
       const headers = headersFor(context.exchange.request.headers, { sessionId: state.sessionId, accept: 'text/event-stream', hasBody: false })
@@ -29,12 +34,23 @@ export function streamableLink(target: Target, state: LinkState): Link {
       return toAnswer(response, true)
     },
     async end(context) {
-      if (state.sessionId === undefined) return
-      const headers = headersFor(context.exchange.request.headers, { sessionId: state.sessionId, hasBody: false })
+      const { sessionId } = state
+      if (sessionId === undefined) return
+      state.sessionId = undefined
+      const headers = headersFor(context.exchange.request.headers, { sessionId, hasBody: false })
       const { response } = await callTarget(context, target, { method: 'DELETE', headers, endpoint: state.endpoint })
       await readBody(response.body, MAX_FAREWELL_BYTES).catch(() => undefined)
     },
   }
+}
+
+/** It did not refuse, and it is no answer either: pages of other software than MCP servers. */
+function unreadable({ name }: Target, { headers, body }: ResponseHead): McpFailure {
+  body?.cancel()
+  const type = headers.get('content-type')
+  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${name} answered with ${type === undefined ? 'no content type' : `content type ${type}`}`, {
+    status: 500,
+  })
 }
 
 const MAX_FAREWELL_BYTES = 64 * 1024
