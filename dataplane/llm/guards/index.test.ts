@@ -232,6 +232,15 @@ describe('webhook', () => {
     await judge('response', [{ webhook: { ...webhook().webhook, forwardHeaderMatches } }], answer('a'), { 'x-team': 'alpha' })
     expect(asked[1]?.headers['x-team']).toBe('alpha')
   })
+
+  test('of answers may see the traceparent of the request, traced or not', async () => {
+    reply = { body: { action: {} } }
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const forwardHeaderMatches = [{ name: 'traceparent', value: '00-.*', type: 'RegularExpression' as const }]
+    const guards = compile({ response: [{ webhook: { ...webhook().webhook, forwardHeaderMatches } }] })
+    await guards.response(answer('a'), { exchange: testExchange({}, { traceparent }), entry: clientFormats.completions, isStreaming: false }, new HeaderList())
+    expect(asked[0]?.headers['traceparent']).toBe(traceparent)
+  })
 })
 
 describe('moderationApi', () => {

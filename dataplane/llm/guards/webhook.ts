@@ -35,7 +35,7 @@ function compileTest(value: string, type: 'Exact' | 'RegularExpression' = 'Exact
 function selectHeaders({ phase, headers, exchange }: Subject, tests: readonly { readonly name: string; readonly isWanted: HeaderTest }[]): HeaderList {
   const candidates = headers.clone()
   candidates.remove('content-length')
-  const traceparent = phase === 'Response' ? traceparentOf(exchange) : undefined
+  const traceparent = phase === 'Response' ? (traceparentOf(exchange) ?? exchange.request.headers.get('traceparent')) : undefined
   if (traceparent !== undefined) candidates.set('traceparent', traceparent)
   const selected = new HeaderList()
   for (const name of new Set(tests.map((test) => test.name))) {
