@@ -82,11 +82,11 @@ test('every object is applied once, with our field manager, and then left alone'
   provisioner.reconcileAll()
   await sleep(200)
   expect(writes().map((request) => request.replace('?fieldManager=proxy.dev%2Fproxy&force=true', ''))).toEqual([
+    'PATCH /api/v1/namespaces/default/secrets/gw-session-key',
     'PATCH /api/v1/namespaces/default/serviceaccounts/gw',
     'PATCH /api/v1/namespaces/default/configmaps/gw',
     'PATCH /api/v1/namespaces/default/services/gw',
     'PATCH /apis/apps/v1/namespaces/default/deployments/gw',
-    'PATCH /api/v1/namespaces/default/secrets/gw-session-key',
   ])
   expect(writes()[0]).toContain('?fieldManager=proxy.dev%2Fproxy&force=true')
   expect(provisioner.applies()).toBe(5)
@@ -210,5 +210,17 @@ test('an object that the API server refuses is an outcome, and what was wrong wi
     message: 'Secret gw-session-key: Injected',
   })
   api.fail('PATCH', SECRETS)
+  await until(isDone)
+})
+
+test('while one object is refused again and again, pods have their session key and keep it', async () => {
+  api.fail('PATCH', BUDGETS, 422)
+  publish(1, [80], { podDisruptionBudget: {} })
+  const attempts = (collection: string): number => writes().filter((request) => request.includes(`/${collection}/`)).length
+  await until(() => attempts('poddisruptionbudgets') >= 2)
+  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ condition: 'Programmed', reason: 'DeploymentFailed' })
+  expect(sessionKey()).toMatch(/^[0-9a-f]{64}$/)
+  expect(attempts('deployments')).toBe(1)
+  api.fail('PATCH', BUDGETS)
   await until(isDone)
 })

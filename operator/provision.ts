@@ -152,7 +152,7 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
     if (!rendered.ok) return settle(key, toOutcome(rendered))
     for (const note of rendered.notes) options.onNote(key, note)
     try {
-      for (const object of rendered.objects) {
+      for (const object of keysFirst(rendered.objects)) {
         if (!options.isLeader()) return
         await apply(object)
       }
@@ -207,6 +207,14 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
   }
 }
 
+/**
+ * The session key goes before the pods that start with it: where another object is refused, each attempt would make a new key, whose
+ * checksum rolls the pods, and no pod could start.
+ */
+const keysFirst = (objects: readonly OwnedObject[]): OwnedObject[] => [
+  ...objects.filter(({ kind }) => kind === 'Secret'),
+  ...objects.filter(({ kind }) => kind !== 'Secret'),
+]
 const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
 const toOutcome = ({ ok, condition, reason, message }: DeployFailure): Outcome => ({ ok, condition, reason, message })
 
