@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { compose, type Chain } from './compose.ts'
-import type { Policy } from './context.ts'
+import { withSides, type Policy } from './context.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
 import { BufferBody, readBody, type Body } from './http/body.ts'
@@ -17,6 +17,22 @@ const stamp =
     await next()
     c.var.exchange.response?.headers.append('trace', name)
   }
+
+/** The same in two sides. `wait`: the request side gives a promise. */
+const sides = (name: string, wait?: () => Promise<void>): Policy =>
+  withSides({
+    request(exchange) {
+      exchange.request.headers.append('trace', name)
+      return wait === undefined ? name : wait().then(() => name)
+    },
+    response: (exchange, left) => exchange.response?.headers.append('trace', left),
+  })
+const refusing = (side: 'request' | 'response'): Policy =>
+  withSides({
+    [side]: () => {
+      throw new ProxyError('FILTER_FAILED')
+    },
+  })
 
 async function run(chain: Chain, headers?: Record<string, string>) {
   const exchange = testExchange({}, headers)
@@ -36,6 +52,42 @@ describe('compose', () => {
 
   test('a policy that returns next() needs no response side', async () => {
     expect((await run(compose([(_, next) => next()], upstream()))).response.status).toBe(200)
+  })
+
+  test.each<[string, Policy[]]>([
+    ['in two sides', [sides('a'), sides('b'), sides('c')]],
+    ['that wait', [sides('a', () => Promise.resolve()), sides('b', () => Promise.resolve()), sides('c')]],
+    ['around others', [sides('a'), stamp('b'), sides('c')]],
+    ['within others', [stamp('a'), sides('b', () => Promise.resolve()), stamp('c')]],
+  ])('policies %s keep the order', async (_, policies) => {
+    for (const end of [upstream(), async (exchange: Exchange) => upstream()(exchange)]) {
+      const { exchange, trace } = await run(compose(policies, end))
+      expect([exchange.request.headers.getAll('trace'), trace]).toEqual([
+        ['a', 'b', 'c'],
+        ['c', 'b', 'a'],
+      ])
+    }
+  })
+
+  test('where no side waits the chain makes no promise of its own', () => {
+    const exchange = testExchange()
+    expect(compose([sides('a'), sides('b')], upstream())(exchange)).toBeUndefined()
+    expect(exchange.response?.headers.getAll('trace')).toEqual(['b', 'a'])
+  })
+
+  test.each<[string, Policy[], string[]]>([
+    ['a request side', [sides('a'), refusing('request'), sides('b')], ['a']],
+    ['a request side in vain waited for', [sides('a'), sides('b', () => Promise.reject(new ProxyError('FILTER_FAILED'))), sides('c')], ['a']],
+    ['a request side within a middleware', [sides('a'), stamp('b'), refusing('request'), sides('c')], ['b', 'a']],
+    ['a response side', [sides('a'), refusing('response'), sides('b')], ['a']],
+  ])('an error of %s is seen by those that were reached', async (_, policies, expected) => {
+    const { exchange, response, trace } = await run(compose(policies, upstream()))
+    expect([response.status, exchange.error?.code, trace]).toEqual([500, 'FILTER_FAILED', expected])
+  })
+
+  test('an error of the end is seen by both kinds', async () => {
+    const { response, trace } = await run(compose([sides('a'), stamp('b'), sides('c')], () => Promise.reject(new ProxyError('NO_HEALTHY_BACKENDS'))))
+    expect([response.status, trace]).toEqual([503, ['c', 'b', 'a']])
   })
 
   test('an empty chain is the terminal', async () => {

@@ -16,7 +16,30 @@ export type PolicyContext = Pick<Context<PolicyEnv>, 'var' | 'get' | 'text' | 'j
  * upstream or made here. A policy answers itself by returning a Response instead of calling `next()`, and denies by throwing a
  * ProxyError. One that has no response side returns `next()` without awaiting it.
  */
-export type Policy = (c: PolicyContext, next: Next) => Promise<Response | void>
+export interface Policy {
+  (c: PolicyContext, next: Next): Promise<Response | void>
+  /** Of one made by `withSides`: a chain calls these instead. */
+  readonly sides?: Sides<unknown>
+}
+
+/** A policy that never answers itself, in two parts. Where neither gives a promise a chain runs it without one. */
+export interface Sides<T> {
+  /** Throws a ProxyError to deny. Its result is what the response side gets; a promise of it is awaited. */
+  readonly request?: (exchange: Exchange) => T | Promise<T>
+  /** Runs on whatever became of the request once the request side is through. */
+  readonly response?: (exchange: Exchange, left: T) => void
+}
+
+/** The middleware of two sides. */
+export function withSides<T>({ request, response }: Sides<T>): Policy {
+  const around = async (c: PolicyContext, next: Next): Promise<void> => {
+    const { exchange } = c.var
+    const left = await request?.(exchange)
+    await next()
+    response?.(exchange, left as T)
+  }
+  return Object.assign(around, { sides: { request, response } as Sides<unknown> })
+}
 
 /** Fails to compile when a policy could no longer be mounted in a Hono app. */
 export type MountablePolicy = Policy extends MiddlewareHandler<PolicyEnv> ? Policy : never

@@ -53,15 +53,16 @@ export class HeaderList {
     raw.push(name, value)
   }
 
-  remove(name: string): void {
-    this.#removeFrom(0, name)
+  /** Takes away every field line of that name, or those whose value `isMeant` tells. */
+  remove(name: string, isMeant?: (value: string) => boolean): void {
+    this.#removeFrom(0, name, isMeant)
   }
 
-  #removeFrom(start: number, name: string): void {
+  #removeFrom(start: number, name: string, isMeant?: (value: string) => boolean): void {
     const raw = this.raw
     let to = start
     for (let from = start; from < raw.length; from += 2) {
-      if (raw[from] === name) continue
+      if (raw[from] === name && (isMeant === undefined || isMeant(raw[from + 1] ?? ''))) continue
       if (to !== from) {
         raw[to] = raw[from] ?? ''
         raw[to + 1] = raw[from + 1] ?? ''

@@ -25,9 +25,7 @@ export function findCredentials({ raw }: HeaderList, scheme: 'bearer' | 'basic',
 
 /** Takes those lines out, so that the upstream never sees them. */
 export function removeCredentials(headers: HeaderList, scheme: 'bearer' | 'basic', isConcerned = isAny): void {
-  const others = headers.getAll('authorization').filter((value) => !isOfScheme(value, scheme) || !isConcerned(credentialsOf(value, scheme)))
-  headers.remove('authorization')
-  for (const value of others) headers.append('authorization', value)
+  headers.remove('authorization', (value) => isOfScheme(value, scheme) && isConcerned(credentialsOf(value, scheme)))
 }
 
 function isOfScheme(value: string, scheme: string): boolean {

@@ -1,6 +1,6 @@
 import { Secret } from '#api/cel/index.ts'
 import type { APIKeyAuthentication } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
 import { findCredentials, isKeyShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
@@ -15,19 +15,19 @@ export function compileApiKeyAuthentication(config: APIKeyAuthentication, state:
   const mode = config.mode ?? 'Strict'
   const table = compileKeys(config, state)
   const isConcerned = isBesideTokens ? isKeyShaped : undefined
-  return async (c, next) => {
-    const { exchange } = c.var
-    const { headers } = exchange.request
-    const key = findCredentials(headers, 'bearer', isConcerned)
-    const metadata = typeof key === 'string' ? table.get(digestKey(key)) : undefined
-    if (metadata === undefined) {
-      if (mode === 'Permissive' || (mode === 'Optional' && key === undefined && table.size > 0)) return next()
-      throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })
-    }
-    removeCredentials(headers, 'bearer', isConcerned)
-    exchange.set('apiKey', { ...metadata, key: new Secret(key ?? '') })
-    return next()
-  }
+  return withSides({
+    request(exchange) {
+      const { headers } = exchange.request
+      const key = findCredentials(headers, 'bearer', isConcerned)
+      const metadata = typeof key === 'string' ? table.get(digestKey(key)) : undefined
+      if (metadata === undefined) {
+        if (mode === 'Permissive' || (mode === 'Optional' && key === undefined && table.size > 0)) return
+        throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })
+      }
+      removeCredentials(headers, 'bearer', isConcerned)
+      exchange.set('apiKey', { ...metadata, key: new Secret(key ?? '') })
+    },
+  })
 }
 
 function compileKeys(config: APIKeyAuthentication, { secrets, kept }: PolicyState): KeyTable {

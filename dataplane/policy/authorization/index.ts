@@ -1,5 +1,5 @@
 import type { Authorization } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import { readsRequestBody } from '../../expression/program.ts'
@@ -19,10 +19,11 @@ export function compileAuthorization(
   if (sets.length === 0) return undefined
   const rules = groupRules(sets, (set) => kept.get(set, [], () => compileSet(set, 'request')))
   if (readsRequestBody([...rules.deny, ...rules.require, ...rules.allow])) return authorizeWithBody(rules, maxBufferBytes)
-  return (c, next) => {
-    if (!isAllowed(rules, new ExchangeView(c.var.exchange))) throw new ProxyError('AUTHORIZATION')
-    return next()
-  }
+  return withSides({
+    request(exchange) {
+      if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
+    },
+  })
 }
 
 function authorizeWithBody(rules: Rules, maxBufferBytes: number): Policy {

@@ -1,5 +1,5 @@
 import type { CSRF } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
 import type { Exchange } from '../../exchange.ts'
 
@@ -12,11 +12,11 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
  */
 export function compileCsrf({ additionalOrigins = [] }: CSRF): Policy {
   const allowed = new Set(additionalOrigins)
-  return async (c, next) => {
-    const { exchange } = c.var
-    if (!safeMethods.has(exchange.request.method) && !isAllowed(exchange, allowed)) throw new ProxyError('CSRF')
-    return next()
-  }
+  return withSides({
+    request(exchange) {
+      if (!safeMethods.has(exchange.request.method) && !isAllowed(exchange, allowed)) throw new ProxyError('CSRF')
+    },
+  })
 }
 
 function isAllowed(exchange: Exchange, allowed: ReadonlySet<string>): boolean {

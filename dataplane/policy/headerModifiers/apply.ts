@@ -4,10 +4,15 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
 import { framingFields } from '../fields.ts'
 
+interface Field {
+  readonly name: string
+  readonly value: string
+}
+
 /** Several modifiers as one: all additions, then all settings, then all removals. Names are lower case, values are field values. */
-interface Edits {
-  readonly add: readonly (readonly [string, string])[]
-  readonly set: readonly (readonly [string, string])[]
+export interface Edits {
+  readonly add: readonly Field[]
+  readonly set: readonly Field[]
   readonly remove: readonly string[]
   /** Why it cannot be applied. */
   readonly error: string | undefined
@@ -25,29 +30,35 @@ const compiled = new WeakMap<readonly HeaderModifier[], Edits>()
  * the result says so. Throws FILTER_FAILED for names and values that are no header fields.
  */
 export function applyHeaderModifiers(headers: HeaderList, modifiers: readonly HeaderModifier[], request?: RequestHead): { isAuthoritySet: boolean } {
-  const edits = compiled.get(modifiers) ?? compile(modifiers)
+  return { isAuthoritySet: applyEdits(headers, compileEdits(modifiers), request) }
+}
+
+/** As `applyHeaderModifiers`, for who keeps the compiled form. True: the authority was rewritten. */
+export function applyEdits(headers: HeaderList, edits: Edits, request?: RequestHead): boolean {
   if (edits.error !== undefined) throw new ProxyError('FILTER_FAILED', { detail: edits.error })
   let authority: string | undefined
-  for (const [name, value] of edits.add) {
+  for (const { name, value } of edits.add) {
     if (name === 'host' && request !== undefined) authority = value
     else headers.append(name, value)
   }
-  for (const [name, value] of edits.set) {
+  for (const { name, value } of edits.set) {
     if (name === 'host' && request !== undefined) authority = value
     else headers.set(name, value)
   }
   for (const name of edits.remove) headers.remove(name)
-  if (authority === undefined || request === undefined) return { isAuthoritySet: false }
+  if (authority === undefined || request === undefined) return false
   if (!AUTHORITY.test(authority)) throw new ProxyError('FILTER_FAILED', { detail: `${JSON.stringify(authority)} is not a host` })
   request.authority = authority
-  return { isAuthoritySet: true }
+  return true
 }
 
-function compile(modifiers: readonly HeaderModifier[]): Edits {
-  const pairs = (kind: 'add' | 'set') =>
-    modifiers.flatMap((modifier) => modifier[kind] ?? []).map(({ name, value }) => [name.toLowerCase(), toFieldValue(value)] as const)
-  const add = pairs('add')
-  const set = pairs('set')
+export function compileEdits(modifiers: readonly HeaderModifier[]): Edits {
+  const known = compiled.get(modifiers)
+  if (known !== undefined) return known
+  const fields = (kind: 'add' | 'set') =>
+    modifiers.flatMap((modifier) => modifier[kind] ?? []).map(({ name, value }) => ({ name: name.toLowerCase(), value: toFieldValue(value) }))
+  const add = fields('add')
+  const set = fields('set')
   const remove = modifiers.flatMap((modifier) => modifier.remove ?? []).map((name) => name.toLowerCase())
   const edits: Edits = {
     add,
@@ -64,7 +75,7 @@ function toFieldValue(value: string): string {
   return Buffer.from(value.trim()).toString('latin1')
 }
 
-function findError([name, value]: readonly [string, string]): string | undefined {
+function findError({ name, value }: Field): string | undefined {
   if (!TOKEN.test(name)) return `${JSON.stringify(name)} is not a header name`
   if (framingFields.has(name)) return `header ${name} cannot be set`
   return FORBIDDEN_IN_VALUE.test(value) ? `the value of header ${name} has control characters` : undefined

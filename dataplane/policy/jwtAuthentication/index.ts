@@ -1,6 +1,7 @@
 import type { JWTAuthentication } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
+import type { Exchange } from '../../exchange.ts'
 import { setLogField } from '../../telemetry/accesslog.ts'
 import { findCredentials, isTokenShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
@@ -15,27 +16,31 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
   const mode = config.mode ?? 'Strict'
   const verify = kept.get(config, [], () => createVerifier(config, epochMs))
   const isConcerned = isBesideApiKeys ? isTokenShaped : undefined
-  return async (c, next) => {
-    const { exchange } = c.var
-    const { headers } = exchange.request
-    const token = findCredentials(headers, 'bearer', isConcerned)
-    if (token === undefined) {
-      if (mode === 'Strict') throw refuse('no bearer token found')
-      return next()
-    }
-    let claims: Claims
-    try {
-      const verified = check(verify, token)
-      claims = verified instanceof Promise ? await verified : verified
-    } catch (error) {
-      if (mode === 'Permissive' && error instanceof ProxyError) return next()
-      throw error
-    }
-    removeCredentials(headers, 'bearer', isConcerned)
+  const accept = (exchange: Exchange, claims: Claims): void => {
+    removeCredentials(exchange.request.headers, 'bearer', isConcerned)
     exchange.set('jwt', claims)
     if (typeof claims['sub'] === 'string') setLogField(exchange, 'jwt.sub', claims['sub'])
-    return next()
   }
+  const reject = (error: unknown): void => {
+    if (mode !== 'Permissive' || !(error instanceof ProxyError)) throw error
+  }
+  return withSides({
+    request(exchange) {
+      const token = findCredentials(exchange.request.headers, 'bearer', isConcerned)
+      if (token === undefined) {
+        if (mode === 'Strict') throw refuse('no bearer token found')
+        return
+      }
+      let verified: ReturnType<VerifyToken>
+      try {
+        verified = check(verify, token)
+      } catch (error) {
+        return reject(error)
+      }
+      if (verified instanceof Promise) return verified.then((claims) => accept(exchange, claims), reject)
+      accept(exchange, verified)
+    },
+  })
 }
 
 function check(verify: VerifyToken, token: string | null): ReturnType<VerifyToken> {

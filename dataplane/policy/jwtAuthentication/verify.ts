@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { Secret } from '#api/cel/index.ts'
 import { ProxyError } from '../../error.ts'
@@ -17,19 +16,22 @@ export type VerifyToken = (token: string) => Claims | Promise<Claims>
 
 /** Clocks of issuer and gateway may differ by so much (traffic.md §8.3). */
 const LEEWAY_SECONDS = 60
-/** Nothing longer is parsed or hashed: no issuer makes such tokens. */
+/** Nothing longer is parsed or looked up: no issuer makes such tokens. */
 const MAX_TOKEN_LENGTH = 16 * 1024
 const MAX_CACHED = 10_000
 
 /**
- * Makes the verifier of one policy. A signature is verified once: the cache is by hash of the token, ends with the token, and
- * with the keys, because a verifier is made for one set of them.
+ * Makes the verifier of one policy. A signature is verified once: the cache finds a token by its hash and compares all of it, ends
+ * with the token, and with the keys, because a verifier is made for one set of them. The Map's own hash is seeded and costs a tenth
+ * of a digest; only tokens that were verified get in.
  */
 export function createVerifier({ providers }: { readonly providers: readonly TokenProvider[] }, epochMs: () => number): VerifyToken {
   const keys = readKeys(providers)
   const verified = new Map<string, CachedToken>()
 
-  const verify = async (token: string, id: string, nowMs: number): Promise<Claims> => {
+  const verify = async (text: string, nowMs: number): Promise<Claims> => {
+    // A copy, because what stays here may be a slice of a whole request head.
+    const token = Buffer.from(text).toString()
     const kid = readKid(token)
     const key = keys.get(kid)
     if (key === undefined) throw refuse('unknown key')
@@ -45,18 +47,17 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
     })
     const claims = Object.freeze({ ...payload, rawToken: new Secret(token) })
     if (verified.size >= MAX_CACHED) for (const oldest of verified.keys()) if (verified.delete(oldest)) break
-    verified.set(id, { claims, expiresAtSeconds: payload.exp ?? 0 })
+    verified.set(token, { claims, expiresAtSeconds: payload.exp ?? 0 })
     return claims
   }
 
   return (token) => {
     if (token.length > MAX_TOKEN_LENGTH) throw refuse('token too long')
     const nowMs = epochMs()
-    const id = hash('sha256', token, 'base64')
-    const known = verified.get(id)
-    if (known === undefined) return verify(token, id, nowMs)
+    const known = verified.get(token)
+    if (known === undefined) return verify(token, nowMs)
     if (known.expiresAtSeconds > Math.floor(nowMs / 1000) - LEEWAY_SECONDS) return known.claims
-    verified.delete(id)
+    verified.delete(token)
     throw refuse('ExpiredSignature')
   }
 }

@@ -7,8 +7,14 @@ export function headersOf({ limit, remaining, resetMs }: Allowance): Record<stri
 }
 
 /** All or none: an upstream that limits by itself knows better, and a mix of both would say nothing. */
-export function addHeaders(headers: HeaderList, allowance: Allowance): void {
-  const own = headersOf(allowance)
-  for (const name in own) if (headers.has(name)) return
-  for (const name in own) headers.append(name, own[name] ?? '')
+export function addHeaders(headers: HeaderList, { limit, remaining, resetMs }: Allowance): void {
+  const { raw } = headers
+  for (let i = 0; i < raw.length; i += 2) if (raw[i]?.startsWith('x-ratelimit-') === true && isOwn(raw[i])) return
+  headers.append('x-ratelimit-limit', String(limit))
+  headers.append('x-ratelimit-remaining', String(remaining))
+  headers.append('x-ratelimit-reset', String(Math.ceil(resetMs / 1000)))
+}
+
+function isOwn(name: string | undefined): boolean {
+  return name === 'x-ratelimit-limit' || name === 'x-ratelimit-remaining' || name === 'x-ratelimit-reset'
 }

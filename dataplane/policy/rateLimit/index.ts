@@ -1,8 +1,9 @@
 import type { LocalRateLimit } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
+import type { Exchange } from '../../exchange.ts'
 import type { PolicyState } from '../state.ts'
-import { Bucket } from './bucket.ts'
+import { Bucket, type Allowance } from './bucket.ts'
 import { addHeaders, headersOf } from './headers.ts'
 import { LocalTokenBudget, takeAll, tighter } from './local.ts'
 import { TokenBudgets } from './tokens.ts'
@@ -16,16 +17,24 @@ const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
  */
 export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs }: PolicyState): Policy {
   const { requests, tokens } = kept.get(entries, [], () => createBuckets(entries, monotonicMs()))
-  return async (c, next) => {
-    const { exchange } = c.var
+  const ask = (): Allowance | undefined => {
     const asked = takeAll(requests, monotonicMs())
     if (asked?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(asked) })
-    const budget = tokens.length === 0 ? undefined : new LocalTokenBudget(tokens, monotonicMs)
-    if (budget !== undefined) (exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
-    await next()
-    const tightest = tighter(asked, budget?.allowance)
-    if (tightest !== undefined && exchange.response !== undefined) addHeaders(exchange.response.headers, tightest)
+    return asked
   }
+  const tell = ({ response }: Exchange, tightest: Allowance | undefined): void => {
+    if (tightest !== undefined && response !== undefined) addHeaders(response.headers, tightest)
+  }
+  if (tokens.length === 0) return withSides({ request: ask, response: tell })
+  return withSides({
+    request(exchange) {
+      const asked = ask()
+      const budget = new LocalTokenBudget(tokens, monotonicMs)
+      ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
+      return { asked, budget }
+    },
+    response: (exchange, { asked, budget }) => tell(exchange, tighter(asked, budget.allowance)),
+  })
 }
 
 interface Buckets {

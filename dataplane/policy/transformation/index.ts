@@ -1,5 +1,5 @@
 import type { Transformation } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../context.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import { readsRequestBody, readsResponseBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
@@ -19,11 +19,12 @@ export function compileTransformation(section: Transformation, { kept }: Pick<Po
   }))
   const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
   const buffersResponse = readsResponseBody(programsOf(response))
-  if (response === undefined && !buffersRequest && request?.setsMethod !== true)
-    return (c, next) => {
-      if (request !== undefined) transformRequest(c.var.exchange, request, new ExchangeView(c.var.exchange))
-      return next()
-    }
+  // What waits for a body, or has to clean up however the request ends, is plain middleware.
+  if (!buffersRequest && !buffersResponse && request?.setsMethod !== true)
+    return withSides({
+      ...(request && { request: (exchange) => transformRequest(exchange, request, new ExchangeView(exchange)) }),
+      ...(response && { response: (exchange) => transformResponse(exchange, response, new ExchangeView(exchange)) }),
+    })
   return async (c, next) => {
     const { exchange } = c.var
     if (buffersRequest) await bufferRequest(exchange, maxBufferBytes)
