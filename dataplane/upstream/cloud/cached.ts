@@ -6,10 +6,12 @@ export interface Lapsing {
 
 /** Renewed this long before it lapses, or after nine tenths of its life, whichever is later. */
 const MARGIN_MS = 5 * 60_000
+/** Requests wait this long for a renewal while what is kept is good; it goes on without them. */
+const PATIENCE_MS = 1000
 
 /**
  * Keeps what `fetch` gives until shortly before it lapses. Callers at the same time share one fetch; while the kept one is good, a
- * failed renewal goes unnoticed.
+ * failed or slow renewal goes unnoticed.
  */
 export function keepUntilLapse<T extends Lapsing>(fetch: () => Promise<T>, nowMs: () => number = Date.now): () => Promise<T> {
   let kept: { readonly value: T; readonly renewAtMs: number } | undefined
@@ -27,6 +29,9 @@ export function keepUntilLapse<T extends Lapsing>(fetch: () => Promise<T>, nowMs
     const now = nowMs()
     if (kept !== undefined && now < kept.renewAtMs) return kept.value
     const good = kept !== undefined && now < (kept.value.expiresAtMs ?? Infinity) ? kept.value : undefined
-    return good === undefined ? renew() : renew().catch(() => good)
+    if (good === undefined) return renew()
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<T>((resolve) => (timer = setTimeout(() => resolve(good), PATIENCE_MS)))
+    return Promise.race([renew().catch(() => good), patience]).finally(() => clearTimeout(timer))
   }
 }

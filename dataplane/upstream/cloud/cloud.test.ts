@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { keepUntilLapse } from './cached.ts'
 import { CloudCredentials } from './index.ts'
 import type { Env } from './source.ts'
 
@@ -213,6 +214,25 @@ describe('keeping', () => {
     expect(await ask()).toBe('az-1')
     answer = () => ({ body: { access_token: 'az-new', expires_in: 3600 } })
     expect(await ask()).toBe('az-new')
+  })
+
+  test('a renewal that hangs holds nobody up while the token is good; it serves once it is there', async () => {
+    let clock = 0
+    const fetched: ((token: string) => void)[] = []
+    const fetch = async (): Promise<{ token: string; expiresAtMs: number }> => {
+      const token = await new Promise<string>((resolve) => fetched.push(resolve))
+      return { token, expiresAtMs: clock + 3600_000 }
+    }
+    const keep = keepUntilLapse(fetch, () => clock)
+    const first = keep()
+    fetched[0]?.('a')
+    expect((await first).token).toBe('a')
+    clock = 3599_000
+    expect((await Promise.all([keep(), keep()])).map(({ token }) => token)).toEqual(['a', 'a'])
+    expect(fetched).toHaveLength(2)
+    const waiting = keep()
+    fetched[1]?.('b')
+    expect((await waiting).token).toBe('b')
   })
 
   test('errors name the place, never what was sent or came back', async () => {
