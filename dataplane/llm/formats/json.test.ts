@@ -24,6 +24,20 @@ describe('numbers', () => {
     expect(printJson(parseJson(`[${source}, 1111111111111111]`))).toBe(`[${printed},1111111111111111]`)
   })
 
+  test('the same in a short text as in a long one', () => {
+    const digits = fc.stringMatching(/^[1-9]\d{0,19}$/)
+    const number = fc.tuple(digits, fc.option(digits), fc.option(fc.integer({ min: -400, max: 400 }))).map(([whole, part, power]) => {
+      return `${whole}${part === null ? '' : `.${part}`}${power === null ? '' : `e${power}`}`
+    })
+    fc.assert(
+      fc.property(fc.array(number), (numbers) => {
+        const text = `[${numbers.join(', ')}]`
+        expect(printJson(parseJson(text))).toBe(printJson(parseJson(text + ' '.repeat(2048))))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
   test('what is not JSON, or too deep to print, is a client error', () => {
     expect(() => parseJson('{')).toThrow('failed to parse request')
     const deep = `${'['.repeat(200_000)}1234567890123456789${']'.repeat(200_000)}`

@@ -18,11 +18,33 @@ const exact = JSON as unknown as {
  * This form lets V8 leap over text: 0.02 ms for 256 KB; `\d{16}` alone takes 0.19.
  */
 const MAYBE_INEXACT = /[\d.]{16}|\d[eE][+-]?\d{3}/
+/** Below it, such as in events of streams, leaping by hand is quicker than by V8. */
+const SHORT = 2048
+
+function mayBeInexact(text: string): boolean {
+  return text.length > SHORT ? MAYBE_INEXACT.test(text) : hasLongDigits(text) && MAYBE_INEXACT.test(text)
+}
+
+/** Whether so many digits and dots follow each other, or three digits an exponent: every third character is looked at until one is a digit. */
+function hasLongDigits(text: string): boolean {
+  for (let at = 2; at < text.length; at += 3) {
+    if (!isDigit(text.charCodeAt(at))) continue
+    let start = at
+    while (isDigit(text.charCodeAt(start - 1))) start--
+    while (isDigit(text.charCodeAt(at + 1))) at++
+    if (at - start >= 15 || mayBeExponent(text.charCodeAt(start - 1))) return true
+  }
+  return false
+}
+
+/** Dots count. */
+const isDigit = (code: number): boolean => (code >= 0x30 && code <= 0x39) || code === 0x2e
+const mayBeExponent = (code: number): boolean => code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
 
 /** Parses JSON so that printing it again loses no number. Throws FormatError (`failed to parse request: ...`). */
 export function parseJson(text: string): unknown {
   try {
-    return MAYBE_INEXACT.test(text) ? exact.parse(text, keepExact) : JSON.parse(text)
+    return mayBeInexact(text) ? exact.parse(text, keepExact) : JSON.parse(text)
   } catch (error) {
     throw new FormatError('invalid', `failed to parse request: ${error instanceof RangeError ? 'nested too deeply' : (error as Error).message}`)
   }

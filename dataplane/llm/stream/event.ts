@@ -53,23 +53,40 @@ export class JsonEvent implements ClientEvent {
 }
 
 /** A text in an event: `owner[key]`, if it is a string with something in it. */
-export function findText(owner: JsonObject | undefined, key: string, kind: TextDelta['kind'], segment: string, isWhole = false): TextDelta[] {
-  if (owner === undefined || typeof owner[key] !== 'string' || owner[key] === '') return []
-  // Events are parsed for this stream alone, so writing into them is seen by nobody else.
-  const target = owner as Record<string, string>
-  return [
-    {
-      kind,
-      segment,
-      isWhole,
-      get text() {
-        return target[key] ?? ''
-      },
-      replace(text) {
-        target[key] = text
-      },
-    },
-  ]
+export function findText(owner: JsonObject | undefined, key: string, kind: TextDelta['kind'], segment: string, isWhole = false): readonly TextDelta[] {
+  return hasText(owner, key) ? [new FoundText(owner, key, kind, segment, isWhole)] : none
+}
+
+/** As `findText`, for what is looked at in every event: adds it to `deltas`. */
+export function addText(deltas: TextDelta[], owner: JsonObject | undefined, key: string, kind: TextDelta['kind'], segment: string): void {
+  if (hasText(owner, key)) deltas.push(new FoundText(owner, key, kind, segment, false))
+}
+
+const hasText = (owner: JsonObject | undefined, key: string): owner is JsonObject => owner !== undefined && typeof owner[key] === 'string' && owner[key] !== ''
+
+class FoundText implements TextDelta {
+  readonly kind: TextDelta['kind']
+  readonly segment: string
+  readonly isWhole: boolean
+  readonly #owner: Record<string, string>
+  readonly #key: string
+
+  constructor(owner: JsonObject, key: string, kind: TextDelta['kind'], segment: string, isWhole: boolean) {
+    this.kind = kind
+    this.segment = segment
+    this.isWhole = isWhole
+    // Events are parsed for this stream alone, so writing into them is seen by nobody else.
+    this.#owner = owner as Record<string, string>
+    this.#key = key
+  }
+
+  get text(): string {
+    return this.#owner[this.#key] ?? ''
+  }
+
+  replace(text: string): void {
+    this.#owner[this.#key] = text
+  }
 }
 
 /** All bytes of some events. */

@@ -1,4 +1,4 @@
-import { findText, type EventTexts } from '../../stream/event.ts'
+import { addText, type EventTexts } from '../../stream/event.ts'
 import { numberOf, objectOf, objectsOf } from '../read.ts'
 import type { JsonObject, TextDelta } from '../types.ts'
 
@@ -6,21 +6,27 @@ import type { JsonObject, TextDelta } from '../types.ts'
 export function findCompletionsTexts(data: JsonObject): EventTexts {
   const deltas: TextDelta[] = []
   const closes: string[] = []
-  objectsOf(data['choices']).forEach((choice) => {
+  for (const choice of objectsOf(data['choices'])) {
     const index = numberOf(choice['index']) ?? 0
     const delta = objectOf(choice['delta'])
-    deltas.push(...findText(delta, 'reasoning_content', 'reasoning', `${index}:reasoning`))
-    deltas.push(...findText(delta, 'reasoning', 'reasoning', `${index}:reasoning`))
-    deltas.push(...findText(delta, 'content', 'text', `${index}:content`))
-    for (const part of objectsOf(delta?.['content'])) deltas.push(...findText(part, 'text', 'text', `${index}:content`))
-    deltas.push(...findText(delta, 'refusal', 'text', `${index}:refusal`))
-    objectsOf(delta?.['tool_calls']).forEach((call, at) => {
-      const segment = `${index}:tool:${numberOf(call['index']) ?? at}`
-      deltas.push(...findText(objectOf(call['function']), 'arguments', 'toolInput', segment))
-      deltas.push(...findText(objectOf(call['custom']), 'input', 'toolInput', segment))
-    })
-    deltas.push(...findText(objectOf(delta?.['function_call']), 'arguments', 'toolInput', `${index}:function`))
+    if (delta !== undefined) addDelta(delta, index, deltas)
     if (typeof choice['finish_reason'] === 'string') closes.push(`${index}:*`)
-  })
+  }
   return { deltas, closes }
+}
+
+function addDelta(delta: JsonObject, index: number, deltas: TextDelta[]): void {
+  const { content, tool_calls: calls, function_call: called } = delta
+  addText(deltas, delta, 'reasoning_content', 'reasoning', `${index}:reasoning`)
+  addText(deltas, delta, 'reasoning', 'reasoning', `${index}:reasoning`)
+  if (typeof content === 'string') addText(deltas, delta, 'content', 'text', `${index}:content`)
+  else for (const part of objectsOf(content)) addText(deltas, part, 'text', 'text', `${index}:content`)
+  addText(deltas, delta, 'refusal', 'text', `${index}:refusal`)
+  if (calls !== undefined)
+    objectsOf(calls).forEach((call, at) => {
+      const segment = `${index}:tool:${numberOf(call['index']) ?? at}`
+      addText(deltas, objectOf(call['function']), 'arguments', 'toolInput', segment)
+      addText(deltas, objectOf(call['custom']), 'input', 'toolInput', segment)
+    })
+  if (called !== undefined) addText(deltas, objectOf(called), 'arguments', 'toolInput', `${index}:function`)
 }
