@@ -46,6 +46,8 @@ export class Http2Incoming implements Body {
     if (this.isOver) return
     this.#sink = sink
     this.#owner.startBody?.()
+    // An empty body does not wait for its reader: Node has said 'end' already.
+    if (this.#stream.readableEnded) return this.#end()
     this.#stream.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length
       this.#sink?.onData(chunk)
