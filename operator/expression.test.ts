@@ -12,12 +12,16 @@ describe('checkExpression', () => {
     (expression) => expect(checkExpression(expression)).toBeUndefined(),
   )
 
+  test.each(['reqest.method', 'shout(request.path)', 'request.path.matches("(")'])('%s is good syntax', (expression) =>
+    expect(checkExpression(expression)).toBeUndefined(),
+  )
+
   test.each<[string, RegExp]>([
     ['request.method ==', /^line 1, column 18: /],
     ['true &&\n  reqest.method == "GET"', /^line 2, column 3: .*reqest/],
     ['shout(request.path)', /^line 1, column 1: .*shout/],
     ['request.path.matches("(")', /^line 1, column \d+: /],
-  ])('%j: %s', (expression, expected) => expect(checkExpression(expression)).toMatch(expected))
+  ])('%j: %s', (expression, expected) => expect(checkExpression(expression, 'request')).toMatch(expected))
 })
 
 const manifests = `

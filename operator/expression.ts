@@ -1,7 +1,14 @@
-import { anywhere, compile, environments, formatDiagnostic, isParseError, type Phase } from '#api/cel/index.ts'
+import { compile, environments, findSyntaxProblem, formatDiagnostic, isParseError, type Phase } from '#api/cel/index.ts'
 
-/** What is wrong with an expression, with the position in it; undefined when it compiles. Without `phase` it may be for any place. */
+/**
+ * What is wrong with an expression, with the position in it; undefined when nothing is. Without `phase` that is its syntax; with one, all that
+ * makes it, or a part of it, fail there whenever it is evaluated: unknown variables and functions, patterns that are none.
+ */
 export function checkExpression(expression: string, phase?: Phase): string | undefined {
-  const result = compile(expression, phase === undefined ? anywhere : environments[phase])
+  if (phase === undefined) {
+    const problem = findSyntaxProblem(expression)
+    return problem && formatDiagnostic(problem)
+  }
+  const result = compile(expression, environments[phase])
   return isParseError(result) ? result.problems.map(formatDiagnostic).join('; ') : undefined
 }

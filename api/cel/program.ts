@@ -50,6 +50,17 @@ export function compile(source: string, environment: Environment = {}): Program 
   return problems.length > 0 ? { source, problems } : program
 }
 
+/** What is wrong with the syntax alone: variables, functions and patterns are not looked at. */
+export function findSyntaxProblem(source: string): Diagnostic | undefined {
+  try {
+    parse(source)
+    return undefined
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxProblem)) throw thrown
+    return diagnose(source, thrown.offset, thrown.message)
+  }
+}
+
 export function isParseError(result: Program | CelParseError): result is CelParseError {
   return 'problems' in result
 }

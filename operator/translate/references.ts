@@ -16,7 +16,7 @@ import { selectMcpTargets } from './mcptargets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from './secret.ts'
 import { matchesLabels } from './selectors.ts'
 
-/** Something wrong in a body. The data plane is told of a bad `reference` and fails closed; an `expression` is bad text; a `variable` is not there at its place, so the expression fails when it is evaluated; `selection` leaves unclear what was meant. */
+/** Something wrong in a body. The data plane is told of a bad `reference` and fails closed; an `expression` is bad text; a `variable`, or function, is not there at its place, so the expression fails when it is evaluated (traffic.md §1: syntax is the controller's, the rest the data plane's); `selection` leaves unclear what was meant. */
 export interface BodyError {
   readonly path: readonly string[]
   readonly kind: 'reference' | 'expression' | 'variable' | 'selection'
