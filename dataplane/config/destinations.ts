@@ -133,6 +133,19 @@ export class Destinations {
     })
   }
 
+  /** Another port of the host that a reference in a policy names, reached as that is: through its tunnel, and with its TLS where there is any. */
+  forOtherPort(ref: BackendRef, host: string, port: number, isTls: boolean): Destination {
+    const address = bracketed(host, port)
+    return this.#ask(`port ${address} ${isTls} ${keyOf(ref)}`, address, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => {
+        const { settings } = this.#configOf(ref, undefined)
+        return addressConfig(address, { ...settings, tls: isTls ? (settings.tls ?? systemTls(host)) : undefined })
+      },
+    })
+  }
+
   update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {
     const arePoliciesNew = policies !== this.#policies
     const areBackendsNew = snapshot.backends !== this.#snapshot?.backends

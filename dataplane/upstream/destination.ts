@@ -113,9 +113,10 @@ export class Destination {
     return isAuto || this.#config.isHostRewritten ? this.#config.hostname : undefined
   }
 
-  /** Whether that is what it stands for: its name, a shorter form of a Service's, or an address of its own. */
-  isAt(host: string): boolean {
+  /** Whether that is what it stands for: its name, a shorter form of a Service's, or an address of its own. `port`: one of its endpoints' ports, too. */
+  isAt(host: string, port?: number): boolean {
     const { hostname, endpoints } = this.#config
+    if (port !== undefined && !endpoints.some((endpoint) => endpoint.port === port)) return false
     if (hostname !== undefined && (hostname === host || hostname.startsWith(`${host}.`))) return true
     return endpoints.some(({ address }) => address === host)
   }

@@ -3,11 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { MCPAuthentication } from '#gen/config/types.ts'
 import { Destinations } from '../../config/destinations.ts'
+import { createConfigStore } from '../../config/store.ts'
 import { Exchange } from '../../exchange.ts'
 import { BufferBody, readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { createPolicyState } from '../../policy/state.ts'
 import { testConnection, testRequest } from '../../testing/exchange.ts'
+import { replaceMessages } from '../../testing/store.ts'
 import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
 import { createPool } from '../../upstream/pools.ts'
 import { compileMcpAuthentication, type McpAuthentication } from './index.ts'
@@ -257,6 +259,20 @@ describe('authorization server metadata', () => {
       issuer: 'https://mcp.example/mcp',
       registration_endpoint: 'https://mcp.example/mcp/.well-known/oauth-authorization-server/client-registration',
     })
+  })
+
+  test('comes from the issuer’s port, also where the keys are behind another one of that host', async () => {
+    const keys = { backend: 'ns/keys' }
+    const store = createConfigStore()
+    store.subscribe((snapshot) => destinations.update(snapshot, new Map()))
+    const policies = { tls: { insecureSkipVerify: 'All' as const } }
+    replaceMessages(store, [{ kind: 'backend', message: { key: keys.backend, static: { host: '127.0.0.1', port: 1 }, policies } }])
+    documents = metadataOfKind2()
+    const authentication = compile({ provider: 'IdpKind2', jwks: { inline: JSON.stringify({ keys: [key.jwk] }), from: keys } })
+    expect((await ask(authentication, path)).status).toBe(200)
+    // With the TLS of that backend, where the issuer's URL asks for TLS.
+    const tlsOf = (isTls: boolean) => destinations.forOtherPort(keys, '127.0.0.1', 2, isTls).settings.tls?.verify
+    expect([tlsOf(true), tlsOf(false)]).toEqual(['none', undefined])
   })
 
   test('is kept for a minute; a failure is not', async () => {

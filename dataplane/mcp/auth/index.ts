@@ -25,7 +25,7 @@ const REGISTRATION_LIMIT_BYTES = 64 * 1024
 /** Compiles the section. What was verified and fetched outlives config versions as long as the section is the same. */
 export function compileMcpAuthentication(
   config: MCPAuthentication,
-  destinations: Pick<Destinations, 'forPolicy' | 'forHost'>,
+  destinations: Pick<Destinations, 'forPolicy' | 'forHost' | 'forOtherPort'>,
   { kept, epochMs, monotonicMs }: Pick<PolicyState, 'kept' | 'epochMs' | 'monotonicMs'>,
 ): McpAuthentication {
   const { verify, provider } = kept.get(config, [], () => ({

@@ -17,11 +17,11 @@ export class IdentityProvider {
   readonly #issuer: URL | undefined
   readonly #kind: MCPAuthentication['provider']
   readonly #keySet: MCPAuthentication['jwks']
-  readonly #destinations: Pick<Destinations, 'forPolicy' | 'forHost'>
+  readonly #destinations: Pick<Destinations, 'forPolicy' | 'forHost' | 'forOtherPort'>
   readonly #nowMs: () => number
   #cached: { readonly document: Promise<ServerMetadata>; readonly untilMs: number } | undefined
 
-  constructor({ issuer, provider, jwks }: MCPAuthentication, destinations: Pick<Destinations, 'forPolicy' | 'forHost'>, nowMs: () => number) {
+  constructor({ issuer, provider, jwks }: MCPAuthentication, destinations: Pick<Destinations, 'forPolicy' | 'forHost' | 'forOtherPort'>, nowMs: () => number) {
     this.#issuer = issuer === undefined ? undefined : (URL.parse(issuer) ?? undefined)
     this.#kind = provider
     this.#keySet = jwks
@@ -70,13 +70,19 @@ export class IdentityProvider {
     )
   }
 
-  /** The backend that the keys come from, when it is the same host: its policies know how to reach it. Else the URL alone, checked with the system's CAs. */
-  #destinationOf(url: URL): Destination {
+  /**
+   * The backend that the keys come from, when it is the same host: its policies know how to reach it, also where the keys are behind
+   * another port. Else the URL alone, checked with the system's CAs.
+   */
+  #destinationOf({ hostname, port: givenPort, protocol }: URL): Destination {
     const { from } = this.#keySet
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const isTls = protocol === 'https:'
+    const port = givenPort === '' ? (isTls ? 443 : 80) : Number(givenPort)
     const known = from === undefined ? undefined : this.#destinations.forPolicy(from)
-    if (known?.isAt(url.hostname) === true) return known
-    const isTls = url.protocol === 'https:'
-    return this.#destinations.forHost(url.hostname.replace(/^\[|\]$/g, ''), url.port === '' ? (isTls ? 443 : 80) : Number(url.port), isTls)
+    if (from === undefined || known?.isAt(host) !== true) return this.#destinations.forHost(host, port, isTls)
+    // Which port of a Service is meant, only its reference says.
+    return from.backend === undefined || known.isAt(host, port) ? known : this.#destinations.forOtherPort(from, host, port, isTls)
   }
 
   #requireIssuer(): URL {
