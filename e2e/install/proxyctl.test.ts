@@ -17,6 +17,7 @@ test('status lists what the operator answers for', async () => {
   const text = await proxyctl('status', '-n', NAMESPACE)
   expect(text).toMatch(new RegExp(`^ok +Gateway +${NAMESPACE}/web$`, 'm'))
   expect(text).toMatch(/^ok +GatewayClass +proxy$/m)
+  expect(text).toMatch(new RegExp(`^ok +Deployment +${NAMESPACE}/web$`, 'm'))
 })
 
 test('explain and log level ask a pod of the Gateway', async () => {

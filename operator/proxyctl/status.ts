@@ -6,17 +6,8 @@ import type { ObjectStatus } from '../translate/types.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
 import { readManifests } from './manifests.ts'
 import { alignColumns, type Colour } from './output.ts'
-import type { Command, Invocation } from './types.ts'
-
-/** One resource and what its status says. */
-interface Row {
-  readonly severity: 'error' | 'warning' | 'pending' | 'ok'
-  readonly kind: string
-  readonly namespace: string
-  readonly name: string
-  /** `Type=Status Reason: message` of every condition that says something is wrong, the worst first. */
-  readonly conditions: readonly string[]
-}
+import type { Command, Invocation, Row } from './types.ts'
+import { describeDeployment, WORKLOAD_SELECTOR, type Deployment, type Pod } from './workloads.ts'
 
 const severities = ['error', 'warning', 'pending', 'ok'] as const
 const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warning: 'yellow', pending: 'gray', ok: 'green' }
@@ -24,7 +15,7 @@ const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warni
 /** Every resource that this controller answers for, worst first. 1 when one has an error. */
 export const runStatus: Command = async (invocation) => {
   const { options, output } = invocation
-  const all = options.dir === undefined ? (await readCluster(invocation)).map(describeObject) : await describeManifests(options.dir)
+  const all = options.dir === undefined ? await describeCluster(invocation) : await describeManifests(options.dir)
   const rows = all
     .filter(({ namespace }) => options.namespace === undefined || namespace === '' || namespace === options.namespace)
     .sort(
@@ -88,7 +79,7 @@ interface Item {
   readonly status?: object
 }
 
-async function readCluster(invocation: Invocation): Promise<ObjectStatus[]> {
+async function describeCluster(invocation: Invocation): Promise<Row[]> {
   const connection = connect({ kubeconfig: kubeconfigOf(invocation), userAgent: 'proxyctl' })
   /** Objects of a kind, by the newest version that is served; none when no version is. */
   const list = async (kind: string, paths: readonly string[]): Promise<{ kind: string; items: Item[] }> => {
@@ -102,6 +93,14 @@ async function readCluster(invocation: Invocation): Promise<ObjectStatus[]> {
     }
     return { kind, items: [] }
   }
+  /** Data planes; none where the user may not see them. */
+  const listWorkloads = async <T>(path: string): Promise<readonly T[]> => {
+    const found = await connection.request<{ items?: T[] }>('GET', `${path}?labelSelector=${WORKLOAD_SELECTOR}`).catch((error: { status?: number }) => {
+      if (error.status === 403) return undefined
+      throw error
+    })
+    return found?.items ?? []
+  }
   try {
     const lists = await Promise.all([...statusKinds].map((kind) => list(kind, collectionPaths(kind))))
     const classes = new Set(
@@ -109,7 +108,7 @@ async function readCluster(invocation: Invocation): Promise<ObjectStatus[]> {
         .find(({ kind }) => kind === 'GatewayClass')
         ?.items.flatMap(({ metadata, spec }) => (spec?.controllerName === CONTROLLER_NAME ? [metadata.name] : [])),
     )
-    return lists.flatMap(({ kind, items }) =>
+    const objects = lists.flatMap(({ kind, items }) =>
       items.flatMap(({ metadata, spec, status = {} }) => {
         if (kind === 'GatewayClass' && !classes.has(metadata.name)) return []
         if (kind === 'Gateway' && !classes.has(spec?.gatewayClassName ?? '')) return []
@@ -120,6 +119,10 @@ async function readCluster(invocation: Invocation): Promise<ObjectStatus[]> {
         return [{ group: '', kind, ...(namespace !== undefined && { namespace }), name, status: own }]
       }),
     )
+    const [deployments, pods] = await Promise.all([listWorkloads<Deployment>('/apis/apps/v1/deployments'), listWorkloads<Pod>('/api/v1/pods')])
+    const isOurs = ({ metadata: { namespace, ownerReferences = [] } }: Deployment): boolean =>
+      ownerReferences.some((owner) => objects.some((object) => object.kind === owner.kind && object.name === owner.name && object.namespace === namespace))
+    return [...objects.map(describeObject), ...deployments.filter(isOurs).map((deployment) => describeDeployment(deployment, pods))]
   } catch (error) {
     throw explainUnreachable(error, kubeconfigOf(invocation))
   } finally {

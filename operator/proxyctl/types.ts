@@ -24,3 +24,13 @@ export interface Invocation {
 
 /** Resolves with the exit status. Rejects with a UsageError, or an Error whose message is all the user needs. */
 export type Command = (invocation: Invocation) => Promise<number>
+
+/** One resource and what its status says. */
+export interface Row {
+  readonly severity: 'error' | 'warning' | 'pending' | 'ok'
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  /** `Type=Status Reason: message` of every condition that says something is wrong, or what is wrong with pods; the worst first. */
+  readonly conditions: readonly string[]
+}
