@@ -10,19 +10,24 @@ export interface HeaderSource {
 /** How values are shown: `plain` is a string, or a list when the header comes several times. */
 type Style = 'plain' | 'join' | 'raw' | 'split'
 
+const asIs = (value: string): string => value
+
 const SECRETS: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization'])
 
-/** `request.headers`: a map whose keys are case-insensitive, with `redacted() join() raw() split() cookie(name)`. */
+/** `request.headers`: a map whose keys are case-insensitive, with `redacted() join() raw() split() cookie(name)`. Shows the list as it is when it looks. */
 export class HeaderView extends HostMap {
   readonly #source: HeaderSource
   readonly #style: Style
   readonly #isRedacted: boolean
+  readonly #decode: (value: string) => string
 
-  constructor(source: HeaderSource, style: Style = 'plain', isRedacted = false) {
+  /** `decode`: what is shown of a value in the list; by default the value. */
+  constructor(source: HeaderSource, decode: (value: string) => string = asIs, style: Style = 'plain', isRedacted = false) {
     super()
     this.#source = source
     this.#style = style
     this.#isRedacted = isRedacted
+    this.#decode = decode
   }
 
   get(key: string): Stored {
@@ -34,7 +39,8 @@ export class HeaderView extends HostMap {
 
   #read(name: string, first = findHeader(this.#source.raw, name, 0)): Stored {
     if (first < 0) return undefined
-    if (this.#style === 'plain' && !this.#isRedacted && findHeader(this.#source.raw, name, first + 2) < 0) return this.#source.raw[first + 1]
+    const { raw } = this.#source
+    if (this.#style === 'plain' && !this.#isRedacted && findHeader(raw, name, first + 2) < 0) return this.#decode(raw[first + 1] ?? '')
     const isHidden = this.#isRedacted && SECRETS.has(name)
     const values = isHidden ? [REDACTED] : this.#getAll(name)
     switch (this.#style) {
@@ -59,18 +65,18 @@ export class HeaderView extends HostMap {
   #getAll(name: string): string[] {
     const { raw } = this.#source
     const values: string[] = []
-    for (let at = findHeader(raw, name, 0); at >= 0; at = findHeader(raw, name, at + 2)) values.push(raw[at + 1] ?? '')
+    for (let at = findHeader(raw, name, 0); at >= 0; at = findHeader(raw, name, at + 2)) values.push(this.#decode(raw[at + 1] ?? ''))
     return values
   }
 
   override call(name: string, args: readonly Value[]): Stored {
     switch (name) {
       case 'redacted':
-        return new HeaderView(this.#source, this.#style, true)
+        return new HeaderView(this.#source, this.#decode, this.#style, true)
       case 'join':
       case 'raw':
       case 'split':
-        return args.length === 0 ? new HeaderView(this.#source, name, this.#isRedacted) : undefined
+        return args.length === 0 ? new HeaderView(this.#source, this.#decode, name, this.#isRedacted) : undefined
       case 'cookie':
         return typeof args[0] === 'string' ? this.#findCookie(args[0]) : badArgument
       default:

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { HeaderView, HostMap, Timestamp, UriText, type Stored } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange.ts'
-import type { HeaderList } from '../http/headers.ts'
 import { pathOf } from '../http/message.ts'
 import { toEpochMs } from '../telemetry/time.ts'
 import { bufferedRequest, bufferedResponse, type BufferedBody } from './buffer.ts'
@@ -10,7 +9,7 @@ import { recordedRequest, recordedResponse } from './record.ts'
 /** `request`. */
 export class RequestView extends HostMap {
   readonly #exchange: Exchange
-  #headers: ViewedHeaders | undefined
+  #headers: HeaderView | undefined
 
   constructor(exchange: Exchange) {
     super()
@@ -35,7 +34,7 @@ export class RequestView extends HostMap {
       case 'version':
         return request.version
       case 'headers':
-        return (this.#headers ??= viewHeaders(request.headers)).view
+        return (this.#headers ??= new HeaderView(request.headers, decodeValue))
       case 'body':
         return wholeOf(bufferedRequest(this.#exchange)) ?? this.#recorded
       case 'bodyPrefix':
@@ -58,17 +57,12 @@ export class RequestView extends HostMap {
     yield* ['method', 'path', 'pathAndQuery', 'uri', 'host', 'scheme', 'version', 'headers', 'startTime']
     for (const key of ['endTime', 'body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
   }
-
-  /** After headers were removed, or one was written with that value. */
-  headersChanged(written: string): void {
-    if (this.#headers?.isLive !== true || BEYOND_ASCII.test(written)) this.#headers = undefined
-  }
 }
 
 /** `response`. */
 export class ResponseView extends HostMap {
   readonly #exchange: Exchange
-  #headers: ViewedHeaders | undefined
+  #headers: HeaderView | undefined
 
   constructor(exchange: Exchange) {
     super()
@@ -83,7 +77,7 @@ export class ResponseView extends HostMap {
       case 'grpcStatus':
         return toStatus(this.#exchange.grpcStatus ?? response?.headers.get('grpc-status'))
       case 'headers':
-        return response && (this.#headers ??= viewHeaders(response.headers)).view
+        return response && (this.#headers ??= new HeaderView(response.headers, decodeValue))
       case 'body':
         return wholeOf(bufferedResponse(this.#exchange)) ?? this.#recorded
       case 'bodyPrefix':
@@ -99,10 +93,6 @@ export class ResponseView extends HostMap {
 
   *keys(): Iterable<string> {
     for (const key of ['code', 'grpcStatus', 'headers', 'body', 'bodyPrefix']) if (this.get(key) !== undefined) yield key
-  }
-
-  headersChanged(written: string): void {
-    if (this.#headers?.isLive !== true || BEYOND_ASCII.test(written)) this.#headers = undefined
   }
 }
 
@@ -121,18 +111,9 @@ function toStatus(text: string | undefined): number | undefined {
 
 const BEYOND_ASCII = /[^\0-\x7f]/
 
-interface ViewedHeaders {
-  readonly view: HeaderView
-  /** It shows the list itself, and no decoded copy of it. */
-  readonly isLive: boolean
-}
-
-function viewHeaders({ raw }: HeaderList): ViewedHeaders {
-  for (let i = 1; i < raw.length; i += 2) if (BEYOND_ASCII.test(raw[i] ?? '')) return { view: new HeaderView({ raw: raw.map(decodeValue) }), isLive: false }
-  return { view: new HeaderView({ raw }), isLive: true }
-}
-
+/** Heads have values as Latin-1. */
 function decodeValue(text: string): string {
+  if (!BEYOND_ASCII.test(text)) return text
   const bytes = Buffer.from(text, 'latin1')
   return isUtf8(bytes) ? bytes.toString() : text
 }

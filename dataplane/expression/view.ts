@@ -49,12 +49,6 @@ export class ExchangeView extends HostMap {
   *keys(): Iterable<string> {
     for (const root of ROOTS) if (this.get(root) !== undefined) yield root
   }
-
-  /** After headers were removed, or one was written with that value: the next expression sees it. */
-  headersChanged(written = ''): void {
-    this.#request?.headersChanged(written)
-    this.#response?.headersChanged(written)
-  }
 }
 
 function viewBackend(name: string, type: BackendType = 'unknown'): Record<string, string> {

@@ -88,12 +88,10 @@ export function computeFields(
     if (value === undefined) headers.remove(name)
     else if (isAdded) headers.append(name, value)
     else headers.set(name, value)
-    view.headersChanged(value)
   }
   for (const field of add) apply(field, true)
   for (const field of set) apply(field, false)
   for (const name of remove) headers.remove(name)
-  if (remove.length > 0) view.headersChanged()
 }
 
 /** A field value: of text, bytes, a number or a bool; undefined for all else and for what would end the line. */
