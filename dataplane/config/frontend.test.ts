@@ -22,7 +22,8 @@ describe('frontend policies', () => {
   })
 
   test.each<[string, EffectiveFrontend, object]>([
-    ['limits of heads', { http: { http1MaxHeaders: 7 } }, { http1: { limits: { maxHeaders: 7 } } }],
+    ['limits of heads', { http: { http1MaxHeaders: 7 } }, { http1: { limits: { maxHeaders: 7, maxHeadBytes: 16_384 } } }],
+    ['many header lines, with the bytes they take', { http: { http1MaxHeaders: 4096 } }, { http1: { limits: { maxHeaders: 4096, maxHeadBytes: 262_144 } } }],
     ['idle and head timeouts', { http: { http1IdleTimeout: '5s' } }, { http1: { timeouts: { idleMs: 5000, headMs: 5000 } } }],
     [
       'windows and frames',

@@ -1,6 +1,6 @@
 import { parseDuration } from '#api/duration.ts'
 import type { Authorization, Duration, Frontend, GatewayRef } from '#gen/config/types.ts'
-import { requestHeadLimits } from '../http/syntax.ts'
+import { requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
 import type { ConnectionSettings } from '../server/program.ts'
 import type { ProxyProtocolSettings } from '../server/proxyprotocol.ts'
 import type { TlsSettings } from '../server/tls.ts'
@@ -22,6 +22,7 @@ export function effectiveFrontend(index: PolicyIndex, { namespace, name }: Gatew
 }
 
 const nothing: EffectiveFrontend = {}
+const HEAD_BYTES_PER_LINE = 64
 
 /** PROXY protocol with its defaults (traffic.md §10). */
 export function proxyProtocolSettings({ proxyProtocol }: EffectiveFrontend): ProxyProtocolSettings | undefined {
@@ -35,7 +36,7 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
   const keepalive = tcp?.keepalive
   return {
     http1: {
-      ...(http?.http1MaxHeaders !== undefined && { limits: { ...requestHeadLimits, maxHeaders: http.http1MaxHeaders } }),
+      ...(http?.http1MaxHeaders !== undefined && { limits: headLimits(http.http1MaxHeaders) }),
       // An unused connection and a head that does not come are one thing to users (decision D8).
       ...(idleMs !== undefined && { timeouts: { idleMs, headMs: idleMs } }),
     },
@@ -52,6 +53,11 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
       keepAlive: { timeMs: msOf(keepalive.time) ?? 180_000, intervalMs: msOf(keepalive.interval) ?? 180_000, retries: keepalive.retries ?? 9 },
     }),
   }
+}
+
+/** Whoever allows more lines than usual wants them to fit, too. */
+function headLimits(maxHeaders: number): HeadLimits {
+  return { ...requestHeadLimits, maxHeaders, maxHeadBytes: Math.max(requestHeadLimits.maxHeadBytes, maxHeaders * HEAD_BYTES_PER_LINE) }
 }
 
 /** TLS settings of a Gateway's listeners; absent fields leave the defaults. */

@@ -12,7 +12,6 @@ export interface Http2Settings {
   readonly maxConcurrentStreams: number
   /** Names, values and 32 per field (RFC 9113 §6.5.2); a larger section costs its stream. */
   readonly maxHeaderList: number
-  readonly maxHeaders: number
   /** Without any stream. */
   readonly idleMs: number
   /** Between pings. */
@@ -26,7 +25,6 @@ const defaultHttp2Settings: Http2Settings = {
   maxFrame: 16_384,
   maxConcurrentStreams: 128,
   maxHeaderList: 16_384,
-  maxHeaders: 100,
   idleMs: 600_000,
   keepAliveMs: 0,
   keepAliveTimeoutMs: 20_000,
@@ -99,8 +97,8 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
         maxHeaderListSize: settings.maxHeaderList,
         enablePush: false,
       },
-      // Four pseudo-headers come on top.
-      maxHeaderListPairs: settings.maxHeaders + 4,
+      // Only their size limits fields (traffic.md §10); each counts for 32 and more, what Node's own limit of 128 does not know.
+      maxHeaderListPairs: Math.ceil(settings.maxHeaderList / 32),
       // Floods cost the connection: bad frames, refused streams, resets (CVE-2023-44487), settings, pings.
       maxSessionInvalidFrames: 100,
       maxSessionRejectedStreams: 100,
