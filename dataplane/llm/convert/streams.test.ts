@@ -276,7 +276,9 @@ describe.each(pairs)('%s over %s', (from, to, source) => {
     expect(stream.facts).toMatchObject({ isComplete: false, error: { type: 'upstream_error' } })
     expect(stream.isOver).toBe(true)
     const last = outline(text).at(-1) ?? ''
-    expect(JSON.parse(last)).toMatchObject(from === 'responses' ? { type: 'error', code: 'upstream_error' } : { error: { type: 'upstream_error' } })
+    expect(JSON.parse(last)).toMatchObject(
+      from === 'responses' ? { type: 'error', code: 'upstream_error' } : { error: { type: from === 'messages' ? 'api_error' : 'upstream_error' } },
+    )
     expect(stream.push(bytes)).toEqual([])
   })
 
@@ -291,7 +293,7 @@ describe('errors in streams', () => {
   test.each([
     ['completions', 'messages', streams.messagesError, 'data: {"error":{"message":"Overloaded","type":"overloaded_error"'],
     ['messages', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error","error":{"type":"server_error","message":"overloaded"}}'],
-    ['messages', 'converse', streams.converseError, 'event: error\ndata: {"type":"error","error":{"type":"throttlingException","message":"slow down"}}'],
+    ['messages', 'converse', streams.converseError, 'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"slow down"}}'],
     ['responses', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error"'],
     ['completions', 'converse', streams.converseError, 'data: {"error":{"message":"slow down"'],
   ] as const)('%s over %s', (from, to, bytes, expected) => {

@@ -72,7 +72,7 @@ export class MessagesWriter implements StepWriter {
         return this.#end()
       case 'error':
         this.#isOver = true
-        return [event('error', writeMessagesError(step.errorType, step.message))]
+        return [event('error', writeMessagesError(foreignError.test(step.errorType) ? 'api_error' : step.errorType, step.message))]
       case 'hidden':
         return []
     }
@@ -193,6 +193,9 @@ function isComplete(json: string): boolean {
 function event(name: string, data: JsonObject): ClientEvent {
   return new JsonEvent(name, data, findMessagesTexts)
 }
+
+/** Exceptions of Bedrock, and frames that cannot be read (llm.md §8.4): clients of this format know other names. */
+const foreignError = /Exception$|^upstream_error$/
 
 export function writeMessagesError(type: string, message: string): JsonObject {
   return { type: 'error', error: { type, message } }
