@@ -46,7 +46,7 @@ export type MountablePolicy = Policy extends MiddlewareHandler<PolicyEnv> ? Poli
 
 type Headers = Readonly<Record<string, string | string[]>>
 /** Hono's answers are Responses that remember their body's type for its RPC client. */
-// oxlint-disable-next-line typescript/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any -- its own type is not exported
 type Answer = any
 
 /**

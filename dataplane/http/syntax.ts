@@ -39,7 +39,7 @@ export function hasBareLineFeed(bytes: Buffer, from: number): boolean {
   return false
 }
 
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- the tab is the one control that a value may hold
 const badValueCharacter = /[^\t\x20-\x7e\x80-\xff]/
 
 /** A value that can be written as it is: no CR, LF, NUL or other control, and nothing beyond Latin-1, which would be cut to its low byte. */

@@ -11,7 +11,7 @@ const modelPatterns = [
 ]
 const streamingSuffixes = [':streamRawPredict', ':streamGenerateContent', '/invoke-with-response-stream', '/converse-stream']
 /** Of a decoded segment: what would be another path, or none. */
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const UNSAFE = /[\0-\x1f\x7f\\?#<>]/
 
 /** The model that a vendor's path names (llm.md §3). */

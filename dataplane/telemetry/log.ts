@@ -184,11 +184,11 @@ export function describeError(error: Error): string {
 }
 
 // A space, a quote or a control character would let a value forge a field or a line; C1 controls steer terminals.
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
 const unsafe = /[\0-\x20"\x7f-\x9f\u2028\u2029]/
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
 const needsEscape = /[\0-\x1f"\\\x7f-\x9f\u2028\u2029\ud800-\udfff]/
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
 const controls = /[\0-\x1f\x7f-\x9f\u2028\u2029]/g
 
 /** The value, in JSON quotes if it could be mistaken for more than one. */

@@ -19,7 +19,7 @@ export interface Edits {
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- what RFC 9110 §5.5 forbids
 const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
 const AUTHORITY = /^[A-Za-z0-9\-._~%!$&'()*+,;=:[\]]+$/
 
