@@ -151,6 +151,8 @@ describe('settings', () => {
       'TLSv1.2',
     ],
     ['TLS 1.3 suites are limited too', { cipherSuites: ['TLS13_AES_128_GCM_SHA256'] }, { ciphers: 'TLS_AES_256_GCM_SHA384' }, /./],
+    ['a group that is not among the usual ones is refused', {}, { ecdhCurve: 'P-521' }, /./],
+    ['the last of the usual groups but the hybrid one', {}, { ecdhCurve: 'P-384' }, 'TLSv1.3'],
     ['a client that knows only RSA', {}, { ciphers: 'ECDHE-RSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
     ['a client that knows only ECDSA', {}, { ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
     ['no common ALPN protocol', { alpn: ['h2'] }, { ALPNProtocols: ['http/1.1'] }, /./],

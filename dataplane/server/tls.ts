@@ -1,6 +1,6 @@
 import { constants, createHash, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls'
+import { createSecureContext, createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls'
 
 /** TLS settings of a port (traffic.md §10). */
 export interface TlsSettings {
@@ -179,10 +179,20 @@ function contextOptions({ certificates, clientValidation }: TlsListener, setting
     maxVersion: settings.maxVersion,
     ciphers: settings.cipherSuites.map(toOpenSslCipher).join(':'),
     honorCipherOrder: true,
+    ecdhCurve: keyExchangeGroups,
     // A resumed session would carry the verdict on a certificate from one connection to the next: with client validation each is judged anew.
     ...(clientValidation !== undefined && { ca: [...clientValidation.caCertificates], secureOptions: constants.SSL_OP_NO_TICKET }),
   }
 }
+
+/** What traffic.md §10 lists; the hybrid one needs OpenSSL 3.5, which the oldest Node that we run on does not have. */
+const keyExchangeGroups = ['X25519:P-256:P-384:X25519MLKEM768', 'X25519:P-256:P-384'].find((groups) => {
+  try {
+    return createSecureContext({ ecdhCurve: groups }) !== undefined
+  } catch {
+    return false
+  }
+})
 
 /** OpenSSL's name of a suite. */
 function toOpenSslCipher(name: string): string {
