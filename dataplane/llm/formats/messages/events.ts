@@ -72,7 +72,7 @@ export class MessagesWriter implements StepWriter {
         return this.#end()
       case 'error':
         this.#isOver = true
-        return [event('error', writeMessagesError(foreignError.test(step.errorType) ? 'api_error' : step.errorType, step.message))]
+        return [event('error', writeMessagesError(step.errorType, step.message))]
       case 'hidden':
         return []
     }
@@ -198,5 +198,5 @@ function event(name: string, data: JsonObject): ClientEvent {
 const foreignError = /Exception$|^upstream_error$/
 
 export function writeMessagesError(type: string, message: string): JsonObject {
-  return { type: 'error', error: { type, message } }
+  return { type: 'error', error: { type: foreignError.test(type) ? 'api_error' : type, message } }
 }
