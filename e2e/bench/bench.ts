@@ -14,6 +14,8 @@ export interface Bench {
   readonly loadCpu: number
   readonly seconds: number
   readonly rounds: number
+  /** Rounds before those that count; default 1. */
+  readonly warmUps?: number
   /** `nginx` puts nginx in our place: a check of the harness itself, whose ratios have to be about 1. */
   readonly ours: ProxyName
   /** Where to leave CPU profiles of ours; absent: none are made, as they slow it down. */
@@ -44,27 +46,38 @@ export async function start(
   return { ...proxy, spec }
 }
 
-/** Measures two things in turn, `rounds` times each after one warm-up, so that what else the machine does hits both. Gives the medians. */
+/** The same time in rounds of one second: for two things so close that what else the machine does within a longer round would decide. */
+export function inSeconds(bench: Bench): Bench {
+  return { ...bench, seconds: 1, rounds: bench.rounds * bench.seconds, warmUps: bench.seconds }
+}
+
+export interface Alternated<K extends string> {
+  readonly a: Record<K, number>
+  readonly b: Record<K, number>
+  /** `a` / `b` of the round in the middle, which is not the ratio of the medians: both of a round had the same machine. */
+  readonly ratio: Record<K, number>
+}
+
+/**
+ * Measures two things in turn, `rounds` times each after the warm-up, so that what else the machine does hits both; every other round
+ * begins with the other. Gives the medians.
+ */
 export async function alternate<K extends string>(
   bench: Bench,
   a: () => Promise<Record<K, number>>,
   b: () => Promise<Record<K, number>>,
-): Promise<{ a: Record<K, number>; b: Record<K, number> }> {
-  const rounds: { a: Record<K, number>[]; b: Record<K, number>[] } = { a: [], b: [] }
-  for (let round = 0; round <= bench.rounds; round++) {
-    const one = await a()
-    const two = await b()
-    bench.log(`  ${round === 0 ? 'warm-up' : `round ${round}`}: ${describe(one)} | ${describe(two)}`)
-    if (round === 0) continue
-    rounds.a.push(one)
-    rounds.b.push(two)
+): Promise<Alternated<K>> {
+  const rounds: { a: Record<K, number>; b: Record<K, number> }[] = []
+  for (let round = 1 - (bench.warmUps ?? 1); round <= bench.rounds; round++) {
+    const first = round % 2 === 0 ? await a() : await b()
+    const pair = round % 2 === 0 ? { a: first, b: await b() } : { a: await a(), b: first }
+    bench.log(`  ${round < 1 ? 'warm-up' : `round ${round}`}: ${describe(pair.a)} | ${describe(pair.b)}`)
+    if (round >= 1) rounds.push(pair)
   }
-  return { a: medians(rounds.a), b: medians(rounds.b) }
-}
-
-function medians<K extends string>(rounds: readonly Record<K, number>[]): Record<K, number> {
-  const keys = Object.keys(rounds[0] ?? {}) as K[]
-  return Object.fromEntries(keys.map((key) => [key, median(rounds.map((round) => round[key]))])) as Record<K, number>
+  const keys = Object.keys(rounds[0]?.a ?? {}) as K[]
+  const middle = (read: (pair: (typeof rounds)[number], key: K) => number): Record<K, number> =>
+    Object.fromEntries(keys.map((key) => [key, median(rounds.map((pair) => read(pair, key)))])) as Record<K, number>
+  return { a: middle(({ a }, key) => a[key]), b: middle(({ b }, key) => b[key]), ratio: middle(({ a, b }, key) => a[key] / b[key]) }
 }
 
 function describe(values: Record<string, number>): string {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { alternate, inSeconds, type Bench } from './bench.ts'
 import { drawChart, marginOf } from './chart.ts'
 import { parseH2load, parseWrk } from './load.ts'
 import { judge, judgeLimit, median, quantile } from './measure.ts'
@@ -31,6 +32,7 @@ describe('judging', () => {
     ['less than half of the peer', judge({ ...result, ours: 49, peer: 100 }, { atLeast: 0.5 }), false, 0.98],
     ['twice the cost', judge({ ...result, ours: 20, peer: 10 }, { atMost: 2 }), true, 1],
     ['three times the cost', judge({ ...result, ours: 30, peer: 10 }, { atMost: 2 }), false, 2 / 3],
+    ['a ratio of rounds, whatever the medians are', judge({ ...result, ours: 49, peer: 100, ratio: 0.51 }, { atLeast: 0.5 }), true, 1.02],
     ['no failure where none is allowed', judgeLimit('c', 0, 0, 'u'), true, 1],
     ['one failure where none is allowed', judgeLimit('c', 1, 0, 'u'), false, 0],
   ])('%s', (_sentence, judged, passed, margin) => {
@@ -40,6 +42,24 @@ describe('judging', () => {
 
   test('what could not be measured does not pass', () => {
     expect(judgeLimit('c', Number.NaN, 1, 'u').passed).toBe(false)
+  })
+
+  test('two in turn: every other round begins with the other, and ratios are of rounds', async () => {
+    const order: string[] = []
+    const give = (name: string, values: number[]) => async () => {
+      order.push(name)
+      return { rate: values.shift() ?? Number.NaN }
+    }
+    const log = () => {}
+    const bench: Bench = { directory: '', bundle: '', upstreamPort: 0, proxyCpu: 0, loadCpu: 0, seconds: 3, rounds: 1, ours: 'ours', profiles: undefined, log }
+    // Three to warm up, then three that count, of a machine that slows down.
+    expect(await alternate(inSeconds(bench), give('a', [9, 9, 9, 80, 40, 30]), give('b', [9, 9, 9, 100, 50, 20]))).toEqual({
+      a: { rate: 40 },
+      b: { rate: 50 },
+      ratio: { rate: 0.8 },
+    })
+    expect(order.join('')).toBe('abbaabbaabba')
+    expect(inSeconds(bench).seconds).toBe(1)
   })
 
   test('quantiles', () => {

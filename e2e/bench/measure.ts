@@ -4,7 +4,7 @@ export interface Result {
   readonly ours: number
   readonly peer: number
   readonly peerName: string
-  /** ours / peer. */
+  /** ours / peer; of two of our own that are compared, the median of what that is round by round. */
   readonly ratio: number
   readonly unit: string
 }
@@ -20,9 +20,10 @@ export interface Judged extends Result {
   readonly passed: boolean
 }
 
-export function judge(result: Omit<Result, 'ratio'>, bar: Bar): Judged {
+/** Without a `ratio` it is that of the two numbers. */
+export function judge(result: Omit<Result, 'ratio'> & { readonly ratio?: number }, bar: Bar): Judged {
   // Nothing measured against nothing allowed (failed requests) is a ratio of 0.
-  const ratio = result.peer === 0 ? result.ours : result.ours / result.peer
+  const ratio = result.ratio ?? (result.peer === 0 ? result.ours : result.ours / result.peer)
   const passed = Number.isFinite(ratio) && ratio >= (bar.atLeast ?? -Infinity) && ratio <= (bar.atMost ?? Infinity)
   return { ...result, ratio, bar, passed }
 }

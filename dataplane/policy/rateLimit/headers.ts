@@ -9,7 +9,7 @@ export function headersOf({ limit, remaining, resetMs }: Allowance): Record<stri
 /** All or none: an upstream that limits by itself knows better, and a mix of both would say nothing. */
 export function addHeaders(headers: HeaderList, { limit, remaining, resetMs }: Allowance): void {
   const { raw } = headers
-  for (let i = 0; i < raw.length; i += 2) if (raw[i]?.startsWith('x-ratelimit-') === true && isOwn(raw[i])) return
+  for (let i = 0; i < raw.length; i += 2) if (isOwn(raw[i])) return
   headers.append('x-ratelimit-limit', String(limit))
   headers.append('x-ratelimit-remaining', String(remaining))
   headers.append('x-ratelimit-reset', String(Math.ceil(resetMs / 1000)))
