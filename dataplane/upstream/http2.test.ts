@@ -1,6 +1,7 @@
 import { createServer as createHttp2Server, createSecureServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer as createNetServer, type AddressInfo, type Server } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { BufferBody, type BodySink } from '../http/body.ts'
 import { Deadlines } from '../http/deadlines.ts'
@@ -389,6 +390,19 @@ describe('TLS', () => {
       const pool = create(transport(port))
       open.push(() => pool.close())
       // Not connect-timeout: the alert says it all.
+      await expect(pool.call(testRequest(), { connectMs: 60_000 }).response).rejects.toMatchObject({ failure: 'connect' })
+    }
+  })
+
+  test('an upstream that ends the connection after the handshake fails the call at once', async () => {
+    const server = createTlsServer({ cert: leaf.certificate, key: leaf.privateKey, ALPNProtocols: ['h2'] }, (socket) =>
+      socket.on('error', () => undefined).end(),
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    open.push(() => server.close())
+    for (const create of [createHttp2Pool, createNegotiatedPool]) {
+      const pool = create(transport((server.address() as AddressInfo).port))
+      open.push(() => pool.close())
       await expect(pool.call(testRequest(), { connectMs: 60_000 }).response).rejects.toMatchObject({ failure: 'connect' })
     }
   })

@@ -69,6 +69,8 @@ class NegotiatedPool implements UpstreamPool {
   async #connect(connectMs: number): Promise<UpstreamPool> {
     const tls = this.#transport.tls && { ...this.#transport.tls, alpn: this.#transport.tls.alpn ?? protocols }
     const socket = await connectTcp({ ...this.#transport, tls }, connectMs).socket
+    // Half-open is for relays: Node's HTTP/2 session does not see the end of such a socket and would wait on.
+    socket.allowHalfOpen = false
     if ((socket as Socket & { alpnProtocol?: string | false }).alpnProtocol === 'h2') {
       this.#http2.adopt(socket, connectMs)
       this.#chosen = this.#http2
