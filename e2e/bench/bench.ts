@@ -77,7 +77,11 @@ export async function alternate<K extends string>(
   const keys = Object.keys(rounds[0]?.a ?? {}) as K[]
   const middle = (read: (pair: (typeof rounds)[number], key: K) => number): Record<K, number> =>
     Object.fromEntries(keys.map((key) => [key, median(rounds.map((pair) => read(pair, key)))])) as Record<K, number>
-  return { a: middle(({ a }, key) => a[key]), b: middle(({ b }, key) => b[key]), ratio: middle(({ a, b }, key) => a[key] / b[key]) }
+  return {
+    a: middle((pair, key) => pair.a[key]),
+    b: middle((pair, key) => pair.b[key]),
+    ratio: middle((pair, key) => pair.a[key] / pair.b[key]),
+  }
 }
 
 function describe(values: Record<string, number>): string {
