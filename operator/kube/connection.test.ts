@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { ApiError, connect, type KubeConnection } from './connection.ts'
 
 let server: Server
@@ -88,6 +88,19 @@ test('a kubeconfig that is not there, or names no cluster, is an error that says
   expect(() => connect({ kubeconfig: '/no/such/file' })).toThrow(/^KUBECONFIG \/no\/such\/file: .*ENOENT/)
   const file = await writeConfig('other')
   expect(() => connect({ kubeconfig: file })).toThrow('current-context names no cluster')
+})
+
+test('of several kubeconfigs the first to name a thing wins; one that is missing does not count', async () => {
+  const usable = await writeConfig('')
+  const chooser = join(directory, 'chooser')
+  await writeFile(chooser, JSON.stringify({ 'current-context': 'c', users: [{ name: 'u', user: { token: 'first-token' } }] }))
+  const last = join(directory, 'last')
+  await writeFile(last, JSON.stringify({ 'current-context': 'other', contexts: [{ name: 'c', context: { cluster: 'no', user: 'no' } }] }))
+  const merged = connect({ kubeconfig: [join(directory, 'missing'), chooser, usable, '', last].join(delimiter) })
+  answer = (request, response) => response.end(JSON.stringify({ url: request.url, authorization: request.headers.authorization }))
+  expect(await merged.request('GET', '/x')).toEqual({ url: '/prefix/x', authorization: 'Bearer first-token' })
+  merged.close()
+  expect(() => connect({ kubeconfig: ['/no/one', '/no/two'].join(delimiter) })).toThrow(/^KUBECONFIG \/no\/one.\/no\/two: .*ENOENT/)
 })
 
 test('without kubeconfig and pod, the error names every way there is', () => {

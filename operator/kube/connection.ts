@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { Agent as HttpAgent, request as requestHttp, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent, request as requestHttps, type AgentOptions } from 'node:https'
+import { delimiter } from 'node:path'
 // Not the package's index, which loads a model of every Kubernetes kind: 100 MiB that nothing here reads.
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
 
@@ -120,22 +121,46 @@ export function connect({ kubeconfig, userAgent = 'proxy-operator' }: ConnectOpt
   }
 }
 
-/** The kubeconfig of a path; without one the service account of the pod. Throws with what is missing. */
+/** The kubeconfig of a path, or of several as kubectl takes them; without one the service account of the pod. Throws with what is missing. */
 export function loadConfig(kubeconfig: string | undefined): KubeConfig {
-  const config = new KubeConfig()
   if (kubeconfig !== undefined && kubeconfig !== '') {
     try {
-      config.loadFromFile(kubeconfig)
+      return loadFiles(kubeconfig)
     } catch (error) {
       throw new Error(`KUBECONFIG ${kubeconfig}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
     }
-    return config
   }
+  const config = new KubeConfig()
   if (process.env['KUBERNETES_SERVICE_HOST'] === undefined)
     throw new Error('no cluster: set KUBECONFIG, run in a pod (KUBERNETES_SERVICE_HOST is not set), or name a directory of manifests with --dir')
   readFileSync(SERVICE_ACCOUNT_TOKEN)
   config.loadFromCluster()
   return config
+}
+
+/** Of several files the first to name a thing wins, and those that are not there do not count, unless none is. */
+function loadFiles(paths: string): KubeConfig {
+  const listed = existsSync(paths) ? [paths] : paths.split(delimiter).filter((path) => path !== '')
+  const found = listed.filter((path) => existsSync(path))
+  const files = (found.length === 0 ? listed : found).map((path) => {
+    const config = new KubeConfig()
+    config.loadFromFile(path)
+    return config
+  })
+  const merged = new KubeConfig()
+  merged.loadFromOptions({
+    clusters: mergeNamed(files.map(({ clusters }) => clusters)),
+    users: mergeNamed(files.map(({ users }) => users)),
+    contexts: mergeNamed(files.map(({ contexts }) => contexts)),
+    currentContext: files.map(({ currentContext }) => currentContext).find((name) => name !== undefined && name !== ''),
+  })
+  return merged
+}
+
+function mergeNamed<T extends { readonly name: string }>(lists: readonly (readonly T[] | undefined)[]): T[] {
+  const byName = new Map<string, T>()
+  for (const entry of lists.flatMap((list) => list ?? [])) if (!byName.has(entry.name)) byName.set(entry.name, entry)
+  return [...byName.values()]
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {

@@ -21,7 +21,7 @@ const USAGE = `usage: proxyctl COMMAND [ARGUMENTS] [OPTIONS]
 Where to look:
   --admin HOST:PORT      the admin endpoint of a data plane (a standalone gateway prints it; default 127.0.0.1:15000)
   --gateway NS/NAME      a Gateway on the cluster: one of its pods is reached through the API server
-  --kubeconfig FILE      default KUBECONFIG, else ~/.kube/config
+  --kubeconfig FILE      default KUBECONFIG (several as in kubectl), else ~/.kube/config
   --dir DIR              for status: a directory of manifests instead of a cluster
   -n, --namespace NS     for status: one namespace
 
