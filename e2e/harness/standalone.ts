@@ -37,8 +37,6 @@ async function runDirectory(directory: string): Promise<void> {
   stops.unshift(() => operator.stop())
   watch(operator.program, 'the operator')
   for (const event of operator.events) reportEvent(event)
-  const badCertificate = operator.events.find((event) => event.event === 'condition' && event.reason === 'InvalidCertificateRef')
-  if (badCertificate !== undefined) throw new StartError('a listener has no usable certificate (see the line above)')
   if (operator.gateways().length === 0) throw new StartError(`${shorten(directory)} holds no Gateway of GatewayClass "proxy" that can be used`)
   operator.onEvent(reportEvent)
 
