@@ -1074,7 +1074,7 @@ export interface Health {
  */
 export interface BackendEviction {
   /**
-   * Base time of an eviction; multiplied by the number of evictions in a row. Default: "3s".
+   * Base time of an eviction; multiplied by the number of evictions in a row. At least 1s. Default: "3s".
    */
   duration?: Duration
   /**

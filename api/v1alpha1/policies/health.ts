@@ -15,7 +15,7 @@ export const healthDefinitions: Definitions = {
   BackendEviction: object(
     'When and how long an endpoint is taken out. Either threshold suffices; with neither, one unhealthy response evicts. When all endpoints are evicted, they are used all the same.',
     {
-      duration: duration('Base time of an eviction; multiplied by the number of evictions in a row.', undefined, '3s'),
+      duration: duration('Base time of an eviction; multiplied by the number of evictions in a row.', 1000, '3s'),
       restoreHealth: integer('Health score on return. Not set: the score that it had when evicted.', 0, 100),
       consecutiveFailures: integer('Unhealthy responses in a row that evict; only a healthy one ends the row.', 0, 2147483647),
       healthThreshold: integer('An unhealthy response evicts when the health score was below this already.', 0, 100),
