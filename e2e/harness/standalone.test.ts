@@ -5,11 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { once } from 'node:events'
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { send } from './client.ts'
 import { findFreePort, isPortFree } from './ports.ts'
 import { startProgram, type Program } from './program.ts'
 import { isTrueWithin, waitUntil } from './wait.ts'
+
+// Two programs start in each test: more than the usual time on a busy machine.
+jest.setTimeout(90_000)
 
 const STANDALONE = fileURLToPath(new URL('standalone.ts', import.meta.url))
 
