@@ -16,7 +16,10 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     'apiVersion: gateway.networking.k8s.io/v1\nkind: HttpRoute\nmetadata: {name: a}',
     '2: kind: kind HttpRoute is not known; did you mean HTTPRoute?',
   ],
-  'a kind that does not exist in the core group': ['apiVersion: v1\nkind: Gizmo\nmetadata: {name: a}', '2: kind: kind Gizmo is not known'],
+  'a kind that does not exist in the core group': [
+    'apiVersion: v1\nkind: Gizmo\nmetadata: {name: a}',
+    '2: kind: kind Gizmo is not known; correct it, or apiVersion v1',
+  ],
   'a kind of ours that does not exist': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicies\nmetadata: {name: a}',
     /^2: kind: kind ProxyPolicies is not known; did you mean ProxyPolicy/,
@@ -130,6 +133,10 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
   'a policy with both kinds of targets': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: "", kind: Service, name: a}]\n  targetSelectors: [{group: "", kind: Service, matchLabels: {}}]\n  backend: {http: {}}',
     '4: spec: exactly one of the fields in [targetRefs targetSelectors] must be set',
+  ],
+  'letters that changed places': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata:\n  name: p\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: g}]\n  traffic: {csfr: {}}',
+    '7: spec.traffic.csfr: unknown field; did you mean csrf?',
   ],
   'an unknown field deep in a policy': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: "", kind: Service, name: a}]\n  backend:\n    http:\n      requestTimout: 1s',

@@ -118,7 +118,7 @@ function findKind(apiVersion: string, kind: string): { readonly kind: Kind } | {
   if (group !== '' && group !== GROUP && group !== GATEWAY_GROUP && group !== X_GROUP && group !== kinds.EndpointSlice.group)
     return { note: `kind ${kind} of ${group} is not read` }
   const near = suggest(kind, Object.keys(kinds))
-  return { error: `kind ${kind} is not known${near === undefined ? '' : `; did you mean ${near}?`}` }
+  return { error: `kind ${kind} is not known${near === undefined ? `; correct it, or apiVersion ${apiVersion}` : `; did you mean ${near}?`}` }
 }
 
 interface RawObject {

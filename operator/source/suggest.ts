@@ -1,12 +1,16 @@
-/** Edit distance, cut off: how many letters to change, add or drop. */
+/** Edit distance: how many letters to change, add or drop, or neighbours to swap. */
 function distance(a: string, b: string): number {
+  let before: readonly number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
     const current = [i]
     for (let j = 1; j <= b.length; j++) {
       const change = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      current.push(Math.min(change, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1))
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swap = isSwap ? (before[j - 2] ?? 0) + 1 : Infinity
+      current.push(Math.min(change, swap, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1))
     }
+    before = previous
     previous = current
   }
   return previous[b.length] ?? 0
