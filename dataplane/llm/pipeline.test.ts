@@ -194,4 +194,10 @@ describe('routes', () => {
     expect([mock.upgrades[0]?.path, mock.upgrades[0]?.headers['authorization']]).toEqual(['/v1/realtime?model=gpt-realtime', 'Bearer k'])
     socket.terminate()
   })
+
+  test('Realtime is refused for providers that have no such API', async () => {
+    const { post, mock } = await start({ provider: { providerC: {} }, ai: { routes: sdkRoutes } })
+    const { status, text } = await post({ path: '/v1/realtime?model=m', body: {} })
+    expect([status, text, mock.requests]).toEqual([400, 'failed to process LLM request: unsupported conversion: from Realtime to provider anthropic', []])
+  })
 })

@@ -2,7 +2,7 @@ import type { RouteType } from '#gen/config/types.ts'
 import type { Prepared, PrepareTools } from './chat.ts'
 import { detectRequest } from './detect.ts'
 import { isObject, parseJson, renderBody } from './formats/json.ts'
-import type { JsonObject } from './formats/types.ts'
+import { FormatError, type JsonObject } from './formats/types.ts'
 import { mutate } from './mutate.ts'
 
 /** Requests that are not interpreted: forwarded as they are (llm.md §3). Detect only looks at them. */
@@ -12,7 +12,9 @@ export async function prepareRaw(tools: PrepareTools, route: RouteType): Promise
   const { prices } = settings
   const base = { conversion: undefined, estimate: 0, isStreaming: false, isCharged: false }
   if (route !== 'Detect') {
-    const path = route === 'Realtime' ? provider.realtimePath : undefined
+    if (route === 'Realtime' && provider.realtime === undefined)
+      throw new FormatError('unsupported', `unsupported conversion: from Realtime to provider ${provider.system}`)
+    const path = route === 'Realtime' ? provider.realtime?.path : undefined
     const model = route === 'Realtime' ? (new URLSearchParams(exchange.request.target.split('?')[1]).get('model') ?? undefined) : undefined
     record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prices, prompt: () => [] })
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }

@@ -10,7 +10,7 @@ export function createProviderA({ model }: ProviderSettings<'providerA'>): Provi
     host: 'api.openai.com',
     model,
     defaultAuth: undefined,
-    realtimePath: '/v1/realtime',
+    realtime: { path: '/v1/realtime' },
     supports: (from) => openaiFormats(from, true),
     finishBody: fitTokenLimit,
     pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',

@@ -13,6 +13,7 @@ export function createProviderB({ endpoint, deploymentName, apiVersion = 'v1' }:
     model: deploymentName,
     defaultAuth: { cloudB: {} },
     tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
+    realtime: {},
     supports: (from) => openaiFormats(from, true),
     finishBody: fitTokenLimit,
     pathFor({ format, model }) {

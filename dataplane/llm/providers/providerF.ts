@@ -13,6 +13,7 @@ export function createProviderF({ model, region = DEFAULT_REGION, guardrail }: P
     defaultAuth: { cloudA: {} },
     signing: { region, service: 'bedrock' },
     ...(guardrail && { guardrail }),
+    realtime: {},
     supports(from, requested) {
       if (from === 'embeddings') return [embeddingsOf(requested.toLowerCase())]
       if (from === 'tokenCount') return requested.toLowerCase().includes('anthropic.claude') ? ['invokeCount'] : []

@@ -36,8 +36,8 @@ export interface Provider {
   supports(from: ClientFormat, model: string): readonly UpstreamFormat[]
   /** Path, perhaps with a query of its own. */
   pathFor(call: ProviderCall): string
-  /** Path of a WebSocket of the realtime API; undefined: the client's. */
-  readonly realtimePath?: string
+  /** It speaks the realtime API, at a path of its own or at the client's; undefined: it does not (llm.md §5). */
+  readonly realtime?: { readonly path?: string }
   /** Last changes to a body in the provider's format; the same object when there are none. */
   finishBody?(body: JsonObject, call: ProviderCall): JsonObject
   /** Headers that it requires, and what it takes in another place; after authentication. `from`: of bodies that are understood. */
