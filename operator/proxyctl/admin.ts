@@ -12,13 +12,19 @@ import type { Invocation } from './types.ts'
 
 const ADMIN_PORT = 15_000
 
+export interface AskOptions {
+  /** Told once the question is on its way; a connection through the API server takes a while. */
+  readonly onSent?: () => void
+  /** Gives the question up. */
+  readonly signal?: AbortSignal
+}
+
 /** The admin endpoint of one data plane. */
 export interface Admin {
   /** What to call it in texts. */
   readonly name: string
   /** Rejects with one line: what was asked, and what went wrong. */
-  /** `onSent`: told once the question is on its way; a connection through the API server takes a while. */
-  ask(method: 'GET' | 'POST', path: string, onSent?: () => void): Promise<{ readonly status: number; readonly body: string }>
+  ask(method: 'GET' | 'POST', path: string, options?: AskOptions): Promise<{ readonly status: number; readonly body: string }>
 }
 
 /** The data plane that the options name: `--admin`, a pod of `--gateway`, else the one on this machine. */
@@ -36,8 +42,8 @@ export function adminAt(address: string): Admin {
     throw new UsageError(`${JSON.stringify(address)} is not host:port, such as 127.0.0.1:15000`)
   return {
     name: address,
-    async ask(method, path, onSent) {
-      return receive(request({ host, port, method, path, agent: false }), onSent).catch((error: Error) => {
+    async ask(method, path, { onSent, signal } = {}) {
+      return receive(request({ host, port, method, path, agent: false, signal }), onSent).catch((error: Error) => {
         throw new Error(`admin endpoint ${address}: ${error.message}; --admin HOST:PORT or --gateway NS/NAME says where the data plane is`, { cause: error })
       })
     },
@@ -54,11 +60,11 @@ async function adminOfGateway(gateway: string, kubeconfig: string | undefined): 
     })
     return {
       name: `pod ${namespace}/${pod}`,
-      async ask(method, path, onSent) {
+      async ask(method, path, { onSent, signal } = {}) {
         const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
         const agent = new Agent({ keepAlive: false })
         agent.createConnection = () => stream
-        return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent }), onSent).finally(() => stream.destroy())
+        return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent, signal }), onSent).finally(() => stream.destroy())
       },
     }
   } finally {
@@ -109,8 +115,8 @@ function receive(call: ClientRequest, onSent?: () => void): Promise<{ status: nu
 }
 
 /** The JSON that an admin endpoint answers; rejects with its own text when it does not answer 200. */
-export async function askJson<T>(admin: Admin, path: string, onSent?: () => void): Promise<T> {
-  const { status, body } = await admin.ask('GET', path, onSent)
+export async function askJson<T>(admin: Admin, path: string, options?: AskOptions): Promise<T> {
+  const { status, body } = await admin.ask('GET', path, options)
   if (status !== 200) throw new Error(`${admin.name}: ${body.trim()}`)
   return JSON.parse(body) as T
 }

@@ -178,6 +178,7 @@ describe('wrong usage ends with 2, says what is wrong and where help is', () => 
     ['an address without a port', ['log', 'level', '--admin', 'localhost'], '"localhost" is not host:port'],
     ['lint of nothing', ['lint'], 'takes one directory'],
     ['a URL that is none', ['trace', 'shop', '--admin', '127.0.0.1:1'], '"shop" is not a URL'],
+    ['a header that is none', ['trace', 'http://127.0.0.1:1/', '--header', 'x', '--admin', '127.0.0.1:1'], '"x" is not \'name: value\''],
     ['a timeout that is none', ['trace', '--timeout', 'soon'], '"soon" is not a duration'],
   ])('%s', async (_, args, message) => {
     const { code, stderr } = await run(args)
@@ -194,6 +195,24 @@ describe('what cannot be reached', () => {
   test('a data plane: the address and how to name another', async () => {
     const { code, stderr } = await run(['explain', 'a/b', '--admin', '127.0.0.1:1'])
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^proxyctl: admin endpoint 127\.0\.0\.1:1: .*ECONNREFUSED.*--gateway/) })
+  })
+
+  test('a URL to trace, or a data plane that is not on its way: at once, not when the wait is over', async () => {
+    const admin = createServer(() => undefined).listen(0, '127.0.0.1')
+    const other = createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
+    await Promise.all([admin, other].map((server) => new Promise((resolve) => (server.listening ? resolve(0) : server.once('listening', resolve)))))
+    const portOf = (server: typeof admin): number => (server.address() as AddressInfo).port
+    const trace = (port: number) => run(['trace', `http://127.0.0.1:${port}/x`, '--timeout', '10m', '--admin', `127.0.0.1:${portOf(admin)}`])
+    try {
+      const [refused, elsewhere] = await Promise.all([trace(1), trace(portOf(other))])
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^proxyctl: http:\/\/127\.0\.0\.1:1\/x: .*ECONNREFUSED/) })
+      expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringMatching(/\/x answered 200, but not through 127\.0\.0\.1:\d+: --admin/) })
+    } finally {
+      for (const server of [admin, other]) {
+        server.closeAllConnections()
+        server.close()
+      }
+    }
   })
 
   test('a directory', async () => {

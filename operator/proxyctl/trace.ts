@@ -20,6 +20,8 @@ interface Report {
 const TRACE_ID_HEADER = 'x-proxy-trace-id'
 /** Time for the admin endpoint to begin waiting before the request is sent. */
 const ARMING_MS = 200
+/** Time for the report to come after the answer has. */
+const REPORT_MS = 3000
 
 /** Prints the steps of one request: one that it sends, or the next that fits. 1 when none came. */
 export const runTrace: Command = async (invocation) => {
@@ -28,46 +30,66 @@ export const runTrace: Command = async (invocation) => {
   if (rest.length > 0) throw new UsageError('trace takes at most one URL')
   if (parseDuration(options.timeout ?? '30s') === undefined) throw new UsageError(`--timeout: ${JSON.stringify(options.timeout)} is not a duration such as 30s`)
   const target = url === undefined ? undefined : parseUrl(url)
+  const headers = parseHeaders(options)
   const admin = await openAdmin(invocation)
   const id = url === undefined ? undefined : randomUUID()
   const query = new URLSearchParams({ timeout: options.timeout ?? '30s' })
   const filter = id === undefined ? { path: options.path, host: options.host, method: options.method } : { id }
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value)
   const sent = Promise.withResolvers<void>()
-  const waiting = askJson<Report>(admin, `/debug/trace?${query.toString()}`, sent.resolve)
+  const abort = new AbortController()
+  const waiting = askJson<Report>(admin, `/debug/trace?${query.toString()}`, { onSent: sent.resolve, signal: abort.signal })
   // Who cannot ask waits for nothing.
   waiting.catch(sent.resolve)
   await sent.promise
-  const failure = target === undefined || id === undefined ? undefined : await send(target, id, options)
-  const report = await waiting.catch((error: Error) => {
-    throw failure === undefined ? error : new Error(`${url}: ${failure}`, { cause: error })
-  })
-  output.print(report, () => describe(report, output))
-  return 0
+  try {
+    const report = await (target === undefined || id === undefined
+      ? waiting
+      : Promise.race([waiting, sendUntraced(target, { [TRACE_ID_HEADER]: id, ...headers }, options.method ?? 'GET', admin.name)]))
+    output.print(report, () => describe(report, output))
+    return 0
+  } finally {
+    abort.abort()
+  }
 }
 
-/** Sends a request and reads its answer; resolves with why that failed. */
-async function send(target: URL, id: string, { method = 'GET', header = [], host }: Invocation['options']): Promise<string | undefined> {
-  const headers: Record<string, string> = { [TRACE_ID_HEADER]: id, ...(host !== undefined && { host }) }
-  for (const line of header) {
-    const colon = line.indexOf(':')
-    if (colon < 1) throw new UsageError(`--header: ${JSON.stringify(line)} is not 'name: value'`)
-    headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim()
-  }
+/** Sends a request; rejects when the data plane tells nothing of it although it is over. */
+async function sendUntraced(target: URL, headers: Readonly<Record<string, string>>, method: string, admin: string): Promise<never> {
   await new Promise((resolve) => setTimeout(resolve, ARMING_MS))
+  const outcome = await send(target, headers, method)
+  await new Promise((resolve) => setTimeout(resolve, REPORT_MS).unref())
+  throw new Error(
+    typeof outcome === 'string'
+      ? `${target.href}: ${outcome}`
+      : `${target.href} answered ${outcome}, but not through ${admin}: --admin HOST:PORT or --gateway NS/NAME says which data plane to ask`,
+  )
+}
+
+/** Sends a request and reads its answer; resolves with its status, or why that failed. */
+function send(target: URL, headers: Readonly<Record<string, string>>, method: string): Promise<number | string> {
   return new Promise((resolve) => {
     const call = (target.protocol === 'https:' ? requestHttps : requestHttp)(
       target,
       { method, headers, agent: false, rejectUnauthorized: false },
       (response) => {
         response.on('error', (error) => resolve(error.message))
-        response.on('end', () => resolve(undefined))
+        response.on('end', () => resolve(response.statusCode ?? 0))
         response.resume()
       },
     )
     call.on('error', (error) => resolve(error.message))
     call.end()
   })
+}
+
+function parseHeaders({ header = [], host }: Invocation['options']): Record<string, string> {
+  const headers: Record<string, string> = { ...(host !== undefined && { host }) }
+  for (const line of header) {
+    const colon = line.indexOf(':')
+    if (colon < 1) throw new UsageError(`--header: ${JSON.stringify(line)} is not 'name: value'`)
+    headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim()
+  }
+  return headers
 }
 
 function parseUrl(text: string): URL {
