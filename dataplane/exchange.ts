@@ -117,8 +117,8 @@ export class Exchange {
   /** Set while somebody on the admin port traces this very request. */
   trace: RequestTrace | undefined = undefined
 
-  /** Values that policies leave for others and for expressions (`metadata`, `jwt`, …); allocated on first use. */
-  #values: Map<string, unknown> | undefined = undefined
+  /** Values that policies leave for others and for expressions (`metadata`, `jwt`, …): name, value, name, value. Few, so that a Map would cost more. */
+  #values: unknown[] | undefined = undefined
   #onAbort: ((error: Error) => void)[] | undefined = undefined
   #aborted: Error | undefined = undefined
 
@@ -132,12 +132,17 @@ export class Exchange {
   }
 
   get(name: string): unknown {
-    return this.#values?.get(name)
+    const values = this.#values
+    if (values !== undefined) for (let i = 0; i < values.length; i += 2) if (values[i] === name) return values[i + 1]
+    return undefined
   }
 
   set(name: string, value: unknown): void {
-    this.#values ??= new Map()
-    this.#values.set(name, value)
+    const values = (this.#values ??= [])
+    let i = 0
+    while (i < values.length && values[i] !== name) i += 2
+    values[i] = name
+    values[i + 1] = value
   }
 
   /** For a copy of the request that goes elsewhere: it sees what policies left so far, and leaves nothing here. */
@@ -148,7 +153,7 @@ export class Exchange {
     copy.backendType = this.backendType
     copy.isHostRewritten = this.isHostRewritten
     copy.isAuthorityFixed = this.isAuthorityFixed
-    if (this.#values !== undefined) copy.#values = new Map(this.#values)
+    if (this.#values !== undefined) copy.#values = this.#values.slice()
     return copy
   }
 

@@ -85,9 +85,9 @@ type FieldValues = Partial<Record<(typeof contributedFields)[number], string | n
 
 /** Adds a field to the exchange's records; a later value replaces an earlier one. */
 export function setLogField(exchange: Exchange, name: ContributedField, value: string | number): void {
-  const fields = exchange.get(FIELDS_KEY) as FieldValues | undefined
-  if (fields !== undefined) fields[name] = value
-  else exchange.set(FIELDS_KEY, { [name]: value })
+  let fields = exchange.get(FIELDS_KEY) as FieldValues | undefined
+  if (fields === undefined) exchange.set(FIELDS_KEY, (fields = {}))
+  fields[name] = value
 }
 
 export function logFieldOf(exchange: Exchange, name: ContributedField): string | number | undefined {

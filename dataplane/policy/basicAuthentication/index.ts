@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { BasicAuthentication } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../context.ts'
 import { ProxyError } from '../../error.ts'
+import type { Exchange } from '../../exchange.ts'
 import { findCredentials, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { checkInThread, type CheckPassword } from './checks.ts'
@@ -19,21 +20,26 @@ export function compileBasicAuthentication(config: BasicAuthentication, state: P
   const challenge = `Basic realm="${quote(config.realm ?? 'Restricted')}"`
   const refuse = (detail: string): ProxyError => new ProxyError('BASIC', { detail, headers: { 'www-authenticate': challenge } })
   const verify = compileUsers(config, state, check)
-  return async (c, next) => {
-    const { exchange } = c.var
-    const { headers } = exchange.request
-    if (verify === undefined) throw refuse('no users are known')
-    const credentials = findCredentials(headers, 'basic')
-    if (credentials === undefined) {
-      if (isOptional) return next()
-      throw refuse('no basic authentication credentials found')
-    }
-    const decoded = credentials === null ? undefined : decode(credentials)
-    if (decoded === undefined || !(await verify(decoded.username, decoded.password))) throw refuse('invalid credentials')
-    removeCredentials(headers, 'basic')
-    exchange.set('basicAuth', { username: decoded.username })
-    return next()
+  const judge = (exchange: Exchange, username: string, isRight: boolean): void => {
+    if (!isRight) throw refuse('invalid credentials')
+    removeCredentials(exchange.request.headers, 'basic')
+    exchange.set('basicAuth', { username })
   }
+  return withSides({
+    request(exchange) {
+      if (verify === undefined) throw refuse('no users are known')
+      const credentials = findCredentials(exchange.request.headers, 'basic')
+      if (credentials === undefined) {
+        if (isOptional) return
+        throw refuse('no basic authentication credentials found')
+      }
+      const decoded = credentials === null ? undefined : decode(credentials)
+      if (decoded === undefined) throw refuse('invalid credentials')
+      const { username, password } = decoded
+      const isRight = verify(username, password)
+      return typeof isRight === 'boolean' ? judge(exchange, username, isRight) : isRight.then((result) => judge(exchange, username, result))
+    },
+  })
 }
 
 function compileUsers(config: BasicAuthentication, { secrets, kept }: PolicyState, check: CheckPassword): VerifyUser | undefined {
