@@ -44,7 +44,7 @@ export function isGrpcRequest(request: RequestHead): boolean {
 }
 
 /** grpc-message: UTF-8, everything but printable ASCII and `%` percent-encoded, space included (gRPC over HTTP/2 spec, traffic.md §14 row 3). */
-export function encodeGrpcMessage(text: string): string {
+function encodeGrpcMessage(text: string): string {
   let out = ''
   for (const byte of Buffer.from(text))
     out += byte > 0x20 && byte < 0x7f && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`

@@ -3,7 +3,7 @@
  * macro, 256 characters or bytes looked at, or 64 made. The limit is worth some 100 ms of one core at the very most, and leaves
  * room to parse a body of 50 MB.
  */
-export const MAX_STEPS = 300_000
+const MAX_STEPS = 300_000
 
 /** Endless outside of evaluations: what the host does by itself is its own affair. */
 let left = Infinity

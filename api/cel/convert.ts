@@ -18,7 +18,7 @@ export function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-export function encodeText(text: string): Uint8Array {
+function encodeText(text: string): Uint8Array {
   chargeLength(text.length)
   return encoder.encode(text)
 }

@@ -5,9 +5,9 @@ import type { Token } from './lexer.ts'
 import { isInt64 } from './values.ts'
 
 /** The field limit of expressions in the API. */
-export const MAX_SOURCE_LENGTH = 16_384
+const MAX_SOURCE_LENGTH = 16_384
 /** Deeper expressions are refused: the compiler, and evaluation, recurse. */
-export const MAX_DEPTH = 250
+const MAX_DEPTH = 250
 
 const RESERVED = new Set('as break const continue else false for function if import in let loop namespace null package return true var void while'.split(' '))
 /** Reserved words are good field names, except those of the grammar. */

@@ -18,7 +18,7 @@ function toKeywords(rules: readonly ValidationRule[]): JsonSchema[] {
 }
 
 /** A schema that rejects unknown fields. With Ajv's `useDefaults` it fills in what the API server fills in. */
-export function toStrict(schema: Schema): JsonSchema {
+function toStrict(schema: Schema): JsonSchema {
   const node = mapChildren(withoutExclusiveDefaults(schema), (child) => toStrict(child))
   const strict: JsonSchema = Object.fromEntries(Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format'))
   if (schema['x-kubernetes-int-or-string']) strict['anyOf'] = [{ type: 'integer' }, { type: 'string' }]

@@ -1,5 +1,5 @@
 /** Types of keys that tokens can be signed with, by `kty` and, where there is one, curve (RFC 7518 §6). */
-export const signingKeyTypes = ['RSA', 'EC P-256', 'EC P-384', 'OKP Ed25519'] as const
+const signingKeyTypes = ['RSA', 'EC P-256', 'EC P-384', 'OKP Ed25519'] as const
 
 /** As a key set has it; what is not there or of another type is unknown. */
 interface Jwk {

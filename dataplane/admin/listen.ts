@@ -37,7 +37,7 @@ export function resolveAddresses(env: Readonly<Record<string, string | undefined
 }
 
 /** Parses `host:port`, `[ipv6]:port`, `:port` (all addresses) and `localhost:port`. */
-export function parseAddress(text: string, setting: string): HostPort {
+function parseAddress(text: string, setting: string): HostPort {
   const match = /^(?:\[([0-9a-fA-F:.%a-z]+)\]|([^:[\]\s]*)):(\d{1,5})$/.exec(text.trim())
   const port = Number(match?.[3])
   if (match === null || port > 65535) throw new AddressError(`${setting}: ${JSON.stringify(text)} is not host:port, such as 127.0.0.1:${ADMIN_PORT}`)

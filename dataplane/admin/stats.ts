@@ -31,7 +31,7 @@ export async function* encodePieces(pieces: Iterable<string | Uint8Array> | Asyn
 }
 
 /** What the client prefers of the three formats (RFC 9110 section 12.5.1); plain text for everyone else. */
-export function chooseFormat(accept = ''): ExpositionFormat | 'protobuf' {
+function chooseFormat(accept = ''): ExpositionFormat | 'protobuf' {
   const quality = { 'application/openmetrics-text': 0, 'text/plain': 0, 'application/vnd.google.protobuf': 0 }
   for (const part of accept.split(',')) {
     const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())

@@ -10,7 +10,7 @@ export function encodeFrame(message: Uint8Array): Buffer {
 const HEAD_BYTES = 5
 
 /** What cannot be a gRPC message stream. */
-export class FrameError extends Error {}
+class FrameError extends Error {}
 
 /** Cuts a byte stream into messages, however it was cut before. */
 export class FrameReader {

@@ -29,7 +29,7 @@ export function targetKey(kind: Policy['target']['kind'], namespace: string, nam
 }
 
 /** Oldest first, then `namespace/name`. By code unit: locales must not change what is enforced. */
-export function compareAge(a: Policy, b: Policy): number {
+function compareAge(a: Policy, b: Policy): number {
   const [keyA, keyB] = [a, b].map(({ creationTimestamp = '~', policy }) => `${creationTimestamp} ${policy.namespace}/${policy.name}`)
   return keyA === undefined || keyB === undefined || keyA === keyB ? 0 : keyA < keyB ? -1 : 1
 }

@@ -1,5 +1,5 @@
-export const MIN_BACKOFF_MS = 10
-export const MAX_BACKOFF_MS = 15_000
+const MIN_BACKOFF_MS = 10
+const MAX_BACKOFF_MS = 15_000
 
 /**
  * Delay before connection attempt `attempt` (from 0) after the last good response: doubles from 10 ms to 15 s, of which

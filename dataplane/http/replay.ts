@@ -2,7 +2,7 @@ import type { Body, BodySink } from './body.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Bytes of a request body that are kept for a retry (traffic.md §8.11). */
-export const REPLAY_LIMIT_BYTES = 64 * 1024
+const REPLAY_LIMIT_BYTES = 64 * 1024
 
 /**
  * A request body that several attempts can send in turn. What the client has sent so far is kept up to 64 KiB; past that

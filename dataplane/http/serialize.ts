@@ -5,7 +5,7 @@ import type { RequestHead } from './message.ts'
 import { isAuthority, isFieldValue, isOriginForm, isToken } from './syntax.ts'
 
 /** A head that cannot be written without changing what it says, because a policy put text into it that would end a line. */
-export class UnwritableHeadError extends Error {
+class UnwritableHeadError extends Error {
   constructor(part: string) {
     super(`${part} holds a character that HTTP/1.1 cannot carry`)
     this.name = 'UnwritableHeadError'

@@ -33,7 +33,7 @@ export interface CountedMessage {
 }
 
 /** Messages that clients POST (mcp.md §10). */
-export const mcpMetrics = defineMetrics((registry) => {
+const mcpMetrics = defineMetrics((registry) => {
   const requests = registry.counter(`${METRIC_PREFIX}mcp_requests_total`, 'MCP messages of clients.', [
     'method',
     'resource_type',

@@ -4,7 +4,7 @@ import { isObject } from './json.ts'
 import { HEADER_MISMATCH, UNSUPPORTED_VERSION, type RpcMessage } from './rpc.ts'
 
 /** Protocol revisions that are served; the one of 2026-07-28 has neither sessions nor `initialize` (decision D9). */
-export const SUPPORTED_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+const SUPPORTED_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 const MODERN_VERSION = '2026-07-28'
 const VERSION_META = 'io.modelcontextprotocol/protocolVersion'
 

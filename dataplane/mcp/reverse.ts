@@ -10,7 +10,7 @@ const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 /** Ids of targets' requests as clients see them: two targets may both use id 0 (mcp.md §4.3). */
 const MAPPED = /^proxy_([^_]+)_([ns])_(.*)$/s
 
-export function mapId(target: string, id: RpcId): string {
+function mapId(target: string, id: RpcId): string {
   return `proxy_${target}_${typeof id === 'string' ? `s_${id}` : `n_${JSON.stringify(id)}`}`
 }
 

@@ -64,7 +64,7 @@ export function compileQueryCondition(match: ValueMatch, report: ReportError): C
 }
 
 /** Value of the last parameter of that name, form-decoded; undefined when there is none. */
-export function lastQueryValue(query: string, name: string): string | undefined {
+function lastQueryValue(query: string, name: string): string | undefined {
   for (let end = query.length; end > 0;) {
     const start = query.lastIndexOf('&', end - 1) + 1
     const equals = query.indexOf('=', start)

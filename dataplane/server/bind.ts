@@ -43,7 +43,7 @@ export interface Bind {
 }
 
 /** Why a port cannot be listened on: one line with what to do. */
-export class BindError extends Error {
+class BindError extends Error {
   readonly code: string
   constructor(message: string, code: string, cause: unknown) {
     super(message, { cause })

@@ -43,7 +43,7 @@ export async function startHttp1Server(onRequest: RequestHandler, options: Parti
   }
 }
 
-export function connectionOf(socket: Socket): Connection {
+function connectionOf(socket: Socket): Connection {
   return {
     id: 1,
     bind: 'test',

@@ -19,7 +19,7 @@ export interface AccessLog {
   logTcpSession(session: TcpSession): void
 }
 
-export const ACCESS_LOG_SCOPE = 'request'
+const ACCESS_LOG_SCOPE = 'request'
 
 /** The access log (traffic.md §11): one line per exchange on standard output, in the format of the process's logs. */
 export function createAccessLog(logging: Logging): AccessLog {

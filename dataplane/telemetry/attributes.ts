@@ -36,7 +36,7 @@ function hideFields(sink: FieldSink, hidden: ReadonlySet<string>): FieldSink {
 }
 
 /** Null and failures are left out, maps and lists are JSON. */
-export function evaluateAdded(changes: AttributeChanges, context: object): [string, string | number | boolean][] {
+function evaluateAdded(changes: AttributeChanges, context: object): [string, string | number | boolean][] {
   const values: [string, string | number | boolean][] = []
   for (const { name, program } of changes.added) {
     const value = evalHost(program, context)

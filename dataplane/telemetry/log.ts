@@ -3,7 +3,7 @@ import { formatTime, toEpochMs } from './time.ts'
 import type { LineWriter } from './writer.ts'
 
 /** From quiet to chatty. `off` silences a scope altogether. */
-export const logLevels = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
+const logLevels = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
 export type LogLevel = (typeof logLevels)[number]
 export type LogFormat = 'text' | 'json'
 export type LogFields = Readonly<Record<string, unknown>>
@@ -141,7 +141,7 @@ export function createLogging(options: LoggingOptions): Logging {
 type FormatLine = (epochMs: number, level: LogLevel, scope: string, message: string, fields?: LogFields) => string
 
 /** `<time> TAB <level> TAB <scope> TAB <message> key=value …` */
-export const formatText: FormatLine = (epochMs, level, scope, message, fields) => {
+const formatText: FormatLine = (epochMs, level, scope, message, fields) => {
   let line = `${formatTime(epochMs)}\t${level}\t${scope}\t${escapeControls(redactText(message))}`
   for (const name in fields) {
     const value = printable(name, fields[name])
@@ -151,7 +151,7 @@ export const formatText: FormatLine = (epochMs, level, scope, message, fields) =
 }
 
 /** One JSON object: level, time, scope, msg, then the fields. */
-export const formatJson: FormatLine = (epochMs, level, scope, message, fields) => {
+const formatJson: FormatLine = (epochMs, level, scope, message, fields) => {
   const entry: Record<string, unknown> = { level, time: formatTime(epochMs), scope, msg: redactText(message) }
   for (const name in fields) entry[name in entry ? `field.${name}` : name] = printable(name, fields[name])
   return `${JSON.stringify(entry)}\n`

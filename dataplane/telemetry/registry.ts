@@ -30,7 +30,7 @@ export interface Family<S> {
 }
 
 /** Label sets per family (default). A client cannot choose a label value; what can grow is config times statuses. */
-export const MAX_SERIES = 10_000
+const MAX_SERIES = 10_000
 /** Value of every label of the series that takes what is beyond the limit. */
 export const OVERFLOW_LABEL = 'other'
 

@@ -25,7 +25,7 @@ export interface TraceReport {
   readonly steps: readonly TraceStep[]
 }
 
-export const TRACE_ID_HEADER = 'x-proxy-trace-id'
+const TRACE_ID_HEADER = 'x-proxy-trace-id'
 /** Who waits costs a look at every request. */
 const WAITING_LIMIT = 16
 

@@ -15,7 +15,7 @@ export interface Tunnel {
  * A connection to an endpoint through a proxy, by CONNECT (RFC 9110 §9.3.6). What is written before the proxy has answered waits;
  * calls `onReady` once it has. Any answer but 2xx fails it.
  */
-export class TunnelSocket extends Duplex {
+class TunnelSocket extends Duplex {
   readonly #authority: string
   readonly #call: UpstreamCall | undefined
   #inner: Duplex | undefined

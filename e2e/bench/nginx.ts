@@ -5,9 +5,9 @@ import { waitUntil } from '../harness/wait.ts'
 import type { ProxySpec, RunningProxy } from './proxies.ts'
 
 /** Body of the plain answer. */
-export const PLAIN_BODY = 'x'.repeat(92)
+const PLAIN_BODY = 'x'.repeat(92)
 export const LARGE_PATH = '/large'
-export const LARGE_BYTES = 1024 * 1024
+const LARGE_BYTES = 1024 * 1024
 
 /** An answer of an LLM, as short as they get. */
 const COMPLETION = JSON.stringify({

@@ -18,7 +18,7 @@ const apiVersions: Readonly<Record<string, string>> = {
   PodDisruptionBudget: 'policy/v1',
   HorizontalPodAutoscaler: 'autoscaling/v2',
 }
-export const patchedKinds: readonly string[] = Object.keys(apiVersions)
+const patchedKinds: readonly string[] = Object.keys(apiVersions)
 
 const text = fc.constantFrom('a', 'b', 'c', 'd')
 const scalars: Readonly<Record<string, Arbitrary<Json>>> = {

@@ -58,7 +58,7 @@ export interface Running {
 }
 
 /** ConfigMap in `generated/manifests.yaml` with the authority that signed the certificates, key `ca.crt`. */
-export const AUTHORITY_CONFIG_MAP = 'example-ca'
+const AUTHORITY_CONFIG_MAP = 'example-ca'
 const RENEW_BEFORE_MS = 7 * 86_400_000
 
 /** Reads `run.ts` of a directory; an empty example where there is none. */

@@ -3,7 +3,7 @@ import { GATEWAY_NAME_LABEL, objectName } from './metadata.ts'
 import type { DeployGateway, DeployObject, OwnerReference } from './types.ts'
 
 /** Kinds that are deleted when they are no longer wanted (operator.md §3.4): those that are not always made. The operator may delete no others. */
-export const prunedKinds: readonly string[] = ['PodDisruptionBudget', 'HorizontalPodAutoscaler']
+const prunedKinds: readonly string[] = ['PodDisruptionBudget', 'HorizontalPodAutoscaler']
 
 /** What is read of a live object. */
 export interface LiveObject {

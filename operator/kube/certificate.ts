@@ -7,7 +7,7 @@ import type { RawObject } from './normalize.ts'
 import { watchCollection } from './watch.ts'
 
 /** Secret with the certificate of the config stream (operator.md §6.3). */
-export const XDS_CERTIFICATE = 'proxy-xds-cert'
+const XDS_CERTIFICATE = 'proxy-xds-cert'
 
 /** Serving certificate of the config stream. `authority` is what data planes have to trust: PEM. */
 export interface ServingCertificate {
@@ -43,7 +43,7 @@ export function readCertificate(data: Readonly<Record<string, string>> | undefin
 const contextOf = ({ certificate, key }: ServingCertificate): SecureContextOptions => ({ cert: certificate, key, minVersion: 'TLSv1.2' })
 
 /** Credentials whose certificate can be changed while the server runs: the next handshake has the new one. */
-export class ReloadableCredentials extends ServerCredentials {
+class ReloadableCredentials extends ServerCredentials {
   constructor(certificate: ServingCertificate) {
     super({}, contextOf(certificate))
   }

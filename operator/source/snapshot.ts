@@ -12,7 +12,7 @@ const none: readonly never[] = []
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Orders by namespace, then name. */
-export function compareObjects(a: KubeObject, b: KubeObject): number {
+function compareObjects(a: KubeObject, b: KubeObject): number {
   return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name)
 }
 

@@ -14,7 +14,7 @@ export interface RefSink {
 
 const headerTypes = ['RequestHeaderModifier', 'ResponseHeaderModifier', 'RequestMirror']
 /** Filter types that each place supports (traffic.md §7). */
-export const supportedFilters = {
+const supportedFilters = {
   HTTPRoute: new Set([...headerTypes, 'RequestRedirect', 'URLRewrite', 'CORS', 'ExternalAuth']),
   GRPCRoute: new Set(headerTypes),
   'backendRef of HTTPRoute': new Set([...headerTypes, 'RequestRedirect']),

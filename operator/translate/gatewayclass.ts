@@ -5,7 +5,7 @@ import { condition } from '../status/conditions.ts'
 import type { ObjectStatus } from './types.ts'
 
 /** Gateway API features by the names of bundle 1.6, sorted: exactly what passes in the kept run of the official suite (e2e/conformance/results.yaml). */
-export const supportedFeatures: readonly string[] = [
+const supportedFeatures: readonly string[] = [
   'BackendTLSPolicy',
   'BackendTLSPolicySANValidation',
   'GRPCRoute',

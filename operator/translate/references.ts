@@ -314,7 +314,7 @@ function badApiKeys(message: SecretMessage): string[] {
 }
 
 /** Names a remote key set in `TranslateOptions.keySets`. */
-export function keySetId(backend: BackendRef, jwksPath: string): string {
+function keySetId(backend: BackendRef, jwksPath: string): string {
   const host = backend.service === undefined ? `backend/${backend.backend ?? ''}` : `service/${backend.service}:${backend.port ?? ''}`
   return `${host}${jwksPath.startsWith('/') ? '' : '/'}${jwksPath}`
 }

@@ -78,7 +78,7 @@ function resolveAuthority(context: Context, gateway: Gateway, ref: ObjectRef): R
 }
 
 /** The validation for a port: that of the port, else the default. It applies to HTTPS listeners only. */
-export function validationOf(tls: FrontendTls | undefined, port: number): FrontendValidation | undefined {
+function validationOf(tls: FrontendTls | undefined, port: number): FrontendValidation | undefined {
   const own = tls?.perPort?.find((each) => each.port === port)
   return own ? own.tls.validation : tls?.default.validation
 }

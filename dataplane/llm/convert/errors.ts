@@ -37,7 +37,7 @@ const typesOfGoogle: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTED: 'rate_limit_error',
 }
 
-export function typeOfStatus(status: number): string {
+function typeOfStatus(status: number): string {
   return typesOfStatus[status] ?? 'api_error'
 }
 

@@ -11,7 +11,7 @@ export function pair(from: ClientFormat, to: UpstreamFormat): Conversion {
   return conversion
 }
 
-export function memo(model = 'm', more: Partial<RequestMemo> = {}): RequestMemo {
+function memo(model = 'm', more: Partial<RequestMemo> = {}): RequestMemo {
   return { model, isStreaming: false, toolNames: new Map(), ...more }
 }
 

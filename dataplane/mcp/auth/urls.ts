@@ -1,7 +1,7 @@
 import type { Exchange } from '../../exchange.ts'
 import { pathOf } from '../../http/message.ts'
 
-export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
+const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
 export const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server'
 
 /** Origin and path as the client wrote them: what it compares our documents with. */

@@ -11,7 +11,7 @@ export interface SessionContent {
 }
 
 /** Wrong value of the environment: names the variable and the fix. */
-export class SessionKeyError extends Error {}
+class SessionKeyError extends Error {}
 
 export function readSessionKeys(env: Readonly<Record<string, string | undefined>>): SessionKeys {
   return ['SESSION_KEY', 'SESSION_KEY_PREVIOUS'].flatMap((name) => {

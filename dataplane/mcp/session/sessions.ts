@@ -26,7 +26,7 @@ export interface SessionLimits {
   readonly tombstones: number
 }
 
-export const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
+const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
 
 export function newSession(links: ReadonlyMap<string, LinkState>, nowMs: number): Session {
   return { id: undefined, links, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }

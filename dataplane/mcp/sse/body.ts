@@ -10,7 +10,7 @@ export interface StreamFeeder {
 }
 
 /** Intermediaries cut connections that say nothing; most wait at least 30 s. */
-export const KEEP_ALIVE_MS = 15_000
+const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 /** What a feeder that cannot pause may pile up before the reader is given up. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024

@@ -56,7 +56,7 @@ export async function startUpstream(define: (server: McpServer) => void, options
   }
 }
 
-export const newServer = (): McpServer =>
+const newServer = (): McpServer =>
   new McpServer({ name: 'test', version: '1' }, { capabilities: { logging: {}, tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} } })
 
 type Serve = (request: IncomingMessage, response: ServerResponse, body: unknown) => Promise<void>

@@ -43,7 +43,7 @@ export const wireModes: Readonly<Record<BodyMode, Wire>> = {
 const known = new Map<Wire, BodyMode>(Object.entries(wireModes).map(([mode, wire]) => [wire, mode as BodyMode]))
 
 /** The mode after a mode_override. Body modes that we do not speak change nothing. */
-export function override(before: DirectionMode, headers: Send, body: Wire, trailers: Send): DirectionMode {
+function override(before: DirectionMode, headers: Send, body: Wire, trailers: Send): DirectionMode {
   return direction(pick(before.sendsHeaders, headers), known.get(body) ?? before.body, pick(before.sendsTrailers, trailers))
 }
 

@@ -185,7 +185,7 @@ function putFixed32(bytes: Buffer, at: number, value: number): number {
   return at + 4
 }
 
-export function varintLength(value: number): number {
+function varintLength(value: number): number {
   let length = 1
   for (let rest = value; rest > 0x7f; rest = Math.floor(rest / 128)) length++
   return length

@@ -22,7 +22,7 @@ export const parameters = (spec: unknown): Manifest => manifest('ProxyParameters
 
 export const gatewayTarget = { group: GATEWAY_GROUP, kind: 'Gateway', name: 'g' }
 export const routeTarget = { group: GATEWAY_GROUP, kind: 'HTTPRoute', name: 'r' }
-export const backendTarget = { group: GROUP, kind: 'ProxyBackend', name: 'b' }
+const backendTarget = { group: GROUP, kind: 'ProxyBackend', name: 'b' }
 
 /** A policy with one section, on a target that allows it. */
 export const traffic = (section: unknown): Manifest => policy({ targetRefs: [routeTarget], traffic: section })

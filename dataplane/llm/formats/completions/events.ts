@@ -8,7 +8,7 @@ import type { ClientEvent, JsonObject, ResponseContext } from '../types.ts'
 import { findCompletionsTexts } from './deltas.ts'
 import { writeCompletionsUsage } from './reply.ts'
 
-export const DONE = 'data: [DONE]\n\n'
+const DONE = 'data: [DONE]\n\n'
 
 export interface CompletionsWriterOptions {
   /** A chunk with the role when the answer starts; otherwise the role is on the first delta (llm.md §8.2, §8.4). */
