@@ -2,7 +2,7 @@ import type { Exchange } from '../exchange.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { chooseConversion } from './convert/index.ts'
 import { countTokens } from './usage/count.ts'
-import { printJson, renderBody } from './formats/json.ts'
+import { printJson, renderBytes } from './formats/json.ts'
 import { checkShape } from './formats/shapes.ts'
 import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from './formats/types.ts'
 import type { KeyPolicy } from './keys.ts'
@@ -42,7 +42,7 @@ export interface Prepared {
 export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry): Promise<Prepared | { readonly answer: ResponseHead }> {
   const { exchange, target, source, record, keys } = tools
   const { provider, settings, guards } = target
-  const { bytes: given, text, json } = await source.parse()
+  const { bytes: given, text, json, members } = await source.parse()
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
   const { body: shaped, model } = shapeRequest(json, target, exchange, keys.check)
@@ -77,7 +77,7 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
   // What guards have judged is what is sent: duplicate keys inside, say, are gone once it is printed anew.
   const isPrinted = !conversion.isNative || guards !== undefined
-  const bytes = isPrinted ? Buffer.from(printJson(finished)) : finished === json ? given : Buffer.from(renderBody(text, json, finished))
+  const bytes = isPrinted ? Buffer.from(printJson(finished)) : finished === json ? given : renderBytes(given, text, members, json, finished)
   return {
     draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'whole' },
     conversion: { with: conversion, entry, memo: converted.memo },

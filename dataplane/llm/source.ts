@@ -4,7 +4,7 @@ import { bufferedRequest, bufferRequest, releaseRequest } from '../expression/bu
 import { BodyTooLargeError, BufferBody, type Body } from '../http/body.ts'
 import { ReplayableBody } from '../http/replay.ts'
 import { decodeBytes, UnknownCodingError } from './coding.ts'
-import { hasDuplicateKeys, isObject, parseJson } from './formats/json.ts'
+import { hasDuplicateKeys, isObject, listMembers, parseJson, type Member } from './formats/json.ts'
 import { FormatError, type JsonObject } from './formats/types.ts'
 
 /** A request's body as bytes, as text and parsed; without a byte order mark. */
@@ -12,6 +12,8 @@ export interface ParsedRequest {
   readonly bytes: Buffer
   readonly text: string
   readonly json: JsonObject
+  /** Where its fields are in the text. */
+  readonly members: readonly Member[]
 }
 
 /** The client's body, for as many attempts as it takes. */
@@ -52,8 +54,9 @@ export class RequestSource {
     const json = parseJson(text)
     if (!isObject(json)) throw new FormatError('missing', 'missing field: request must be an object')
     // Parsers disagree on which of two counts: what policies judged must be what the provider reads.
-    if (hasDuplicateKeys(text, json)) throw new FormatError('invalid', 'failed to parse request: a field is there twice: remove one')
-    return (this.#parsed = { bytes, text, json })
+    const members = listMembers(text) ?? []
+    if (hasDuplicateKeys(members, json)) throw new FormatError('invalid', 'failed to parse request: a field is there twice: remove one')
+    return (this.#parsed = { bytes, text, json, members })
   }
 
   /** The body as it comes, for this attempt. */

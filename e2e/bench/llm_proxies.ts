@@ -54,7 +54,8 @@ export async function startOurs(
     ],
   }
   writeFileSync(file, JSON.stringify(config))
-  const dataplane = await startLogging(bench, { file, log: join(directory, 'access.log'), hasLog })
+  // The folder of the config is watched.
+  const dataplane = await startLogging(bench, { file, log: join(bench.directory, `llm-${name}.log`), hasLog })
   return { pid: dataplane.program.pid, ports: { chat, guarded, edited, plain }, stop: () => dataplane.stop() }
 }
 

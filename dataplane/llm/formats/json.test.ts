@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { hasDuplicateKeys, isObject, parseJson, printJson, renderBody } from './json.ts'
+import { hasDuplicateKeys, isObject, listMembers, parseJson, printJson, renderBody, renderBytes } from './json.ts'
 import type { JsonObject } from './types.ts'
 
 const parseObject = (text: string): JsonObject => {
@@ -77,14 +77,23 @@ describe('edits', () => {
         const before = parseObject(text)
         const after: Record<string, unknown> = { ...before }
         Object.defineProperty(after, key, { value, enumerable: true, configurable: true, writable: true })
-        expect(JSON.parse(renderBody(text, before, after))).toEqual(JSON.parse(JSON.stringify(after)))
+        const rendered = renderBody(text, before, after)
+        expect(JSON.parse(rendered)).toEqual(JSON.parse(JSON.stringify(after)))
+        expect(renderBytes(Buffer.from(text), text, listMembers(text) ?? [], before, after).toString()).toBe(rendered)
       }),
       { numRuns: 500 },
     )
   })
 
+  test('bytes that are no UTF-8 become what was read', () => {
+    const bytes = Buffer.from([...Buffer.from('{"a":"'), 0xff, ...Buffer.from('","b":1}')])
+    const text = bytes.toString()
+    const before = parseObject(text)
+    expect(renderBytes(bytes, text, listMembers(text) ?? [], before, { ...before, b: 2 })).toEqual(Buffer.from('{"a":"\ufffd","b":2}'))
+  })
+
   test('duplicate keys are seen', () => {
-    const hasDuplicates = (text: string): boolean => hasDuplicateKeys(text, parseObject(text))
+    const hasDuplicates = (text: string): boolean => hasDuplicateKeys(listMembers(text) ?? [], parseObject(text))
     expect(hasDuplicates('{"a":1,"b":{"a":1}}')).toBe(false)
     expect(hasDuplicates('{"a":1,"\\u0061":2}')).toBe(true)
     expect(hasDuplicates('{"__proto__":1,"b":"{\\"b\\":1}"}')).toBe(false)

@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { FormatError, type JsonObject } from './types.ts'
 
 /** A number kept as written, because a double would change it. */
@@ -32,7 +33,7 @@ function hasLongDigits(text: string): boolean {
     let start = at
     while (isDigit(text.charCodeAt(start - 1))) start--
     while (isDigit(text.charCodeAt(at + 1))) at++
-    if (at - start >= 15 || mayBeExponent(text.charCodeAt(start - 1))) return true
+    if (at - start >= 15 || (at - start >= 2 && mayBeExponent(text.charCodeAt(start - 1)))) return true
   }
   return false
 }
@@ -85,12 +86,21 @@ export function printJson(value: unknown): string {
   }
 }
 
-/** Where top-level members are in the text of an object: [start of key, end of value). */
-interface Member {
-  readonly key: string
+/** Where a top-level member is in the text of an object: [start of key, end of value). */
+export interface Member {
   readonly start: number
+  readonly keyEnd: number
   readonly end: number
 }
+
+/** The top-level members in the text of an object, in order; undefined: it is none. */
+export function listMembers(text: string): readonly Member[] | undefined {
+  const members: Member[] = []
+  return scanMembers(text, (start, keyEnd, end) => void members.push({ start, keyEnd, end })) ? members : undefined
+}
+
+/** New text, or what stands at [start, end) of the old one. */
+type Piece = string | { readonly start: number; end: number }
 
 /**
  * Prints an edited body. Top-level members that are still the same value keep their bytes, changed ones are replaced where they
@@ -99,38 +109,49 @@ interface Member {
 export function renderBody(text: string, before: JsonObject, after: JsonObject): string {
   if (before === after) return text
   const members = listMembers(text)
-  if (members === undefined) return printJson(after)
+  return members === undefined ? printJson(after) : joinPieces(text, editMembers(text, members, before, after))
+}
+
+/** As `renderBody`, for a text of which the bytes and the members are at hand: what stays is copied as bytes. */
+export function renderBytes(bytes: Buffer, text: string, members: readonly Member[], before: JsonObject, after: JsonObject): Buffer {
+  const pieces = editMembers(text, members, before, after)
+  if (!isAscii(bytes)) return Buffer.from(joinPieces(text, pieces))
+  return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : bytes.subarray(piece.start, piece.end))))
+}
+
+const joinPieces = (text: string, pieces: readonly Piece[]): string =>
+  pieces.map((piece) => (typeof piece === 'string' ? piece : text.slice(piece.start, piece.end))).join('')
+
+function editMembers(text: string, members: readonly Member[], before: JsonObject, after: JsonObject): Piece[] {
   const written = new Set<string>()
-  let out = '{'
-  for (const { key, start, end } of members) {
+  const pieces: Piece[] = ['{']
+  for (const { start, keyEnd, end } of members) {
+    const key = JSON.parse(text.slice(start, keyEnd)) as string
     if (!Object.hasOwn(after, key) || after[key] === undefined) continue
     const isSame = after[key] === before[key]
     if (!isSame && written.has(key)) continue
-    out += out.length > 1 ? ',' : ''
-    out += isSame ? text.slice(start, end) : `${JSON.stringify(key)}:${printJson(after[key])}`
+    const last = pieces.at(-1)
+    if (isSame && typeof last === 'object' && last.end === start - 1 && text[last.end] === ',') last.end = end
+    else {
+      if (pieces.length > 1) pieces.push(',')
+      pieces.push(isSame ? { start, end } : `${JSON.stringify(key)}:${printJson(after[key])}`)
+    }
     written.add(key)
   }
   for (const key of Object.keys(after)) {
     const value = after[key]
-    if (!written.has(key) && value !== undefined) out += `${out.length > 1 ? ',' : ''}${JSON.stringify(key)}:${printJson(value)}`
+    if (!written.has(key) && value !== undefined) pieces.push(`${pieces.length > 1 ? ',' : ''}${JSON.stringify(key)}:${printJson(value)}`)
   }
-  return out + '}'
+  pieces.push('}')
+  return pieces
 }
 
 /**
  * Whether a top-level key occurs twice in the text of an object: parsers disagree on which counts, so nothing may rely on either.
  * `parsed` has each of them once.
  */
-export function hasDuplicateKeys(text: string, parsed: JsonObject): boolean {
-  let count = 0
-  scanMembers(text, () => void count++)
-  return count > Object.keys(parsed).length
-}
-
-function listMembers(text: string): Member[] | undefined {
-  const members: Member[] = []
-  const isWhole = scanMembers(text, (start, keyEnd, end) => void members.push({ key: JSON.parse(text.slice(start, keyEnd)) as string, start, end }))
-  return isWhole ? members : undefined
+export function hasDuplicateKeys(members: readonly Member[], parsed: JsonObject): boolean {
+  return members.length > Object.keys(parsed).length
 }
 
 /** Scans valid JSON text of an object; false: it is none. Strings are skipped by native search, so long prompts cost little. */
