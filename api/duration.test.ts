@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { formatDuration, parseDuration } from './duration.ts'
+import { formatDuration, parseDuration, parseTimeout } from './duration.ts'
 
 describe('parseDuration', () => {
   test.each([
@@ -14,6 +14,13 @@ describe('parseDuration', () => {
   test.each(['', '1', '1.5s', '-1s', '10us', '1d', '1h1m1s1ms1s', '100000s', ' 1s'])('%j is not a duration', (text) =>
     expect(parseDuration(text)).toBeUndefined(),
   )
+
+  test.each([
+    ['596h', 2_145_600_000],
+    ['597h', 2_147_483_647],
+    ['99999h', 2_147_483_647],
+    ['1', undefined],
+  ])('a timer for %s is set to %s ms', (text, ms) => expect(parseTimeout(text)).toBe(ms))
 
   test('formatDuration is its inverse on whole milliseconds', () => {
     for (const ms of [0, 1, 999, 1000, 61_000, 3_600_000, 5_400_500]) expect(parseDuration(formatDuration(ms))).toBe(ms)

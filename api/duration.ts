@@ -13,6 +13,15 @@ export function parseDuration(text: string): number | undefined {
   return total
 }
 
+/** The longest that a timer of Node can wait, almost 25 days: a longer one would fire at once. */
+export const MAX_TIMER_MS = 2_147_483_647
+
+/** Milliseconds of a duration that somebody waits for, at most MAX_TIMER_MS. */
+export function parseTimeout(text: string): number | undefined {
+  const ms = parseDuration(text)
+  return ms === undefined ? undefined : Math.min(ms, MAX_TIMER_MS)
+}
+
 /** The shortest GEP-2257 text of a whole number of milliseconds. */
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0s'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { parseDuration } from '#api/duration.ts'
+import { parseTimeout } from '#api/duration.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
 /** Settings of the process but for its addresses (admin/listen.ts): environment over the file's `config` section over defaults (operator.md §2.4). Times in milliseconds. */
@@ -57,7 +57,7 @@ function readGrace(env: Environment, file: ProcessConfig): number {
 }
 
 function readMs(name: string, raw: string): number {
-  const ms = parseDuration(raw)
+  const ms = parseTimeout(raw)
   if (ms === undefined) throw new SettingError(`${name} is "${raw}": give a duration such as 10s or 1m30s`)
   return ms
 }

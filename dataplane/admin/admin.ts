@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { getHeapStatistics } from 'node:v8'
 import { LogLevelError, type Logging } from '../telemetry/log.ts'
 import { redactMessage, writeDump, type ConfigDump } from './dump.ts'
-import { parseDuration } from '#api/duration.ts'
+import { parseTimeout } from '#api/duration.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 import { guardBrowsers } from './guard.ts'
 import type { HostPort } from './listen.ts'
@@ -53,7 +53,7 @@ export function createAdminApp({ logging, configDump, explainRoute, trace, onQui
   })
   app.get('/debug/trace', async (c) => {
     const { path, host, method, id, timeout = '30s' } = c.req.query()
-    const timeoutMs = parseDuration(timeout)
+    const timeoutMs = parseTimeout(timeout)
     if (timeoutMs === undefined || timeoutMs > LONGEST_TRACE_MS)
       return c.text(`timeout: ${JSON.stringify(timeout)} is not a duration of at most 10m: use ?timeout=30s\n`, 400)
     try {

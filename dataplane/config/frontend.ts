@@ -1,4 +1,4 @@
-import { parseDuration } from '#api/duration.ts'
+import { parseTimeout } from '#api/duration.ts'
 import type { Authorization, Duration, Frontend, GatewayRef } from '#gen/config/types.ts'
 import { requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
 import type { ConnectionSettings } from '../server/program.ts'
@@ -70,7 +70,7 @@ export function tlsSettings({ tls }: EffectiveFrontend): Partial<TlsSettings> {
   }
 }
 
-const msOf = (text: Duration | undefined): number | undefined => (text === undefined ? undefined : parseDuration(text))
+const msOf = (text: Duration | undefined): number | undefined => (text === undefined ? undefined : parseTimeout(text))
 
 function setting<K extends string>(name: K, value: number | undefined): { [P in K]?: number } {
   return value === undefined ? {} : ({ [name]: value } as { [P in K]: number })

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { parseDuration } from '#api/duration.ts'
+import { parseTimeout } from '#api/duration.ts'
 import type { BackendFull, BackendTLS, BackendTlsValidation, Keepalive, Policy, ResolvedSecret } from '#gen/config/types.ts'
 import { compileBackendTransformation } from '../policy/transformation/backend.ts'
 import { defaultSettings, type UpstreamSettings } from '../upstream/destination.ts'
@@ -58,7 +58,7 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   }
 }
 
-const durationOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : parseDuration(text))
+const durationOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : parseTimeout(text))
 
 /** Defaults of part 1. */
 function probesOf({ time, interval, retries = 9 }: Keepalive): TcpProbes {

@@ -1,4 +1,4 @@
-import { parseDuration } from '#api/duration.ts'
+import { MAX_TIMER_MS, parseTimeout } from '#api/duration.ts'
 import type { HeaderModifier, RequestRedirect, Retry, RouteRetry, RouteTimeouts, Timeouts } from '#gen/config/types.ts'
 import type { ServiceSlot } from '../service.ts'
 import type { Registry } from '../telemetry/registry.ts'
@@ -49,7 +49,8 @@ export function planRetry(own: RouteRetry | undefined, attached: Retry | undefin
   const retry = own ?? attached
   const attempts = Math.min(retry?.attempts ?? 1, 254)
   if (retry === undefined || attempts === 0) return undefined
-  return { codes: new Set(retry.codes), attempts, backoffMs: own?.backoffMs ?? (own === undefined ? parseDuration(attached?.backoff ?? '') : undefined) ?? 0 }
+  const backoffMs = own === undefined ? parseTimeout(attached?.backoff ?? '') : own.backoffMs
+  return { codes: new Set(retry.codes), attempts, backoffMs: Math.min(backoffMs ?? 0, MAX_TIMER_MS) }
 }
 
 /** The timeouts of a rule: its own, else those of the policies on it. `0` turns a limit off (traffic.md §7). */
@@ -57,6 +58,8 @@ export function planTimeouts(
   own: RouteTimeouts | undefined,
   attached: Timeouts | undefined,
 ): { requestMs: number | undefined; backendRequestMs: number | undefined } {
-  const requestMs = own === undefined ? parseDuration(attached?.request ?? '') : own.requestMs
-  return { requestMs: requestMs || undefined, backendRequestMs: own?.backendRequestMs || undefined }
+  const requestMs = own === undefined ? parseTimeout(attached?.request ?? '') : own.requestMs
+  return { requestMs: limitOf(requestMs), backendRequestMs: limitOf(own?.backendRequestMs) }
 }
+
+const limitOf = (ms: number | undefined): number | undefined => (ms ? Math.min(ms, MAX_TIMER_MS) : undefined)

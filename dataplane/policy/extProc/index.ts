@@ -1,4 +1,4 @@
-import { parseDuration } from '#api/duration.ts'
+import { parseTimeout } from '#api/duration.ts'
 import type { ExtProc } from '#gen/config/types.ts'
 import { isCallFailure } from '../../callout/grpc.ts'
 import type { Policy } from '../../context.ts'
@@ -22,7 +22,7 @@ export function compileExtProc(
 ): Policy {
   const { processingOptions = {}, failureMode, messageTimeout } = section
   const modes = modesOf(processingOptions)
-  const timeoutMs = messageTimeout === undefined ? undefined : parseDuration(messageTimeout)
+  const timeoutMs = messageTimeout === undefined ? undefined : parseTimeout(messageTimeout)
   const destination = destinations.forPolicy(section.backendRef)
   const begin = (exchange: Exchange): PhaseContext => {
     const session = new Session(exchange, destination, modes, timeoutMs, registry)
