@@ -87,6 +87,10 @@ describe('log levels', () => {
     expect(() => parseLevels(spec)).toThrow(/^bad log level ".*": want one of off, error, warn, info, debug, trace/)
   })
 
+  test('at the start, the error says where the level comes from', () => {
+    expect(() => capture('text', 'loud')).toThrow(/^PROXY_LOG or config\.logging\.level: bad log level "loud": want one of /)
+  })
+
   test('a new level reaches loggers that exist, and reset brings back the first', () => {
     const log = capture('text', 'warn')
     const logger = log.logger('config')

@@ -39,15 +39,15 @@ export interface Levels {
   readonly scopes: ReadonlyMap<string, LogLevel>
 }
 
-/** Parses `info`, `config=debug`, or a comma-separated mix of both; what is not named is at `info`. */
-export function parseLevels(spec: string): Levels {
+/** Parses `info`, `config=debug`, or a comma-separated mix of both; what is not named is at `info`. An error begins with `where`. */
+export function parseLevels(spec: string, where = ''): Levels {
   let base: LogLevel = 'info'
   const scopes = new Map<string, LogLevel>()
   for (const part of spec.split(',')) {
     const [first = '', second, ...more] = part.split('=').map((text) => text.trim())
     const level = (second ?? first).toLowerCase()
     if (!isLogLevel(level) || more.length > 0 || (second !== undefined && !/^[\w./-]+$/.test(first)))
-      throw new LogLevelError(`bad log level ${JSON.stringify(part)}: want one of ${logLevels.join(', ')}, or module=level pairs separated by commas`)
+      throw new LogLevelError(`${where}bad log level ${JSON.stringify(part)}: want one of ${logLevels.join(', ')}, or module=level pairs separated by commas`)
     if (second === undefined) base = level
     else scopes.set(first, level)
   }
@@ -113,7 +113,7 @@ export function createLogging(options: LoggingOptions): Logging {
   const formatLine = format === 'json' ? formatJson : formatText
   const scopes = new Map<string, ScopeLogger>()
   let spec = initial
-  let levels = parseLevels(initial)
+  let levels = parseLevels(initial, 'PROXY_LOG or config.logging.level: ')
   const emit = (level: LogLevel, scope: string, message: string, fields: LogFields | undefined): void => {
     writer.write(formatLine(now(), level, scope, message, fields))
   }
