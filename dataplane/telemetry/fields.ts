@@ -36,7 +36,7 @@ export interface FieldSink {
  * Fields that policies contribute (traffic.md §11), in the order they are written; they stand between the response's own fields
  * and `retry.attempt`. A policy adds one by `setLogField`.
  */
-export const contributedFields = [
+const contributedFields = [
   'trace.id',
   'span.id',
   'jwt.sub',
@@ -81,7 +81,7 @@ export const contributedFields = [
 export type ContributedField = Exclude<(typeof contributedFields)[number], 'protocol'>
 
 const FIELDS_KEY = 'accessLogFields'
-type FieldValues = Partial<Record<(typeof contributedFields)[number], string | number>>
+type FieldValues = Partial<Record<ContributedField, string | number>>
 
 /** Adds a field to the exchange's records; a later value replaces an earlier one. */
 export function setLogField(exchange: Exchange, name: ContributedField, value: string | number): void {
@@ -109,7 +109,7 @@ export function writeExchangeFields(exchange: Exchange, sink: FieldSink): void {
   if (exchange.grpcStatus !== undefined) sink.foreign('grpc.status', exchange.grpcStatus)
   const fields = exchange.get(FIELDS_KEY) as FieldValues | undefined
   if (fields === undefined) sink.plain('protocol', protocolOf(exchange))
-  else writeContributed({ ...fields, protocol: protocolOf(exchange) }, sink)
+  else writeContributed(fields, protocolOf(exchange), sink)
   if (exchange.retryAttempt > 0) sink.plain('retry.attempt', exchange.retryAttempt)
   const error = errorTextOf(exchange)
   if (error !== undefined) sink.quoted('error', error)
@@ -151,9 +151,9 @@ function writeSource({ remoteAddress, remotePort, tls }: Connection, sink: Field
   if (identity !== undefined) sink.foreign('src.identity', identity.replace(/^URI:/, ''))
 }
 
-function writeContributed(fields: FieldValues, sink: FieldSink): void {
+function writeContributed(fields: FieldValues, protocol: string, sink: FieldSink): void {
   for (const name of contributedFields) {
-    const value = fields[name]
+    const value = name === 'protocol' ? protocol : fields[name]
     if (typeof value === 'number') sink.plain(name, value)
     else if (value !== undefined && value !== '') sink.foreign(name, value)
   }
