@@ -134,14 +134,20 @@ describe('stats', () => {
   test.each([
     ['application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5', true],
     ['application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text,text/plain;q=0.5', false],
-    ['application/vnd.google.protobuf,text/plain;q=0.5', false],
+    ['application/vnd.google.protobuf;proto=some.other.Message,text/plain;q=0.5', false],
+    ['application/vnd.google.protobuf,text/plain;q=0.5', true],
+    ['application/vnd.google.protobuf', true],
     ['application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.3,text/plain', false],
   ])('protobuf for those who prefer it in our form: %s', async (accept, isProtobuf) => {
     const { headers } = await ask('stats', 'GET /metrics', { accept })
     expect(String(headers['content-type']).startsWith('application/vnd.google.protobuf')).toBe(isProtobuf)
   })
 
-  test.each(['GET /', 'POST /metrics', 'GET /config_dump'])('%s is not found', async (target) => {
+  test.each(['POST /metrics', 'DELETE /stats/prometheus'])('%s is not allowed', async (target) => {
+    expect(await ask('stats', target)).toMatchObject({ status: 405, headers: { allow: 'GET' } })
+  })
+
+  test.each(['GET /', 'GET /config_dump'])('%s is not found', async (target) => {
     expect((await ask('stats', target)).status).toBe(404)
   })
 })

@@ -17,6 +17,7 @@ export function createStatsApp(registry: Registry): Hono {
   }
   app.get('/metrics', expose)
   app.get('/stats/prometheus', expose)
+  for (const path of ['/metrics', '/stats/prometheus']) app.all(path, (c) => c.text('method not allowed: use GET\n', 405, { allow: 'GET' }))
   app.notFound((c) => c.text('not found: metrics are at /metrics\n', 404))
   return app
 }
@@ -36,9 +37,9 @@ function chooseFormat(accept = ''): ExpositionFormat | 'protobuf' {
   for (const part of accept.split(',')) {
     const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
     if (!(type in quality)) continue
-    // Protobuf may be any message in any framing; we have these.
-    const isOurs = parameters.includes('proto=io.prometheus.client.metricfamily') && parameters.includes('encoding=delimited')
-    if (type === 'application/vnd.google.protobuf' && !isOurs) continue
+    // Protobuf may be any message in any framing; who names neither takes what we have.
+    const isOther = (name: string, ours: string): boolean => parameters.some((parameter) => parameter.startsWith(`${name}=`) && parameter !== `${name}=${ours}`)
+    if (type === 'application/vnd.google.protobuf' && (isOther('proto', 'io.prometheus.client.metricfamily') || isOther('encoding', 'delimited'))) continue
     const q = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1)
     const known = type as keyof typeof quality
     quality[known] = Math.max(quality[known], q || 0)
