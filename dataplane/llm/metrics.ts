@@ -34,6 +34,11 @@ export interface LlmSeries {
   readonly cost: () => Series
 }
 
+interface KeptSeries {
+  readonly byKey: Map<string, LlmSeries>
+  last: (LlmLabels & { readonly series: LlmSeries }) | undefined
+}
+
 /** The metrics of llm.md §17.2. */
 export const llmMetrics = defineMetrics((registry) => {
   const name = (rest: string): string => `${METRIC_PREFIX}gen_ai_${rest}`
@@ -64,7 +69,7 @@ export const llmMetrics = defineMetrics((registry) => {
       cost: once(() => cost.series(...values)),
     }
   }
-  const known = new WeakMap<Partial<RouteLabels>, Map<string, LlmSeries>>()
+  const known = new WeakMap<Partial<RouteLabels>, KeptSeries>()
   return {
     /** The series of an exchange. Models count only where an upstream has confirmed them: clients could make up names without end. */
     seriesOf(exchange: Exchange, labels: LlmLabels, isConfirmed: boolean): LlmSeries {
@@ -73,12 +78,19 @@ export const llmMetrics = defineMetrics((registry) => {
       // One object for each compiled route.
       const route = exchange.labels ?? unrouted
       let ofRoute = known.get(route)
-      if (ofRoute === undefined) known.set(route, (ofRoute = new Map()))
-      const key = `${labels.operation} ${labels.system} ${requestModel} ${responseModel}`
-      let series = ofRoute.get(key)
-      if (series !== undefined) return series
-      if (ofRoute.size >= KEPT_LIMIT) ofRoute.clear()
-      ofRoute.set(key, (series = bind(exchange, labels, requestModel, responseModel)))
+      if (ofRoute === undefined) known.set(route, (ofRoute = { byKey: new Map(), last: undefined }))
+      const { last } = ofRoute
+      const { operation, system } = labels
+      // Most requests of a route are alike: no key has to be put together for them.
+      if (last?.operation === operation && last.system === system && last.requestModel === requestModel && last.responseModel === responseModel)
+        return last.series
+      const key = `${operation} ${system} ${requestModel} ${responseModel}`
+      let series = ofRoute.byKey.get(key)
+      if (series === undefined) {
+        if (ofRoute.byKey.size >= KEPT_LIMIT) ofRoute.byKey.clear()
+        ofRoute.byKey.set(key, (series = bind(exchange, labels, requestModel, responseModel)))
+      }
+      ofRoute.last = { operation, system, requestModel, responseModel, series }
       return series
     },
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findFreePort } from '../../harness/ports.ts'
 import { startProgram } from '../../harness/program.ts'
-import { alternate, type Bench, type Case } from '../bench.ts'
+import { alternate, start, type Bench, type Case } from '../bench.ts'
 import { startOurs, startPeer } from '../llm_proxies.ts'
 import { runWrk } from '../load.ts'
 import { judge, judgeLimit, median, type Judged } from '../measure.ts'
@@ -60,7 +60,7 @@ export const llm: Case = {
           },
           { atMost: 2.2 },
         ),
-        await addedLatency(bench, ours.ports.chat),
+        ...(await addedLatency(bench, ours.ports)),
         await largePrompt(bench, bare),
       ]
       for (const name of ['portkey', 'litellm'] as const) {
@@ -82,10 +82,11 @@ export const llm: Case = {
   },
 }
 
-/** One request at a time: the gateway's share of its time. */
-async function addedLatency(bench: Bench, port: number): Promise<Judged> {
+/** One request at a time: the gateway's share of its time; what plain proxying has of it, ours and nginx's, is reported with it. */
+async function addedLatency(bench: Bench, ports: { readonly chat: number; readonly plain: number }): Promise<Judged[]> {
+  const nginx = await start(bench, 'nginx', { routes: 1 })
   const agent = new Agent({ keepAlive: true })
-  const p50 = async (at: number): Promise<{ p50: number }> => {
+  const p50 = async (at: number): Promise<number> => {
     const times: number[] = []
     const endAtMs = performance.now() + bench.seconds * 500
     while (performance.now() < endAtMs) {
@@ -93,15 +94,28 @@ async function addedLatency(bench: Bench, port: number): Promise<Judged> {
       await askOnce(at, agent)
       times.push(performance.now() - startedAtMs)
     }
-    return { p50: median(times) }
+    return median(times)
   }
-  const { a, b } = await alternate(
-    bench,
-    () => p50(port),
-    () => p50(bench.upstreamPort),
-  )
-  agent.destroy()
-  return judgeLimit('chat completion alone, added p50', a.p50 - b.p50, 0.25, 'ms')
+  try {
+    const { a, b } = await alternate(
+      bench,
+      async () => ({ chat: await p50(ports.chat), plain: await p50(ports.plain), nginx: await p50(nginx.spec.port) }),
+      async () => {
+        const direct = await p50(bench.upstreamPort)
+        return { chat: direct, plain: direct, nginx: direct }
+      },
+    )
+    return [
+      judgeLimit('chat completion alone, added p50', a.chat - b.chat, 0.25, 'ms'),
+      judge(
+        { case: 'the same bytes proxied plainly, added p50', ours: a.plain - b.plain, peer: a.nginx - b.nginx, peerName: 'nginx, reported', unit: 'ms' },
+        {},
+      ),
+    ]
+  } finally {
+    agent.destroy()
+    await nginx.stop()
+  }
 }
 
 function askOnce(port: number, agent: Agent): Promise<void> {
