@@ -101,6 +101,15 @@ test('is not ready before everything is listed, and says what is missing', async
   await until(async () => (await read(mode.ports.health, '/readyz')).status === 200)
 })
 
+test('kinds without CRD are told', async () => {
+  api.install(POLICIES)
+  await start()
+  const told = (): string | undefined => lines.find((line) => line.includes('no CRD for'))
+  await until(() => told() !== undefined)
+  expect(told()).toMatch(/"level":"warn".*GRPCRoute/)
+  expect(told()).not.toContain('ProxyPolicy')
+})
+
 test('makes the objects of a Gateway, and gives the address that its Service gets', async () => {
   api.put(GATEWAYS, gateway)
   await start()

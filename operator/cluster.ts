@@ -136,12 +136,24 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     keySetMemory.tidy()
   }
 
+  let absent: readonly string[] = []
+  /** An operator that has nothing to do because nobody installed Gateway API must not look as if all was well. */
+  const tellAbsent = (): void => {
+    const missing = source.kinds.filter((kind) => source.collectionOf(kind) === undefined)
+    if (missing.join() === absent.join()) return
+    absent = missing
+    if (missing.length === 0) log('info', 'every CRD is installed')
+    else log('warn', `no CRD for ${missing.join(', ')}: these kinds count as empty until there is one`)
+  }
   const source = watchCluster({
     connection,
     clock,
     namespaceSelectors: settings.namespaceSelectors,
     isInferenceEnabled: settings.isInferenceEnabled,
-    onSnapshot: take,
+    onSnapshot(next) {
+      tellAbsent()
+      take(next)
+    },
     onStatus: (object) => writer.recheck(object),
     onError: (kind, error) => log('warn', `watch of ${kind}: ${textOf(error)}`),
   })

@@ -19,6 +19,8 @@ export interface LiveObject {
 }
 
 export interface ClusterSource {
+  /** What is watched. */
+  readonly kinds: readonly Kind[]
   find(kind: Kind, namespace: string, name: string): LiveObject | undefined
   /** All of a namespace, also of one that no selector selects. */
   list<K extends Kind>(kind: K, namespace: string): readonly ObjectByKind[K][]
@@ -127,6 +129,7 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
   })
 
   return {
+    kinds: allKinds,
     find: (kind, namespace, name) => stores.get(kind)?.get(namespace === '' ? name : `${namespace}/${name}`),
     list: <K extends Kind>(kind: K, namespace: string) =>
       [...(stores.get(kind)?.values() ?? [])].flatMap(({ object }) => (object.metadata.namespace === namespace ? [object as ObjectByKind[K]] : [])),
