@@ -49,6 +49,10 @@ const neededEntries: Readonly<Record<string, readonly string[]>> = {
   'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
   'BasicAuthentication.secretRef': ['.htaccess'],
 }
+/** Entries that Secrets also have under another name (llm.md §1.6). */
+const otherNames: Readonly<Record<string, string>> = { clientId: 'clientID', tenantId: 'tenantID' }
+const hasEntry = (data: Readonly<Record<string, string>> | undefined, entry: string): boolean =>
+  data?.[entry] !== undefined || data?.[otherNames[entry] ?? entry] !== undefined
 
 interface RemoteKeySet {
   readonly jwksPath: string
@@ -194,7 +198,7 @@ class Resolver {
     const secret = this.#context.snapshot.get('Secret', this.#namespace, name)
     const missing = `Secret ${this.#namespace}/${name} not found`
     if (owner === 'BackendTLS.mtlsCertificateRef') return this.#material(secret && readCertificate(secret), missing, path)
-    const lacking = secret && neededEntries[owner]?.filter((entry) => secret.data?.[entry] === undefined)
+    const lacking = secret && neededEntries[owner]?.filter((entry) => !hasEntry(secret.data, entry))
     if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`) }
     const material = secret && readOpaque(secret)
     for (const problem of this.#badCredentials(material?.message, owner)) this.#fail(path, `Secret ${this.#namespace}/${name}: ${problem}; skipped`)

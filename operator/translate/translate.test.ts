@@ -125,3 +125,27 @@ describe('addresses of the endpoints annotation', () => {
     ['', undefined],
   ])('%s', (text, expected) => expect(parseAddress(text, 80)).toEqual(expected))
 })
+
+describe('a Secret of cloudB', () => {
+  const objects = (data: string): string => `${base}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: azure}
+stringData: ${data}
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: b}
+spec: {static: {host: a.example, port: 80}, policies: {auth: {cloudB: {secretRef: {name: azure}}}}}`
+
+  test.each<[string, string, string]>([
+    ['with the names of part 2', '{clientId: a, tenantId: b, clientSecret: c}', 'Backend successfully accepted'],
+    ['with the names of other gateways (llm.md §1.6)', '{clientID: a, tenantID: b, clientSecret: c}', 'Backend successfully accepted'],
+    ['without an entry', '{clientID: a, clientSecret: c}', 'Secret default/azure has no tenantId'],
+  ])('%s', (_, data, message) => {
+    const { statuses } = translate(createSnapshot(objectsOf(objects(data))))
+    const status = statuses.find(({ kind }) => kind === 'ProxyBackend')?.status as { conditions: Condition[] }
+    expect(status.conditions[0]?.message).toContain(message)
+  })
+})
