@@ -12,7 +12,7 @@ import type { Invocation } from './types.ts'
 
 const ADMIN_PORT = 15_000
 
-export interface AskOptions {
+interface AskOptions {
   /** Told once the question is on its way; a connection through the API server takes a while. */
   readonly onSent?: () => void
   /** Gives the question up. */
