@@ -179,7 +179,7 @@ export class Exchange {
 
 /**
  * What servers call for each request. On return `exchange.response` is set; it never rejects. The server then writes the
- * response, and calls `FinishHandler` once its last byte is handed to the socket or the exchange was cut.
+ * response, and calls `OnFinish` once its last byte is handed to the socket or the exchange was cut.
  */
-export type RequestHandler = (exchange: Exchange) => Promise<void> | void
-export type FinishHandler = (exchange: Exchange) => void
+export type OnRequest = (exchange: Exchange) => Promise<void> | void
+export type OnFinish = (exchange: Exchange) => void

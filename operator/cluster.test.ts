@@ -5,6 +5,7 @@ import { runClusterMode, type ClusterMode } from './cluster.ts'
 import { startFakeApi, type FakeApi, type StoredObject } from './kube/testing.ts'
 import { createLog } from './log.ts'
 import { readSettings } from './settings.ts'
+import { until as untilTrue } from '../e2e/harness/wait.ts'
 
 const LEASES = '/apis/coordination.k8s.io/v1/leases'
 const CLASSES = '/apis/gateway.networking.k8s.io/v1/gatewayclasses'
@@ -20,6 +21,7 @@ const OWNED = [DEPLOYMENTS, SECRETS, '/api/v1/configmaps', '/api/v1/serviceaccou
 let api: FakeApi
 const modes: ClusterMode[] = []
 const lines: string[] = []
+const until = (ask: () => boolean | Promise<boolean>): Promise<void> => untilTrue(ask, () => lines.join(''))
 
 beforeEach(async () => {
   api = await startFakeApi()
@@ -32,9 +34,6 @@ afterEach(async () => {
   await api.close()
 })
 
-async function until(ask: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !(await ask()); await sleep(10)) if (Date.now() > deadline) throw new Error(`not within 20 s\n${lines.join('')}`)
-}
 async function start(env: Record<string, string> = {}, name = 'pod'): Promise<ClusterMode> {
   const ports = { PROXY_XDS_SERVICE_PORT: '0', PROXY_HEALTH_PORT: '0', PROXY_METRICS_PORT: '0', PROXY_ADMIN_PORT: '0' }
   const mode = await runClusterMode({

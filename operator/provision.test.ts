@@ -8,6 +8,7 @@ import { systemClock } from './serve/debounce.ts'
 import type { KubeObject } from './source/objects.ts'
 import { createSnapshot } from './source/snapshot.ts'
 import { translate } from './translate/translate.ts'
+import { until as untilTrue } from '../e2e/harness/wait.ts'
 
 const DEPLOYMENTS = '/apis/apps/v1/deployments'
 const BUDGETS = '/apis/policy/v1/poddisruptionbudgets'
@@ -20,6 +21,7 @@ let api: FakeApi
 let provisioner: Provisioner
 let isLeader = true
 const errors: string[] = []
+const until = (ask: () => boolean): Promise<void> => untilTrue(ask, () => errors.join('\n'))
 
 beforeEach(async () => {
   api = await startFakeApi()
@@ -42,10 +44,6 @@ afterEach(async () => {
   provisioner.close()
   await api.close()
 })
-
-async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error(`not within 20 s: ${errors.join('\n')}`)
-}
 
 const metadata = (name: string, namespace: string, generation: number) => ({ name, namespace, uid: `uid-${name}`, generation, creationTimestamp: '' })
 const gatewayClass = {

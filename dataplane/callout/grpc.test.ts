@@ -12,7 +12,6 @@ import {
   type ProcessingResponse,
 } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import { HeaderList } from '../http/headers.ts'
-import { until } from '../server/testing.ts'
 import { testExchange } from '../testing/exchange.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { UpstreamError } from '../upstream/types.ts'
@@ -20,6 +19,7 @@ import { circuitOf } from './circuit.ts'
 import { encodeFrame } from './frames.ts'
 import { callUnary, GrpcError, openStream, type GrpcOptions } from './grpc.ts'
 import { bidi, destinationTo, startGrpcService, unary } from './testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {

@@ -5,11 +5,11 @@ import { Secret } from '#api/cel/index.ts'
 import { compileHealth } from '../config/health.ts'
 import { BufferBody, readBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
-import { until } from '../server/testing.ts'
 import { testExchange } from '../testing/exchange.ts'
 import type { Destination, DestinationConfig, UpstreamSettings } from '../upstream/destination.ts'
 import { callDestination, fetchDestination, startCall, type Callout, type CalloutOptions } from './http.ts'
 import { destinationTo } from './testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {

@@ -10,6 +10,7 @@ import { readConfigFile } from './file-read.ts'
 import { loadConfigFile } from './file.ts'
 import { createConfigStore, type ConfigMessage } from './store.ts'
 import { validate } from './validate.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 let directory: string
 let certificate: Certificate
@@ -402,14 +403,6 @@ describe('a followed config file', () => {
     closers.push(close)
     return { store, errors, ports: () => [...store.snapshot().binds.values()].map(({ port }) => port) }
   }
-  async function until(condition: () => boolean): Promise<void> {
-    const deadline = Date.now() + 20_000
-    while (!condition()) {
-      if (Date.now() > deadline) throw new Error(`never became true: ${condition.toString()}`)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
-  }
-
   test('applies an edit, keeps the last good version over a bad one, and reports it once', async () => {
     const path = await write(file(1), 'followed.yaml')
     const { ports, errors } = await followed(path)

@@ -11,12 +11,12 @@ import { createConfigStore, type ConfigMessage } from '../config/store.ts'
 import { Exchange } from '../exchange.ts'
 import { Gateway } from '../gateway.ts'
 import { BufferBody, readBody } from '../http/body.ts'
-import { until } from '../server/testing.ts'
 import { logFieldOf } from '../telemetry/fields.ts'
 import { makeCertificate } from '../testing/certificates.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { createPool } from '../upstream/pools.ts'
 import { replaceMessages } from '../testing/store.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {

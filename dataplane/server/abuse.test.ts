@@ -2,8 +2,9 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { BufferBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
-import { describeRequest, openHttp2, request2, respondWith, startBind, talk, until, type TestBind } from './testing.ts'
+import { describeRequest, openHttp2, request2, respondWith, startBind, talk, type TestBind } from './testing.ts'
 import type { ConnectionSettings } from './program.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {

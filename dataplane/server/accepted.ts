@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { Connection, FinishHandler, RequestHandler, TlsSession } from '../exchange.ts'
+import type { Connection, OnFinish, OnRequest, TlsSession } from '../exchange.ts'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
 import { parseClientHello, type ClientHello } from './clienthello.ts'
 import { serveHttp1 } from './http1.ts'
@@ -13,8 +13,8 @@ import type { TlsChoice } from './tls.ts'
 /** What an accepted connection needs of its bind. */
 export interface AcceptedOwner {
   readonly key: string
-  readonly onRequest: RequestHandler
-  readonly onFinish: FinishHandler
+  readonly onRequest: OnRequest
+  readonly onFinish: OnFinish
   readonly hooks: BindHooks
   readonly deadlines: Deadlines | undefined
   readonly isDraining: boolean

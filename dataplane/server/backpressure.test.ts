@@ -7,7 +7,8 @@ import type { AddressInfo, Server } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { openHttp2, until } from './testing.ts'
+import { openHttp2 } from './testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const MIB = 1024 * 1024
 const size = 64 * MIB

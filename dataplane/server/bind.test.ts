@@ -5,7 +5,8 @@ import { createHttp1Pool } from '../upstream/http1.ts'
 import { createBind } from './bind.ts'
 import type { BindProgram, ConnectionMeter } from './program.ts'
 import { relayTcp, type RelayResult } from './relay.ts'
-import { describeRequest, forwardTo, httpProgram, openHttp2, request2, respondWith, run, startBind, talk, until, type TestBind } from './testing.ts'
+import { describeRequest, forwardTo, httpProgram, openHttp2, request2, respondWith, run, startBind, talk, type TestBind } from './testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {

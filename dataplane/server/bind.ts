@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import type { FinishHandler, RequestHandler } from '../exchange.ts'
+import type { OnFinish, OnRequest } from '../exchange.ts'
 import type { Deadlines } from '../http/deadlines.ts'
 import { Accepted, type AcceptedOwner } from './accepted.ts'
 import type { BindHooks, BindProgram } from './program.ts'
@@ -12,8 +12,8 @@ export interface BindOptions {
   /** IP addresses; undefined: all, IPv6 and IPv4. */
   readonly addresses?: readonly string[] | undefined
   readonly program: BindProgram
-  readonly onRequest: RequestHandler
-  readonly onFinished: FinishHandler
+  readonly onRequest: OnRequest
+  readonly onFinished: OnFinish
   readonly hooks?: BindHooks
   /** Several processes accept on the same port. */
   readonly reusePort?: boolean
@@ -58,8 +58,8 @@ export function createBind(options: BindOptions): Bind {
 
 class RunningBind implements Bind, AcceptedOwner {
   readonly key: string
-  readonly onRequest: RequestHandler
-  readonly onFinish: FinishHandler
+  readonly onRequest: OnRequest
+  readonly onFinish: OnFinish
   readonly hooks: BindHooks
   readonly deadlines: Deadlines | undefined
   readonly #options: BindOptions

@@ -8,8 +8,9 @@ import { HeaderList } from '../http/headers.ts'
 import { makeAuthority, makeCertificate } from '../testing/certificates.ts'
 import type { BindProgram } from './program.ts'
 import { relayTcp } from './relay.ts'
-import { describeRequest, openHttp2, request2, run, startBind, talk, until, type TestBind } from './testing.ts'
+import { describeRequest, openHttp2, request2, run, startBind, talk, type TestBind } from './testing.ts'
 import { createTlsChoices } from './tls.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {

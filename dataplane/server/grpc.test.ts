@@ -21,8 +21,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createHttp2Pool } from '../upstream/http2.ts'
 import type { UpstreamPool } from '../upstream/types.ts'
 import { makeAuthority, makeCertificate } from '../testing/certificates.ts'
-import { forwardTo, startBind, until, type TestBind } from './testing.ts'
+import { forwardTo, startBind, type TestBind } from './testing.ts'
 import { createTlsChoices } from './tls.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const method = (name: string, requestStream: boolean, responseStream: boolean): MethodDefinition<Buffer, Buffer> => ({
   path: `/test.Echo/${name}`,

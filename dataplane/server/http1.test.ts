@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { duplexPair, type Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { Exchange, RequestHandler } from '../exchange.ts'
+import type { Exchange, OnRequest } from '../exchange.ts'
 import { BufferBody, readBody, type Body, type BodySink } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
@@ -15,7 +15,7 @@ afterEach(async () => {
   server = undefined
 })
 
-async function start(onRequest: RequestHandler, options: Partial<Http1Options> = {}): Promise<TestServer> {
+async function start(onRequest: OnRequest, options: Partial<Http1Options> = {}): Promise<TestServer> {
   server = await startHttp1Server(onRequest, options)
   return server
 }
@@ -329,7 +329,7 @@ describe('connections', () => {
 
 describe('request bodies', () => {
   const expecting = 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
-  const read: RequestHandler = async (exchange: Exchange) => {
+  const read: OnRequest = async (exchange: Exchange) => {
     const { bytes } = await readBody(exchange.request.body, 1e7)
     exchange.response = answer(String(bytes.length))
   }

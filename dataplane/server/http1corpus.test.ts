@@ -1,6 +1,6 @@
 import { duplexPair, type Duplex } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { RequestHandler } from '../exchange.ts'
+import type { OnRequest } from '../exchange.ts'
 import { BufferBody, readBody } from '../http/body.ts'
 import type { DownstreamCase } from '../http/corpus/case.ts'
 import { downstreamCases } from '../http/corpus/downstream.ts'
@@ -13,7 +13,7 @@ import { createServer, type Server } from 'node:net'
 const probe = 'GET /probe HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n'
 
 /** Answers every request with its number and keeps what it saw. */
-function record(seen: string[]): RequestHandler {
+function record(seen: string[]): OnRequest {
   return async (exchange) => {
     const { method, authority, target, body } = exchange.request
     const { bytes, trailers } = await readBody(body, 1e6)

@@ -1,4 +1,4 @@
-import type { Connection, FinishHandler, RequestHandler } from '../exchange.ts'
+import type { Connection, OnFinish, OnRequest } from '../exchange.ts'
 import type { Deadlines } from '../http/deadlines.ts'
 import type { HeadLimits, MessageError } from '../http/syntax.ts'
 
@@ -6,8 +6,8 @@ export interface Http1Options {
   readonly connection: Connection
   /** Bytes that were already read from the socket. */
   readonly initial?: Buffer | undefined
-  readonly onRequest: RequestHandler
-  readonly onFinish: FinishHandler
+  readonly onRequest: OnRequest
+  readonly onFinish: OnFinish
   /** A request that was refused before it had a head to show: for counters and logs. */
   readonly onRefuse?: (error: MessageError) => void
   /** The connection is closed; called once. */

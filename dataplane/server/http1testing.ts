@@ -1,5 +1,5 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import type { Connection, Exchange, RequestHandler } from '../exchange.ts'
+import type { Connection, Exchange, OnRequest } from '../exchange.ts'
 import { Deadlines } from '../http/deadlines.ts'
 import { serveHttp1, type Http1Options, type Http1Server } from './http1.ts'
 
@@ -12,7 +12,7 @@ export interface TestServer {
   close(): Promise<void>
 }
 
-export async function startHttp1Server(onRequest: RequestHandler, options: Partial<Http1Options> = {}): Promise<TestServer> {
+export async function startHttp1Server(onRequest: OnRequest, options: Partial<Http1Options> = {}): Promise<TestServer> {
   const finished: Exchange[] = []
   const refused: number[] = []
   const connections = new Set<Http1Server>()

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Exchange } from '../exchange.ts'
 import { BufferBody, type BodySink } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
-import { describeRequest, openHttp2, request2, respondWith, run, startBind, talk, until, type TestBind } from './testing.ts'
+import { describeRequest, openHttp2, request2, respondWith, run, startBind, talk, type TestBind } from './testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import type { Connection, FinishHandler, RequestHandler } from '../exchange.ts'
+import type { Connection, OnFinish, OnRequest } from '../exchange.ts'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
 import { Http2ServerStream } from './http2stream.ts'
 
@@ -32,8 +32,8 @@ const defaultHttp2Settings: Http2Settings = {
 
 export interface Http2Options {
   readonly connection: Connection
-  readonly onRequest: RequestHandler
-  readonly onFinish: FinishHandler
+  readonly onRequest: OnRequest
+  readonly onFinish: OnFinish
   /** A request that was refused before it had a head to show: for counters and logs. */
   readonly onRefuse?: (error: Error) => void
   readonly onClose?: () => void

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { connect as connectHttp2, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2'
 import { connect as connectNet, type Socket } from 'node:net'
-import type { Exchange, RequestHandler } from '../exchange.ts'
+import type { Exchange, OnRequest } from '../exchange.ts'
 import { toErrorResponse, ProxyError } from '../error.ts'
 import { BufferBody, readBody } from '../http/body.ts'
 import { Deadlines } from '../http/deadlines.ts'
@@ -30,7 +30,7 @@ export const httpProgram: BindProgram = {
   handleTcp: ({ socket }) => void socket.destroy(),
 }
 
-export async function startBind(onRequest: RequestHandler, program: Partial<BindProgram> = {}, options: Partial<BindOptions> = {}): Promise<TestBind> {
+export async function startBind(onRequest: OnRequest, program: Partial<BindProgram> = {}, options: Partial<BindOptions> = {}): Promise<TestBind> {
   const finished: Exchange[] = []
   const dropped: string[] = []
   const causes: string[] = []
@@ -51,7 +51,7 @@ export async function startBind(onRequest: RequestHandler, program: Partial<Bind
 }
 
 /** Answers with what the gateway made of the request, as JSON. */
-export const describeRequest: RequestHandler = async (exchange) => {
+export const describeRequest: OnRequest = async (exchange) => {
   const { request, connection } = exchange
   const { method, target, scheme, authority, version, headers, acceptsTrailers } = request
   const { bytes, trailers } = await readBody(request.body, 1 << 20)
@@ -77,7 +77,7 @@ export function respondWith(exchange: Exchange, text: string, trailers?: HeaderL
 }
 
 /** Passes requests on, as the gateway's forwarding does without its policies. */
-export function forwardTo(pool: UpstreamPool): RequestHandler {
+export function forwardTo(pool: UpstreamPool): OnRequest {
   return async (exchange) => {
     const call = pool.call(exchange.request, { connectMs: 5000 })
     exchange.onAbort((reason) => call.cancel(reason))
@@ -144,9 +144,4 @@ export function talk(port: number, bytes: Buffer | string, onOpen?: (socket: Soc
     socket.on('error', (error: NodeJS.ErrnoException) => (text += error.code === 'ECONNRESET' ? 'reset' : error.message))
     socket.on('close', () => resolve(text))
   })
-}
-
-export async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 2000 && !condition(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
-  if (!condition()) throw new Error(`still not: ${String(condition)}`)
 }

@@ -9,8 +9,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { makeAuthority, makeCertificate, type TestCertificate } from '../testing/certificates.ts'
 import type { BindProgram } from './program.ts'
 import { relayTcp } from './relay.ts'
-import { describeRequest, httpProgram, request2, run, startBind, talk, until, type TestBind } from './testing.ts'
+import { describeRequest, httpProgram, request2, run, startBind, talk, type TestBind } from './testing.ts'
 import { createTlsChoices, type TlsListener } from './tls.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bind-tls-'))
 const path = (name: string): string => join(folder, name)

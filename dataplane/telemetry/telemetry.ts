@@ -16,7 +16,7 @@ const FLUSH_MS = 2000
 export interface Telemetry {
   readonly logging: Logging
   readonly metrics: Metrics
-  /** The one call per finished exchange (a FinishHandler): counts it and writes its access log line. Never throws. */
+  /** The one call per finished exchange (an OnFinish): counts it and writes its access log line. Never throws. */
   onFinished(exchange: Exchange): void
   /** The same for a relayed TCP connection. */
   onTcpFinished(session: TcpSession): void

@@ -7,11 +7,11 @@ import { BufferBody, type BodySink } from '../http/body.ts'
 import { Deadlines } from '../http/deadlines.ts'
 import { HeaderList } from '../http/headers.ts'
 import { makeAuthority, makeCertificate, type TestCertificate } from '../testing/certificates.ts'
-import { until } from '../server/testing.ts'
 import { createHttp2Pool } from './http2.ts'
 import { readResponse, testRequest } from './http1testing.ts'
 import { createNegotiatedPool } from './negotiated.ts'
 import { UpstreamError, type Transport, type UpstreamPool } from './types.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {

@@ -2,9 +2,9 @@ import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'n
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
 import { Deadlines } from '../http/deadlines.ts'
-import { until } from '../server/testing.ts'
 import { createHttp2Pool } from './http2.ts'
 import { readResponse, testRequest } from './http1testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
 afterEach(() => {

@@ -4,6 +4,7 @@ import { startFakeApi, type FakeApi } from '../kube/testing.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { ConfigMap } from '../source/objects.ts'
 import { createConfigMapMemory, type ConfigMapMemory } from './configmaps.ts'
+import { until as untilTrue } from '../../e2e/harness/wait.ts'
 
 const CONFIG_MAPS = '/api/v1/configmaps'
 const SYSTEM = 'proxy-system'
@@ -15,6 +16,7 @@ let api: FakeApi
 let memory: ConfigMapMemory
 let isLeader: boolean
 const errors: string[] = []
+const until = (ask: () => boolean): Promise<void> => untilTrue(ask, () => errors.join('\n'))
 const names = [A, B].map((source) => `jwks-store-${source}`)
 
 beforeEach(async () => {
@@ -42,10 +44,6 @@ const put = (name: string, text: string, own: object = { labels }): void =>
   void api.put(CONFIG_MAPS, { metadata: { name, namespace: SYSTEM, ...own }, data: { 'jwks-store': text } })
 const stored = (source: string): unknown => api.get(CONFIG_MAPS, SYSTEM, `jwks-store-${source}`)
 const writes = (): readonly string[] => api.requests.filter((request) => !request.startsWith('GET'))
-async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error(`not within 20 s: ${errors.join('\n')}`)
-}
-
 test('a key set that arrives is written, labelled, in the operator’s namespace; a restart recalls it', async () => {
   expect(memory.recall(A)).toBeUndefined()
   memory.keep(A, '{"keys":[]}')

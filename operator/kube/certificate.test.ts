@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../serve/debounce.ts'
 import { createConfigServer } from '../serve/server.ts'
 import { readCertificate, watchCertificate, type CertificateSource } from './certificate.ts'
 import { startFakeApi, type FakeApi } from './testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const SECRETS = '/api/v1/secrets'
 
@@ -81,10 +81,6 @@ describe('while the server runs', () => {
       })
       socket.on('error', reject)
     })
-  async function until(ask: () => boolean): Promise<void> {
-    for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 20 s')
-  }
-
   test('the next handshake has a new certificate; a broken one is told, and the last good one stays', async () => {
     const server = createConfigServer({ isOpen: true, credentials: source.credentials })
     const port = await server.listen('127.0.0.1:0')

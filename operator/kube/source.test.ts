@@ -6,6 +6,7 @@ import type { KubeObject } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import { watchCluster, type ClusterSource } from './source.ts'
 import { startFakeApi, type FakeApi, type StoredObject } from './testing.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const GATEWAYS = '/apis/gateway.networking.k8s.io/v1/gateways'
 const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
@@ -47,9 +48,6 @@ function start(namespaceSelectors: LabelSelector[] = [], isInferenceEnabled = fa
   })
 }
 const latest = (): Snapshot | undefined => snapshots.at(-1)
-async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 20 s')
-}
 const service = (name: string, more: Partial<StoredObject> = {}, namespace = 'default'): StoredObject => ({
   metadata: { name, namespace, managedFields: [{ manager: 'x' }] },
   spec: { ports: [{ port: 80 }] },

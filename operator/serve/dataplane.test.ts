@@ -10,6 +10,7 @@ import { makeAuthority, makeCertificate } from '../../e2e/harness/certificates.t
 import { createEncoder, type ServedMessage } from './encode.ts'
 import type { Nack } from './nack.ts'
 import { createConfigServer, type ConfigServer, type ConfigServerOptions } from './server.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -43,14 +44,6 @@ function follow(address: string, options: Partial<ConfigStreamOptions> = {}): Fo
   closers.push(() => stream.close())
   const received = (): number => events.reduce((sum, event) => sum + (event.type === 'applied' ? event.updated + event.removed : 0), 0)
   return { store, stream, events, received }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`never became true: ${condition.toString()}`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
 }
 
 const route = (name: string, path = '/'): ServedMessage => ({

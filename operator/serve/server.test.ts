@@ -7,6 +7,7 @@ import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/e
 import type { ServedMessage } from './encode.ts'
 import type { Nack } from './nack.ts'
 import { createConfigServer, type ConfigServer, type ConfigServerOptions } from './server.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const SERVICE = '/envoy.service.discovery.v3.AggregatedDiscoveryService'
 const closers: (() => unknown)[] = []
@@ -69,13 +70,6 @@ class RawClient {
   }
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`never became true: ${condition.toString()}`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-}
 /** Long enough for anything that the server would send. */
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 40))
 

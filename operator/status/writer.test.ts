@@ -5,6 +5,7 @@ import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.t
 import { systemClock } from '../serve/debounce.ts'
 import type { ObjectStatus } from '../translate/types.ts'
 import { createStatusWriter, type StatusWriter } from './writer.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
 const OURS = 'proxy.dev/proxy'
@@ -26,10 +27,6 @@ afterEach(async () => {
   source.close()
   await api.close()
 })
-
-async function until(ask: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !ask(); await sleep(5)) if (Date.now() > deadline) throw new Error('not within 20 s')
-}
 
 /** Follows the fake API; resolves when everything is listed. */
 async function start(): Promise<void> {

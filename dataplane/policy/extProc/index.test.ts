@@ -11,11 +11,11 @@ import { ProxyError } from '../../error.ts'
 import type { Exchange } from '../../exchange.ts'
 import { BufferBody, readBody, type Body, type BodySink } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
-import { until } from '../../server/testing.ts'
 import { LongBody } from '../../testing/body.ts'
 import { testExchange, type testRequest } from '../../testing/exchange.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState } from '../state.ts'
+import { until } from '../../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
 afterEach(() => {

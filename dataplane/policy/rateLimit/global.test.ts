@@ -12,10 +12,10 @@ import { compose } from '../../compose.ts'
 import type { Exchange } from '../../exchange.ts'
 import { readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
-import { until } from '../../server/testing.ts'
 import { testExchange } from '../../testing/exchange.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState } from '../state.ts'
+import { until } from '../../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
 afterEach(() => {

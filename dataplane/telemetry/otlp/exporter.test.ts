@@ -10,6 +10,7 @@ import { exportLog } from './logrecord.ts'
 import { readRejected } from './partial.ts'
 import { destinationAt, startCollector, type Answer, type FakeCollector } from './testing.ts'
 import { ProtoWriter } from './writer.ts'
+import { until } from '../../../e2e/harness/wait.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {
@@ -43,11 +44,6 @@ function addLogs({ exporter }: Started, count: number, text = 'x'): void {
       sink.plain('number', i)
       sink.foreign('text', text)
     })
-}
-
-async function until(isDone: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 2000 && !isDone(); turn++) await new Promise((resolve) => setTimeout(resolve, 10))
-  if (!isDone()) throw new Error(`still not: ${String(isDone)}`)
 }
 
 function emptyRecord(): ProtoWriter {
