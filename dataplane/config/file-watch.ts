@@ -1,6 +1,6 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 
 export interface FileWatch {
   close(): void
@@ -25,6 +25,7 @@ export function watchFiles(texts: Texts, pollMs: number, reload: () => Promise<T
   let noticedAt: number | undefined
   let timer: NodeJS.Timeout | undefined
   const watchers = new Map<string, FSWatcher>()
+  let names = new Set<string>()
 
   const ask = (delayMs: number): void => {
     if (isClosed) return
@@ -56,6 +57,7 @@ export function watchFiles(texts: Texts, pollMs: number, reload: () => Promise<T
   const arm = (): void => {
     if (isClosed) return
     const directories = new Set([...known.keys()].map((path) => dirname(path)))
+    names = new Set([...known.keys()].map((path) => basename(path)))
     for (const [directory, watcher] of watchers) {
       if (directories.has(directory)) continue
       watcher.close()
@@ -64,7 +66,10 @@ export function watchFiles(texts: Texts, pollMs: number, reload: () => Promise<T
     for (const directory of directories) {
       if (watchers.has(directory)) continue
       try {
-        const watcher = watch(directory, { persistent: false }, notice)
+        const watcher = watch(directory, { persistent: false }, (event, name) => {
+          // Bytes written to a file that is not ours, such as an access log beside it, change nothing; replacements may (a Kubernetes volume swaps a link).
+          if (event === 'rename' || name === null || names.has(name)) notice()
+        })
         // A directory that went away is watched again once it is back; until then polling finds the files.
         watcher.on('error', () => {
           watcher.close()
