@@ -3,7 +3,7 @@ import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import { apiVersionOf, kinds, type Kind, type KubeObject } from './objects.ts'
 import { checkRules } from './rules.ts'
 import { schemas } from './schemas/index.ts'
-import { suggest } from './suggest.ts'
+import { suggest } from '#api/suggest.ts'
 import { validate, type Issue, type Path } from './validate.ts'
 
 /** Something to tell the user about a file. Notes are no mistakes. */

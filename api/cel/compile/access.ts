@@ -1,3 +1,4 @@
+import { suggest } from '../../suggest.ts'
 import type { IdentNode, IndexNode, Node, SelectNode } from '../ast.ts'
 import { chainOf } from '../ast.ts'
 import { CelError, noSuchKey, outOfRange } from '../error.ts'
@@ -32,7 +33,11 @@ function compileRoot(compilation: Compilation, node: Node, chain: readonly strin
     if (type) return fromLiteral(type)
     if (variables) {
       const since = elsewhere?.get(name)
-      const message = since === undefined ? `unknown variable "${name}"${suggest(name, variables)}` : `"${name}" is not known here, only ${since}`
+      const meant = suggest(name, variables)
+      const message =
+        since === undefined
+          ? `unknown variable "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
+          : `"${name}" is not known here, only ${since}`
       return fromLiteral(compilation.report(node, 'undeclared', message))
     }
   }
@@ -44,22 +49,6 @@ function compileRoot(compilation: Compilation, node: Node, chain: readonly strin
     return value === undefined ? undeclared : value
   })
   return { ...code, path: [name] }
-}
-
-/** A variable that differs by case or one or two letters. */
-function suggest(name: string, variables: ReadonlySet<string>): string {
-  for (const known of variables) {
-    if (known.toLowerCase() === name.toLowerCase() || (name.length > 3 && isNear(name, known))) return `; did you mean "${known}"?`
-  }
-  return ''
-}
-
-/** Whether one insertion, deletion, replacement or swap of neighbours turns `a` into `b`. */
-function isNear(a: string, b: string): boolean {
-  let start = 0
-  while (start < a.length && a[start] === b[start]) start++
-  const [x, y] = [a.slice(start), b.slice(start)]
-  return x.slice(1) === y || y.slice(1) === x || x.slice(1) === y.slice(1) || (x[0] === y[1] && x[1] === y[0] && x.slice(2) === y.slice(2))
 }
 
 export function compileSelect(compilation: Compilation, node: SelectNode, scope: Scope | undefined): Code {

@@ -17,9 +17,9 @@ function distance(a: string, b: string): number {
 }
 
 /** The word of `words` that `text` was probably meant to be. */
-export function suggest(text: string, words: readonly string[]): string | undefined {
+export function suggest(text: string, words: Iterable<string>): string | undefined {
   if (text.length > 64) return undefined
-  const near = words
+  const near = Array.from(words)
     .map((word) => ({ word, far: distance(text.toLowerCase(), word.toLowerCase()) }))
     .filter(({ word, far }) => far <= Math.max(1, Math.floor(word.length / 3)))
     .toSorted((a, b) => a.far - b.far)
