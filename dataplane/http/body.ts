@@ -34,32 +34,40 @@ export class BodyTooLargeError extends Error {
   }
 }
 
-/** A body that is already in memory. */
+/** A body that is already in memory, in one piece or several. */
 export class BufferBody implements Body {
-  readonly #chunk: Buffer
+  readonly #chunks: readonly Buffer[]
   readonly #trailers: HeaderList | undefined
+  #joined: Buffer | undefined
   #sink: BodySink | undefined
+  #sent = 0
   #isPaused = false
-  #state: 'idle' | 'data' | 'end' | 'done' = 'idle'
+  #state: 'idle' | 'data' | 'done' = 'idle'
 
-  constructor(chunk: Buffer | string, trailers?: HeaderList) {
-    this.#chunk = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+  constructor(content: Buffer | string | readonly Buffer[], trailers?: HeaderList) {
+    if (typeof content === 'string') this.#chunks = [Buffer.from(content)]
+    else this.#chunks = Buffer.isBuffer(content) ? [content] : content
     this.#trailers = trailers
   }
 
   get length(): number {
-    return this.#chunk.length
+    return this.#chunks.reduce((sum, { length }) => sum + length, 0)
   }
 
   /** The bytes, for readers that can do without the flow. */
   get bytes(): Buffer {
-    return this.#chunk
+    return (this.#joined ??= this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : (this.#chunks[0] ?? Buffer.alloc(0)))
+  }
+
+  /** The same bytes, not started yet and without trailers. */
+  again(): BufferBody {
+    return new BufferBody(this.#chunks)
   }
 
   start(sink: BodySink): void {
     if (this.#state === 'done') return
     this.#sink = sink
-    this.#state = this.#chunk.length > 0 ? 'data' : 'end'
+    this.#state = 'data'
     this.#flow()
   }
 
@@ -77,13 +85,12 @@ export class BufferBody implements Body {
   }
 
   #flow(): void {
-    if (this.#state === 'data' && !this.#isPaused) {
-      this.#state = 'end'
-      this.#sink?.onData(this.#chunk)
-    }
-    if (this.#state === 'end' && !this.#isPaused) {
-      this.#state = 'done'
-      this.#sink?.onEnd(this.#trailers)
+    while (this.#state === 'data' && !this.#isPaused) {
+      const chunk = this.#chunks[this.#sent++]
+      if (chunk === undefined) {
+        this.#state = 'done'
+        this.#sink?.onEnd(this.#trailers)
+      } else if (chunk.length > 0) this.#sink?.onData(chunk)
     }
   }
 }

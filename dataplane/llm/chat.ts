@@ -77,7 +77,7 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
   // What guards have judged is what is sent: duplicate keys inside, say, are gone once it is printed anew.
   const isPrinted = !conversion.isNative || guards !== undefined
-  const bytes = isPrinted ? Buffer.from(printJson(finished)) : finished === json ? given : renderBytes(given, text, members, json, finished)
+  const bytes = isPrinted ? [Buffer.from(printJson(finished))] : finished === json ? [given] : renderBytes(given, text, members, json, finished)
   return {
     draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'whole' },
     conversion: { with: conversion, entry, memo: converted.memo },

@@ -32,7 +32,7 @@ export async function prepareRaw(tools: PrepareTools, route: RouteType): Promise
   const { model, isStreaming, params } = detectRequest(exchange.request.target, body)
   if (model !== undefined) tools.keys.check(model)
   record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
-  const sent = body === json ? await source.wireBody() : Buffer.from(renderBody(text, json, body))
+  const sent = body === json ? await source.wireBody() : [Buffer.from(renderBody(text, json, body))]
   return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'whole' }, model, isStreaming, isCharged: true, isDetected: true }
 }
 

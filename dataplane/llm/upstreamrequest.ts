@@ -15,7 +15,8 @@ export interface Draft {
   readonly path: string | undefined
   /** The client's format, where the body is understood. */
   readonly from?: ClientFormat
-  readonly body: Buffer | Body | undefined
+  /** Bytes are JSON, in pieces that follow each other. */
+  readonly body: readonly Buffer[] | Body | undefined
   /** The answer will be read: only codings that can be, and none for streams. */
   readonly reads: 'whole' | 'stream' | 'nothing'
 }
@@ -35,8 +36,8 @@ export async function buildUpstreamRequest(
   const { settings } = destination
   const headers = exchange.request.headers.clone()
   if (exchange.retryAttempt > 0) headers.set('x-retry-attempt', String(exchange.retryAttempt))
-  const body = Buffer.isBuffer(draft.body) ? new BufferBody(draft.body) : draft.body
-  if (Buffer.isBuffer(draft.body)) prepareBodyHeaders(headers)
+  const body = isBytes(draft.body) ? new BufferBody(draft.body) : draft.body
+  if (isBytes(draft.body)) prepareBodyHeaders(headers)
   if (draft.reads !== 'nothing') limitCodings(headers, draft.reads)
   const request: RequestHead = {
     method: exchange.request.method,
@@ -63,6 +64,8 @@ export async function buildUpstreamRequest(
   if (auth !== undefined && isInCloud) await signByCloud(request, auth, hints)
   return request
 }
+
+const isBytes = (body: Draft['body']): body is readonly Buffer[] => Array.isArray(body)
 
 function prepareBodyHeaders(headers: HeaderList): void {
   headers.remove('content-length')

@@ -63,7 +63,7 @@ export class Http1Call implements UpstreamCall {
     const { body, method } = this.request
     const isReplayable = body === undefined || !hasStartedBody || body instanceof BufferBody
     if (!wasReused || !isReplayable || !idempotent.has(method)) return this.fail(error)
-    if (hasStartedBody && body instanceof BufferBody) this.request = { ...this.request, body: new BufferBody(body.bytes) }
+    if (hasStartedBody && body instanceof BufferBody) this.request = { ...this.request, body: body.again() }
     this.send(true)
   }
 }

@@ -182,7 +182,7 @@ export class Http2Call implements UpstreamCall, Http2OutgoingOwner, Http2BodyOwn
     this.#outgoing?.cancel()
     this.#outgoing = undefined
     this.#stream = undefined
-    if (body instanceof BufferBody) this.#request = { ...this.#request, body: new BufferBody(body.bytes) }
+    if (body instanceof BufferBody) this.#request = { ...this.#request, body: body.again() }
     this.send(isFresh)
   }
 

@@ -112,11 +112,11 @@ export function renderBody(text: string, before: JsonObject, after: JsonObject):
   return members === undefined ? printJson(after) : joinPieces(text, editMembers(text, members, before, after))
 }
 
-/** As `renderBody`, for a text of which the bytes and the members are at hand: what stays is copied as bytes. */
-export function renderBytes(bytes: Buffer, text: string, members: readonly Member[], before: JsonObject, after: JsonObject): Buffer {
+/** As `renderBody`, for a text of which the bytes and the members are at hand: what stays is not copied, but a part of the bytes. */
+export function renderBytes(bytes: Buffer, text: string, members: readonly Member[], before: JsonObject, after: JsonObject): readonly Buffer[] {
   const pieces = editMembers(text, members, before, after)
-  if (!isAscii(bytes)) return Buffer.from(joinPieces(text, pieces))
-  return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : bytes.subarray(piece.start, piece.end))))
+  if (!isAscii(bytes)) return [Buffer.from(joinPieces(text, pieces))]
+  return pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : bytes.subarray(piece.start, piece.end)))
 }
 
 const joinPieces = (text: string, pieces: readonly Piece[]): string =>
@@ -125,6 +125,11 @@ const joinPieces = (text: string, pieces: readonly Piece[]): string =>
 function editMembers(text: string, members: readonly Member[], before: JsonObject, after: JsonObject): Piece[] {
   const written = new Set<string>()
   const pieces: Piece[] = ['{']
+  const append = (added: string): void => {
+    const last = pieces.at(-1)
+    if (typeof last === 'string') pieces[pieces.length - 1] = last + added
+    else pieces.push(added)
+  }
   for (const { start, keyEnd, end } of members) {
     const key = JSON.parse(text.slice(start, keyEnd)) as string
     if (!Object.hasOwn(after, key) || after[key] === undefined) continue
@@ -133,16 +138,19 @@ function editMembers(text: string, members: readonly Member[], before: JsonObjec
     const last = pieces.at(-1)
     if (isSame && typeof last === 'object' && last.end === start - 1 && text[last.end] === ',') last.end = end
     else {
-      if (pieces.length > 1) pieces.push(',')
-      pieces.push(isSame ? { start, end } : `${JSON.stringify(key)}:${printJson(after[key])}`)
+      if (written.size > 0) append(',')
+      if (isSame) pieces.push({ start, end })
+      else append(`${JSON.stringify(key)}:${printJson(after[key])}`)
     }
     written.add(key)
   }
   for (const key of Object.keys(after)) {
     const value = after[key]
-    if (!written.has(key) && value !== undefined) pieces.push(`${pieces.length > 1 ? ',' : ''}${JSON.stringify(key)}:${printJson(value)}`)
+    if (written.has(key) || value === undefined) continue
+    append(`${written.size > 0 ? ',' : ''}${JSON.stringify(key)}:${printJson(value)}`)
+    written.add(key)
   }
-  pieces.push('}')
+  append('}')
   return pieces
 }
 

@@ -75,7 +75,7 @@ async function tryOnce({ exchange, registry, timeoutMs }: CallContext, target: T
   const pinned = call.endpoint === undefined ? chooseEndpoint(target, request) : destination.endpointAt(call.endpoint)
   if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
   // Of a transformation, or as it was given; each try needs one that nobody read.
-  const body = request.body instanceof BufferBody ? new BufferBody(request.body.bytes) : undefined
+  const body = request.body instanceof BufferBody ? request.body.again() : undefined
   const span = beginCall(registry, exchange, 'Primary', 'Mcp', { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label })
   const headers = request.headers.clone()
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
