@@ -16,9 +16,9 @@ export function parseDuration(text: string): number | undefined {
 /** The longest that a timer of Node can wait, almost 25 days: a longer one would fire at once. */
 export const MAX_TIMER_MS = 2_147_483_647
 
-/** Milliseconds of a duration that somebody waits for, at most MAX_TIMER_MS. */
-export function parseTimeout(text: string): number | undefined {
-  const ms = parseDuration(text)
+/** Milliseconds of a duration that somebody waits for, at most MAX_TIMER_MS; undefined when there is none, or the text is not one. */
+export function parseTimeout(text: string | undefined): number | undefined {
+  const ms = text === undefined ? undefined : parseDuration(text)
   return ms === undefined ? undefined : Math.min(ms, MAX_TIMER_MS)
 }
 

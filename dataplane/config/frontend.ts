@@ -1,5 +1,5 @@
 import { parseTimeout } from '#api/duration.ts'
-import type { Authorization, Duration, Frontend, GatewayRef } from '#gen/config/types.ts'
+import type { Authorization, Frontend, GatewayRef } from '#gen/config/types.ts'
 import { requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
 import type { ConnectionSettings } from '../server/program.ts'
 import type { ProxyProtocolSettings } from '../server/proxyprotocol.ts'
@@ -31,8 +31,8 @@ export function proxyProtocolSettings({ proxyProtocol }: EffectiveFrontend): Pro
 
 /** Settings of client connections; absent fields leave the defaults of the server (traffic.md §10). */
 export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): ConnectionSettings {
-  const idleMs = msOf(http?.http1IdleTimeout)
-  const handshakeMs = msOf(tls?.handshakeTimeout)
+  const idleMs = parseTimeout(http?.http1IdleTimeout)
+  const handshakeMs = parseTimeout(tls?.handshakeTimeout)
   const keepalive = tcp?.keepalive
   return {
     http1: {
@@ -44,13 +44,13 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
       ...(http?.http2WindowSize !== undefined && { streamWindow: http.http2WindowSize }),
       ...(http?.http2ConnectionWindowSize !== undefined && { connectionWindow: http.http2ConnectionWindowSize }),
       ...(http?.http2FrameSize !== undefined && { maxFrame: http.http2FrameSize }),
-      ...setting('keepAliveMs', msOf(http?.http2KeepaliveInterval)),
-      ...setting('keepAliveTimeoutMs', msOf(http?.http2KeepaliveTimeout)),
+      ...setting('keepAliveMs', parseTimeout(http?.http2KeepaliveInterval)),
+      ...setting('keepAliveTimeoutMs', parseTimeout(http?.http2KeepaliveTimeout)),
     },
     ...(handshakeMs !== undefined && { handshakeMs }),
-    maxConnectionMs: msOf(http?.maxConnectionDuration),
+    maxConnectionMs: parseTimeout(http?.maxConnectionDuration),
     ...(keepalive !== undefined && {
-      keepAlive: { timeMs: msOf(keepalive.time) ?? 180_000, intervalMs: msOf(keepalive.interval) ?? 180_000, retries: keepalive.retries ?? 9 },
+      keepAlive: { timeMs: parseTimeout(keepalive.time) ?? 180_000, intervalMs: parseTimeout(keepalive.interval) ?? 180_000, retries: keepalive.retries ?? 9 },
     }),
   }
 }
@@ -69,8 +69,6 @@ export function tlsSettings({ tls }: EffectiveFrontend): Partial<TlsSettings> {
     ...(tls?.cipherSuites !== undefined && { cipherSuites: tls.cipherSuites }),
   }
 }
-
-const msOf = (text: Duration | undefined): number | undefined => (text === undefined ? undefined : parseTimeout(text))
 
 function setting<K extends string>(name: K, value: number | undefined): { [P in K]?: number } {
   return value === undefined ? {} : ({ [name]: value } as { [P in K]: number })

@@ -42,9 +42,9 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   const tunnel = sections.find((section) => section.tunnel !== undefined)?.tunnel
   const tcp = sections.find((section) => section.tcp !== undefined)?.tcp
   return {
-    connectMs: durationOf(tcp?.connectTimeout) ?? defaultSettings.connectMs,
+    connectMs: parseTimeout(tcp?.connectTimeout) ?? defaultSettings.connectMs,
     probes: tcp?.keepalive && probesOf(tcp.keepalive),
-    requestMs: durationOf(http?.requestTimeout),
+    requestMs: parseTimeout(http?.requestTimeout),
     httpVersion: http?.version,
     health: health && compileHealth(health),
     auth: auth && compileBackendAuth(auth, secrets, target.host),
@@ -58,11 +58,9 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   }
 }
 
-const durationOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : parseTimeout(text))
-
 /** Defaults of part 1. */
 function probesOf({ time, interval, retries = 9 }: Keepalive): TcpProbes {
-  return { timeMs: durationOf(time) ?? 180_000, intervalMs: durationOf(interval) ?? 180_000, retries }
+  return { timeMs: parseTimeout(time) ?? 180_000, intervalMs: parseTimeout(interval) ?? 180_000, retries }
 }
 
 const nameOf = (host: string | undefined): string | undefined => (host !== undefined && isIP(host) === 0 ? host : undefined)

@@ -1,5 +1,5 @@
-import { scoreOf, recordOutcome, type EndpointState, type EvictionEvent } from '../upstream/balancer.ts'
-import { countOutcome, restore, type Eviction } from '../upstream/health.ts'
+import { scoreOf, settleOutcome, type EndpointState, type EvictionEvent } from '../upstream/balancer.ts'
+import { restore, type Eviction } from '../upstream/health.ts'
 
 /** What traffic has taught us about a provider. Lives as long as a provider of that name is in the config. */
 export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'latencySeconds' | 'pending'> & {
@@ -60,9 +60,7 @@ export function recordCandidate(state: ProviderState, isHealthy: boolean, second
     state.latencySeconds = seconds
     state.hasLatency = true
   }
-  const healthBefore = state.health
-  recordOutcome(state, isHealthy, seconds ?? state.latencySeconds)
-  const isOut = countOutcome(state, isHealthy, healthBefore, eviction, nowMs)
+  const isOut = settleOutcome(state, isHealthy, seconds ?? state.latencySeconds, eviction, nowMs)
   if (isOut) state.report({ kind: 'evicted', durationMs: (state.evicted?.untilMs ?? nowMs) - nowMs, health: state.health })
   return isOut
 }

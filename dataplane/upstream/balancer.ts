@@ -29,6 +29,19 @@ export function recordOutcome(endpoint: Pick<EndpointState, 'health' | 'latencyS
   if (isHealthy) endpoint.latencySeconds += EWMA_ALPHA * (seconds - endpoint.latencySeconds)
 }
 
+/** Records how a call to the endpoint went, and counts it. True when that evicts. */
+export function settleOutcome(
+  endpoint: EndpointHealth & Pick<EndpointState, 'latencySeconds'>,
+  isHealthy: boolean,
+  seconds: number,
+  eviction: Eviction | undefined,
+  nowMs: number,
+): boolean {
+  const healthBefore = endpoint.health
+  recordOutcome(endpoint, isHealthy, seconds)
+  return countOutcome(endpoint, isHealthy, healthBefore, eviction, nowMs)
+}
+
 function newState(address: string, port: number, label: string): EndpointState {
   return { address, port, label, draining: false, distance: 0, health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0 }
 }
@@ -89,10 +102,8 @@ export class Balancer {
 
   /** Records how a call to the endpoint went and takes it out if that is what the policy says. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined): void {
-    const healthBefore = endpoint.health
-    recordOutcome(endpoint, isHealthy, seconds)
     const nowMs = this.#nowMs()
-    if (!countOutcome(endpoint, isHealthy, healthBefore, eviction, nowMs)) return
+    if (!settleOutcome(endpoint, isHealthy, seconds, eviction, nowMs)) return
     this.#evicted.add(endpoint)
     this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
     this.#available = this.#findAvailable()

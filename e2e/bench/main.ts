@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
@@ -23,6 +22,7 @@ import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
 import { startUpstream } from './nginx.ts'
 import { summarizeProfiles } from './profile.ts'
+import { pin } from './proc.ts'
 import type { ProxyName } from './proxies.ts'
 
 const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, telemetry, policies, callouts, cel, reload, reloadStream, mcp, llm, llmStreams, memory]
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
 
   const directory = await mkdtemp(join(tmpdir(), 'bench-'))
   // What drives the load must stay off the proxy's CPU.
-  execFileSync('taskset', ['-a', '-p', '-c', String(LOAD_CPU), String(process.pid)], { stdio: 'ignore' })
+  pin(process.pid, LOAD_CPU)
   const upstreamPort = await findFreePort()
   const upstream = await startUpstream(directory, upstreamPort, LOAD_CPU)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
 // USER_HZ; the kernel's interface to user space has it at 100 on every architecture that Node supports.
@@ -47,4 +48,9 @@ function statOf(pid: number): string[] | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Moves a program with all its threads to one CPU. */
+export function pin(pid: number, cpu: number): void {
+  execFileSync('taskset', ['-a', '-p', '-c', String(cpu), String(pid)], { stdio: 'ignore' })
 }

@@ -93,12 +93,6 @@ export interface Member {
   readonly end: number
 }
 
-/** The top-level members in the text of an object, in order; undefined: it is none. */
-export function listMembers(text: string): readonly Member[] | undefined {
-  const members: Member[] = []
-  return scanMembers(text, (start, keyEnd, end) => void members.push({ start, keyEnd, end })) ? members : undefined
-}
-
 /** New text, or what stands at [start, end) of the old one. */
 type Piece = string | { readonly start: number; end: number }
 
@@ -162,17 +156,18 @@ export function hasDuplicateKeys(members: readonly Member[], parsed: JsonObject)
   return members.length > Object.keys(parsed).length
 }
 
-/** Scans valid JSON text of an object; false: it is none. Strings are skipped by native search, so long prompts cost little. */
-function scanMembers(text: string, found: (start: number, keyEnd: number, end: number) => void): boolean {
+/** The top-level members in valid JSON text of an object, in order; undefined: it is none. Strings are skipped by native search, so long prompts cost little. */
+export function listMembers(text: string): readonly Member[] | undefined {
+  const members: Member[] = []
   let at = text.indexOf('{') + 1
-  if (at === 0) return false
+  if (at === 0) return undefined
   for (;;) {
     const start = text.indexOf('"', at)
-    if (start === -1) return true
+    if (start === -1) return members
     const keyEnd = skipString(text, start)
     const end = skipValue(text, text.indexOf(':', keyEnd) + 1)
-    if (end === -1) return false
-    found(start, keyEnd, end)
+    if (end === -1) return undefined
+    members.push({ start, keyEnd, end })
     at = end
   }
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
+import { waitUntil } from '../../../e2e/harness/wait.ts'
 import { startGateway, type GatewayOptions, type McpGateway } from './gateway.ts'
 import { closeServer, readJson, startUpstream, type TestUpstream, type UpstreamOptions } from './server.ts'
 import { defineBasics } from './tools.ts'
@@ -120,10 +121,4 @@ export async function begin(url: URL): Promise<{ id: string; post: (body: unknow
 }
 
 /** Waits until something holds. */
-export async function until(what: string, holds: () => boolean, ms = 20_000): Promise<void> {
-  const end = Date.now() + ms
-  while (!holds()) {
-    if (Date.now() > end) throw new Error(`not in time: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
+export const until = (what: string, holds: () => boolean, ms = 20_000): Promise<void> => waitUntil(what, holds, ms)

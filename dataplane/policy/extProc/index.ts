@@ -22,7 +22,7 @@ export function compileExtProc(
 ): Policy {
   const { processingOptions = {}, failureMode, messageTimeout } = section
   const modes = modesOf(processingOptions)
-  const timeoutMs = messageTimeout === undefined ? undefined : parseTimeout(messageTimeout)
+  const timeoutMs = parseTimeout(messageTimeout)
   const destination = destinations.forPolicy(section.backendRef)
   const begin = (exchange: Exchange): PhaseContext => {
     const session = new Session(exchange, destination, modes, timeoutMs, registry)

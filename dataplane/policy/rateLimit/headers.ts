@@ -1,20 +1,23 @@
 import type { HeaderList } from '../../http/headers.ts'
 import type { Allowance } from './bucket.ts'
 
+const LIMIT = 'x-ratelimit-limit'
+const REMAINING = 'x-ratelimit-remaining'
+const RESET = 'x-ratelimit-reset'
+
 /** x-ratelimit-limit, -remaining and -reset (whole seconds, rounded up). */
 export function headersOf({ limit, remaining, resetMs }: Allowance): Record<string, string> {
-  return { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': String(remaining), 'x-ratelimit-reset': String(Math.ceil(resetMs / 1000)) }
+  return { [LIMIT]: String(limit), [REMAINING]: String(remaining), [RESET]: toSeconds(resetMs) }
 }
 
 /** All or none: an upstream that limits by itself knows better, and a mix of both would say nothing. */
 export function addHeaders(headers: HeaderList, { limit, remaining, resetMs }: Allowance): void {
   const { raw } = headers
   for (let i = 0; i < raw.length; i += 2) if (isOwn(raw[i])) return
-  headers.append('x-ratelimit-limit', String(limit))
-  headers.append('x-ratelimit-remaining', String(remaining))
-  headers.append('x-ratelimit-reset', String(Math.ceil(resetMs / 1000)))
+  headers.append(LIMIT, String(limit))
+  headers.append(REMAINING, String(remaining))
+  headers.append(RESET, toSeconds(resetMs))
 }
 
-function isOwn(name: string | undefined): boolean {
-  return name === 'x-ratelimit-limit' || name === 'x-ratelimit-remaining' || name === 'x-ratelimit-reset'
-}
+const isOwn = (name: string | undefined): boolean => name === LIMIT || name === REMAINING || name === RESET
+const toSeconds = (ms: number): string => String(Math.ceil(ms / 1000))

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
@@ -9,7 +8,7 @@ import { alternate, start, type Bench, type Case } from '../bench.ts'
 import { startOurs, startPeer } from '../llm_proxies.ts'
 import { runWrk } from '../load.ts'
 import { judge, judgeLimit, median, type Judged } from '../measure.ts'
-import { readCpuSeconds } from '../proc.ts'
+import { pin, readCpuSeconds } from '../proc.ts'
 
 const LOAD = fileURLToPath(new URL('../llm_load.ts', import.meta.url))
 const PATH = '/v1/chat/completions'
@@ -127,11 +126,6 @@ async function addedLatency(bench: Bench, { pid, ports }: Awaited<ReturnType<typ
     agent.destroy()
     await nginx.stop()
   }
-}
-
-/** Moves a program with all its threads to one CPU. */
-function pin(pid: number, cpu: number): void {
-  execFileSync('taskset', ['-a', '-p', '-c', String(cpu), String(pid)], { stdio: 'ignore' })
 }
 
 function askOnce(port: number, agent: Agent): Promise<void> {
