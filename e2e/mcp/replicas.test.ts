@@ -92,10 +92,12 @@ const sessionsOf = ({ received }: Upstream): Set<unknown> => new Set(received.ma
 
 test('round robin over three replicas loses no session, and a session stays with its server', async () => {
   const clients = await Promise.all(Array.from({ length: 9 }, () => connect()))
+  // Which server a session goes to is chance: nine may leave one of three out, two hundred do not.
+  const isServerLeftOut = (): boolean => upstreams.some((upstream) => sessionsOf(upstream).size === 0)
+  while (isServerLeftOut() && clients.length < 200) clients.push(await connect())
   for (let round = 0; round < 6; round++) expect(await Promise.all(clients.map((each) => search(each)))).toEqual(clients.map(() => found))
-  // Nine sessions, each at one of the three servers, and every server has some.
   const sizes = upstreams.map((upstream) => sessionsOf(upstream).size)
-  expect([sizes.reduce((sum, size) => sum + size, 0), sizes.every((size) => size > 0)]).toEqual([9, true])
+  expect([sizes.reduce((sum, size) => sum + size, 0), isServerLeftOut()]).toEqual([clients.length, false])
   for (const { client } of clients) await client.close()
 })
 
