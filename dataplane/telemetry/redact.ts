@@ -49,8 +49,8 @@ export function isSensitiveName(name: string): boolean {
 
 const patterns: readonly [RegExp, string][] = [
   [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
-  // RFC 9110 credentials that made it into a text: scheme and token68.
-  [/\b(Bearer|Basic)\s+[A-Za-z0-9\-._~+/]{8,}=*/gi, `$1 ${REDACTED}`],
+  // RFC 9110 credentials that made it into a text: scheme and token68. "basic authentication" is what our own errors say.
+  [/\b(Bearer|Basic)\s+(?!authentication(?:\s|$))[A-Za-z0-9\-._~+/]{8,}=*/gi, `$1 ${REDACTED}`],
   // user:password@ of a URL
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^/?#@\s"']+@/gi, `$1${REDACTED}@`],
 ]
