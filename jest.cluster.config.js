@@ -13,6 +13,7 @@ export default {
     '<rootDir>/e2e/identity/**/*.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/'],
+  setupFilesAfterEnv: ['<rootDir>/.ci/retry.js'],
   testSequencer: '<rootDir>/.ci/sequencer.js',
   testTimeout: 300_000,
 }

@@ -25,15 +25,20 @@ export default class QuietReporter {
     const seconds = ((Date.now() - results.startTime) / 1000).toFixed(0)
     const failures = results.testResults.flatMap(({ testFilePath, testResults, testExecError }) => {
       const file = testFilePath.replace(`${process.cwd()}/`, '')
-      const ofTests = testResults.filter(({ status }) => status === 'failed').map((test) => ({ name: test.fullName, messages: test.failureMessages }))
-      const ofFile = testExecError ? [{ name: 'the file itself', messages: [testExecError.stack ?? testExecError.message] }] : []
-      return [...ofFile, ...ofTests].map(({ name, messages }) => ({ file, name, messages }))
+      const ofTests = testResults
+        .filter(({ status }) => status === 'failed')
+        .map((test) => ({ outcome: 'failed', name: test.fullName, messages: test.failureMessages }))
+      const ofRetries = testResults
+        .filter(({ status, invocations }) => status === 'passed' && invocations > 1)
+        .map((test) => ({ outcome: 'passed at its second try', name: test.fullName, messages: test.retryReasons ?? [] }))
+      const ofFile = testExecError ? [{ outcome: 'failed', name: 'the file itself', messages: [testExecError.stack ?? testExecError.message] }] : []
+      return [...ofFile, ...ofTests, ...ofRetries].map((failure) => ({ file, ...failure }))
     })
-    for (const { file, name } of failures) process.stdout.write(`failed: ${file}: ${name}\n`)
+    for (const { file, outcome, name } of failures) process.stdout.write(`${outcome}: ${file}: ${name}\n`)
     process.stdout.write(`tests: ${passed} passed, ${failed} failed in ${results.numTotalTestSuites} files, ${seconds} s\n`)
     if (process.env.JEST_TOTALS) appendFileSync(process.env.JEST_TOTALS, `${passed} ${failed}\n`)
     if (!process.env.JEST_FAILURES) return
-    for (const { file, name, messages } of failures)
-      appendFileSync(process.env.JEST_FAILURES, [`-- ${file}: ${name}`, ...messages.flatMap(summarize)].join('\n').concat('\n'))
+    for (const { file, outcome, name, messages } of failures)
+      appendFileSync(process.env.JEST_FAILURES, [`-- ${outcome}: ${file}: ${name}`, ...messages.flatMap(summarize)].join('\n').concat('\n'))
   }
 }
