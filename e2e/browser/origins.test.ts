@@ -51,7 +51,7 @@ beforeAll(async () => {
   const browser = await startBrowser()
   closing.unshift(() => browser.close())
   page = await browser.context.newPage()
-}, 60_000)
+}, 240_000)
 afterAll(async () => {
   for (const close of closing) await close()
 })

@@ -40,7 +40,7 @@ beforeAll(async () => {
   page = await browser.context.newPage()
   // Its login form wants a font from elsewhere.
   await page.route(/^https:/, (route) => route.abort())
-}, 60_000)
+}, 240_000)
 afterAll(async () => {
   for (const close of closing) await close()
 })

@@ -52,7 +52,7 @@ beforeAll(async () => {
   scene = await startScene(() => routes, [{ name: 'idp', port: idp.port }])
   closing.unshift(() => scene.stop())
   await scene.waitForKeys('/strict', await token())
-}, 60_000)
+}, 240_000)
 afterAll(async () => {
   for (const close of closing) await close()
 })

@@ -58,7 +58,7 @@ beforeAll(async () => {
   const exp = Math.floor(Date.now() / 1000) + 300
   for (const name of ['standard', 'private', 'keycloak'] as const)
     await scene.waitForKeys(`/${name}`, await providers[name].sign({ aud: name === 'keycloak' ? 'mcp' : `${scene.origin}/${name}`, sub: 'probe', exp }))
-}, 60_000)
+}, 240_000)
 afterAll(async () => {
   for (const close of closing) await close()
 })
