@@ -1,5 +1,5 @@
 import type { KubernetesResourceOverlay } from '#gen/v1alpha1/types.ts'
-import type { JsonObject } from './patch/json.ts'
+import { isList, isObject, type Json, type JsonObject } from './patch/json.ts'
 import { patchObject } from './patch/patch.ts'
 import type { DeployObject, LevelParameters } from './types.ts'
 
@@ -31,12 +31,22 @@ export function applyOverlays(object: DeployObject, parameters: LevelParameters,
       continue
     }
     // A custom resource is JSON, and so is what cdk8s gives.
-    const result = patchObject(object.kind, current as JsonObject, { spec: overlay.spec } as JsonObject)
+    const result = patchObject(object.kind, current as JsonObject, { spec: nullDeleted(overlay.spec as Json) })
     if (!result.ok) return { ok: false, message: `${where}: ${result.errors.join('; ')}` }
     current = result.object as unknown as DeployObject
     notes.push(...result.notes.map((note) => `${where}: ${note}`))
   }
   return { ok: true, object: current, notes }
+}
+
+/**
+ * A field whose value is `{$patch: delete}` goes, as with null (part 3, rule 3). kubectl leaves an empty object, which an API server refuses of a
+ * probe or a volume source.
+ */
+function nullDeleted(value: Json): Json {
+  if (isList(value)) return value.map(nullDeleted)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, isObject(child) && child['$patch'] === 'delete' ? null : nullDeleted(child)]))
 }
 
 function mergeMetadata(object: DeployObject, { metadata }: KubernetesResourceOverlay): DeployObject {
