@@ -9,6 +9,7 @@ import { startHttp1Server, type TestServer } from '../server/http1testing.ts'
 import { createPool } from '../upstream/pools.ts'
 import { placeOf } from './arn.ts'
 import { createAgentRuntime } from './service.ts'
+import { testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
 
 const ARN = 'arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/my_agent-Ab12'
@@ -96,17 +97,8 @@ describe('an agent runtime', () => {
     store.subscribe((snapshot) => gateway.update(snapshot))
     configure = (agentRuntimeRef, policies, qualifier) =>
       void replaceMessages(store, [
-        { kind: 'bind', message: { key: 'test', port: 80 } },
-        { kind: 'listener', message: { key: 'ns/gw.http', bind: 'test', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-        {
-          kind: 'route',
-          message: {
-            key: 'r',
-            listeners: ['ns/gw.http'],
-            route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
-            backends: [{ ref: { backend: 'ns/agent' } }],
-          },
-        },
+        ...testListener,
+        testRoute({ backend: 'ns/agent' }),
         {
           kind: 'backend',
           message: {

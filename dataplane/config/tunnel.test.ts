@@ -11,6 +11,7 @@ import { makeAuthority, makeCertificate, type TestCertificate } from '../testing
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { createPool } from '../upstream/pools.ts'
 import { createConfigStore, type ConfigMessage } from './store.ts'
+import { testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
 
 interface ProxyServer {
@@ -82,17 +83,8 @@ async function send(port: number, policies: BackendFull, options: { body?: strin
   store.subscribe((snapshot) => gateway.update(snapshot))
   const { host = 'upstream.test', tunnel = { backendRef: { backend: 'ns/proxy' } } } = options
   const messages: ConfigMessage[] = [
-    { kind: 'bind', message: { key: 'b', port: 80 } },
-    { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-    {
-      kind: 'route',
-      message: {
-        key: 'r',
-        listeners: ['l'],
-        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
-        backends: [{ ref: { backend: 'ns/api' } }],
-      },
-    },
+    ...testListener,
+    testRoute({ backend: 'ns/api' }),
     { kind: 'secret', message: { key: 'ca', type: 'ca', certificate: authority.certificate } },
     { kind: 'backend', message: { key: 'ns/api', static: { host, port }, policies: { tunnel, ...policies } as BackendFull } },
     {
@@ -104,7 +96,7 @@ async function send(port: number, policies: BackendFull, options: { body?: strin
   const ask = async (): Promise<string> => {
     const { body } = options
     const request = testRequest({ method: body === undefined ? 'GET' : 'POST', body: body === undefined ? undefined : new BufferBody(body) })
-    const exchange = new Exchange({ ...testConnection, bind: 'b' }, request, performance.now())
+    const exchange = new Exchange(testConnection, request, performance.now())
     await gateway.handle(exchange)
     return `${exchange.response?.status} ${(await readBody(exchange.response?.body, 10_000)).bytes.toString()}`
   }

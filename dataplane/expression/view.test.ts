@@ -56,7 +56,7 @@ describe('ExchangeView', () => {
     ['apiKey.key', undefined],
     ['backend', { name: 'ns/svc:80', type: 'unknown', protocol: 'http' }],
     ['metadata.tenant', 'acme'],
-    ['proxy.bind', '80/default/gateway'],
+    ['proxy.bind', 'test'],
     ['proxy.gateway.namespace + proxy.gateway.name + proxy.listener.name', 'nsgwhttp'],
     ['proxy.route', { namespace: 'ns', name: 'r', rule: 'first', kind: 'GRPCRoute' }],
     ['env.podName + env.namespace + env.gateway', 'proxydefaultproxy'],

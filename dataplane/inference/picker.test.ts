@@ -15,6 +15,7 @@ import { logFieldOf } from '../telemetry/fields.ts'
 import { makeCertificate } from '../testing/certificates.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { createPool } from '../upstream/pools.ts'
+import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
@@ -103,20 +104,9 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
   const gateway = new Gateway({ createPool })
   open.push(() => gateway.close())
   store.subscribe((snapshot) => gateway.update(snapshot))
-  const gw = { namespace: 'ns', name: 'gw' }
   const messages: ConfigMessage[] = [
-    { kind: 'bind', message: { key: 'b', port: 80 } },
-    { kind: 'listener', message: { key: 'l', bind: 'b', gateway: gw, name: 'http', protocol: 'HTTP' } },
-    {
-      kind: 'route',
-      message: {
-        key: 'ns/r.00',
-        listeners: ['l'],
-        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
-        backends: [{ ref: { service: 'ns/models.inference', port: 8000 } }],
-        ...route,
-      },
-    },
+    ...testListener,
+    testRoute({ service: 'ns/models.inference', port: 8000 }, route),
     {
       kind: 'service',
       message: {
@@ -140,7 +130,7 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
       message: {
         key: 'frontend/ns/p:0',
         policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' },
-        target: { kind: 'Gateway', ...gw },
+        target: testGateway,
         frontend: { http: { maxBufferSize } },
       },
     })
@@ -149,7 +139,7 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
     body === undefined ? {} : { method: 'POST', body: new BufferBody(body) },
     body === undefined ? headers : { 'content-length': String(body.length), ...headers },
   )
-  const exchange = new Exchange({ ...testConnection, bind: 'b' }, request, performance.now())
+  const exchange = new Exchange(testConnection, request, performance.now())
   await gateway.handle(exchange)
   const text = (await readBody(exchange.response?.body, 10_000)).bytes.toString()
   return { answer: `${exchange.response?.status} ${text}`, exchange, seen, labels, ends: () => ends }

@@ -84,12 +84,12 @@ test('messages are counted, GET and DELETE are not (row 46)', async () => {
     return `${label('method')} ${label('resource_type')} ${label('server')} ${label('resource')} ${label('route')} ${count}`
   })
   expect(lines.toSorted()).toEqual([
-    'initialize unknown unknown unknown ns/route 1',
-    'notifications/initialized unknown unknown unknown ns/route 1',
-    'other unknown unknown unknown ns/route 1',
-    'resources/read resource b memo:x ns/route 1',
-    'tools/call tool a echo ns/route 1',
-    'tools/call unknown unknown unknown ns/route 1',
+    'initialize unknown unknown unknown ns/r 1',
+    'notifications/initialized unknown unknown unknown ns/r 1',
+    'other unknown unknown unknown ns/r 1',
+    'resources/read resource b memo:x ns/r 1',
+    'tools/call tool a echo ns/r 1',
+    'tools/call unknown unknown unknown ns/r 1',
   ])
 })
 

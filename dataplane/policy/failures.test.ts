@@ -11,6 +11,7 @@ import { LongBody, ManualBody } from '../testing/body.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { UpstreamError } from '../upstream/types.ts'
+import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
 
 const nowSeconds = 1_700_000_000
@@ -68,23 +69,12 @@ function start({ traffic, backend, route, secrets = [], answer = 200, seconds = 
     clocks: { epochMs: () => seconds() * 1000 },
     onEviction: (_, { kind }) => void (evictions += kind === 'evicted' ? 1 : 0),
   })
-  const target = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
   const api: Backend = { key: 'ns/api', static: { host: 'api', port: 80 }, ...(backend && { policies: backend }) }
   const messages: ConfigMessage[] = [
-    { kind: 'bind', message: { key: 'b', port: 80 } },
-    { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-    {
-      kind: 'route',
-      message: {
-        key: 'r',
-        listeners: ['l'],
-        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
-        backends: [{ ref: { backend: 'ns/api' } }],
-        ...route,
-      },
-    },
+    ...testListener,
+    testRoute({ backend: 'ns/api' }, route),
     { kind: 'backend', message: api },
-    { kind: 'policy', message: { key: 'p', policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' }, target, traffic: traffic ?? {} } },
+    { kind: 'policy', message: { key: 'p', policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' }, target: testGateway, traffic: traffic ?? {} } },
     ...secrets.map((message) => ({ kind: 'secret' as const, message })),
   ]
   const store = createConfigStore()
@@ -93,7 +83,7 @@ function start({ traffic, backend, route, secrets = [], answer = 200, seconds = 
   return async (lines: [string, string][] = [], body?: Body): Promise<Answer> => {
     forwarded = []
     const request = testRequest({ method: body === undefined ? 'GET' : 'POST', target: '/a', body, headers: HeaderList.from(lines) })
-    const exchange = new Exchange({ ...testConnection, bind: 'b' }, request, performance.now())
+    const exchange = new Exchange(testConnection, request, performance.now())
     await gateway.handle(exchange)
     const { response } = exchange
     return {

@@ -20,7 +20,7 @@ export function testRequest(change: Partial<RequestHead> = {}, headers: Readonly
 
 export const testConnection: Connection = {
   id: 1,
-  bind: '80/default/gateway',
+  bind: 'test',
   localAddress: '127.0.0.1',
   localPort: 80,
   remoteAddress: '127.0.0.1',

@@ -7,20 +7,12 @@ import { HeaderList } from '../http/headers.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import type { UpstreamPool } from '../upstream/types.ts'
 import type { TraceFilter } from './tracer.ts'
+import { testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
 
 const messages = (traffic: Policy['traffic']): ConfigMessage[] => [
-  { kind: 'bind', message: { key: 'b', port: 80 } },
-  { kind: 'listener', message: { key: 'ns/gw.http', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-  {
-    kind: 'route',
-    message: {
-      key: 'ns/web.00',
-      listeners: ['ns/gw.http'],
-      route: { kind: 'HTTPRoute', namespace: 'ns', name: 'web', ruleIndex: 0, rule: 'main' },
-      backends: [{ ref: { service: 'ns/web', port: 80 } }],
-    },
-  },
+  ...testListener,
+  testRoute({ service: 'ns/web', port: 80 }, { route: { kind: 'HTTPRoute', namespace: 'ns', name: 'web', ruleIndex: 0, rule: 'main' } }),
   { kind: 'service', message: { key: 'ns/web', ports: [{ port: 80, endpoints: [{ address: '10.0.0.1', port: 80 }] }] } },
   {
     kind: 'policy',
@@ -50,7 +42,7 @@ function start(traffic: Policy['traffic']) {
   replaceMessages(store, messages(traffic))
   const send = async (target: string, headers: string[] = []): Promise<void> => {
     const request = testRequest({ target, authority: 'shop.example', headers: new HeaderList(headers) })
-    await gateway.handle(new Exchange({ ...testConnection, bind: 'b' }, request, performance.now()))
+    await gateway.handle(new Exchange(testConnection, request, performance.now()))
   }
   const wait = (filter: TraceFilter = {}) => gateway.tracer.wait(filter, 5000)
   return { gateway, seen, send, wait }

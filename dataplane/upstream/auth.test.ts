@@ -7,6 +7,7 @@ import { HeaderList } from '../http/headers.ts'
 import { Exchange } from '../exchange.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
+import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
 
 const key = makeSigningKey('one')
@@ -23,7 +24,7 @@ const attached = (name: string, target: Policy['target'], sections: Pick<Policy,
   kind: 'policy',
   message: { key: `p/ns/${name}`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, target, ...sections },
 })
-const onGateway = (traffic: Traffic): ConfigMessage => attached('clients', { kind: 'Gateway', namespace: 'ns', name: 'gw' }, { traffic })
+const onGateway = (traffic: Traffic): ConfigMessage => attached('clients', testGateway, { traffic })
 const onBackend = (auth: BackendAuth): ConfigMessage => attached('upstream', { kind: 'Backend', namespace: 'ns', name: 'api' }, { backend: { auth } })
 const secrets = [secret('keys', { bob: 'bobs-key' }), secret('token', { Authorization: ' Bearer t0ken\n' }), secret('bare', { Authorization: 't0ken' })]
 
@@ -46,24 +47,14 @@ async function send(inline: BackendAuth | undefined, lines: string[] = [], more:
   store.subscribe((snapshot) => gateway.update(snapshot))
   const mirror = { kind: 'backend', message: { key: 'ns/mirror', static: { host: 'mirror', port: 80 }, policies: { auth: { key: 'of-mirror' } } } } as const
   replaceMessages(store, [
-    { kind: 'bind', message: { key: 'b', port: 80 } },
-    { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-    {
-      kind: 'route',
-      message: {
-        key: 'r',
-        listeners: ['l'],
-        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
-        backends: [{ ref: { backend: 'ns/api' } }],
-        filters: { mirrors: [{ backend: { backend: 'ns/mirror' } }] },
-      },
-    },
+    ...testListener,
+    testRoute({ backend: 'ns/api' }, { filters: { mirrors: [{ backend: { backend: 'ns/mirror' } }] } }),
     { kind: 'backend', message: { key: 'ns/api', static: { host: 'api', port: 80 }, ...(inline && { policies: { auth: inline } }) } },
     mirror,
     ...secrets,
     ...more,
   ])
-  const exchange = new Exchange({ ...testConnection, bind: 'b' }, testRequest(), performance.now())
+  const exchange = new Exchange(testConnection, testRequest(), performance.now())
   for (const line of lines) exchange.request.headers.append('authorization', line)
   await gateway.handle(exchange)
   const { response, error } = exchange

@@ -6,6 +6,7 @@ import { startBind } from '../../server/testing.ts'
 import { createRegistry, type Registry } from '../../telemetry/registry.ts'
 import { createPool } from '../../upstream/pools.ts'
 import { createLlmFactory, type LlmFactoryOptions } from '../service.ts'
+import { testGateway, testListener, testRoute } from '../../testing/messages.ts'
 import { replaceMessages } from '../../testing/store.ts'
 
 export interface LlmGatewayOptions {
@@ -33,8 +34,6 @@ export interface LlmGateway {
   update(change: Partial<LlmGatewayOptions>): void
   close(): Promise<void>
 }
-
-const target = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
 
 export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGateway> {
   const registry = createRegistry()
@@ -72,20 +71,10 @@ function messagesOf({ ai, policies, route, onGateway = [], onProvider = {}, secr
     message: { key: `any/ns/${name}:0`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, ...more },
   })
   return [
-    { kind: 'bind', message: { key: 'test', port: 80 } },
-    { kind: 'listener', message: { key: 'l', bind: 'test', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-    {
-      kind: 'route',
-      message: {
-        key: 'r',
-        listeners: ['l'],
-        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'llm', ruleIndex: 0 },
-        backends: [{ ref: { backend: 'ns/llm' } }],
-        ...route,
-      },
-    },
+    ...testListener,
+    testRoute({ backend: 'ns/llm' }, route),
     { kind: 'backend', message: backend },
-    ...onGateway.map((section, index) => policy(`gateway-${index}`, { target, ...section })),
+    ...onGateway.map((section, index) => policy(`gateway-${index}`, { target: testGateway, ...section })),
     ...Object.entries(onProvider).map(([section, full]) =>
       policy(`of-${section}`, { target: { kind: 'Backend', namespace: 'ns', name: 'llm', section }, backend: full }),
     ),

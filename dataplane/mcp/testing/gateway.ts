@@ -8,6 +8,7 @@ import { createPool } from '../../upstream/pools.ts'
 import { mcpFactory } from '../service.ts'
 import type { SessionKeys } from '../session/codec.ts'
 import type { SessionLimits } from '../session/sessions.ts'
+import { testListener, testRoute } from '../../testing/messages.ts'
 import { replaceMessages } from '../../testing/store.ts'
 
 /** A gateway with one route to one MCP backend, on a loopback port. */
@@ -71,17 +72,8 @@ export async function startGateway(options: GatewayOptions): Promise<McpGateway>
 function messagesOf({ mcp = {}, policies, attached = [], services = {}, backendKey = 'ns/mcp' }: GatewayConfig): ConfigMessage[] {
   const backend: Backend = { key: backendKey, mcp: { targets: [], ...mcp }, ...(policies && { policies }) }
   return [
-    { kind: 'bind', message: { key: 'test', port: 80 } },
-    { kind: 'listener', message: { key: 'ns/gw.http', bind: 'test', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-    {
-      kind: 'route',
-      message: {
-        key: 'ns/route.00',
-        listeners: ['ns/gw.http'],
-        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'route', ruleIndex: 0 },
-        backends: [{ ref: { backend: backendKey } }],
-      },
-    },
+    ...testListener,
+    testRoute({ backend: backendKey }),
     { kind: 'backend', message: backend },
     ...attached.map((policy, index): ConfigMessage => ({
       kind: 'policy',

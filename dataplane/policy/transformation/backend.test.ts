@@ -7,14 +7,14 @@ import { BufferBody, readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { testConnection, testRequest } from '../../testing/exchange.ts'
 import { UpstreamError } from '../../upstream/types.ts'
+import { testGateway, testListener, testRoute } from '../../testing/messages.ts'
 import { replaceMessages } from '../../testing/store.ts'
 
 const attached = (name: string, target: Policy['target'], sections: Pick<Policy, 'traffic' | 'backend'>): ConfigMessage => ({
   kind: 'policy',
   message: { key: `p/ns/${name}`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, target, ...sections },
 })
-const onGateway = (sections: Pick<Policy, 'traffic' | 'backend'>): ConfigMessage =>
-  attached('outer', { kind: 'Gateway', namespace: 'ns', name: 'gw' }, sections)
+const onGateway = (sections: Pick<Policy, 'traffic' | 'backend'>): ConfigMessage => attached('outer', testGateway, sections)
 const backend = (name: string, policies?: BackendFull): ConfigMessage => ({
   kind: 'backend',
   message: { key: `ns/${name}`, static: { host: name, port: 80 }, ...(policies && { policies }) },
@@ -53,16 +53,11 @@ function start(...messages: ConfigMessage[]) {
   })
   const store = createConfigStore()
   store.subscribe((snapshot) => gateway.update(snapshot))
-  const replace = (...next: ConfigMessage[]): void =>
-    void replaceMessages(store, [
-      { kind: 'bind', message: { key: 'b', port: 80 } },
-      { kind: 'listener', message: { key: 'l', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },
-      ...next,
-    ])
+  const replace = (...next: ConfigMessage[]): void => void replaceMessages(store, [...testListener, ...next])
   replace(...messages)
   const send = async (headers: Record<string, string> = {}, body?: string, method = body === undefined ? 'GET' : 'POST') => {
     const request = testRequest({ method, body: body === undefined ? undefined : new BufferBody(body) }, headers)
-    const exchange = new Exchange({ ...testConnection, bind: 'b' }, request, performance.now())
+    const exchange = new Exchange(testConnection, request, performance.now())
     await gateway.handle(exchange)
     const { response } = exchange
     return {
@@ -75,16 +70,7 @@ function start(...messages: ConfigMessage[]) {
   return { seen, statuses, send, replace }
 }
 
-const route = (change: Partial<Route> = {}): ConfigMessage => ({
-  kind: 'route',
-  message: {
-    key: 'r',
-    listeners: ['l'],
-    route: { kind: 'HTTPRoute', namespace: 'ns', name: 'r', ruleIndex: 0 },
-    backends: [{ ref: { backend: 'ns/api' } }],
-    ...change,
-  },
-})
+const route = (change: Partial<Route> = {}): ConfigMessage => testRoute({ backend: 'ns/api' }, change)
 const api = (transformation: Transformation): ConfigMessage => backend('api', { transformation })
 
 describe('the request side', () => {
