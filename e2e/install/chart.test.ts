@@ -44,6 +44,13 @@ describe('what the chart renders', () => {
   })
 })
 
+test('values that are set to null, or left without value, count as empty', async () => {
+  const empty = { commonLabels: null, podAnnotations: null, resources: null, discoveryNamespaceSelectors: null, gatewayClassParametersRefs: null }
+  const controller = { extraEnv: null, xds: { tls: { enabled: null } }, service: { extraLabels: null } }
+  const objects = await render(JSON.stringify({ ...empty, controller, inferenceExtension: { enabled: null } }))
+  expect(objects).toEqual(await render(JSON.stringify({ podAnnotations: { 'prometheus.io/scrape': null } })))
+})
+
 test('names that YAML would read as numbers stay names', async () => {
   const objects = await render(JSON.stringify({ fullnameOverride: '123', serviceAccount: { name: '456' }, controller: { priorityClassName: '7' } }))
   const deployment = objects.get('Deployment/123') as unknown as { metadata: object; spec: { template: { spec: object } } }

@@ -14,12 +14,12 @@
   "PROXY_LOG_LEVEL" $controller.logLevel
   "PROXY_XDS_SERVICE_NAME" (include "proxy.fullname" .)
   "PROXY_XDS_SERVICE_PORT" (toString $ports.gwGrpc)
-  "PROXY_XDS_MODE" (ternary "tls" "plaintext" $controller.xds.tls.enabled)
+  "PROXY_XDS_MODE" (ternary "tls" "plaintext" ($controller.xds.tls.enabled | default false))
   "PROXY_HEALTH_PORT" (toString $ports.health)
   "PROXY_METRICS_PORT" (toString $ports.metrics)
-  "PROXY_DISCOVERY_NAMESPACE_SELECTORS" (toJson .Values.discoveryNamespaceSelectors)
-  "PROXY_GATEWAY_CLASS_PARAMETERS_REFS" (toJson .Values.gatewayClassParametersRefs)
-  "PROXY_ENABLE_INFER_EXT" (toString .Values.inferenceExtension.enabled)
+  "PROXY_DISCOVERY_NAMESPACE_SELECTORS" (toJson (.Values.discoveryNamespaceSelectors | default list))
+  "PROXY_GATEWAY_CLASS_PARAMETERS_REFS" (toJson (.Values.gatewayClassParametersRefs | default dict))
+  "PROXY_ENABLE_INFER_EXT" (toString (.Values.inferenceExtension.enabled | default false))
   "PROXY_IMAGE_REGISTRY" ($image.registry | default .Values.image.registry)
   "PROXY_IMAGE_REPOSITORY" $image.repository
 -}}
@@ -27,12 +27,12 @@
 {{- with $image.tag | default .Values.image.tag -}}
 {{- $_ := set $env "PROXY_IMAGE_TAG" . -}}
 {{- end -}}
-{{- if dig "limits" "memory" "" .Values.resources -}}
+{{- if dig "limits" "memory" "" (.Values.resources | default dict) -}}
 {{- /* Beside the heap there are buffers, code and the runtime itself. */ -}}
 {{- $_ := set $env "NODE_OPTIONS" "--max-old-space-size-percentage=70" -}}
 {{- end -}}
 {{- /* What extraEnv sets comes after these. */ -}}
-{{- range $name := keys $controller.extraEnv -}}
+{{- range $name := keys ($controller.extraEnv | default dict) -}}
 {{- $_ := unset $env $name -}}
 {{- end -}}
 {{- $env | toYaml -}}

@@ -34,7 +34,7 @@ app.kubernetes.io/component: controller
 {{- define "proxy.labels" -}}
 {{- $own := dict "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") "app.kubernetes.io/version" .Chart.AppVersion "app.kubernetes.io/managed-by" .Release.Service -}}
 {{- $selector := include "proxy.selectorLabels" . | fromYaml -}}
-{{- mergeOverwrite (dict) $own .Values.commonLabels $selector | toYaml -}}
+{{- mergeOverwrite (dict) $own (.Values.commonLabels | default dict) $selector | toYaml -}}
 {{- end -}}
 
 {{/* Tag of the operator's image: its own, that of all, that of the release. Versions are tagged with a v. */}}
