@@ -69,7 +69,7 @@ export function gatewayClassStatus(gatewayClass: GatewayClass): ObjectStatus {
     kind: 'GatewayClass',
     name,
     status: {
-      conditions: [condition('Accepted', true, 'Accepted', `GatewayClass accepted by ${CONTROLLER_NAME}`, generation)],
+      conditions: [condition('Accepted', true, 'Accepted', `GatewayClass accepted by the ${CONTROLLER_NAME} controller`, generation)],
       ...(name === GATEWAY_CLASS ? { supportedFeatures: supportedFeatures.map((feature) => ({ name: feature })) } : {}),
     },
   }
