@@ -1,10 +1,16 @@
 import { describe, expect, test } from '@jest/globals'
 import type { JsonObject } from '../formats/types.ts'
-import { hi, requestRows } from './testdata/requests.ts'
+import { completionsRows } from './testdata/requests/completions.ts'
+import { embeddingsRows } from './testdata/requests/embeddings.ts'
+import { messagesRows } from './testdata/requests/messages.ts'
+import { responsesRows } from './testdata/requests/responses.ts'
+import { hi } from './testdata/requests/row.ts'
 import { pair, requestContext } from './testing.ts'
 
+const rows = { ...completionsRows, ...messagesRows, ...responsesRows, ...embeddingsRows }
+
 describe('requests', () => {
-  test.each(Object.entries(requestRows))('%s', (_name, { from, to, body, context, is, has = {}, refuses }) => {
+  test.each(Object.entries(rows))('%s', (_name, { from, to, body, context, is, has = {}, refuses }) => {
     const before = JSON.stringify(body)
     const convert = (): JsonObject => pair(from, to).request(body, requestContext(context)).body
     if (refuses !== undefined) expect(convert).toThrow(refuses)

@@ -1,0 +1,41 @@
+import type { RequestRows } from './row.ts'
+
+/** What must become of requests for embeddings. */
+export const embeddingsRows: RequestRows = {
+  'embeddings -> Vertex': {
+    from: 'embeddings',
+    to: 'predictEmbeddings',
+    body: { input: ['a', 'b'], dimensions: 3, title: 't' },
+    is: {
+      instances: [
+        { content: 'a', task_type: 'RETRIEVAL_QUERY', title: 't' },
+        { content: 'b', task_type: 'RETRIEVAL_QUERY', title: 't' },
+      ],
+      parameters: { outputDimensionality: 3 },
+    },
+  },
+  'embeddings -> Titan': {
+    from: 'embeddings',
+    to: 'titanEmbeddings',
+    body: { input: 'a', dimensions: 256, normalize: true, encoding_format: 'float' },
+    is: { inputText: 'a', dimensions: 256, normalize: true, embeddingTypes: ['float'] },
+  },
+  'embeddings -> Titan refuses a list': { from: 'embeddings', to: 'titanEmbeddings', body: { input: ['a', 'b'] }, refuses: 'unsupported conversion' },
+  'embeddings -> Cohere takes a list': {
+    from: 'embeddings',
+    to: 'cohereEmbeddings',
+    context: { model: 'cohere.embed-v4:0' },
+    body: { input: ['a', 'b'], dimensions: 256, truncate: 'END' },
+    is: { texts: ['a', 'b'], input_type: 'search_query', truncate: 'END', output_dimension: 256 },
+  },
+  'embeddings -> Nova': {
+    from: 'embeddings',
+    to: 'novaEmbeddings',
+    body: { input: 'a', dimensions: 256 },
+    is: {
+      taskType: 'SINGLE_EMBEDDING',
+      singleEmbeddingParams: { embeddingPurpose: 'GENERIC_INDEX', embeddingDimension: 256, text: { truncationMode: 'END', value: 'a' } },
+    },
+  },
+  'embeddings: token lists are for OpenAI only': { from: 'embeddings', to: 'predictEmbeddings', body: { input: [1, 2] }, refuses: 'token lists' },
+}

@@ -1,0 +1,107 @@
+import { call, type RequestRows } from './row.ts'
+
+/** What must become of requests in the format of responses (RSP). */
+export const responsesRows: RequestRows = {
+  'RSP -> CV: instructions, items, files and tools': {
+    from: 'responses',
+    to: 'converse',
+    body: {
+      instructions: 'be brief',
+      input: [
+        { role: 'system', content: 'also' },
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'read' },
+            { type: 'input_file', filename: 'my/notes.md', file_data: 'data:text/markdown;base64,QQ==' },
+            { type: 'input_file', filename: 'my notes.md', file_data: 'data:text/markdown;base64,QQ==' },
+          ],
+        },
+        { type: 'reasoning', id: 'r', summary: [] },
+        { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' },
+        { type: 'function_call', call_id: 'c2', name: 'f', arguments: 'broken' },
+        { type: 'custom_tool_call', call_id: 'c3', name: 'g', input: 'raw' },
+        { type: 'function_call_output', call_id: 'c1', output: 'r' },
+      ],
+      tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }, { type: 'web_search' }],
+      tool_choice: { type: 'web_search' },
+      reasoning: { effort: 'low' },
+    },
+    is: {
+      system: [{ text: 'be brief' }, { text: 'also' }],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { text: 'read' },
+            { document: { format: 'md', name: 'my notes', source: { bytes: 'QQ==' } } },
+            { document: { format: 'md', name: 'my notes [2]', source: { bytes: 'QQ==' } } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [{ toolUse: { toolUseId: 'c1', name: 'f', input: { a: 1 } } }, { toolUse: { toolUseId: 'c3', name: 'g', input: { input: 'raw' } } }],
+        },
+        { role: 'user', content: [{ toolResult: { toolUseId: 'c1', content: [{ text: 'r' }] } }] },
+      ],
+      inferenceConfig: { maxTokens: 4096 },
+      toolConfig: { tools: [{ toolSpec: { name: 'f', inputSchema: { json: { type: 'object' } } } }] },
+      additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: 1024 } },
+    },
+  },
+  'RSP -> CV: a file of an unknown kind is refused': {
+    from: 'responses',
+    to: 'converse',
+    body: { input: [{ role: 'user', content: [{ type: 'input_file', filename: 'x.zip', file_data: 'QQ==' }] }] },
+    refuses: 'a file must be one of',
+  },
+  'RSP -> CC: string input, instructions and stream': {
+    from: 'responses',
+    to: 'completions',
+    body: { instructions: 'i', input: 'hi', max_output_tokens: 5, stream: true, reasoning: { effort: 'none' }, parallel_tool_calls: true },
+    is: {
+      model: 'm',
+      messages: [
+        { role: 'developer', content: 'i' },
+        { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+      ],
+      max_completion_tokens: 5,
+      parallel_tool_calls: true,
+      stream: true,
+      stream_options: { include_usage: true },
+    },
+  },
+  'RSP -> CC: neighbouring calls are one message, outputs are tool messages': {
+    from: 'responses',
+    to: 'completions',
+    body: {
+      input: [
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [
+            { type: 'output_text', text: 'a' },
+            { type: 'output_text', text: 'b' },
+          ],
+        },
+        { type: 'function_call', call_id: '1', name: 'f', arguments: '{ "a":1 }' },
+        { type: 'function_call', call_id: '2', name: 'g', arguments: '{}' },
+        { type: 'function_call_output', call_id: '1', output: 'x' },
+      ],
+      tools: [{ type: 'function', name: 'f', strict: true, parameters: {} }],
+      tool_choice: { type: 'function', name: 'f' },
+      text: { format: { type: 'json_schema', name: 'n', schema: {}, strict: true } },
+    },
+    is: {
+      model: 'm',
+      messages: [
+        { role: 'assistant', content: 'a\nb' },
+        { role: 'assistant', tool_calls: [call('1', 'f', '{ "a":1 }'), call('2', 'g', '{}')] },
+        { role: 'tool', tool_call_id: '1', content: 'x' },
+      ],
+      tools: [{ type: 'function', function: { name: 'f', parameters: {}, strict: true } }],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+      response_format: { type: 'json_schema', json_schema: { name: 'n', schema: {}, strict: true } },
+    },
+  },
+}
