@@ -34,7 +34,7 @@ export const routeDefinitions: Definitions = {
     },
     ['key', 'listeners', 'route'],
   ),
-  RouteMatch: object('All given conditions must hold (traffic.md §7).', {
+  RouteMatch: object('All given conditions must hold.', {
     path: ref('PathMatch'),
     headers: list(ref('ValueMatch'), 'Header conditions; names are case-insensitive; `:method`, `:path`, `:authority`, `:scheme` are usable.'),
     queryParams: list(ref('ValueMatch'), 'Query conditions; form-decoded; the last value of a repeated parameter counts.'),
@@ -91,7 +91,7 @@ export const routeDefinitions: Definitions = {
     path: ref('PathModifier'),
   }),
   RequestMirror: object(
-    'Copies the request head to another backend; its answer is discarded (traffic.md §7).',
+    'Copies the request head to another backend; its answer is discarded.',
     {
       backend: ref('BackendRef'),
       numerator: integer('Share of requests: numerator / denominator.', { minimum: 0, default: 100 }),
@@ -100,7 +100,7 @@ export const routeDefinitions: Definitions = {
     ['backend'],
   ),
   // One shape for the filter of a route and the policy: as wide as Gateway API lets the filter be written. ProxyPolicies were checked by their own schema.
-  CORS: object('Gateway API HTTPCORSFilter (traffic.md §8.1).', {
+  CORS: object('Gateway API HTTPCORSFilter.', {
     allowOrigins: list(string('`*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.'), 'Origins that may read answers.'),
     allowCredentials: boolean('Sends Access-Control-Allow-Credentials: true.'),
     allowMethods: list(

@@ -355,7 +355,7 @@ export interface RateLimitDescriptorEntry {
   expression: CELExpression
 }
 /**
- * Gateway API HTTPCORSFilter (traffic.md §8.1).
+ * Gateway API HTTPCORSFilter.
  */
 export interface CORS {
   /**
@@ -1984,7 +1984,7 @@ export interface Route {
   backends?: WeightedBackend[]
 }
 /**
- * All given conditions must hold (traffic.md §7).
+ * All given conditions must hold.
  */
 export interface RouteMatch {
   path?: PathMatch
@@ -2109,7 +2109,7 @@ export interface UrlRewrite {
   path?: PathModifier
 }
 /**
- * Copies the request head to another backend; its answer is discarded (traffic.md §7).
+ * Copies the request head to another backend; its answer is discarded.
  */
 export interface RequestMirror {
   backend: BackendRef
