@@ -1,12 +1,12 @@
-import type { Exchange } from '../exchange.ts'
-import { ExchangeView } from '../expression/view.ts'
-import type { RequestHead, ResponseHead } from '../http/message.ts'
-import { transformRequest } from '../policy/transformation/request.ts'
-import { beginCall } from '../telemetry/call.ts'
-import type { Registry } from '../telemetry/registry.ts'
-import { authenticate, authorizeByCloud, isCloudAuth } from './auth.ts'
-import { authorityFor } from './destination.ts'
-import type { ForwardPlan, PlannedMirror } from './plan.ts'
+import type { Exchange } from './exchange.ts'
+import { ExchangeView } from './expression/view.ts'
+import type { RequestHead, ResponseHead } from './http/message.ts'
+import { transformRequest } from './policy/transformation/request.ts'
+import { beginCall } from './telemetry/call.ts'
+import type { Registry } from './telemetry/registry.ts'
+import { authenticate, authorizeByCloud, isCloudAuth } from './upstream/auth.ts'
+import { authorityFor } from './upstream/destination.ts'
+import type { ForwardPlan, PlannedMirror } from './upstream/plan.ts'
 
 /**
  * Sends copies of the request head to the mirrors, by their share, and forgets them: no body, no content-length, answers
