@@ -66,6 +66,7 @@ export function readSettings(env: Environment, clusterDomain = 'cluster.local'):
   )
   const serviceName = read('PROXY_XDS_SERVICE_NAME', 'proxy', parseName)
   const settings: Settings = {
+    // Another word is no mistake: who asks for a level of another program still gets logs (operator.md §7.1).
     logLevel: read<LogLevel>('PROXY_LOG_LEVEL', 'info', (text) => (isLogLevel(text) ? text : 'info')),
     xdsHost: read('PROXY_XDS_SERVICE_HOST', `${serviceName}.${namespace}.svc.${clusterDomain}`, (text) => text),
     xdsPort: read('PROXY_XDS_SERVICE_PORT', XDS_PORT, parsePort),
