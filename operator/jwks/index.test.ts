@@ -113,9 +113,11 @@ test('a policy is PartiallyValid until its key set arrives; rotation, outage and
   expect(errors).toEqual(['http://idp.default.svc.cluster.local/keys: socket hang up', 'http://idp.default.svc.cluster.local/keys: the answer is not JSON'])
   expect(seen.keySet).toContain('second')
 
-  const { requests } = provider
   take((await createReader(await writeManifests(manifests(provider.port).split('---\n').slice(0, 2).join('---\n'))).load()).snapshot)
-  await new Promise((resolve) => setTimeout(resolve, 1000))
+  // A request that was under way reaches the provider before this one does.
+  await (await fetch(`http://127.0.0.1:${provider.port}`)).text()
+  const { requests } = provider
+  await new Promise((resolve) => setTimeout(resolve, 1500))
   expect([provider.requests, seen.changes]).toEqual([requests, 2])
 })
 

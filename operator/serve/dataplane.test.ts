@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { ServerCredentials } from '@grpc/grpc-js'
 import fc from 'fast-check'
 import { createConfigStore, type ConfigStore } from '../../dataplane/config/store.ts'
+import { openDoor, type Door } from '../../dataplane/testing/door.ts'
 import { startConfigStream, type ConfigStream, type ConfigStreamEvent, type ConfigStreamOptions } from '../../dataplane/config/stream.ts'
 import { makeAuthority, makeCertificate } from '../../e2e/harness/certificates.ts'
 import { createEncoder, type ServedMessage } from './encode.ts'
@@ -17,10 +18,19 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-async function serve(options: ConfigServerOptions = {}, address = '127.0.0.1:0'): Promise<{ server: ConfigServer; address: string }> {
+async function serve(options: ConfigServerOptions = {}): Promise<{ server: ConfigServer; port: number; address: string }> {
   const server = createConfigServer({ debounce: { quietMs: 1, maxMs: 10 }, ...options })
   closers.push(() => server.close())
-  return { server, address: `127.0.0.1:${await server.listen(address)}` }
+  const port = await server.listen('127.0.0.1:0')
+  return { server, port, address: `127.0.0.1:${port}` }
+}
+
+/** An address that servers can take over from each other. */
+async function serveBehindDoor(): Promise<{ server: ConfigServer; door: Door; address: string }> {
+  const { server, port } = await serve()
+  const door = await openDoor(port)
+  closers.push(() => door.close())
+  return { server, door, address: `127.0.0.1:${door.port}` }
 }
 
 interface Follower {
@@ -110,19 +120,21 @@ describe('config stream from operator to data plane', () => {
   })
 
   test('reconnects to a restarted server with the versions it holds, gets only differences, and keeps the last good config meanwhile', async () => {
-    const first = await serve()
+    const first = await serveBehindDoor()
     first.server.publish(gateways(route('same'), route('edited'), route('removed'), service('web')))
     const { store, events, received } = follow(first.address)
     await until(() => store.isInitialised())
     const before = store.snapshot()
+    first.door.to = undefined
     await first.server.close()
     await until(() => events.some((event) => event.type === 'disconnected'))
     expect(store.snapshot()).toBe(before)
     expect(store.isInitialised()).toBe(true)
 
     const known = received()
-    const second = await serve({}, first.address)
+    const second = await serve()
     second.server.publish(gateways(route('same'), route('edited', '/new'), route('added'), service('web')))
+    first.door.to = second.port
     await until(() => store.snapshot().routes.has('ns/added.00'))
     expect([...store.snapshot().routes.keys()].sort()).toEqual(['ns/added.00', 'ns/edited.00', 'ns/same.00'])
     expect(received() - known).toBe(3)
@@ -281,9 +293,8 @@ describe('config stream from operator to data plane', () => {
     })
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
-        const first = await serve()
-        const { address } = first
-        let { server } = first
+        const { door, address, server: first } = await serveBehindDoor()
+        let server = first
         const { store } = follow(address, { random: () => 0 })
         let expected: Record<string, unknown> = {}
         for (const { routes, services, isRestart, pauseMs } of sequence) {
@@ -293,8 +304,11 @@ describe('config stream from operator to data plane', () => {
           ]
           expected = Object.fromEntries(messages.map(({ kind, key, message }) => [`${kind}/${key}`, message]))
           if (isRestart) {
+            door.to = undefined
             await server.close()
-            ;({ server } = await serve({}, address))
+            const next = await serve()
+            server = next.server
+            door.to = next.port
           }
           server.publish(gateways(...messages))
           if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))

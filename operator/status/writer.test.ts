@@ -77,6 +77,8 @@ test('writes what differs and keeps the entries of others; what is stored alread
   expect(api.get(ROUTES, 'default', 'a')?.status).toEqual({
     parents: [foreign, { ...entry(OURS), conditions: [{ ...entry(OURS, 'ours').conditions[0], lastTransitionTime: '2026-06-01T00:00:00Z' }] }],
   })
+  // A write counts when its answer was read.
+  await until(() => writer.writes() === 1)
   for (let round = 0; round < 3; round += 1) {
     writer.publish([wanted('a', 'ours')])
     await sleep(60)
@@ -94,9 +96,9 @@ test('an object is written at most once in 100 ms, and in the end as it was last
     await sleep(10)
   }
   await until(() => messagesOf('a')[0] === `${OURS}: round 24`)
+  await until(() => writer.writes() > 1)
   const bound = 1 + Math.ceil((performance.now() - started) / 100)
   expect(writer.writes()).toBeLessThanOrEqual(bound)
-  expect(writer.writes()).toBeGreaterThan(1)
 })
 
 test('a status that somebody else changed is put right again', async () => {
