@@ -15,5 +15,5 @@ export default {
   testPathIgnorePatterns: ['/node_modules/'],
   setupFilesAfterEnv: ['<rootDir>/.ci/retry.js'],
   testSequencer: '<rootDir>/.ci/sequencer.js',
-  testTimeout: 300_000,
+  testTimeout: 600_000,
 }

@@ -16,5 +16,6 @@ export default {
   ],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },
-  testTimeout: 30_000,
+  // Not a bar: what hangs is to be told from what is slow.
+  testTimeout: 120_000,
 }

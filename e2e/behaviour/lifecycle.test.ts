@@ -16,7 +16,7 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
   let world: World
   beforeAll(async () => {
     // With a minimum deadline, new connections are accepted for so long after SIGTERM.
-    world = await startWorld(mode, { env: { CONNECTION_MIN_TERMINATION_DEADLINE: '1s', TERMINATION_GRACE_PERIOD_SECONDS: '10' } })
+    world = await startWorld(mode, { env: { CONNECTION_MIN_TERMINATION_DEADLINE: '5s', TERMINATION_GRACE_PERIOD_SECONDS: '60' } })
   })
   afterAll(() => world?.stop())
 
@@ -94,13 +94,13 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
 
   test('SIGTERM ends with code 0 and loses no request', async () => {
     const inFlight = [
-      world.send('plain.test', { path: '/?delay=2000' }),
-      world.send('plain.test', { path: '/?chunks=20&interval=100', protocol: 'http2' }),
-      world.send('plain.test', { path: '/?chunks=20&interval=100' }),
+      world.send('plain.test', { path: '/?delay=7000' }),
+      world.send('plain.test', { path: '/?chunks=70&interval=100', protocol: 'http2' }),
+      world.send('plain.test', { path: '/?chunks=70&interval=100' }),
     ]
-    await waitUntil('requests in flight', () => world.blue.requests.filter((request) => /delay=2000|chunks=20/.test(request.path)).length >= 3)
+    await waitUntil('requests in flight', () => world.blue.requests.filter((request) => /delay=7000|chunks=70/.test(request.path)).length >= 3)
     world.dataplane.program.signal('SIGTERM')
-    await sleep(200)
+    await world.dataplane.program.waitForLine(/\tdraining /)
     // The minimum deadline has not passed: new connections are served.
     expect((await world.send('plain.test')).status).toBe(200)
     expect((await Promise.all(inFlight)).map((response) => response.status)).toEqual([200, 200, 200])

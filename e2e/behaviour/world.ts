@@ -8,6 +8,7 @@ import { send, type ClientRequest, type ClientResponse } from '../harness/client
 import { startDataplane, type Dataplane } from '../harness/dataplane.ts'
 import { startEcho, startTcpEcho, type EchoServer } from '../harness/echo.ts'
 import { secretOf } from '../harness/example.ts'
+import { replaceFile } from '../harness/files.ts'
 import { startOperator } from '../harness/operator.ts'
 import { findFreePort } from '../harness/ports.ts'
 
@@ -87,7 +88,7 @@ export async function startWorld(mode: Mode, options: WorldOptions = {}): Promis
         const text = await readFile(file, 'utf8')
         const edited = text.replaceAll(from instanceof RegExp ? new RegExp(from, 'g') : from, to)
         if (edited === text) throw new Error(`nothing in ${fixture} matches ${from}`)
-        await writeFile(file, edited)
+        await replaceFile(file, edited)
       },
       async replaceCertificate(certificate) {
         await writeKeys(mode, directory, certificate, authority)
@@ -102,12 +103,12 @@ export async function startWorld(mode: Mode, options: WorldOptions = {}): Promis
 
 async function writeKeys(mode: Mode, directory: string, secure: Certificate, authority: Certificate): Promise<void> {
   if (mode === 'config file') {
-    await writeFile(join(directory, 'ca.crt'), authority.certificate)
-    await writeFile(join(directory, 'secure.key'), secure.privateKey)
-    await writeFile(join(directory, 'secure.crt'), secure.certificate)
+    await replaceFile(join(directory, 'ca.crt'), authority.certificate)
+    await replaceFile(join(directory, 'secure.key'), secure.privateKey)
+    await replaceFile(join(directory, 'secure.crt'), secure.certificate)
     return
   }
   const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'authority', namespace: 'test' }, data: { 'ca.crt': authority.certificate } }
   const objects = [secretOf({ ...secure, name: 'secure' }, 'test'), configMap]
-  await writeFile(join(directory, 'keys.yaml'), objects.map((object) => stringify(object)).join('---\n'))
+  await replaceFile(join(directory, 'keys.yaml'), objects.map((object) => stringify(object)).join('---\n'))
 }

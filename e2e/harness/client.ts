@@ -65,7 +65,7 @@ async function sendHttp1(options: ClientRequest): Promise<ClientResponse> {
     method: options.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: { host: options.host ?? `127.0.0.1:${port}`, ...options.headers },
     agent: false as const,
-    signal: AbortSignal.timeout(options.timeoutMs ?? 10_000),
+    signal: AbortSignal.timeout(options.timeoutMs ?? 60_000),
   }
   const request = tls === undefined ? requestHttp(common) : requestHttps({ ...common, ...tlsOptions(tls), ALPNProtocols: ['http/1.1'] } as RequestOptions)
   request.end(body)
@@ -88,7 +88,7 @@ async function sendHttp2(options: ClientRequest): Promise<ClientResponse> {
         [constants.HTTP2_HEADER_AUTHORITY]: options.host ?? `127.0.0.1:${port}`,
         ...options.headers,
       },
-      { signal: AbortSignal.timeout(options.timeoutMs ?? 10_000) },
+      { signal: AbortSignal.timeout(options.timeoutMs ?? 60_000) },
     )
     let trailers: IncomingHttpHeaders = {}
     stream.on('trailers', (received: IncomingHttpHeaders) => (trailers = received))
@@ -104,8 +104,8 @@ async function sendHttp2(options: ClientRequest): Promise<ClientResponse> {
   }
 }
 
-/** Sends raw bytes and returns everything that comes back until the other side closes or falls silent. */
-export async function sendRaw(port: number, bytes: string | Buffer, options: { tls?: ClientTls; quietMs?: number; end?: boolean } = {}): Promise<string> {
+/** Sends raw bytes and returns everything that comes back until the other side closes, or until it matches `until`; after a minute, what there is. */
+export async function sendRaw(port: number, bytes: string | Buffer, options: { tls?: ClientTls; until?: RegExp; end?: boolean } = {}): Promise<string> {
   const socket =
     options.tls === undefined ? connectTcp(port, '127.0.0.1') : connectTls({ host: '127.0.0.1', port, ...tlsOptions(options.tls) } as ConnectionOptions)
   await once(socket, options.tls === undefined ? 'connect' : 'secureConnect')
@@ -113,8 +113,11 @@ export async function sendRaw(port: number, bytes: string | Buffer, options: { t
   else socket.write(bytes)
   let text = ''
   socket.setEncoding('latin1')
-  socket.setTimeout(options.quietMs ?? 300, () => socket.destroy())
-  socket.on('data', (chunk: string) => (text += chunk))
+  socket.setTimeout(60_000, () => socket.destroy())
+  socket.on('data', (chunk: string) => {
+    text += chunk
+    if (options.until?.test(text) === true) socket.destroy()
+  })
   socket.on('error', () => {})
   await once(socket, 'close')
   return text

@@ -59,7 +59,7 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
     },
   })
   const isReady = async () => program.hasExited() || (await fetch(`http://127.0.0.1:${ports.readiness}/healthz/ready`)).ok
-  const hasStarted = await isTrueWithin(options.timeoutMs ?? 20_000, isReady)
+  const hasStarted = await isTrueWithin(options.timeoutMs ?? 60_000, isReady)
   if (program.hasExited()) throw new Error(lastError(program) ?? 'the data plane ended at once')
   if (!hasStarted) {
     await program.stop()

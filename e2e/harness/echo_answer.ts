@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as waitFor } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { answerGrpc } from './grpc_echo.ts'
 
@@ -38,6 +38,8 @@ export interface EchoContext {
 const KEPT_REQUESTS = 2000
 const KEPT_BODY_BYTES = 4096
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
+/** Whoever asked for a long pause may be gone: that keeps no process from its end. */
+const sleep = (ms: number): Promise<void> => waitFor(ms, undefined, { ref: false })
 
 /**
  * Answers one request with JSON of what was received. Query parameters change that:

@@ -90,7 +90,7 @@ export async function startExample(prepared: PreparedExample, operator: Operator
     conditions: () => (operator?.events ?? []).filter((event): event is ConditionEvent => event.event === 'condition' && namespaces.has(event.namespace)),
     async runCommand({ command }) {
       const text = replacePorts(command, new Map([...ports, [ADMIN_PORT, dataplane.ports.admin]])).replaceAll('{dir}', directory)
-      const { stdout } = await run('bash', ['-c', text], { timeout: 15_000 })
+      const { stdout } = await run('bash', ['-c', text], { timeout: 60_000 })
       return replacePorts(stdout, new Map([...ports].map(([written, used]) => [used, written])))
     },
     async stop() {

@@ -1,8 +1,9 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { startDataplane, type Dataplane } from './dataplane.ts'
+import { replaceFile } from './files.ts'
 import { startOperator, type Operator } from './operator.ts'
 import { findFreePort } from './ports.ts'
 
@@ -40,9 +41,7 @@ export async function startGateway({ services = {}, manifests }: GatewayOptions)
     const fixed = [gatewayOn(port), ...Object.entries(services).map(([name, to]) => serviceTo(name, to))]
     const apply = async (wanted: readonly Manifest[]): Promise<void> => {
       const text = [...fixed, ...wanted].map((manifest) => (typeof manifest === 'string' ? manifest : stringify(manifest))).join('\n---\n')
-      // The operator must not read half of it.
-      await writeFile(join(directory, 'new'), text)
-      await rename(join(directory, 'new'), join(directory, 'manifests.yaml'))
+      await replaceFile(join(directory, 'manifests.yaml'), text)
     }
     await apply(manifests(origin))
     const operator = await startOperator({ directory })

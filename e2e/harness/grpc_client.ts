@@ -26,7 +26,7 @@ export function makeGrpcClient(
   const service = options.service ?? 'echo.Echo'
   const channel = options.authority === undefined ? {} : { 'grpc.default_authority': options.authority }
   const client = new grpc.Client(address, options.credentials ?? grpc.credentials.createInsecure(), channel)
-  const callOptions = () => ({ deadline: Date.now() + (options.timeoutMs ?? 10_000) })
+  const callOptions = () => ({ deadline: Date.now() + (options.timeoutMs ?? 60_000) })
   return {
     unary(message, metadata = {}) {
       return new Promise((resolve, reject) => {

@@ -70,7 +70,7 @@ export async function startOperator(options: { directory: string; env?: Record<s
     const timer = setTimeout(() => {
       reject(new Error(`the operator served no config in time\n${tailOf(program.lines)}`))
       void program.stop()
-    }, options.timeoutMs ?? 20_000)
+    }, options.timeoutMs ?? 60_000)
     void program.exited.then(() => {
       clearTimeout(timer)
       reject(new Error(lastError(program) ?? 'the operator ended at once'))

@@ -86,7 +86,7 @@ export function startProgram(options: ProgramOptions): Program {
     exited,
     hasExited: () => exit !== undefined,
     onLine: (listener) => void listeners.add(listener),
-    waitForLine(pattern, timeoutMs = 15_000) {
+    waitForLine(pattern, timeoutMs = 60_000) {
       const past = lines.find((line) => pattern.test(line.text))
       if (past !== undefined) return Promise.resolve(past.text)
       return new Promise<string>((resolve, reject) => {

@@ -15,11 +15,11 @@ export async function isTrueWithin(timeoutMs: number, ask: () => boolean | Promi
 }
 
 /** As `isTrueWithin`, but throws, naming what was waited for. */
-export async function waitUntil(what: string, ask: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
+export async function waitUntil(what: string, ask: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   if (!(await isTrueWithin(timeoutMs, ask))) throw new Error(`not within ${timeoutMs} ms: ${what}`)
 }
 
-/** Resolves once the condition holds, however slow the machine; after 20 s it throws, with the condition's own text and what `told` adds. */
+/** Resolves once the condition holds, however slow the machine; after 60 s it throws, with the condition's own text and what `told` adds. */
 export async function until(ask: () => boolean | Promise<boolean>, told: () => string = () => ''): Promise<void> {
-  if (!(await isTrueWithin(20_000, ask, 5))) throw new Error(`not within 20 s: ${ask.toString()}\n${told()}`)
+  if (!(await isTrueWithin(60_000, ask, 5))) throw new Error(`not within 60 s: ${ask.toString()}\n${told()}`)
 }

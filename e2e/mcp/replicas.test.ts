@@ -1,10 +1,11 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { startDataplane, type Dataplane } from '../harness/dataplane.ts'
+import { replaceFile } from '../harness/files.ts'
 import { startMcpUpstream } from '../harness/mcp_upstream.ts'
 import { startOperator, type Operator } from '../harness/operator.ts'
 import { findFreePorts } from '../harness/ports.ts'
@@ -44,8 +45,7 @@ spec: { ports: [{ port: 80, appProtocol: proxy.dev/mcp }] }
 `
 
 async function apply(endpoints: readonly Upstream[]): Promise<void> {
-  await writeFile(join(directory, 'new'), manifests(endpoints))
-  await rename(join(directory, 'new'), join(directory, 'manifests.yaml'))
+  await replaceFile(join(directory, 'manifests.yaml'), manifests(endpoints))
 }
 
 beforeAll(async () => {

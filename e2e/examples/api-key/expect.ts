@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
 import { expectations } from '../../harness/expectations.ts'
+import { replaceFile } from '../../harness/files.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
@@ -21,7 +22,7 @@ export default expectations({
   },
   'a key that is replaced in the Secret is worth nothing any more': async (run) => {
     const file = join(run.directory, 'manifests.yaml')
-    await writeFile(file, (await readFile(file, 'utf8')).replace('demo-key-alice', 'demo-key-replaced'))
+    await replaceFile(file, (await readFile(file, 'utf8')).replace('demo-key-alice', 'demo-key-replaced'))
     await waitUntil('the new key', async () => (await run.send(8080, bearer('demo-key-replaced'))).status === 200)
     expect((await run.send(8080, bearer('demo-key-alice'))).status).toBe(401)
   },

@@ -8,7 +8,7 @@ export default {
   commands: [
     {
       title: 'some requests are translated',
-      command: `for i in $(seq 20); do curl -s -d '{"a":1}' http://localhost:8080/items | grep -o '"path":"[^"]*"'; done | sort -u`,
+      command: `for i in $(seq 50); do curl -s -d '{"a":1}' http://localhost:8080/items | grep -o '"path":"[^"]*"'; done | sort -u`,
       prints: /^"path":"\/items"\n"path":"\/v1\/items"\n$/,
     },
   ],

@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
 import { expectations } from '../../harness/expectations.ts'
+import { replaceFile } from '../../harness/files.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 export default expectations({
@@ -14,14 +15,14 @@ export default expectations({
     const file = join(run.directory, 'manifests.yaml')
     const granted = await readFile(file, 'utf8')
     const statusOf = async () => (await run.send(8080, { path: '/catalog' })).status
-    await writeFile(
+    await replaceFile(
       file,
       granted
         .replace('name: catalog-for-web', 'name: catalog-for-nobody')
         .replace('kind: HTTPRoute\n      namespace: web', 'kind: HTTPRoute\n      namespace: nobody'),
     )
     await waitUntil('500 without the grant', async () => (await statusOf()) === 500)
-    await writeFile(file, granted)
+    await replaceFile(file, granted)
     await waitUntil('200 with the grant', async () => (await statusOf()) === 200)
   },
 })

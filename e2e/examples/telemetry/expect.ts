@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 import { expectations } from '../../harness/expectations.ts'
-import { isTrueWithin } from '../../harness/wait.ts'
+import { waitUntil } from '../../harness/wait.ts'
 
 export default expectations({
   'the line has what was added and not what was removed, and health checks have none': async (run) => {
@@ -14,7 +14,7 @@ export default expectations({
   'records and spans reach the collector': async (run) => {
     await run.send(8080, { path: '/shop/3' })
     const paths = (): Set<string> => new Set(run.upstream('collector').requests.map(({ path }) => path))
-    expect(await isTrueWithin(5000, async () => paths().has('/v1/logs') && paths().has('/v1/traces'))).toBe(true)
+    await waitUntil('both', () => paths().has('/v1/logs') && paths().has('/v1/traces'))
   },
   'the trace of a client goes on in any case': async (run) => {
     const traceId = '0af7651916cd43dd8448eb211c80319c'

@@ -26,6 +26,6 @@ export default expectations({
   },
   'an upstream that does not switch protocols is answered 502': async (run) => {
     const head = 'GET /chat HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: unknown\r\n\r\n'
-    expect(await sendRaw(run.port(8080), head)).toMatch(/^HTTP\/1\.1 (502|400) /)
+    expect(await sendRaw(run.port(8080), head, { until: /\r\n\r\n/ })).toMatch(/^HTTP\/1\.1 (502|400) /)
   },
 })

@@ -6,7 +6,7 @@ export default {
     {
       title: 'the handshake (any WebSocket client will do: ws://localhost:8080/chat)',
       command:
-        "curl -si --max-time 1 --http1.1 -H 'connection: upgrade' -H 'upgrade: websocket' -H 'sec-websocket-version: 13' -H 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==' http://localhost:8080/chat | head -1",
+        "curl -si --max-time 5 --http1.1 -H 'connection: upgrade' -H 'upgrade: websocket' -H 'sec-websocket-version: 13' -H 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==' http://localhost:8080/chat | head -1",
       prints: /101 Switching Protocols/,
     },
   ],
