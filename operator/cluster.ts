@@ -1,14 +1,14 @@
 import { GATEWAY_CLASS } from '#api/names.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { GATEWAY_NAME_LABEL, objectName } from './deploy/metadata.ts'
 import { serveEndpoints } from './endpoints.ts'
 import { checkExpression } from './expression.ts'
+import { placeStatuses } from './gatewaystatus.ts'
 import { createConfigMapMemory } from './jwks/configmaps.ts'
 import { createKeySets } from './jwks/index.ts'
 import { watchCertificate, type CertificateSource } from './kube/certificate.ts'
 import { connect, type KubeConnection } from './kube/connection.ts'
 import { createGatewayEvents } from './kube/events.ts'
-import { assertGatewayClass } from './kube/gatewayclass.ts'
+import { keepGatewayClass } from './kube/gatewayclass.ts'
 import { startElection, type Election } from './kube/lease.ts'
 import { watchCluster } from './kube/source.ts'
 import { createTokenAuthentication } from './kube/tokenreview.ts'
@@ -19,12 +19,10 @@ import { systemClock } from './serve/debounce.ts'
 import type { Nack } from './serve/nack.ts'
 import { createConfigServer, roleOf, type ConfigServer } from './serve/server.ts'
 import type { Settings } from './settings.ts'
-import type { ConfigMap, Gateway } from './source/objects.ts'
+import type { ConfigMap } from './source/objects.ts'
 import { createSnapshot, type Snapshot } from './source/snapshot.ts'
-import { addressesOf } from './status/addresses.ts'
-import { withDeploymentFault } from './status/deployment.ts'
 import { createStatusWriter } from './status/writer.ts'
-import type { ObjectStatus, Translation } from './translate/types.ts'
+import type { Translation } from './translate/types.ts'
 
 export interface ClusterModeOptions {
   readonly settings: Settings
@@ -44,8 +42,6 @@ export interface ClusterMode {
 
 /** Name of the Lease that replicas elect their leader on. */
 const LEASE = 'proxy-operator'
-/** When GatewayClass `proxy` is looked at again after it could not be put right. */
-const CLASS_RETRY_MS = 15_000
 const now = (): Date => new Date()
 
 /**
@@ -89,7 +85,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     const refused = resources.map(({ key, error }) => (key.startsWith('secret/') ? key : `${key}: ${error}`)).join('; ') || message
     log('warn', 'a data plane refused part of the config', { role, refused })
     const gateway = snapshot.list('Gateway').find((each) => roleOf(`${each.metadata.namespace}/${each.metadata.name}`) === role)
-    if (gateway) tellGateway(gateway, 'ProxyNackError', refused).catch((error: unknown) => log('warn', `event: ${textOf(error)}`))
+    if (gateway) tellGateway(gateway, 'ProxyNackError', refused).catch((error: unknown) => log('warn', `Event for Gateway ${role}: ${textOf(error)}`))
   }
   const server: ConfigServer = createConfigServer({
     ...(settings.isXdsAuthenticated ? { authenticate: createTokenAuthentication(connection, reviews) } : { isOpen: true }),
@@ -132,30 +128,22 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     server.publish(translation)
     provisioner.publish(next, translation)
     publishStatuses()
-    assertClass()
+    gatewayClass.check()
     keySetMemory.tidy()
   }
 
-  let absent: readonly string[] = []
-  /** An operator that has nothing to do because nobody installed Gateway API must not look as if all was well. */
-  const tellAbsent = (): void => {
-    const missing = source.kinds.filter((kind) => source.collectionOf(kind) === undefined)
-    if (missing.join() === absent.join()) return
-    absent = missing
-    if (missing.length === 0) log('info', 'every CRD is installed')
-    else log('warn', `no CRD for ${missing.join(', ')}: these kinds count as empty until there is one`)
-  }
+  const tellAbsent = createAbsenceReport(log)
   const source = watchCluster({
     connection,
     clock,
     namespaceSelectors: settings.namespaceSelectors,
     isInferenceEnabled: settings.isInferenceEnabled,
     onSnapshot(next) {
-      tellAbsent()
+      tellAbsent(source.kinds.filter((kind) => source.collectionOf(kind) === undefined))
       take(next)
     },
     onStatus: (object) => writer.recheck(object),
-    onError: (kind, error) => log('warn', `watch of ${kind}: ${textOf(error)}`),
+    onError: (kind, error) => log('warn', `watch of ${kind}: ${textOf(error)}; it is tried again, and what was read before stays`),
   })
   const writer = createStatusWriter({
     connection,
@@ -180,31 +168,16 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     onNote: (gateway, message) => log('info', `Gateway ${gateway}: ${message}`),
     onError: (what, error) => log('warn', `${what}: ${textOf(error)}`),
   })
-  /** The status of a Gateway waits for the first try to make its objects, so that it does not say yes and then no. */
-  const publishStatuses = (): void =>
-    writer.publish(
-      translation.statuses.flatMap((status) => {
-        if (status.kind !== 'Gateway') return [status]
-        const outcome = provisioner.outcomeOf(`${status.namespace}/${status.name}`)
-        if (!outcome) return []
-        const placed = withAddresses(status, snapshot)
-        return [outcome.ok ? placed : withDeploymentFault(placed, outcome)]
-      }),
-    )
-  let isAsserting = false
-  let cancelRetry = (): void => {}
-  const assertClass = (): void => {
-    if (!isLeader() || !source.isSynced() || isAsserting) return
-    isAsserting = true
-    ofClasses
-      .measure('', GATEWAY_CLASS, () => assertGatewayClass(connection, source, settings.classParameters.get(GATEWAY_CLASS)))
-      .catch((error: unknown) => {
-        log('error', textOf(error))
-        cancelRetry()
-        cancelRetry = clock.after(CLASS_RETRY_MS, assertClass)
-      })
-      .finally(() => (isAsserting = false))
-  }
+  const publishStatuses = (): void => writer.publish(placeStatuses(translation.statuses, snapshot, provisioner.outcomeOf))
+  const gatewayClass = keepGatewayClass({
+    connection,
+    source,
+    clock,
+    isLeader,
+    parametersRef: settings.classParameters.get(GATEWAY_CLASS),
+    measure: (work) => ofClasses.measure('', GATEWAY_CLASS, work),
+    onError: (error) => log('error', `GatewayClass ${GATEWAY_CLASS}: ${textOf(error)}; it is looked at again in a while`),
+  })
 
   const startWriting = (): void => {
     log('info', 'leading: this replica writes')
@@ -212,7 +185,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     writer.recheckAll()
     keySetMemory.recheckAll()
     if (translations > 0) keySetMemory.tidy()
-    assertClass()
+    gatewayClass.check()
   }
   const closeAll = async (): Promise<void> => {
     isClosed = true
@@ -221,7 +194,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     keySetMemory.close()
     writer.close()
     provisioner.close()
-    cancelRetry()
+    gatewayClass.close()
     certificate?.close()
     await election?.close()
     await server.close()
@@ -268,7 +241,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
         identity: `${settings.identity}_${crypto.randomUUID()}`,
         onStart: startWriting,
         onStop: () => log('info', 'not leading any more'),
-        onError: (error) => log('warn', `lease: ${textOf(error)}`),
+        onError: (error) => log('warn', `Lease ${namespace}/${LEASE}: ${textOf(error)}; the election goes on`),
         ...(options.leaseTimes ? { times: options.leaseTimes } : {}),
       })
     } else startWriting()
@@ -279,15 +252,15 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
   }
 }
 
-/** Addresses are known from the Service of the data planes, which is named and labelled after its Gateway (operator.md §2.1). */
-function withAddresses(status: ObjectStatus, snapshot: Snapshot): ObjectStatus {
-  if (status.kind !== 'Gateway' || status.namespace === undefined) return status
-  const gateway: Gateway | undefined = snapshot.get('Gateway', status.namespace, status.name)
-  if (!gateway) return status
-  const name = objectName(gateway)
-  const service = snapshot.get('Service', status.namespace, name)
-  const own = service?.metadata.labels?.[GATEWAY_NAME_LABEL] === name ? service : undefined
-  return { ...status, status: { ...status.status, addresses: addressesOf(gateway, own) } }
+/** An operator that has nothing to do because nobody installed Gateway API must not look as if all was well: tells each change once. */
+function createAbsenceReport(log: Log): (kinds: readonly string[]) => void {
+  let told: readonly string[] = []
+  return (kinds) => {
+    if (kinds.join() === told.join()) return
+    told = kinds
+    if (kinds.length === 0) log('info', 'every CRD is installed')
+    else log('warn', `no CRD for ${kinds.join(', ')}: these kinds count as empty until there is one`)
+  }
 }
 
 /** Names only: messages and objects hold what Secrets hold. */

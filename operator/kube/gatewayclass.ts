@@ -1,17 +1,52 @@
 import { isDeepStrictEqual } from 'node:util'
 import { CONTROLLER_NAME, FIELD_MANAGER, GATEWAY_CLASS, GATEWAY_GROUP } from '#api/names.ts'
+import type { Clock } from '../serve/debounce.ts'
 import type { ObjectRef } from '../source/gateway-api.ts'
 import type { KubeConnection } from './connection.ts'
 import { objectPath } from './resources.ts'
 import type { ClusterSource } from './source.ts'
 
 const DESCRIPTION = 'Gateways that Proxy Service serves'
+/** When the class is looked at again after it could not be put right. */
+const RETRY_MS = 15_000
+
+export interface GatewayClassOptions {
+  readonly connection: KubeConnection
+  readonly source: ClusterSource
+  readonly clock: Clock
+  readonly isLeader: () => boolean
+  readonly parametersRef: ObjectRef | undefined
+  /** Runs the work and counts it. */
+  readonly measure: (work: () => Promise<void>) => Promise<void>
+  readonly onError: (error: unknown) => void
+}
+
+/** Looks after GatewayClass `proxy`: `check` puts it right where this replica leads, and is repeated after a failure. */
+export function keepGatewayClass({ connection, source, clock, isLeader, parametersRef, measure, onError }: GatewayClassOptions): {
+  check(): void
+  close(): void
+} {
+  let isChecking = false
+  let cancelRetry = (): void => {}
+  const check = (): void => {
+    if (!isLeader() || !source.isSynced() || isChecking) return
+    isChecking = true
+    measure(() => assertGatewayClass(connection, source, parametersRef))
+      .catch((error: unknown) => {
+        onError(error)
+        cancelRetry()
+        cancelRetry = clock.after(RETRY_MS, check)
+      })
+      .finally(() => (isChecking = false))
+  }
+  return { check, close: () => cancelRetry() }
+}
 
 /**
  * Makes GatewayClass `proxy`, and puts it right again when it was deleted or changed (operator.md §4.1). A class of that name that
  * belongs to another controller is left alone: rejects, and says so.
  */
-export async function assertGatewayClass(connection: KubeConnection, source: ClusterSource, parametersRef: ObjectRef | undefined): Promise<void> {
+async function assertGatewayClass(connection: KubeConnection, source: ClusterSource, parametersRef: ObjectRef | undefined): Promise<void> {
   const collection = source.collectionOf('GatewayClass')
   if (collection === undefined) return
   const spec = { controllerName: CONTROLLER_NAME, description: DESCRIPTION, ...(parametersRef ? { parametersRef } : {}) }
