@@ -1,6 +1,6 @@
 import { readsMember, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange.ts'
-import type { GatewayTelemetry } from '../telemetry/policy.ts'
+import { programsOfRecords, type GatewayTelemetry } from '../telemetry/policy.ts'
 
 const known = new WeakMap<GatewayTelemetry, boolean>()
 
@@ -12,13 +12,8 @@ export function collectsAnswer({ tokenBudgets, telemetry }: Pick<Exchange, 'toke
   if (tokenBudgets !== undefined) return true
   if (telemetry === undefined) return false
   let isRead = known.get(telemetry)
-  if (isRead === undefined) known.set(telemetry, (isRead = programsOf(telemetry).some(readsAnswer)))
+  if (isRead === undefined) known.set(telemetry, (isRead = programsOfRecords(telemetry).some(readsAnswer)))
   return isRead
-}
-
-function programsOf({ accessLog, tracing }: GatewayTelemetry): Program[] {
-  const added = [accessLog?.changes, tracing?.changes].flatMap((changes) => changes?.added ?? []).map(({ program }) => program)
-  return accessLog?.filter === undefined ? added : [...added, accessLog.filter]
 }
 
 /** Members by index (`llm["completion"]`) are known by their word only; the whole of `llm` has everything. */

@@ -23,6 +23,8 @@ export interface Run extends CallContext {
   readonly prepare: ((run: Run, target: Target) => Promise<void>) | undefined
   /** Told of the answer to a request, for logs. */
   readonly onAnswer: ((message: RpcMessage) => void) | undefined
+  /** Told of what tools gave, too, not only of what went wrong. */
+  readonly readsResults: boolean
 }
 
 /** A target said no with an HTTP status: the client gets that response. */

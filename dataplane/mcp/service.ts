@@ -13,7 +13,7 @@ import { McpFailure } from './failure.ts'
 import { headersFor } from './headers.ts'
 import { deliver, feed, LegacyClients } from './legacy.ts'
 import { listen } from './listen.ts'
-import { noteAnswer, noteMessage, noteSession } from './log.ts'
+import { noteAnswer, noteMessage, noteSession, readsResults } from './log.ts'
 import { countMessage } from './metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './request.ts'
 import { isRequest, parseClientMessage, type RpcMessage } from './rpc.ts'
@@ -195,6 +195,7 @@ class McpService implements BackendService {
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
       onAnswer: (message) => noteAnswer(exchange, message),
+      readsResults: readsResults(exchange),
     }
   }
 

@@ -1,3 +1,4 @@
+import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import { BufferBody, type Body } from '../http/body.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { streamOf, Flow, type EventOutput, type Reply } from './reply.ts'
@@ -27,7 +28,7 @@ export async function askOne(run: Run, target: Target, request: RpcRequest, text
 
 async function messageReply(run: Run, target: Target, request: RpcRequest, answer: LinkAnswer, change: ChangeAnswer | undefined): Promise<Reply> {
   const { isMultiplexing } = run.config
-  if (answer.kind === 'json' && change === undefined && !isMultiplexing) return { kind: 'message', body: watched(run, answer.body) }
+  if (answer.kind === 'json' && change === undefined && !isMultiplexing) return { kind: 'message', body: watched(run, answer.body, request) }
   const message = await readAnswer(target, answer, request.id, new Flow(), () => undefined)
   run.onAnswer?.(message)
   const text = toText(change?.(message) ?? message)
@@ -38,20 +39,26 @@ async function messageReply(run: Run, target: Target, request: RpcRequest, answe
 const MAX_WATCHED_BYTES = 64 * 1024
 const ERROR_MEMBER = '"error"'
 
-/** Looks for an error in what passes through, for the log. */
-function watched({ onAnswer }: Run, body: Body): Body {
-  if (onAnswer === undefined || (body.length ?? 0) > MAX_WATCHED_BYTES) return body
+/** Whether an answer that nothing changes has to be read for the log: all that a tool gave, or an error. */
+const isLogged = (run: Run, { method }: RpcRequest, text: { includes(word: string): boolean }): boolean =>
+  (run.readsResults && method === 'tools/call') || text.includes(ERROR_MEMBER)
+
+/** Looks at what passes through, for the log. */
+function watched(run: Run, body: Body, request: RpcRequest): Body {
+  const { onAnswer } = run
+  const maxBytes = isLogged(run, request, '') ? (run.maxBufferBytes ?? MAX_BUFFER_BYTES) : MAX_WATCHED_BYTES
+  if (onAnswer === undefined || (body.length ?? 0) > maxBytes) return body
   let chunks: Buffer[] | undefined = []
   let size = 0
   return new ObservedBody(body, {
     onData(chunk) {
       size += chunk.length
-      if (size > MAX_WATCHED_BYTES) chunks = undefined
+      if (size > maxBytes) chunks = undefined
       chunks?.push(chunk)
     },
     onClose() {
       const bytes = Buffer.concat(chunks ?? [])
-      const message = bytes.includes(ERROR_MEMBER) ? parseUpstreamMessage(bytes.toString()) : undefined
+      const message = isLogged(run, request, bytes) ? parseUpstreamMessage(bytes.toString()) : undefined
       if (message !== undefined) onAnswer(message)
     },
   })
@@ -74,7 +81,7 @@ function passEvents(
   }
   const pass = (event: SseEvent): void => {
     if (change === undefined && !mayBeMapped(run, event.data)) {
-      if (event.data.includes(ERROR_MEMBER)) tellError(run, event.data, request)
+      if (isLogged(run, request, event.data)) tell(run, event.data, request)
       return out.write(event)
     }
     // Where a stream is resumed from is only known to the target that said it.
@@ -116,7 +123,7 @@ function changed(message: RpcMessage, { id }: RpcRequest, change: ChangeAnswer):
   }
 }
 
-function tellError({ onAnswer }: Run, data: string, { id }: RpcRequest): void {
+function tell({ onAnswer }: Run, data: string, { id }: RpcRequest): void {
   const message = onAnswer === undefined ? undefined : parseUpstreamMessage(data)
-  if (message?.error !== undefined && isAnswerTo(message, id)) onAnswer?.(message)
+  if (message !== undefined && isAnswerTo(message, id)) onAnswer?.(message)
 }

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { ServerResponse } from 'node:http'
 import { evalHost } from '#api/cel/index.ts'
 import { compileExpression } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { protocolOf, reasonOf } from '../telemetry/outcome.ts'
+import { testGateway } from '../testing/messages.ts'
 import { staticTarget } from './testing/gateway.ts'
 import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
 
@@ -69,6 +71,39 @@ describe('the access log (mcp.md §10, row 46)', () => {
       see('mcp.tool.arguments.text'),
       see('mcp.tool.result.content[0].text'),
     ]).toEqual(['tools/call', 'a', 'echo', 'x', 'one: x'])
+  })
+})
+
+describe('what a tool gave is kept where records read it, though one target has nothing to change (mcp.md §10)', () => {
+  const result = { content: [{ type: 'text', text: 'given' }] }
+  const answers = {
+    'as JSON': (response: ServerResponse, text: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(text),
+    'as events': (response: ServerResponse, text: string) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${text}\n\n`),
+  }
+  test.each(
+    Object.entries(answers).flatMap(([how, answer]) =>
+      [
+        { expression: 'mcp.tool.result.content[0].text', expected: 'given' },
+        { expression: 'toJson(mcp.tool)', expected: 'given' },
+        { expression: 'mcp.tool.name', expected: undefined },
+      ].map((row) => ({ how, answer, ...row })),
+    ),
+  )('$how, with $expression in the log', async ({ answer, expression, expected }) => {
+    const hello = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+    const target = await world.scripted((_, response, body) => {
+      if (body?.id === undefined) return void response.writeHead(202).end()
+      answer(response, JSON.stringify({ jsonrpc: '2.0', id: body.id, result: body.method === 'initialize' ? hello : result }))
+    })
+    const frontend = { accessLog: { attributes: { add: [{ name: 'x', expression }] } } }
+    const gateway = await world.gateway({
+      mcp: { sessionRouting: 'Stateless', targets: [staticTarget('a', target.port)] },
+      attached: [{ target: testGateway, frontend }],
+    })
+    const { status } = await send(gateway.url, 'POST', MCP_HEADERS, call('tools/call', { name: 'echo' }))
+    await until('the end of the request', () => gateway.server.finished.length > 0)
+    const exchange = gateway.server.finished.at(-1)
+    const text = exchange && evalHost(compileExpression('mcp.tool.result.content[0].text', 'log'), new ExchangeView(exchange))
+    expect([status, text]).toEqual([200, expected])
   })
 })
 

@@ -48,10 +48,15 @@ export function compileTelemetry(
   return { ...compiled, bodies: bodiesOf(compiled, http?.maxBufferSize) }
 }
 
-/** Which bodies have to be kept for the expressions of records. */
-function bodiesOf({ accessLog, tracing }: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>, limitBytes = MAX_BUFFER_BYTES): BodyRecording | undefined {
+/** All expressions that are evaluated at the end of a request. */
+export function programsOfRecords({ accessLog, tracing }: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>): readonly Program[] {
   const added = [...(accessLog?.changes?.added ?? []), ...(tracing?.changes?.added ?? [])].map(({ program }) => program)
-  const programs = accessLog?.filter === undefined ? added : [accessLog.filter, ...added]
+  return accessLog?.filter === undefined ? added : [accessLog.filter, ...added]
+}
+
+/** Which bodies have to be kept for the expressions of records. */
+function bodiesOf(telemetry: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>, limitBytes = MAX_BUFFER_BYTES): BodyRecording | undefined {
+  const programs = programsOfRecords(telemetry)
   const [request, response] = [readsRequestBody(programs), readsResponseBody(programs)]
   return request || response ? { request, response, limitBytes } : undefined
 }

@@ -25,7 +25,7 @@ export interface GatewayConfig {
   readonly mcp?: Partial<MCPBackend>
   readonly policies?: BackendFull
   /** Policies attached to the Gateway or the backend. */
-  readonly attached?: readonly Pick<Policy, 'target' | 'backend' | 'traffic'>[]
+  readonly attached?: readonly Pick<Policy, 'target' | 'backend' | 'traffic' | 'frontend'>[]
   /** Services, by key: addresses of their endpoints at port 80. */
   readonly services?: Readonly<Record<string, readonly AddressInfo[]>>
   readonly backendKey?: string
