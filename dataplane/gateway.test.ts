@@ -107,6 +107,23 @@ describe('Gateway', () => {
     expect(await ask({ authority: 'three.com' }, on)).toBe('404 listener not found')
   })
 
+  test('what PreRouting policies say about a connection comes before 421, and they see its answer', async () => {
+    const tls = (name: string, hostname: string): ConfigMessage => listener(name, { hostname, protocol: 'HTTPS', tls: { mode: 'Terminate' } })
+    const { ask } = start(
+      bind,
+      tls('one', 'one.com'),
+      tls('two', 'two.com'),
+      policy({
+        phase: 'PreRouting',
+        authorization: { policy: { matchExpressions: ['request.path == "/in"'] } },
+        transformation: { request: { set: [{ name: ':authority', value: '"one.com"' }] }, response: { body: '"seen " + string(response.code)' } },
+      }),
+    )
+    const on = { listener: 'ns/gw.one' }
+    expect(await ask({ authority: 'two.com', target: '/out' }, on)).toBe('403 authorization failed')
+    expect(await ask({ authority: 'two.com', target: '/in' }, on)).toBe('421 seen 421')
+  })
+
   test.each<[string, Partial<Route>, ConfigMessage[], string]>([
     ['a rule without backends is 500', { backends: [] }, [], '500 no valid backends'],
     ['all weights 0 is 500', { backends: [{ ref: { service: 'ns/a', port: 80 }, weight: 0 }] }, [service('a')], '500 no valid backends'],

@@ -7,7 +7,7 @@ import { respondWithError } from './compose.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
 import { RunningListener } from './listener.ts'
-import { checkMisdirected, createListenerTable, selectListener, type ListenerTable } from './route/listeners.ts'
+import { createListenerTable, selectListener, type ListenerTable } from './route/listeners.ts'
 import type { TcpRule } from './tcprule.ts'
 import { createPolicyState, takeSecrets } from './policy/state.ts'
 import type { RuleContext } from './rule.ts'
@@ -139,12 +139,6 @@ export class Gateway {
     }
     const own = this.#listeners.get(connection.listener)
     if (own === undefined) throw new ProxyError('LISTENER_NOT_FOUND')
-    const misdirected = checkMisdirected(bind.tls, own, request.authority)
-    if (misdirected !== undefined) {
-      exchange.labels = own.labels
-      exchange.telemetry = own.telemetry
-      throw new ProxyError(misdirected)
-    }
     return own
   }
 
@@ -210,7 +204,10 @@ function bindsOf(snapshot: ConfigSnapshot, running: ReadonlyMap<string, RunningL
   for (const bind of snapshot.binds.values()) {
     const listeners = byBind.get(bind.key) ?? []
     const of = (...protocols: Listener['protocol'][]): RunningListener[] => listeners.filter(({ listener }) => protocols.includes(listener.protocol))
-    binds.set(bind.key, { bind, http: createListenerTable(of('HTTP')), tls: createListenerTable(of('HTTPS', 'TLS')), tcp: of('TCP')[0] })
+    const overTls = of('HTTPS', 'TLS')
+    const tls = createListenerTable(overTls)
+    for (const listener of overTls) listener.siblings = tls
+    binds.set(bind.key, { bind, http: createListenerTable(of('HTTP')), tls, tcp: of('TCP')[0] })
   }
   return binds
 }

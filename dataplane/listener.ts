@@ -3,6 +3,7 @@ import type { Exchange, RouteLabels } from './exchange.ts'
 import { compileRoutes, type RouteTable } from './route/table.ts'
 import { HostTable, effectiveHostnames } from './route/hostnames.ts'
 import { compareRouteAge } from './route/age.ts'
+import { checkMisdirected, type ListenerTable } from './route/listeners.ts'
 import { ProxyError } from './error.ts'
 import { compose, type Chain } from './compose.ts'
 import { effectiveFrontend } from './config/frontend.ts'
@@ -21,6 +22,8 @@ export class RunningListener {
   readonly key: string
   /** What logs call requests that reached no rule of it. */
   readonly labels: Partial<RouteLabels>
+  /** The listeners of its port that are chosen by SNI, as it is itself. */
+  siblings: ListenerTable<RunningListener> | undefined = undefined
   #listener: Listener
   #routes: readonly Route[] = []
   #table: RouteTable<Rule> | undefined
@@ -109,6 +112,9 @@ export class RunningListener {
   }
 
   #route(exchange: Exchange, context: RuleContext): Promise<void> | void {
+    // After PreRouting, but by the Host that the client named (traffic.md §5 step 4).
+    const misdirected = this.siblings && checkMisdirected(this.siblings, this, exchange.receivedAuthority)
+    if (misdirected !== undefined) throw new ProxyError(misdirected)
     this.prepare(context)
     const matched = this.#table?.match(exchange.request)
     if (matched === undefined) throw new ProxyError('ROUTE_NOT_FOUND')
