@@ -12,6 +12,7 @@ import {
   type ProcessingResponse,
 } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import { HeaderList } from '../http/headers.ts'
+import { openDoor } from '../testing/door.ts'
 import { testExchange } from '../testing/exchange.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { UpstreamError } from '../upstream/types.ts'
@@ -25,7 +26,7 @@ const open: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close()
 })
-const later = <T extends { close(): void }>(thing: T): T => {
+const later = <T extends { close(): unknown }>(thing: T): T => {
   open.push(() => thing.close())
   return thing
 }
@@ -80,10 +81,8 @@ describe('a unary call', () => {
   test('says how long it waits, and waits no longer', async () => {
     let told = ''
     const destination = await http2(createServer(), (_stream, headers) => void (told = headers['grpc-timeout'] ?? 'none'))
-    const startedAt = performance.now()
-    expect(await outcomeOf(destination, { timeoutMs: 80 })).toBe('UpstreamError test/service took longer than 80 ms')
-    expect(performance.now() - startedAt).toBeLessThan(10_000)
-    expect(told).toBe('80m')
+    expect(await outcomeOf(destination, { timeoutMs: 1500 })).toBe('UpstreamError test/service took longer than 1500 ms')
+    expect(told).toBe('1500m')
   })
 
   test('the deadline of its exchange is its own', async () => {
@@ -96,9 +95,11 @@ describe('a unary call', () => {
 
   test('ends when the client goes', async () => {
     let closed = 0
-    const destination = await http2(createServer(), (stream) => void stream.on('close', () => (closed = stream.rstCode)))
     const exchange = testExchange()
-    setTimeout(() => exchange.abort(new Error('gone')), 50)
+    const destination = await http2(createServer(), (stream) => {
+      stream.on('close', () => (closed = stream.rstCode))
+      exchange.abort(new Error('gone'))
+    })
     expect(await outcomeOf(destination, { exchange })).toBe('UpstreamError call was cancelled')
     await until(() => closed === 8)
   })
@@ -138,17 +139,19 @@ describe('a unary call', () => {
 
   test('goes to another endpoint when one takes no connections', async () => {
     const { port } = later(await startGrpcService([unary(check, () => answerOf('here'))]))
-    const destination = later(destinationTo([await closedPort(), port]))
+    const destination = later(destinationTo([CLOSED_PORT, port]))
     for (let nth = 0; nth < 5; nth++) expect(await outcomeOf(destination)).toBe('ok here')
   })
 
   test('connects again after the service was away', async () => {
     const first = await startGrpcService([unary(check, () => answerOf('first'))])
-    const destination = later(destinationTo(first.port))
+    const door = later(await openDoor(first.port))
+    const destination = later(destinationTo(door.port))
     expect(await outcomeOf(destination)).toBe('ok first')
+    door.to = undefined
     first.close()
     expect(await outcomeOf(destination)).toMatch(/^UpstreamError/)
-    later(await startGrpcService([unary(check, () => answerOf('second'))], first.port))
+    door.to = later(await startGrpcService([unary(check, () => answerOf('second'))])).port
     expect(await outcomeOf(destination)).toBe('ok second')
   })
 })
@@ -158,19 +161,16 @@ describe('a service that is gone', () => {
     const destination = await blackHole({ connectMs: 150 })
     const first = await Promise.all([outcomeOf(destination), outcomeOf(destination), outcomeOf(destination)])
     expect(first).toEqual(Array.from({ length: 3 }, () => 'UpstreamError 127.0.0.1:port: no connection within 150 ms'))
-    const startedAt = performance.now()
-    for (let nth = 0; nth < 20; nth++) expect(await outcomeOf(destination)).toMatch(/did not answer the last calls; the next is tried in \d+ ms/)
-    // Connecting each time would take 3 s.
-    expect(performance.now() - startedAt).toBeLessThan(2000)
+    // All at once: after half a second the next is let through.
+    const next = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(destination)))
+    for (const outcome of next) expect(outcome).toMatch(/did not answer the last calls; the next is tried in \d+ ms/)
   })
 
   test('is found again once it is back', async () => {
-    const port = await closedPort()
-    const destination = later(destinationTo(port))
-    for (let nth = 0; nth < 4; nth++) await outcomeOf(destination)
-    expect(await outcomeOf(destination)).toMatch(/did not answer/)
-    later(await startGrpcService([unary(check, () => answerOf('back'))], port))
-    expect(await outcomeOf(destination)).toMatch(/did not answer/)
+    const door = later(await openDoor())
+    const destination = later(destinationTo(door.port))
+    await until(async () => (await outcomeOf(destination)).includes('did not answer'))
+    door.to = later(await startGrpcService([unary(check, () => answerOf('back'))])).port
     let last = ''
     const asking = setInterval(() => void outcomeOf(destination).then((text) => (last = text)), 20)
     await until(() => last === 'ok back')
@@ -245,9 +245,13 @@ describe('a stream', () => {
 
   test('can be cancelled, and then says nothing more', async () => {
     let cancelled = false
-    const { stream, log } = await streamTo((call) => void call.on('cancelled', () => (cancelled = true)))
+    let begun = false
+    const { stream, log } = await streamTo((call) => {
+      begun = true
+      call.on('cancelled', () => (cancelled = true))
+    })
     stream.send(bodyOf('a'))
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await until(() => begun)
     stream.cancel(new Error('enough'))
     await until(() => cancelled)
     expect(log).toEqual([])
@@ -272,7 +276,7 @@ describe('a stream', () => {
   })
 
   test('does not begin where nobody is', async () => {
-    const destination = later(destinationTo(await closedPort()))
+    const destination = later(destinationTo(CLOSED_PORT))
     const ended = await new Promise((resolve) => openStream(destination, processMethod, { onMessage: () => undefined, onEnd: resolve }).send(bodyOf('a')))
     expect(String(ended)).toMatch(/UpstreamError: 127.0.0.1:\d+/)
   })
@@ -324,12 +328,8 @@ async function blackHole(settings: { connectMs: number }): Promise<Destination> 
   return later(destinationTo(port, settings))
 }
 
-async function closedPort(): Promise<number> {
-  const server = createTcpServer()
-  const port = await listening(server)
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
+/** Nobody listens here on a machine that runs tests, and nobody is given it. */
+const CLOSED_PORT = 1
 
 async function listening(server: Pick<Server, 'listen' | 'address'>): Promise<number> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()))

@@ -9,6 +9,10 @@ import { hasResponseBody } from './http1response.ts'
 import type { Http2StreamOwner } from './http2.ts'
 import { parseHttp2Request } from './http2request.ts'
 
+/** What a client may still send after its response before its stream is reset: as much as on HTTP/1.1, for so long. */
+const maxDiscardBytes = 65_536
+const maxDiscardMs = 1000
+
 /** One stream of a client's connection: a request and its response. */
 export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
   readonly #stream: ServerHttp2Stream
@@ -69,7 +73,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (!this.#stream.destroyed && !this.#stream.headersSent) this.#stream.additionalHeaders({ ':status': 100 })
   }
 
-  /** What still comes of an unwanted body stays in the stream's window; the end of the response resets the stream. */
+  /** What still comes of an unwanted body stays in the stream's window until the response has ended. */
   cancelBody(): void {
     this.#isCancelled = true
     if (!this.#stream.destroyed) this.#stream.pause()
@@ -126,8 +130,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
 
   bodySent(): void {
     if (this.#exchange !== undefined) this.#finish(this.#exchange)
-    // The client may stop sending (RFC 9113 §8.1).
-    if (this.#incoming?.isOver === false || this.#isCancelled) closeAfterEnd(this.#stream)
+    if (this.#incoming?.isOver === false || this.#isCancelled) discardRest(this.#stream)
   }
 
   bodyFailed(error: Error): void {
@@ -153,7 +156,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     this.#owner.options.onRefuse?.(error)
     this.#stream.respond([':status', String(error.status), 'content-type', 'text/plain'])
     this.#stream.end(error.message)
-    closeAfterEnd(this.#stream)
+    discardRest(this.#stream)
   }
 
   #closed(): void {
@@ -185,6 +188,22 @@ function encodeHead({ status, headers, body }: ResponseHead, hasBody: boolean): 
   }
   if (length !== undefined && status !== 204) head.push('content-length', String(length))
   return head
+}
+
+/**
+ * After the response the client need not send the rest (RFC 9113 §8.1), but some take a reset that comes with the response for a failure
+ * (curl 7.88): most requests end by themselves in this time.
+ */
+function discardRest(stream: ServerHttp2Stream): void {
+  if (stream.destroyed || stream.closed) return
+  let discarded = 0
+  stream.on('data', (chunk: Buffer) => {
+    discarded += chunk.length
+    if (discarded > maxDiscardBytes) stream.pause()
+  })
+  stream.resume()
+  const timer = setTimeout(closeAfterEnd, maxDiscardMs, stream)
+  stream.once('close', () => clearTimeout(timer))
 }
 
 /** Resets without an error once all was sent, trailers too: they leave some turns after `finish`. */

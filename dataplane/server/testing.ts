@@ -124,7 +124,7 @@ export function openHttp2(port: number): ClientHttp2Session {
 /** Runs a program; its output, or its output with the exit code in front. */
 export function run(command: string, args: readonly string[], input = ''): Promise<string> {
   return new Promise((resolve) => {
-    const child = execFile(command, args, { timeout: 10_000 }, (error, stdout, stderr) =>
+    const child = execFile(command, args, { timeout: 60_000 }, (error, stdout, stderr) =>
       resolve(error === null ? stdout : `exit ${String(error.code)}: ${stdout}${stderr}`),
     )
     child.stdin?.on('error', () => undefined)

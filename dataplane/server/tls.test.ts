@@ -301,7 +301,7 @@ describe('one port', () => {
         settings,
         handleTcp: (tcp) => {
           const port = tcp.listener === 'pass' ? passthrough : tcpPort
-          void relayTcp(tcp, { host: '127.0.0.1', port, tls: undefined, keepAlive: undefined }, { connectMs: 1000 })
+          void relayTcp(tcp, { host: '127.0.0.1', port, tls: undefined, keepAlive: undefined }, { connectMs: 20_000 })
         },
       },
     )
@@ -370,13 +370,13 @@ describe('one port', () => {
     ['a part of the HTTP/2 preface', 'PRI * HT', 'no protocol or handshake in time'],
     ['a TLS record that is no ClientHello', Buffer.from('160301000402000000', 'hex'), 'not a TLS ClientHello'],
   ])('%s is closed', async (_, bytes, reason) => {
-    const { port, dropped } = await startMixed({ handshakeMs: 100 })
+    const { port, dropped } = await startMixed({ handshakeMs: reason.includes('in time') ? 100 : 60_000 })
     expect(await talk(port, bytes)).toBe('')
     expect(dropped).toEqual([reason])
   })
 
   test('a handshake that stops after its ClientHello is closed in time', async () => {
-    const { port, bind, dropped } = await startMixed({ handshakeMs: 150 })
+    const { port, bind, dropped } = await startMixed({ handshakeMs: 1500 })
     const hello = await captureHello()
     expect((await talk(port, hello)).length).toBeGreaterThan(100)
     await until(() => bind.size === 0)

@@ -1,3 +1,4 @@
+import { authorityOf } from '../http/message.ts'
 import { countOutcome, restore, type EndpointHealth, type Eviction } from './health.ts'
 import { nearestOf, type PlacedEndpoint } from './locality.ts'
 
@@ -46,8 +47,6 @@ function newState(address: string, port: number, label: string): EndpointState {
   return { address, port, label, draining: false, distance: 0, health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0 }
 }
 
-const labelOf = (address: string, port: number): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)
-
 /** An endpoint was taken out, and for how long, or is back. */
 export interface EvictionEvent {
   readonly kind: 'evicted' | 'back'
@@ -87,7 +86,7 @@ export class Balancer {
   update(endpoints: readonly PlacedEndpoint[]): void {
     const known = new Map([...this.#active, ...this.#draining].map((state) => [state.label, state]))
     const states = endpoints.map(({ address, port, draining, distance }) => {
-      const label = labelOf(address, port)
+      const label = authorityOf(address, port)
       const state = known.get(label) ?? newState(address, port, label)
       state.draining = draining ?? false
       state.distance = distance ?? 0

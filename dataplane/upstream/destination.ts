@@ -2,7 +2,7 @@ import type { ErrorCode } from '#api/errors.ts'
 import type { ServicePort } from '#gen/config/types.ts'
 import type { BackendType, Exchange } from '../exchange.ts'
 import { isGrpcRequest } from '../error.ts'
-import { hostOf, portOf } from '../http/message.ts'
+import { hostOf, portOf, withoutBrackets } from '../http/message.ts'
 import type { BackendTransformation } from '../policy/transformation/backend.ts'
 import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type BalancerOptions, type EndpointState } from './balancer.ts'
@@ -207,7 +207,7 @@ export class Destination {
   }
 
   #dynamicEndpoint(authority: string, defaultPort: number): EndpointState | undefined {
-    const host = hostOf(authority).replace(/^\[|\]$/g, '')
+    const host = withoutBrackets(hostOf(authority))
     const port = portOf(authority) ?? defaultPort
     if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535) return undefined
     const key = `${host}:${port}`

@@ -8,12 +8,14 @@ import { listen } from '../server/http1testing.ts'
 import { createHttp1Pool } from './http1.ts'
 import { readResponse, startRawUpstream, testRequest, type RawUpstream } from './http1testing.ts'
 import { UpstreamError } from './types.ts'
+import { letArrive } from '../testing/turns.ts'
+import { until as expectSoon } from '../../e2e/harness/wait.ts'
 
 let upstream: RawUpstream
 afterEach(() => upstream?.close())
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
-const connectMs = 1000
+const connectMs = 20_000
 const call = (change: Partial<RequestHead> = {}): Promise<string> =>
   upstream.pool.call(testRequest(change), { connectMs }).response.then(async (response) => (await readResponse(response)).text)
 const failureOf = (promise: Promise<unknown>): Promise<string> =>
@@ -21,10 +23,6 @@ const failureOf = (promise: Promise<unknown>): Promise<string> =>
     () => 'no failure',
     (error: unknown) => (error instanceof UpstreamError ? error.failure : String(error)),
   )
-const expectSoon = async (isTrue: () => boolean): Promise<void> => {
-  for (let i = 0; i < 400 && !isTrue(); i++) await sleep(5)
-  expect(isTrue()).toBe(true)
-}
 
 /** A body that a test pushes by hand. */
 class ManualBody implements Body {
@@ -127,8 +125,16 @@ function pushing(parts: string[], trailers?: HeaderList): Body {
 
 describe('connections', () => {
   test('the connection used last is used first', async () => {
-    upstream = await startRawUpstream((socket, _, text) => setTimeout(() => socket.write(ok), text.includes('/slow') ? 30 : 5))
-    await Promise.all([call({ target: '/slow' }), call()])
+    let answerSlow: (() => void) | undefined
+    upstream = await startRawUpstream((socket, _, text) => {
+      if (text.includes('/slow')) answerSlow = () => void socket.write(ok)
+      else socket.write(ok)
+    })
+    const slow = call({ target: '/slow' })
+    await call()
+    await expectSoon(() => answerSlow !== undefined)
+    answerSlow?.()
+    await slow
     expect(upstream.received.length).toBe(2)
     await call({ target: '/last' })
     expect(upstream.received.filter((text) => text.includes('/last') && text.includes('/slow'))).toHaveLength(1)
@@ -153,12 +159,17 @@ describe('connections', () => {
   })
 
   test('closing a pool closes idle connections now and busy ones after their call', async () => {
-    upstream = await startRawUpstream((socket) => setTimeout(() => socket.write(ok), 30))
+    let answerLast: (() => void) | undefined
+    upstream = await startRawUpstream((socket, nth) => {
+      if (nth === 0) socket.write(ok)
+      else answerLast = () => void socket.write(ok)
+    })
     await call()
     const pending = call()
-    await sleep(5)
+    await expectSoon(() => answerLast !== undefined)
     upstream.pool.close()
     expect(upstream.pool.size).toBe(1)
+    answerLast?.()
     expect(await pending).toBe('200 ok')
     expect(upstream.pool.size).toBe(0)
   })
@@ -191,10 +202,8 @@ describe('connections', () => {
   })
 
   test('refused, unknown and silent endpoints are told apart', async () => {
-    const server = createServer()
-    const port = await listen(server)
-    await new Promise((resolve) => server.close(resolve))
-    const fail = (host: string, tls = false): Promise<string> => {
+    // Nobody listens on port 1 of a machine that runs tests.
+    const fail = (host: string, waitMs: number, tls = false): Promise<string> => {
       const insecure = {
         servername: undefined,
         ca: undefined,
@@ -204,15 +213,15 @@ describe('connections', () => {
         verify: 'none',
         alpn: undefined,
       } as const
-      const pool = createHttp1Pool({ host, port: tls ? silentPort : port, tls: tls ? insecure : undefined, keepAlive: undefined })
-      return failureOf(pool.call(testRequest(), { connectMs: 50 }).response)
+      const pool = createHttp1Pool({ host, port: tls ? silentPort : 1, tls: tls ? insecure : undefined, keepAlive: undefined })
+      return failureOf(pool.call(testRequest(), { connectMs: waitMs }).response)
     }
     // A server that never answers the TLS hello.
     const silent = createServer((socket) => socket.on('error', () => undefined))
     const silentPort = await listen(silent)
-    expect(await fail('127.0.0.1')).toBe('connect')
-    expect(['dns', 'connect-timeout']).toContain(await fail('no-such-host.invalid'))
-    expect(await fail('127.0.0.1', true)).toBe('connect-timeout')
+    expect(await fail('127.0.0.1', connectMs)).toBe('connect')
+    expect(['dns', 'connect-timeout']).toContain(await fail('no-such-host.invalid', 50))
+    expect(await fail('127.0.0.1', 50, true)).toBe('connect-timeout')
     silent.close()
   })
 })
@@ -271,27 +280,27 @@ describe('bodies in flight', () => {
   test('a body that ends with the connection is complete even if its reader comes late', async () => {
     upstream = await startRawUpstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello'))
     const response = await upstream.pool.call(testRequest(), { connectMs }).response
-    await sleep(30)
+    await letArrive()
     expect(await readResponse(response)).toEqual({ text: '200 hello', error: undefined })
   })
 
   test('a connection that ended behind a response that was read late is not used again', async () => {
     upstream = await startRawUpstream((socket) => socket.end(ok))
     const response = await upstream.pool.call(testRequest({ method: 'POST' }), { connectMs }).response
-    await sleep(30)
+    await letArrive()
     expect(await readResponse(response)).toEqual({ text: '200 ok', error: undefined })
     expect(await call({ method: 'POST' })).toBe('200 ok')
     expect(upstream.received).toHaveLength(2)
   })
 
   test.each([
-    ['before it is connected', 0],
-    ['before the response', 30],
-  ])('cancelling %s rejects and closes the connection', async (_, delayMs) => {
+    ['before it is connected', false],
+    ['before the response', true],
+  ])('cancelling %s rejects and closes the connection', async (_, isSent) => {
     upstream = await startRawUpstream(() => undefined)
     const started = upstream.pool.call(testRequest(), { connectMs })
     const failure = failureOf(started.response)
-    if (delayMs > 0) await sleep(delayMs)
+    if (isSent) await expectSoon(() => upstream.received.join('') !== '')
     started.cancel(new Error('no more'))
     started.cancel(new Error('again'))
     expect(await failure).toBe('cancelled')
@@ -301,8 +310,8 @@ describe('bodies in flight', () => {
   test('cancelling within the response breaks its body off', async () => {
     upstream = await startRawUpstream((socket) => socket.write(ok.replace(': 2', ': 9')))
     const started = upstream.pool.call(testRequest(), { connectMs })
-    const read = started.response.then(readResponse)
-    await sleep(30)
+    const read = readResponse(await started.response)
+    await letArrive()
     started.cancel(new Error('no more'))
     expect(await read).toMatchObject({ text: '200 ok', error: { failure: 'cancelled' } })
     expect(upstream.pool.size).toBe(0)
@@ -341,7 +350,7 @@ describe('upgrades', () => {
       ],
       early: 'early',
     })
-    await sleep(10)
+    await letArrive()
     const echo = new Promise((resolve) => upgraded?.socket.once('data', (chunk: Buffer) => resolve(chunk.toString())))
     upgraded?.socket.resume().write('hi')
     expect(await echo).toBe('echo hi')

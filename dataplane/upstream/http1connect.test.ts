@@ -90,7 +90,7 @@ const rows: [string, () => Partial<UpstreamTls>, string][] = [
 ]
 test.each(rows)('%s', async (_, tls, expected) => {
   const pool = createHttp1Pool({ host: '127.0.0.1', port, tls: { ...base, ...tls() }, keepAlive: { idleMs: 1000 } })
-  const answer = await pool.call(testRequest(), { connectMs: 2000 }).response.then(
+  const answer = await pool.call(testRequest(), { connectMs: 20_000 }).response.then(
     async (response) => (await readResponse(response)).text,
     (error: unknown) => (error instanceof UpstreamError ? error.failure : String(error)),
   )

@@ -4,6 +4,7 @@ import type { UpstreamCase } from '../http/corpus/case.ts'
 import { upstreamCases } from '../http/corpus/upstream.ts'
 import { readResponse, startRawUpstream, testRequest } from './http1testing.ts'
 import { UpstreamError } from './types.ts'
+import { letArrive } from '../testing/turns.ts'
 
 /** Calls once, then probes the same pool: what came behind the first response must not answer the probe. */
 async function run(one: UpstreamCase, pieceLength: number): Promise<void> {
@@ -20,14 +21,17 @@ async function run(one: UpstreamCase, pieceLength: number): Promise<void> {
     if (one.late !== undefined) setTimeout(() => socket.write(Buffer.from(one.late ?? '', 'latin1')), 20)
   })
   try {
-    const call = upstream.pool.call(testRequest({ method: one.method ?? 'GET' }), { connectMs: 1000 })
+    const call = upstream.pool.call(testRequest({ method: one.method ?? 'GET' }), { connectMs: 20_000 })
     const outcome = await call.response.then(readResponse, (error: unknown) => error)
     const failure = outcome instanceof UpstreamError ? outcome : (outcome as { error: unknown }).error
     expect(failure instanceof UpstreamError ? failure.failure : undefined).toBe(one.fails)
     if (one.gives !== undefined) expect(outcome).toMatchObject({ text: one.gives })
-    if (one.late !== undefined) await sleep(50)
+    if (one.late !== undefined) {
+      await sleep(50)
+      await letArrive()
+    }
     const connections = upstream.received.length
-    const probe = await upstream.pool.call(testRequest({ target: '/probe' }), { connectMs: 1000 }).response.then(readResponse)
+    const probe = await upstream.pool.call(testRequest({ target: '/probe' }), { connectMs: 20_000 }).response.then(readResponse)
     expect(probe).toEqual({ text: '200 probe', error: undefined })
     expect(upstream.received.length).toBe(one.isReused ? connections : connections + 1)
   } finally {

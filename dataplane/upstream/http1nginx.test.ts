@@ -1,15 +1,15 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { listen, startHttp1Server, type TestServer } from '../server/http1testing.ts'
+import { startHttp1Server, type TestServer } from '../server/http1testing.ts'
 import { createHttp1Pool } from './http1.ts'
 import type { UpstreamPool } from './types.ts'
+import { findFreePort } from '../../e2e/harness/ports.ts'
 
 // curl -> our server -> our client -> nginx, all over loopback.
 
@@ -27,6 +27,7 @@ function config(port: number): string {
 events { worker_connections 64; }
 http { access_log off; ${paths} client_max_body_size 64m; default_type text/plain;
   server { listen 127.0.0.1:${port}; root ${folder}/www;
+    location /folder { keepalive_timeout 0; return 200 "${folder}"; }
     location /hello { return 200 "hello\\n"; }
     location /fields { return 200 "$request_method $host $http_x_a $http_connection $server_protocol\\n"; }
     location /connection { return 200 "$connection $connection_requests\\n"; }
@@ -45,34 +46,32 @@ async function startNginx(): Promise<number> {
   writeFileSync(join(folder, 'www/big'), big)
   writeFileSync(join(folder, 'www/text'), text)
   for (; attempts < 5; attempts++) {
-    const probe = createServer()
-    const port = await listen(probe)
-    await new Promise((resolve) => probe.close(resolve))
+    const port = await findFreePort()
     writeFileSync(join(folder, 'nginx.conf'), config(port))
     nginx = spawn('/usr/sbin/nginx', ['-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
-    for (let i = 0; i < 100 && nginx.exitCode === null; i++) {
-      if (await canConnect(port)) return port
+    for (let i = 0; i < 1000 && nginx.exitCode === null; i++) {
+      if (await isOurs(port)) return port
       await sleep(20)
     }
+    nginx.kill()
   }
   throw new Error('nginx does not start')
 }
 
-function canConnect(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.on('error', () => resolve(false))
-  })
+/** Not somebody else who took the port meanwhile: our nginx knows the name of our folder. */
+async function isOurs(port: number): Promise<boolean> {
+  try {
+    return (await (await fetch(`http://127.0.0.1:${port}/folder`)).text()) === folder
+  } catch {
+    return false
+  }
 }
 
 beforeAll(async () => {
   const port = await startNginx()
-  pool = createHttp1Pool({ host: '127.0.0.1', port, tls: undefined, keepAlive: { idleMs: 5000 } })
+  pool = createHttp1Pool({ host: '127.0.0.1', port, tls: undefined, keepAlive: { idleMs: 60_000 } })
   proxy = await startHttp1Server(async (exchange) => {
-    const call = pool.call(exchange.request, { connectMs: 1000 })
+    const call = pool.call(exchange.request, { connectMs: 20_000 })
     exchange.onAbort((reason) => call.cancel(reason))
     exchange.response = await call.response
   })
@@ -88,7 +87,7 @@ afterAll(async () => {
 /** Head and body as curl got them; fails when curl does. */
 function curl(path: string, ...options: string[]): Promise<{ head: string; body: Buffer }> {
   return new Promise((resolve, reject) => {
-    const args = ['-sS', '-m', '10', '--raw', '-i', ...options, `http://127.0.0.1:${proxy.port}${path}`]
+    const args = ['-sS', '-m', '60', '--raw', '-i', ...options, `http://127.0.0.1:${proxy.port}${path}`]
     execFile('curl', args, { encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
       if (error !== null) return reject(new Error(`curl: ${stderr.toString()}`))
       const end = stdout.lastIndexOf('\r\n\r\n', stdout.indexOf('\r\n\r\n', stdout.includes('100 Continue') ? 30 : 0))

@@ -51,7 +51,7 @@ const endToEnd = (raw: readonly string[]): string[] =>
 async function readOurs(): Promise<Reading | undefined> {
   const pool = createHttp1Pool({ host: '127.0.0.1', port, tls: undefined, keepAlive: undefined })
   try {
-    const { status, headers, body } = await pool.call(testRequest(), { connectMs: 1000 }).response
+    const { status, headers, body } = await pool.call(testRequest(), { connectMs: 60_000 }).response
     const { bytes: read, trailers } = await readBody(body, 1e6)
     return { status, fields: endToEnd(headers.raw), body: read.toString('latin1'), trailers: endToEnd(trailers?.raw ?? []) }
   } catch {

@@ -7,10 +7,12 @@ import { BufferBody, type BodySink } from '../http/body.ts'
 import { Deadlines } from '../http/deadlines.ts'
 import { HeaderList } from '../http/headers.ts'
 import { makeAuthority, makeCertificate, type TestCertificate } from '../testing/certificates.ts'
+import { openDoor } from '../testing/door.ts'
 import { createHttp2Pool } from './http2.ts'
 import { readResponse, testRequest } from './http1testing.ts'
 import { createNegotiatedPool } from './negotiated.ts'
 import { UpstreamError, type Transport, type UpstreamPool } from './types.ts'
+import { letArrive } from '../testing/turns.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
 const open: (() => unknown)[] = []
@@ -57,7 +59,7 @@ function poolTo(server: Server | { address(): unknown }, transport: Partial<Tran
   return { pool }
 }
 
-const timeouts = { connectMs: 1000 }
+const timeouts = { connectMs: 20_000 }
 const call = async (pool: UpstreamPool, change: Parameters<typeof testRequest>[0] = {}): Promise<string> =>
   (await readResponse(await pool.call(testRequest(change), timeouts).response)).text
 const failureOf = async (pool: UpstreamPool, change: Parameters<typeof testRequest>[0] = {}): Promise<string> => {
@@ -176,27 +178,43 @@ describe('responses', () => {
     expect(await failureOf(pool)).toBe(failure)
   })
 
-  test.each<[string, Answer]>([
-    ['a reset', (stream) => void (stream.respond({ ':status': 200 }), stream.write('part'), setTimeout(() => stream.destroy(new Error('broken')), 20))],
-    ['a lost connection', (stream) => void (stream.respond({ ':status': 200 }), stream.write('part'), setTimeout(() => stream.session?.destroy(), 20))],
-    [
-      'less than the content-length',
-      (stream) => void (stream.respond({ ':status': 200, 'content-length': '9' }), stream.write('part'), setTimeout(() => stream.end(), 20)),
-    ],
-  ])('%s breaks the body off, never ends it', async (_, answer) => {
-    const { pool } = await start(answer)
-    const { text, error } = await readResponse(await pool.call(testRequest(), timeouts).response)
+  test.each<[string, object, (stream: ServerHttp2Stream) => void]>([
+    ['a reset', {}, (stream) => stream.destroy(new Error('broken'))],
+    ['a lost connection', {}, (stream) => stream.session?.destroy()],
+    ['less than the content-length', { 'content-length': '9' }, (stream) => stream.end()],
+  ])('%s breaks the body off, never ends it', async (_, headers, breakOff) => {
+    let answered: ServerHttp2Stream | undefined
+    const { pool } = await start((stream) => {
+      answered = stream
+      stream.respond({ ':status': 200, ...headers })
+      stream.write('part')
+    })
+    const read = readResponse(await pool.call(testRequest(), timeouts).response)
+    await letArrive()
+    if (answered !== undefined) breakOff(answered)
+    const { text, error } = await read
     expect([text, error instanceof UpstreamError || error instanceof Error]).toEqual(['200 part', true])
   })
 })
 
 describe('connections', () => {
   test('calls share one connection up to what the upstream allows', async () => {
-    const { pool, sessions } = await start((stream) => void setTimeout(() => (stream.respond({ ':status': 200 }), stream.end('ok')), 40), {
-      settings: { maxConcurrentStreams: 4 },
-    })
-    await call(pool)
-    const all = await Promise.all(Array.from({ length: 10 }, () => call(pool)))
+    const waiting: ServerHttp2Stream[] = []
+    const answerAll = (): void => {
+      for (const stream of waiting.splice(0)) {
+        stream.respond({ ':status': 200 })
+        stream.end('ok')
+      }
+    }
+    const { pool, sessions } = await start((stream) => void waiting.push(stream), { settings: { maxConcurrentStreams: 4 } })
+    const first = call(pool)
+    await until(() => waiting.length === 1)
+    answerAll()
+    await first
+    const calls = Promise.all(Array.from({ length: 10 }, () => call(pool)))
+    await until(() => waiting.length === 10)
+    answerAll()
+    const all = await calls
     expect(all).toEqual(Array.from({ length: 10 }, () => '200 ok'))
     expect(sessions).toHaveLength(3)
     expect(pool.size).toBe(3)
@@ -209,7 +227,7 @@ describe('connections', () => {
     })
     const first = call(pool)
     await until(() => sessions.length === 1)
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await letArrive()
     expect(await Promise.all([first, call(pool)])).toEqual(['200 0', '200 1'])
     expect(sessions).toHaveLength(2)
   })
@@ -348,7 +366,7 @@ describe('TLS', () => {
   const startH2 = async (): Promise<number> =>
     (await serve(createSecureServer({ cert: leaf.certificate, key: leaf.privateKey }), (stream) => (stream.respond({ ':status': 200 }), stream.end('two'))))
       .port
-  const transport = (port: number, alpn?: string[]): Transport => ({ host: '127.0.0.1', port, tls: tls(alpn), keepAlive: { idleMs: 1000 } })
+  const transport = (port: number, alpn?: string[]): Transport => ({ host: '127.0.0.1', port, tls: tls(alpn), keepAlive: { idleMs: 60_000 } })
 
   test('a fixed HTTP/2 pool needs h2', async () => {
     const pool = createHttp2Pool(transport(await startH2(), ['http/1.1']))
@@ -410,16 +428,18 @@ describe('TLS', () => {
   test('an upstream that turns from h2 to http/1.1 is asked again', async () => {
     const second = createSecureServer({ cert: leaf.certificate, key: leaf.privateKey })
     const { port, sessions } = await serve(second, (stream) => (stream.respond({ ':status': 200 }), stream.end('two')))
-    const pool = createNegotiatedPool(transport(port))
-    open.push(() => pool.close())
+    const door = await openDoor(port)
+    const pool = createNegotiatedPool(transport(door.port))
+    open.push(
+      () => door.close(),
+      () => pool.close(),
+    )
     expect(await call(pool)).toBe('200 two')
     await new Promise<void>((resolve) => {
       second.close(() => resolve())
       for (const session of sessions) session.destroy()
     })
-    const replaced = createHttpsServer({ cert: leaf.certificate, key: leaf.privateKey }, (_, response) => response.end('one'))
-    await new Promise<void>((resolve) => replaced.listen(port, '127.0.0.1', resolve))
-    open.push(() => (replaced.closeAllConnections(), replaced.close()))
+    door.to = await startHttps()
     await failureOf(pool)
     expect(await call(pool)).toBe('200 one')
   })

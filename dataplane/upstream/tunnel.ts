@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import type { ResponseHead } from '../http/message.ts'
+import { authorityOf, type ResponseHead } from '../http/message.ts'
 import { UpstreamError, type UpstreamCall } from './types.ts'
 
 /** How connections to an endpoint reach it through an HTTP proxy (backend policy `tunnel`). */
@@ -24,7 +24,7 @@ class TunnelSocket extends Duplex {
 
   constructor(tunnel: Tunnel, host: string, port: number, onReady: () => void) {
     super({ allowHalfOpen: true })
-    this.#authority = `${host.includes(':') ? `[${host}]` : host}:${port}`
+    this.#authority = authorityOf(host, port)
     try {
       this.#call = tunnel.connect(this.#authority)
     } catch (error) {
