@@ -1,5 +1,6 @@
 import type { BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
+import { authorityOf, withoutBrackets } from '../http/message.ts'
 import type { EvictionEvent } from '../upstream/balancer.ts'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/locality.ts'
@@ -105,7 +106,7 @@ export class Destinations {
       configure: () => {
         const settings = this.#settingsOf('Backend', backend, { host, port: undefined, inline: part.inline, outer: part.outer }, section)
         const isPlain = settings.tls === undefined && settings.broken === undefined
-        return addressConfig(bracketed(host, port), part.isTlsDefault && isPlain ? { ...settings, tls: systemTls(host) } : settings)
+        return addressConfig(authorityOf(host, port), part.isTlsDefault && isPlain ? { ...settings, tls: systemTls(host) } : settings)
       },
     })
   }
@@ -122,7 +123,7 @@ export class Destinations {
 
   /** A host that only a URL names; with TLS, checked against the system's CAs. Only `own` policies apply. Ask again as for a part. */
   forHost(host: string, port: number, isTls: boolean, own: BackendFull = {}): Destination {
-    const address = bracketed(host, port)
+    const address = authorityOf(host, port)
     return this.#ask(`host ${address} ${isTls} ${JSON.stringify(own)}`, address, {
       routeKey: undefined,
       staleWith: 'policies and backends',
@@ -135,7 +136,7 @@ export class Destinations {
 
   /** Another port of the host that a reference in a policy names, reached as that is: through its tunnel, and with its TLS where there is any. */
   forOtherPort(ref: BackendRef, host: string, port: number, isTls: boolean): Destination {
-    const address = bracketed(host, port)
+    const address = authorityOf(host, port)
     return this.#ask(`port ${address} ${isTls} ${keyOf(ref)}`, address, {
       routeKey: undefined,
       staleWith: 'policies and backends',
@@ -238,7 +239,7 @@ export class Destinations {
     const type = backend.ai === undefined ? (backend.mcp === undefined ? 'unknown' : 'mcp') : 'ai'
     if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static
-    return addressConfig(bracketed(host, port), settingsFor(host))
+    return addressConfig(authorityOf(host, port), settingsFor(host))
   }
 
   /** A node's zone stays: once known it is not looked for again. */
@@ -271,8 +272,6 @@ function nameOf(ref: BackendRef): string {
   return ref.backend ?? ref.address ?? 'invalid'
 }
 
-const bracketed = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
-
 function systemTls(host: string): NonNullable<UpstreamSettings['tls']> {
   const servername = isIP(host) === 0 ? host : undefined
   return { servername, ca: undefined, cert: undefined, key: undefined, subjectAltNames: undefined, verify: 'full', alpn: undefined }
@@ -281,7 +280,7 @@ function systemTls(host: string): NonNullable<UpstreamSettings['tls']> {
 /** `host:port`, IPv6 in brackets. */
 function splitAddress(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
-  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+  return { host: withoutBrackets(address.slice(0, colon)), port: Number(address.slice(colon + 1)) }
 }
 
 function addressConfig(address: string, settings: UpstreamSettings): DestinationConfig {

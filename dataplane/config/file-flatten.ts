@@ -14,6 +14,7 @@ import type {
   Traffic,
   WeightedBackend,
 } from '#gen/config/types.ts'
+import { withoutBrackets } from '../http/message.ts'
 import { readListenerMaterial, type ReadText } from './file-tls.ts'
 import type { ConfigMessage } from './store.ts'
 import { formatPath, type SchemaProblem } from './validate.ts'
@@ -210,7 +211,7 @@ class Flattener {
       this.#report(path, `must be host:port with a port of 1 to 65535, is ${JSON.stringify(host)}`)
       return {}
     }
-    return { static: { host: name.replace(/^\[|\]$/g, ''), port: Number(port) } }
+    return { static: { host: withoutBrackets(name), port: Number(port) } }
   }
 
   #addTrafficPolicy(traffic: Traffic, name: string, target: Extract<ConfigMessage, { kind: 'policy' }>['message']['target']): void {

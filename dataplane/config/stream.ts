@@ -8,6 +8,7 @@ import { parseWireName } from '#api/config/wire.ts'
 import { ADDRESS_TYPE, RESOURCE_TYPE, XDS_PORT } from '#api/names.ts'
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
+import { withoutBrackets } from '../http/message.ts'
 import type { ConfigMessage, ConfigStore } from './store.ts'
 import { backoffMs } from './stream-backoff.ts'
 import { decodeResource, type CheckMessage, type RefusedResource } from './stream-decode.ts'
@@ -233,5 +234,5 @@ function parseAddress(address: string): Target {
     throw new Error(`XDS_ADDRESS: ${JSON.stringify(address)} is not usable; write http://host:port or https://host:port`)
   // The URL parser drops 80 and 443 even where they are written.
   const port = /:(\d+)\/?$/.exec(address)?.[1] ?? String(XDS_PORT)
-  return { isTls: url.protocol === 'https:', host: url.hostname.replace(/^\[|\]$/g, ''), authority: `${url.hostname}:${port}` }
+  return { isTls: url.protocol === 'https:', host: withoutBrackets(url.hostname), authority: `${url.hostname}:${port}` }
 }

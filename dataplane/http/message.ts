@@ -60,6 +60,16 @@ export function hostOf(authority: string): string {
   return colon === -1 ? authority : authority.slice(0, colon)
 }
 
+/** `host:port`, IPv6 literals in brackets (RFC 3986 §3.2.2). */
+export function authorityOf(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** A host as sockets and certificates want it: IPv6 literals without brackets. */
+export function withoutBrackets(host: string): string {
+  return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
+}
+
 /** Port of an authority, or undefined. */
 export function portOf(authority: string): number | undefined {
   const host = hostOf(authority)

@@ -1,3 +1,4 @@
+import { authorityOf } from '../http/message.ts'
 import type { Connection, Exchange, RouteLabels } from '../exchange.ts'
 import type { ProxyError } from '../error.ts'
 import { describeError } from './log.ts'
@@ -146,7 +147,7 @@ function writeLabels(labels: Partial<RouteLabels>, sink: FieldSink): void {
 }
 
 function writeSource({ remoteAddress, remotePort, tls }: Connection, sink: FieldSink): void {
-  sink.plain('src.addr', remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`)
+  sink.plain('src.addr', authorityOf(remoteAddress, remotePort))
   const identity = tls?.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://') || name.startsWith('URI:spiffe://'))
   if (identity !== undefined) sink.foreign('src.identity', identity.replace(/^URI:/, ''))
 }

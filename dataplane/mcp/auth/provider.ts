@@ -1,4 +1,5 @@
 import type { MCPAuthentication } from '#gen/config/types.ts'
+import { withoutBrackets } from '../../http/message.ts'
 import { fetchDestination, type Callout, type CalloutAnswer } from '../../callout/http.ts'
 import type { Destinations } from '../../config/destinations.ts'
 import { HeaderList } from '../../http/headers.ts'
@@ -76,7 +77,7 @@ export class IdentityProvider {
    */
   #destinationOf({ hostname, port: givenPort, protocol }: URL): Destination {
     const { from } = this.#keySet
-    const host = hostname.replace(/^\[|\]$/g, '')
+    const host = withoutBrackets(hostname)
     const isTls = protocol === 'https:'
     const port = givenPort === '' ? (isTls ? 443 : 80) : Number(givenPort)
     const known = from === undefined ? undefined : this.#destinations.forPolicy(from)
