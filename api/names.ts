@@ -11,6 +11,9 @@ export const METRIC_PREFIX = 'proxy_'
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
 
+/** What stands where a credential would be: in logs and dumps, and in what expressions make of it. */
+export const REDACTED = '<redacted>'
+
 /** Ports of the data plane's management endpoints (traffic.md §12). */
 export const ADMIN_PORT = 15000
 export const STATS_PORT = 15020

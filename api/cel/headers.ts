@@ -1,5 +1,6 @@
 import { badArgument, noSuchKey } from './error.ts'
-import { HostMap, REDACTED } from './values.ts'
+import { REDACTED } from '../names.ts'
+import { HostMap } from './values.ts'
 import type { Stored, Value } from './values.ts'
 
 /** A header list of the host: name, value, name, value, in the order received, names in lower case. */

@@ -1,3 +1,4 @@
+import { REDACTED } from '../names.ts'
 import { CelError } from './error.ts'
 import { Special } from './special.ts'
 
@@ -102,9 +103,6 @@ export class Optional extends Special {
 }
 
 export const none = new Optional(undefined)
-
-/** The longest text that is not shown. */
-export const REDACTED = '<redacted>'
 
 /** Text that only `unredacted()` gives out: logs, bodies and headers made of it show `<redacted>`. */
 export class Secret extends Opaque {

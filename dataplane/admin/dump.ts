@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { REDACTED, isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
+import { REDACTED } from '#api/names.ts'
+import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
 
 /** What a config dump shows: a ConfigSnapshot and the process's settings. Maps are shown as lists of their values. */
 export type ConfigDump = Readonly<Record<string, unknown>>

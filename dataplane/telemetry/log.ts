@@ -1,4 +1,5 @@
-import { Redacted, REDACTED, isSensitiveName, redactText } from './redact.ts'
+import { REDACTED } from '#api/names.ts'
+import { Redacted, isSensitiveName, redactText } from './redact.ts'
 import { formatTime, toEpochMs } from './time.ts'
 import type { LineWriter } from './writer.ts'
 

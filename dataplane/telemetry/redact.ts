@@ -1,6 +1,5 @@
 import { inspect } from 'node:util'
-
-export const REDACTED = '<redacted>'
+import { REDACTED } from '#api/names.ts'
 
 /** A value that prints as `<redacted>` wherever it ends up: logs, JSON, errors, `console.log`. Only `reveal` gives it out. */
 export class Redacted<T> {

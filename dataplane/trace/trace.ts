@@ -1,4 +1,5 @@
 import { CelError, Secret, type Value } from '#api/cel/index.ts'
+import { REDACTED } from '#api/names.ts'
 
 /** What happened to a traced request. `atMs`: milliseconds since its receipt. */
 export interface TraceStep {
@@ -41,7 +42,7 @@ function describeResult(result: Value): string | number | boolean {
   if (typeof result === 'boolean' || typeof result === 'number') return result
   if (typeof result === 'bigint') return String(result)
   if (result === null || result === undefined) return 'null'
-  if (result instanceof Secret) return '<redacted>'
+  if (result instanceof Secret) return REDACTED
   if (typeof result === 'string') return `string of ${result.length}`
   return Array.isArray(result) ? `list of ${result.length}` : 'object'
 }

@@ -1,10 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
+import { REDACTED } from '#api/names.ts'
 import { adminAt, askJson, openAdmin } from './admin.ts'
 import { readManifests } from './manifests.ts'
 import { UsageError, type Output } from './output.ts'
 import type { Command, Invocation } from './types.ts'
-
-const REDACTED = '<redacted>'
 
 /** Kind of message -> key -> message, as `/config_dump` shows them: secrets redacted. */
 type Dump = Readonly<Record<string, Readonly<Record<string, unknown>>>>
