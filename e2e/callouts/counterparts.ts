@@ -17,7 +17,7 @@ export interface Counterpart {
 const binary = (name: string): string => fileURLToPath(new URL(`../../.tools/callouts/${name}`, import.meta.url))
 
 async function portOf(program: Program): Promise<Counterpart> {
-  const line = await program.waitForLine(/^listening \d+$/, 20_000)
+  const line = await program.waitForLine(/^listening \d+$/, 120_000)
   return { port: Number(line.split(' ')[1]), stop: () => program.stop() }
 }
 
@@ -36,7 +36,7 @@ export async function startRateLimit(directory: string, config: object): Promise
     command: 'redis-server',
     args: ['--port', String(redisPort), '--bind', '127.0.0.1', '--save', '', '--dir', directory],
   })
-  await redis.waitForLine(/Ready to accept connections/, 10_000)
+  await redis.waitForLine(/Ready to accept connections/, 120_000)
   await mkdir(join(directory, 'limits/config'), { recursive: true })
   await writeFile(join(directory, 'limits/config/shop.yaml'), stringify(config))
   const env = {
@@ -59,7 +59,7 @@ export async function startRateLimit(directory: string, config: object): Promise
   await waitUntil(
     'the rate limit service is healthy',
     async () => (await fetch(`http://127.0.0.1:${httpPort}/healthcheck`).catch(() => undefined))?.ok === true,
-    30_000,
+    120_000,
   )
   return { port, stop: () => Promise.all([service.stop(), redis.stop()]) }
 }

@@ -122,8 +122,8 @@ start_node() {
   node_config
   cgroup_root
   start containerd containerd --config "$RUN/containerd.toml"
-  wait_for 20 test -S "$RUN/containerd.sock"
-  wait_for 20 ctrk version
+  wait_for 120 test -S "$RUN/containerd.sock"
+  wait_for 120 ctrk version
   pause_image
   start kcm "$BIN/kube-controller-manager" --kubeconfig="$PKI/kcm.conf" --service-account-private-key-file="$PKI/sa.key" --root-ca-file="$PKI/ca.crt" \
     --use-service-account-credentials=true --cluster-cidr=10.244.0.0/16 --cluster-signing-cert-file="$PKI/ca.crt" --cluster-signing-key-file="$PKI/ca.key" \
@@ -136,8 +136,8 @@ start_node() {
   start coredns "$BIN/coredns" -conf "$RUN/Corefile"
   dns_service
   start lb "$HERE/localcluster" lb-loop
-  wait_for 60 is_node_ready
-  wait_for 30 kc -n default get serviceaccount default
+  wait_for 300 is_node_ready
+  wait_for 180 kc -n default get serviceaccount default
 }
 
 stop_node() {
@@ -162,14 +162,18 @@ wipe_node() {
 
 # Gives every Service of type LoadBalancer an address: spec.loadBalancerIP, or the next free one of 10.199.1.0/24.
 lb_loop() {
-  local row namespace name ip used next
+  local row namespace name ip services used next
   while :; do
     kc get svc -A --watch -o json 2>/dev/null |
       jq -c --unbuffered 'select(.spec.type == "LoadBalancer" and ((.status.loadBalancer.ingress // []) | length == 0)) | [.metadata.namespace, .metadata.name, (.spec.loadBalancerIP // "")]' |
       while read -r row; do
         namespace=$(jq -r '.[0]' <<<"$row") name=$(jq -r '.[1]' <<<"$row") ip=$(jq -r '.[2]' <<<"$row")
+        services=$(kc get svc -A -o json </dev/null) || services='{"items": []}'
+        # Changed more than once before it got its address: it keeps the first.
+        jq -e --arg namespace "$namespace" --arg name "$name" 'any(.items[]; .metadata.namespace == $namespace and .metadata.name == $name and
+          ((.status.loadBalancer.ingress // []) | length > 0))' <<<"$services" >/dev/null && continue
         if [ -z "$ip" ]; then
-          used=$(kc get svc -A -o json | jq -r '.items[].status.loadBalancer.ingress[]?.ip')
+          used=$(jq -r '.items[].status.loadBalancer.ingress[]?.ip' <<<"$services")
           # In turn: the address of a Service that was just deleted may still lead to its pods for a moment.
           next=$(cat "$RUN/lb-last" 2>/dev/null || echo 0)
           for _ in {1..240}; do
@@ -179,7 +183,12 @@ lb_loop() {
           echo "$next" > "$RUN/lb-last"
           ip=10.199.1.$next
         fi
-        kc -n "$namespace" patch svc "$name" --subresource=status --type=merge -p "{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"$ip\"}]}}}" >/dev/null 2>&1 || true
+        # Not while the API server restarts, and never for one that is gone.
+        for _ in {1..20}; do
+          kc -n "$namespace" patch svc "$name" --subresource=status --type=merge -p "{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"$ip\"}]}}}" >/dev/null 2>&1 </dev/null && break
+          [[ $(kc -n "$namespace" get svc "$name" 2>&1 </dev/null) == *NotFound* ]] && break
+          sleep 1
+        done
       done
     sleep 1
   done

@@ -75,10 +75,10 @@ export async function install(server: ApiServer, crds: readonly { metadata: { na
     const answer = await server.call('PATCH', path, crd, 'application/apply-patch+yaml')
     if (answer.status >= 400) throw new Error(`${crd.metadata.name}: ${answer.causes.map(({ field, message }) => `${field}: ${message}`).join('; ')}`)
   }
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + 180_000
   for (const crd of crds) {
     while (!(await isEstablished(server, crd.metadata.name))) {
-      if (Date.now() > deadline) throw new Error(`${crd.metadata.name} was not established within 20 s`)
+      if (Date.now() > deadline) throw new Error(`${crd.metadata.name} was not established within 180 s`)
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }

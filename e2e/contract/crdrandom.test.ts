@@ -15,7 +15,8 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 test(`the API server and our schema agree on ${RUNS} random objects`, async () => {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+  // The same objects each time, unless somebody looks for more (SEED=...).
+  const seed = Number(process.env['SEED'] ?? 20_261_121)
   const queue = sample(manifests, { numRuns: RUNS, seed })
   const disagreements: unknown[] = []
   const filledByUs: unknown[] = []
@@ -36,7 +37,7 @@ test(`the API server and our schema agree on ${RUNS} random objects`, async () =
   }
   await Promise.all(Array.from({ length: IN_FLIGHT }, work))
   console.info(
-    `seed ${seed}: ${verdicts.accepted} accepted, ${verdicts.rejected} rejected, ${Math.round(performance.now() - started)} ms (SEED=${seed} repeats it)`,
+    `seed ${seed}: ${verdicts.accepted} accepted, ${verdicts.rejected} rejected, ${Math.round(performance.now() - started)} ms (SEED=... for others)`,
   )
   expect(disagreements.slice(0, 3)).toEqual([])
   expect(filledByUs).toEqual(filledByThem)

@@ -46,7 +46,7 @@ beforeAll(async () => {
       PROXY_DISABLE_LEADER_ELECTION: 'true',
     },
   })
-  await operator.waitForLine(/"listening"/, 30_000)
+  await operator.waitForLine(/"listening"/, 120_000)
 })
 afterAll(async () => {
   await operator.stop()
@@ -64,7 +64,7 @@ async function parentsOf(path: string): Promise<string[] | undefined> {
   return parents?.map(({ parentRef, conditions }) => [parentRef.name, ...conditions.map((each) => `${each.type}=${each.status} ${each.reason}`)].join(' '))
 }
 const until = async (path: string, expected: string[]): Promise<void> => {
-  await waitUntil(`${path}: ${expected.join('; ')}`, async () => JSON.stringify(await parentsOf(path)) === JSON.stringify(expected), 15_000).catch(
+  await waitUntil(`${path}: ${expected.join('; ')}`, async () => JSON.stringify(await parentsOf(path)) === JSON.stringify(expected), 120_000).catch(
     async (error: unknown) => {
       throw new Error(`${String(error)}\n${JSON.stringify(await parentsOf(path))}\n${tailOf(operator.lines)}`, { cause: error })
     },

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startDataplane } from '../harness/dataplane.ts'
 import { OPERATOR_MAIN } from '../harness/operator.ts'
@@ -69,7 +70,7 @@ afterAll(async () => {
 async function startReplica(name: string, more: Record<string, string> = {}): Promise<Replica> {
   const ports = { PROXY_XDS_SERVICE_PORT: '0', PROXY_HEALTH_PORT: '0', PROXY_METRICS_PORT: '0', PROXY_ADMIN_PORT: '0' }
   const program = startProgram({ name: `operator ${name}`, args: [OPERATOR_MAIN], env: { ...ports, POD_NAME: name, POD_NAMESPACE: SYSTEM, ...more } })
-  const line = JSON.parse(await program.waitForLine(/"listening"/, 30_000)) as Replica['ports']
+  const line = JSON.parse(await program.waitForLine(/"listening"/, 120_000)) as Replica['ports']
   return { program, ports: line }
 }
 
@@ -95,7 +96,7 @@ async function metric(replica: Replica, name: string): Promise<number> {
   return Number(new RegExp(`^proxy_${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
 const first = (): Replica => replicas[0] as Replica
-const until = async (what: string, ask: () => Promise<boolean>, timeoutMs = 15_000): Promise<void> =>
+const until = async (what: string, ask: () => Promise<boolean>, timeoutMs = 120_000): Promise<void> =>
   waitUntil(what, ask, timeoutMs).catch((error: unknown) => {
     throw new Error(`${String(error)}\n${replicas.map(({ program }) => tailOf(program.lines)).join('\n')}`, { cause: error })
   })
@@ -180,8 +181,14 @@ test('an overlay that the API server refuses shows in the status until it is men
 
 test('when nothing changes, nothing is written', async () => {
   const count = async () => [await metric(first(), 'status_writes_total'), await metric(first(), 'applies_total')]
-  await sleep(1_000)
-  const before = await count()
+  let before = await count()
+  // What the tests before this one changed may still be under way; it has to end.
+  await until('two seconds without a write', async () => {
+    await sleep(2_000)
+    const last = before
+    before = await count()
+    return isDeepStrictEqual(before, last)
+  })
   const versions = async () =>
     Promise.all(
       [gatewayPath('gw'), routePath('r'), inNamespace('/apis/apps/v1', 'deployments', 'gw')].map(async (path) => (await read(path))?.metadata.resourceVersion),
@@ -230,7 +237,7 @@ test('a data plane gets nothing with the token of another Gateway, with one for 
   const accepted = await metric(first(), 'xds_auth_rq_success_total')
   const config = { address: `127.0.0.1:${first().ports.xds}`, namespace, gateway: 'gw' }
   const files = [await tokenFile('pdb', 'proxy'), await tokenFile('gw', 'https://kubernetes.default.svc.cluster.local'), join(directory, 'none')]
-  const attempts = files.map((file) => startDataplane({ config, env: { XDS_TOKEN_FILE: file }, timeoutMs: 4_000 }))
+  const attempts = files.map((file) => startDataplane({ config, env: { XDS_TOKEN_FILE: file }, timeoutMs: 20_000 }))
   const outcomes = await Promise.allSettled(attempts)
   expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? String(outcome.reason) : 'ready'))).toEqual(
     files.map(() => expect.stringContaining('did not become ready')),
@@ -265,13 +272,13 @@ test('a second replica serves as well, over TLS; a new certificate is used witho
   const config = { address: '', namespace, gateway: 'gw' }
   const start = (authority: string, timeoutMs: number) =>
     startDataplane({ config, timeoutMs, env: { XDS_TOKEN_FILE: tokens, XDS_ADDRESS: `https://127.0.0.1:${second.ports.xds}`, XDS_ROOT_CA: authority } })
-  const before = await start(root, 20_000)
+  const before = await start(root, 120_000)
   expect(await get('a.example.com')).toMatchObject({ status: 302 })
   await before.stop()
   const renewed = await putCertificate('new')
   await second.program.waitForLine(/certificate of the config stream was replaced/)
   await expect(start(root, 3_000)).rejects.toThrow('did not become ready')
-  await (await start(renewed, 20_000)).stop()
+  await (await start(renewed, 120_000)).stop()
 })
 
 test('the second replica does not write until the leader is killed', async () => {
@@ -281,13 +288,13 @@ test('the second replica does not write until the leader is killed', async () =>
   expect((await read(LEASE))?.spec.holderIdentity).toMatch(/^one_/)
   first().program.signal('SIGKILL')
   await create(gatewayPath(), gatewayOf('after', 8082))
-  await until('new leader', async () => (await metric(second, 'leader')) === 1, 25_000)
+  await until('new leader', async () => (await metric(second, 'leader')) === 1)
   await until('Gateway programmed', async () => isTrue(await read(gatewayPath('after')), 'Programmed'))
   expect((await read(LEASE))?.spec.holderIdentity).toMatch(/^two_/)
 })
 
 test('a leader that is told to end gives the Lease back at once', async () => {
-  const exit = await (replicas[1] as Replica).program.stop()
+  const exit = await (replicas[1] as Replica).program.stop(60_000)
   expect(exit.code).toBe(0)
   expect((await read(LEASE))?.spec.holderIdentity).toBe('')
 })

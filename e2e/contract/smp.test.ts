@@ -42,7 +42,8 @@ function findDifference(ours: unknown, theirs: unknown, path: string): string | 
 }
 
 test(`kubectl and we make the same of ${RUNS} random objects and strategic merge patches`, async () => {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+  // The same objects each time, unless somebody looks for more (SEED=...).
+  const seed = Number(process.env['SEED'] ?? 20_261_121)
   const queue = [...sample(pairs, { numRuns: RUNS, seed }).entries()]
   const differences: unknown[] = []
   let changed = 0
@@ -61,7 +62,7 @@ test(`kubectl and we make the same of ${RUNS} random objects and strategic merge
     }
   }
   await Promise.all(Array.from({ length: IN_FLIGHT }, work))
-  console.info(`seed ${seed}: ${changed} of ${RUNS} objects changed by their patch (SEED=${seed} repeats it)`)
+  console.info(`seed ${seed}: ${changed} of ${RUNS} objects changed by their patch (SEED=... for others)`)
   expect(changed).toBeGreaterThan(RUNS * 0.9)
   if (differences.length > 0) throw new Error(`${differences.length} differ, such as ${JSON.stringify(differences[0])}`)
 })

@@ -10,6 +10,7 @@ import { isTrueWithin } from './wait.ts'
 
 const VERSION = '26.4.2'
 const ARTIFACT = `org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`
+const AGAIN = fileURLToPath(new URL('../../.ci/again', import.meta.url))
 const TOOLS = fileURLToPath(new URL('../../.tools/keycloak', import.meta.url))
 /** Of a server that listens on loopback while a test runs. */
 const ADMIN = { username: 'admin', password: 'admin' }
@@ -55,7 +56,7 @@ async function install(): Promise<string> {
   const archive = join(TOOLS, `keycloak-quarkus-dist-${VERSION}.zip`)
   if (!existsSync(archive)) {
     const goal = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy'
-    await run('mvn', ['-q', '-B', goal, `-Dartifact=${ARTIFACT}`, `-DoutputDirectory=${TOOLS}`], { timeout: 600_000 })
+    await run(AGAIN, ['mvn', '-q', '-B', goal, `-Dartifact=${ARTIFACT}`, `-DoutputDirectory=${TOOLS}`], { timeout: 600_000 })
   }
   await run('unzip', ['-q', '-o', archive], { cwd: TOOLS })
   return home

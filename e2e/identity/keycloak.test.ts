@@ -47,7 +47,7 @@ beforeAll(async () => {
   closing.unshift(() => upstream.close())
   gateway = await startGateway({ services: { app: upstream.port, idp: keycloak.port }, manifests: () => [manifests(realm)] })
   closing.unshift(() => gateway.stop())
-}, 480_000)
+}, 900_000)
 afterAll(async () => {
   for (const close of closing) await close()
 })
@@ -59,7 +59,7 @@ const ask = (token?: string) => send({ port: gateway.port, headers: token === un
 describe('Keycloak', () => {
   test('its tokens are good once the operator has fetched its keys, encryption keys among them', async () => {
     const token = await tokenOf('app')
-    await waitUntil('the key set', async () => (await ask(token)).status === 200, 30_000)
+    await waitUntil('the key set', async () => (await ask(token)).status === 200)
     expect((await ask(token)).json().headers).not.toHaveProperty('authorization')
     await gateway.dataplane.program.waitForLine(/jwt\.sub=[0-9a-f-]{36}/)
   })

@@ -98,7 +98,7 @@ test('a listener’s new certificate is served to new connections, and open ones
   const served = (): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = open()
-      socket.setTimeout(5000, () => socket.destroy(new Error('no handshake')))
+      socket.setTimeout(60_000, () => socket.destroy(new Error('no handshake')))
       socket.on('error', reject)
       socket.on('secureConnect', () => {
         resolve(socket.getPeerCertificate().fingerprint256)

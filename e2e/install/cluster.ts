@@ -10,7 +10,7 @@ export const RELEASE = 'proxy'
 /** Runs a program with the cluster's KUBECONFIG. Rejects with what it said on standard error. */
 export function run(command: string, args: readonly string[], input?: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = execFile(command, args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024, timeout: 280_000 }, (error, stdout, stderr) => {
+    const child = execFile(command, args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024, timeout: 900_000 }, (error, stdout, stderr) => {
       if (error) reject(new Error(`${command} ${args.join(' ')}: ${stderr.trim() || error.message}`))
       else resolve(stdout)
     })
@@ -72,17 +72,17 @@ export async function installProxy(values: object = {}, name = RELEASE): Promise
     await kubectl('apply', '--server-side', '-k', join(crds, 'config/crd/experimental'))
   await helm('upgrade', '--install', 'proxy-crds', 'charts/proxy-crds')
   // Without it, no values would mean those of the release before.
-  const chart = ['upgrade', '--install', '--reset-values', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '120s', '-f', '-']
+  const chart = ['upgrade', '--install', '--reset-values', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '600s', '-f', '-']
   await run('helm', chart, JSON.stringify(values))
-  await kubectl('wait', '--for=create', 'gatewayclass/proxy', '--timeout=60s')
-  await kubectl('wait', 'gatewayclass/proxy', '--for=condition=Accepted', '--timeout=60s')
+  await kubectl('wait', '--for=create', 'gatewayclass/proxy', '--timeout=300s')
+  await kubectl('wait', 'gatewayclass/proxy', '--for=condition=Accepted', '--timeout=300s')
 }
 
 /** The quickstart of the README in a namespace of its own, served by every pod. Returns the address of its Gateway `web`. */
 export async function startQuickstart(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<string> {
   await makeNamespace(namespace, labels)
   await apply(namespace, await readFile(join(ROOT, 'e2e/install/quickstart.yaml'), 'utf8'))
-  await kubectl('-n', namespace, 'rollout', 'status', 'deployment/echo', '--timeout=120s')
+  await kubectl('-n', namespace, 'rollout', 'status', 'deployment/echo', '--timeout=600s')
   const address = await waitForGateway(namespace, 'web')
   await untilServed(`http://${address}/`)
   return address
@@ -101,9 +101,9 @@ async function untilServed(url: string): Promise<void> {
 
 /** Waits until a Gateway is programmed, its pods are ready, and it has an address. Returns that. */
 export async function waitForGateway(namespace: string, name: string, deployment = name): Promise<string> {
-  await kubectl('-n', namespace, 'wait', `gateway/${name}`, '--for=condition=Programmed', '--timeout=60s')
-  await kubectl('-n', namespace, 'wait', '--for=create', `deployment/${deployment}`, '--timeout=60s')
-  await kubectl('-n', namespace, 'rollout', 'status', `deployment/${deployment}`, '--timeout=120s')
+  await kubectl('-n', namespace, 'wait', `gateway/${name}`, '--for=condition=Programmed', '--timeout=300s')
+  await kubectl('-n', namespace, 'wait', '--for=create', `deployment/${deployment}`, '--timeout=300s')
+  await kubectl('-n', namespace, 'rollout', 'status', `deployment/${deployment}`, '--timeout=600s')
   let address: string | undefined
   await until(`Gateway ${namespace}/${name} has an address`, async () => {
     address = (await read('gateway', name, namespace))?.status?.addresses?.[0]?.value
@@ -114,14 +114,14 @@ export async function waitForGateway(namespace: string, name: string, deployment
 
 /** GET, with what matters of the answer. A new connection each time. */
 export async function get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<{ status: number; body: string }> {
-  const response = await fetch(url, { headers: { connection: 'close', ...headers }, signal: AbortSignal.timeout(10_000), redirect: 'manual' })
+  const response = await fetch(url, { headers: { connection: 'close', ...headers }, signal: AbortSignal.timeout(30_000), redirect: 'manual' })
   return { status: response.status, body: await response.text() }
 }
 
-export const until = (what: string, ask: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> => waitUntil(what, ask, timeoutMs)
+export const until = (what: string, ask: () => Promise<boolean>, timeoutMs = 240_000): Promise<void> => waitUntil(what, ask, timeoutMs)
 
 /** Waits until the URL answers with that status. */
-export const untilStatus = (url: string, status: number, timeoutMs = 60_000): Promise<void> =>
+export const untilStatus = (url: string, status: number, timeoutMs?: number): Promise<void> =>
   until(`${url} answers ${status}`, async () => (await get(url)).status === status, timeoutMs)
 
 /** A condition of an object, or of its first parent. */

@@ -38,9 +38,9 @@ const environmentOf = async (name: string): Promise<string | undefined> => {
 
 test('a Gateway and a route are all it takes: pods answer, statuses say so', async () => {
   await untilStatus(url, 200)
-  const answers = await Promise.all(Array.from({ length: 20 }, () => get(url)))
-  const pods = new Set(answers.map(({ body }) => (JSON.parse(body) as { pod: string }).pod))
-  expect(pods.size).toBe(2)
+  const pods = new Set<string>()
+  // The faster one gets more; both get some.
+  await until('both pods have answered', async () => pods.add((JSON.parse((await get(url)).body) as { pod: string }).pod).size === 2)
   expect(conditionOf(await read('httproute', 'echo', NAMESPACE), 'Accepted')).toMatchObject({ status: 'True' })
   expect(await kubectl('-n', NAMESPACE, 'get', 'gateway', 'web')).toMatch(/web\s+proxy\s+10\.199\.\S+\s+True/)
 })
@@ -70,7 +70,7 @@ test('an upgrade changes the operator and leaves data planes and their traffic a
 
 test('a rollback brings back what was, PodDisruptionBudget and replicas included', async () => {
   const before = await podNames()
-  await helm('-n', SYSTEM, 'rollback', RELEASE, '--wait', '--timeout', '120s')
+  await helm('-n', SYSTEM, 'rollback', RELEASE, '--wait', '--timeout', '600s')
   expect(await environmentOf('PROXY_LOG_LEVEL')).toBe('info')
   expect(await read('poddisruptionbudget', 'proxy', SYSTEM)).toBeUndefined()
   await until('one replica is left', async () => (await operatorPods()).length === 1)
@@ -89,7 +89,7 @@ test('parameters of the GatewayClass that the chart names reach its Gateways', a
   await installProxy()
   await until('they are gone again', async () => (await level()) === 'info')
   expect((await read('gatewayclass', 'proxy'))?.spec.parametersRef).toBeUndefined()
-  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=60s')
+  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=300s')
 })
 
 test('only selected namespaces are served, and a label adds or removes one while the operator runs', async () => {

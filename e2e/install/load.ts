@@ -73,12 +73,12 @@ function nextPort(): number {
 function send(url: string, agent: Agent | undefined): Promise<number | 'stale'> {
   return new Promise((resolve, reject) => {
     const options = agent === undefined ? { agent: false as const, localPort: nextPort() } : { agent }
-    const sent = request(url, { ...options, timeout: 10_000 }, (response) => {
+    const sent = request(url, { ...options, timeout: 30_000 }, (response) => {
       response.resume()
       response.on('error', reject)
       response.on('end', () => resolve(response.statusCode ?? 0))
     })
-    sent.on('timeout', () => sent.destroy(new Error('no answer within 10 s')))
+    sent.on('timeout', () => sent.destroy(new Error('no answer within 30 s')))
     sent.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(send(url, agent))
       else if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('stale')

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
 
-const rolledOut = (deployment: string): Promise<string> => kubectl('-n', NAMESPACE, 'rollout', 'status', `deployment/${deployment}`, '--timeout=120s')
+const rolledOut = (deployment: string): Promise<string> => kubectl('-n', NAMESPACE, 'rollout', 'status', `deployment/${deployment}`, '--timeout=600s')
 const serverPods = async (): Promise<string[]> => (await list('pods', NAMESPACE, 'app=documents')).map(({ metadata }) => metadata.name)
 
 /** What a request meets where its connection leads to a pod that is gone: nothing was sent, so it is safe to try again. */
@@ -91,11 +91,19 @@ const isLost = (error: unknown): boolean => (error as { code?: unknown }).code =
 test('three data planes with clients on new connections lose no session, and each session stays with its server', async () => {
   const clients = await connectSome(12)
   const pods = await searchAll(clients)
+  // Which server a session goes to is chance, and the faster one is preferred: twelve may be at one.
+  while (new Set(pods).size === 1 && clients.length < 300) {
+    const one = await connect()
+    clients.push(one)
+    pods.push(await search(one))
+  }
   expect(await serverPods()).toEqual(expect.arrayContaining(pods))
   expect(new Set(pods).size).toBeGreaterThan(1)
   for (let round = 0; round < 10; round++) expect(await searchAll(clients)).toEqual(pods)
-  const counts = await Promise.all((await gatewayPods(NAMESPACE, 'tools')).map(({ status }) => countCalls(status.podIP)))
-  expect([counts.length, counts.every((count) => count > 0), counts.reduce((sum, count) => sum + count, 0)]).toEqual([3, true, 132])
+  const count = async (): Promise<number[]> => Promise.all((await gatewayPods(NAMESPACE, 'tools')).map(({ status }) => countCalls(status.podIP)))
+  // The last answers may be counted after they have arrived.
+  await until('all calls are counted', async () => (await count()).reduce((sum, calls) => sum + calls, 0) === 11 * clients.length)
+  expect((await count()).map((calls) => calls > 0)).toEqual([true, true, true])
 })
 
 /** Calls of tools that a data plane has answered. */
@@ -198,6 +206,6 @@ async function callUntilRenewed(client: Connected, before: ReadonlySet<string>):
       return false
     }
   }
-  await until('a session with a new server', hasNewServer, 120_000)
+  await until('a session with a new server', hasNewServer, 300_000)
   return failures
 }

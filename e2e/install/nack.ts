@@ -20,7 +20,7 @@ export async function refuseConfig(address: string, token: string, role: string)
   const send = (fields: object): void => void stream.write(create(DeltaDiscoveryRequestSchema, { typeUrl: RESOURCE_TYPE, ...fields }))
   try {
     return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error('no answer within 10 s')), 10_000)
+      const timer = setTimeout(() => reject(new Error('no answer within 60 s')), 60_000)
       stream.on('error', reject)
       stream.on('data', ({ nonce, resources }: DeltaDiscoveryResponse) => {
         send({ responseNonce: nonce, errorDetail: { code: 3, message: 'refused by a test' } })

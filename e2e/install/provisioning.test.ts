@@ -44,7 +44,7 @@ const container = async () => {
 async function applyParameters(spec: object, isThere: () => Promise<boolean>): Promise<void> {
   await apply(NAMESPACE, parameters(spec))
   await until(`objects as ${JSON.stringify(spec)} says`, isThere)
-  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=120s')
+  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=600s')
 }
 
 test('resources and log level of the typed fields reach the pods, without a failed request', async () => {

@@ -10,7 +10,7 @@ const proxyctl = (...args: string[]): Promise<string> => run(process.execPath, [
 beforeAll(async () => {
   await installProxy()
   address = await startQuickstart(NAMESPACE)
-}, 240_000)
+})
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--wait=false'))
 
 test('status lists what the operator answers for', async () => {

@@ -46,7 +46,7 @@ beforeAll(async () => {
       ({ ok }) => ok,
       () => false,
     )
-  await waitUntil('LiteLLM', answers, 120_000)
+  await waitUntil('LiteLLM', answers, 500_000)
   const backend = (provider: object, guard?: object) => ({
     ai: { provider: { ...provider, host: '127.0.0.1', port } },
     policies: {

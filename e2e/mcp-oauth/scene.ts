@@ -56,7 +56,7 @@ export async function startScene(routes: (origin: string) => readonly SceneRoute
           await response.body?.cancel()
           return response.status !== 401
         },
-        20_000,
+        60_000,
       ),
     async stop() {
       await gateway.stop()

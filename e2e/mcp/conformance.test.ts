@@ -37,7 +37,7 @@ function conformance(url: string): Promise<Map<string, string>> {
   let run = runs.get(url)
   if (run === undefined) {
     run = new Promise((resolve) => {
-      execFile(process.execPath, [SUITE, 'server', '--url', url, '--suite', 'all'], { cwd: directory, timeout: 240_000 }, (_, output) => {
+      execFile(process.execPath, [SUITE, 'server', '--url', url, '--suite', 'all'], { cwd: directory, timeout: 550_000 }, (_, output) => {
         resolve(new Map([...output.matchAll(/^[✓✗] ([\w-]+): (\d+ passed, \d+ failed)/gm)].map(([, scenario = '', verdict = '']) => [scenario, verdict])))
       })
     })

@@ -29,7 +29,7 @@ beforeAll(async () => {
       () => true,
       () => false,
     )
-  for (const port of [everything, everythingSse, python]) await waitUntil(`a server on ${port}`, () => answers(port), 60_000)
+  for (const port of [everything, everythingSse, python]) await waitUntil(`a server on ${port}`, () => answers(port), 240_000)
   const targets = [
     { name: 'every', port: everything },
     { name: 'sse', port: everythingSse, protocol: 'SSE' as const },

@@ -22,7 +22,7 @@ beforeAll(async () => {
       () => true,
       () => false,
     )
-  await waitUntil('the server', answers, 60_000)
+  await waitUntil('the server', answers, 240_000)
   const [a, b] = [
     { name: 'a', port },
     { name: 'b', port },
@@ -38,7 +38,7 @@ afterAll(async () => {
 async function inspect(url: string, ...args: string[]): Promise<unknown> {
   const transport = url.endsWith('/sse') ? 'sse' : 'http'
   const { stdout } = await promisify(execFile)(process.execPath, [INSPECTOR, '--cli', url, '--transport', transport, ...args], {
-    timeout: 60_000,
+    timeout: 240_000,
     env: { ...process.env, NODE_OPTIONS: '' },
   })
   return JSON.parse(stdout)
@@ -59,9 +59,9 @@ test.each([
     expect(namesIn(await inspect(url, '--method', 'tools/list'))).toEqual(expect.arrayContaining(names))
     expect(await inspect(url, ...call(tool))).toMatchObject(echoed)
   },
-  120_000,
+  600_000,
 )
 
 test('MCP Inspector over the older transport', async () => {
   expect(await inspect(gateway.sseUrl('two'), ...call('a_echo'))).toMatchObject(echoed)
-}, 60_000)
+}, 300_000)

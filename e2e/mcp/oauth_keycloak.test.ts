@@ -73,7 +73,7 @@ beforeAll(async () => {
     ],
     [{ name: 'idp', port: keycloak.port }],
   )
-}, 420_000)
+}, 900_000)
 afterAll(async () => {
   await scene?.stop()
   await keycloak?.stop()
@@ -96,7 +96,6 @@ describe('Keycloak', () => {
     const [browser, callback] = await Promise.all([startBrowser(), startCallback()])
     try {
       const page = await browser.context.newPage()
-      page.setDefaultTimeout(120_000)
       const session = new OAuthSession(callback.url)
       const client = await connectWithLogin(new URL(`${scene.origin}/adapted`), session, {
         login: async (authorizationUrl) => {
@@ -140,7 +139,7 @@ describe('Keycloak', () => {
       const connect = () => connectWithLogin(url, session)
       // Until the operator has the keys the token is refused, and the client logs in again.
       let client: Awaited<ReturnType<typeof connect>> | undefined
-      await waitUntil('a session', async () => (client = await connect()) !== undefined, 20_000)
+      await waitUntil('a session', async () => (client = await connect()) !== undefined, 120_000)
       expect((await client?.listTools())?.tools.map(({ name }) => name)).toEqual(['search'])
       await client?.close()
     } finally {

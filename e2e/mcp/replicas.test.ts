@@ -58,7 +58,7 @@ beforeAll(async () => {
     const config = { address: operator.address, namespace: 'default', gateway: `gw${index}` }
     replicas.push(await startDataplane({ config, env: { SESSION_KEY: '5e'.repeat(32) } }))
   }
-}, 60_000)
+}, 400_000)
 afterAll(async () => {
   for (const replica of replicas) await replica.stop(100)
   await operator?.stop()

@@ -59,7 +59,7 @@ export async function startCollector(binary: string, directory: string, ports: {
     }),
   )
   const program = startProgram({ name: 'collector', command: binary, args: ['--config', config] })
-  await program.waitForLine(/Everything is ready/, 20_000)
+  await program.waitForLine(/Everything is ready/, 120_000)
   return {
     program,
     logs: () => read(logs, 'resourceLogs', 'scopeLogs', 'logRecords'),

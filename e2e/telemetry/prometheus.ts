@@ -37,7 +37,7 @@ export async function startPrometheus(directory: string, port: number, targets: 
     ],
   })
   const url = `http://127.0.0.1:${port}`
-  if (!(await isTrueWithin(20_000, async () => (await fetch(`${url}/-/ready`)).ok))) {
+  if (!(await isTrueWithin(120_000, async () => (await fetch(`${url}/-/ready`)).ok))) {
     await program.stop()
     throw new Error('prometheus did not become ready')
   }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { send } from '../harness/client.ts'
-import { isTrueWithin } from '../harness/wait.ts'
+import { isTrueWithin, waitUntil } from '../harness/wait.ts'
 import type { Received } from './collector.ts'
 import { startPrometheus, type Prometheus } from './prometheus.ts'
 import { startWorld, type World } from './world.ts'
@@ -18,7 +18,7 @@ const portOf = (gateway: 'grpc' | 'http'): number => world.ports[gateway === 'gr
 /** The records of the path, once there are as many as wanted. */
 async function recordsOf(read: () => Promise<Received[]>, path: string, count: number): Promise<Received[]> {
   let found: Received[] = []
-  await isTrueWithin(10_000, async () => (found = (await read()).filter(({ attributes }) => attributes['http.path'] === path)).length >= count)
+  await isTrueWithin(60_000, async () => (found = (await read()).filter(({ attributes }) => attributes['http.path'] === path)).length >= count)
   return found
 }
 
@@ -116,41 +116,43 @@ describe('a real Prometheus', () => {
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
     })()
-    await new Promise((resolve) => setTimeout(resolve, 6000))
-  }, 40_000)
+  })
   afterAll(async () => {
     isLoading = false
     await load
     await prometheus?.stop()
   })
 
-  test('scrapes every data plane, in the format that it prefers', async () => expect(await prometheus.targets()).toEqual(['up', 'up']))
+  test('scrapes every data plane, in the format that it prefers', async () => {
+    // A scrape may take longer than its 900 ms on a busy machine; not each of them does.
+    expect(await isTrueWithin(60_000, async () => (await prometheus.targets()).join() === 'up,up')).toBe(true)
+  })
 
   test('reads the same as protobuf', async () => {
     const stats = `127.0.0.1:${world.dataplanes.grpc.ports.stats}`
     const other = await startPrometheus(world.directory, world.ports.PROMETHEUS_PROTOBUF, [stats], 'protobuf')
     try {
       const query = `sum(proxy_request_duration_seconds_bucket{instance="${stats}",le="+Inf"}) == sum(proxy_requests_total{instance="${stats}"})`
-      expect(await isTrueWithin(10_000, async () => (await other.query(query)).some(({ value }) => value > 0))).toBe(true)
-      expect(await other.targets()).toEqual(['up'])
-      expect((await other.query('proxy_build_info')).map(({ metric }) => metric['tag'])).toEqual([expect.stringMatching(/^\d/)])
+      await waitUntil('the same numbers', async () => (await other.query(query)).some(({ value }) => value > 0))
+      await waitUntil('it is up', async () => (await other.targets()).join() === 'up')
+      let tags: unknown[] = []
+      await waitUntil('what was built', async () => (tags = (await other.query('proxy_build_info')).map(({ metric }) => metric['tag'])).length > 0)
+      expect(tags).toEqual([expect.stringMatching(/^\d/)])
     } finally {
       await other.stop()
     }
-  }, 40_000)
+  })
 
   test('the dashboard has queries, and each variable has values', async () => {
     expect(queries.length).toBeGreaterThan(20)
     for (const { type, definition = '' } of dashboard.templating.list) {
       if (type !== 'query') continue
       const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(fill(definition)) ?? []
-      expect([definition, (await prometheus.query(selector)).some(({ metric }) => metric[label] !== undefined)]).toEqual([definition, true])
+      await waitUntil(definition, async () => (await prometheus.query(selector)).some(({ metric }) => metric[label] !== undefined))
     }
   })
 
   test.each(queries)('%s: %s', async (_, query) => {
-    let samples: Awaited<ReturnType<Prometheus['query']>> = []
-    await isTrueWithin(8000, async () => (samples = await prometheus.query(query)).some(({ value }) => Number.isFinite(value)))
-    expect(samples.filter(({ value }) => Number.isFinite(value)).length).toBeGreaterThan(0)
+    expect(await isTrueWithin(60_000, async () => (await prometheus.query(query)).some(({ value }) => Number.isFinite(value)))).toBe(true)
   })
 })
