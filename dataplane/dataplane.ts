@@ -11,7 +11,7 @@ import { indexPolicies } from './config/merge.ts'
 import { createConfigStore, type ConfigSnapshot } from './config/store.ts'
 import { Gateway } from './gateway.ts'
 import { createLlmFactory } from './llm/service.ts'
-import { mcpFactory } from './mcp/service.ts'
+import { createMcpFactory } from './mcp/service.ts'
 import { readSessionKeys } from './mcp/session/codec.ts'
 import { readSettings } from './settings.ts'
 import { startSources } from './sources.ts'
@@ -54,7 +54,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     registry: telemetry.metrics.registry,
     onEviction,
     nodeName: settings.nodeName || undefined,
-    factories: { ai: createLlmFactory({ onEviction }), mcp: mcpFactory({ keys: readSessionKeys(env), version }), cloudBackend: createAgentRuntime },
+    factories: { ai: createLlmFactory({ onEviction }), mcp: createMcpFactory({ keys: readSessionKeys(env), version }), cloudBackend: createAgentRuntime },
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
   })

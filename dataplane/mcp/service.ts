@@ -36,7 +36,7 @@ export interface McpOptions {
 const LEGACY_PATH = '/sse'
 
 /** How backends of kind `mcp` are made. Services of one backend, under different policies, share its sessions. */
-export function mcpFactory(options: McpOptions): (config: ServiceConfig) => BackendService {
+export function createMcpFactory(options: McpOptions): (config: ServiceConfig) => BackendService {
   const shared = new WeakMap<object, Map<string, SharedState>>()
   return (config) => {
     let states = shared.get(config.destinations)

@@ -5,7 +5,7 @@ import { Gateway } from '../../gateway.ts'
 import { startHttp1Server, type TestServer } from '../../server/http1testing.ts'
 import { createRegistry, type Registry } from '../../telemetry/registry.ts'
 import { createPool } from '../../upstream/pools.ts'
-import { mcpFactory } from '../service.ts'
+import { createMcpFactory } from '../service.ts'
 import type { SessionKeys } from '../session/codec.ts'
 import type { SessionLimits } from '../session/sessions.ts'
 import { testListener, testRoute } from '../../testing/messages.ts'
@@ -47,7 +47,7 @@ export async function startGateway(options: GatewayOptions): Promise<McpGateway>
     createPool,
     registry,
     ...(monotonicMs && { clocks: { monotonicMs } }),
-    factories: { mcp: mcpFactory({ keys, version: '1.2.3', ...(limits && { limits }) }) },
+    factories: { mcp: createMcpFactory({ keys, version: '1.2.3', ...(limits && { limits }) }) },
   })
   store.subscribe((snapshot) => gateway.update(snapshot))
   let config: GatewayConfig = options
