@@ -6,7 +6,7 @@ import type { RefSink } from './filters.ts'
 import type { Referrer } from './referencegrant.ts'
 
 /** An ExternalAuth filter (GEP-1494) as the policy it comes to. A server that does not resolve lets nobody pass. */
-export function externalAuth(context: Context, from: Referrer, filter: ExternalAuthFilter, refs: RefSink): RouteExtAuth {
+export function compileExternalAuth(context: Context, from: Referrer, filter: ExternalAuthFilter, refs: RefSink): RouteExtAuth {
   const backend = resolveBackend(context, from, filter.backendRef, 'route')
   let backendRef: BackendRef = invalidBackend
   if ('fault' in backend) refs.unresolved.push(backend.fault)
@@ -15,21 +15,24 @@ export function externalAuth(context: Context, from: Referrer, filter: ExternalA
     backendRef = backend.ref
   }
   const maxSize = filter.forwardBody?.maxSize ?? 0
-  const common = { backendRef, ...(maxSize > 0 ? { forwardBody: { maxSize } } : {}) }
-  return filter.protocol === 'GRPC' ? ofGrpc(common, filter.grpc) : ofHttp(common, filter.http)
+  const server = { backendRef, ...(maxSize > 0 ? { forwardBody: { maxSize } } : {}) }
+  return filter.protocol === 'GRPC' ? ofGrpc(server, filter.grpc) : ofHttp(server, filter.http)
 }
 
-type Common = Pick<RouteExtAuth['policy'], 'backendRef' | 'forwardBody'>
+type AuthServer = Pick<RouteExtAuth['policy'], 'backendRef' | 'forwardBody'>
 
-function ofGrpc(common: Common, { allowedHeaders = [] }: NonNullable<ExternalAuthFilter['grpc']> = {}): RouteExtAuth {
-  return { policy: { ...common, grpc: {} }, ...(allowedHeaders.length > 0 ? { grpcHeaders: [...allowedHeaders] } : {}) }
+function ofGrpc(server: AuthServer, { allowedHeaders = [] }: NonNullable<ExternalAuthFilter['grpc']> = {}): RouteExtAuth {
+  return { policy: { ...server, grpc: {} }, ...(allowedHeaders.length > 0 ? { grpcHeaders: [...allowedHeaders] } : {}) }
 }
 
 /** Authorization always goes along; with no list of its headers the whole answer is copied. */
-function ofHttp(common: Common, { path = '', allowedHeaders = [], allowedResponseHeaders = [] }: NonNullable<ExternalAuthFilter['http']> = {}): RouteExtAuth {
+function ofHttp(
+  server: AuthServer,
+  { path = '', allowedHeaders = [], allowedResponseHeaders = [] }: NonNullable<ExternalAuthFilter['http']> = {},
+): RouteExtAuth {
   return {
     policy: {
-      ...common,
+      ...server,
       http: {
         ...(path === '' ? {} : { path: `${JSON.stringify(path.replace(/\/+$/, ''))} + string(request.pathAndQuery)` }),
         allowedRequestHeaders: ['Authorization', ...allowedHeaders],

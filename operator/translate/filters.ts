@@ -3,7 +3,7 @@ import type { CorsFilter, HeaderFilter, MirrorFilter, PathModifier, RedirectFilt
 import { fault, type Fault } from '../status/conditions.ts'
 import { resolveBackend, type BackendTarget } from './backendref.ts'
 import type { Context } from './context.ts'
-import { externalAuth } from './externalauth.ts'
+import { compileExternalAuth } from './externalauth.ts'
 import type { Referrer } from './referencegrant.ts'
 
 /** Collects what a route's references came to while its rules are compiled. */
@@ -34,30 +34,30 @@ export function compileFilters(context: Context, from: Referrer, filters: readon
   for (const filter of filters) {
     if (!supportedFilters[place].has(filter.type))
       return refuse(`filter ${filter.type} is not supported (${place}); supported: ${[...supportedFilters[place]].join(', ')}`)
-    if (filter.requestHeaderModifier) (result.requestHeaders ??= []).push(headerModifier(filter.requestHeaderModifier))
-    else if (filter.responseHeaderModifier) (result.responseHeaders ??= []).push(headerModifier(filter.responseHeaderModifier))
+    if (filter.requestHeaderModifier) (result.requestHeaders ??= []).push(toHeaderModifier(filter.requestHeaderModifier))
+    else if (filter.responseHeaderModifier) (result.responseHeaders ??= []).push(toHeaderModifier(filter.responseHeaderModifier))
     else if (filter.requestMirror) {
-      const mirror = requestMirror(context, from, filter.requestMirror, refs)
+      const mirror = toRequestMirror(context, from, filter.requestMirror, refs)
       if (mirror) (result.mirrors ??= []).push(mirror)
     } else if (filter.requestRedirect) {
       if (result.redirect) return refuse('more than one RequestRedirect filter')
-      result.redirect = requestRedirect(filter.requestRedirect)
+      result.redirect = toRequestRedirect(filter.requestRedirect)
     } else if (filter.urlRewrite) {
       if (result.urlRewrite) return refuse('more than one URLRewrite filter')
-      result.urlRewrite = urlRewrite(filter.urlRewrite)
+      result.urlRewrite = toUrlRewrite(filter.urlRewrite)
     } else if (filter.cors) {
       if (result.cors) return refuse('more than one CORS filter')
-      result.cors = cors(filter.cors)
+      result.cors = toCors(filter.cors)
     } else if (filter.externalAuth) {
       if (result.extAuth) return refuse('more than one ExternalAuth filter')
-      result.extAuth = externalAuth(context, from, filter.externalAuth, refs)
+      result.extAuth = compileExternalAuth(context, from, filter.externalAuth, refs)
     } else return refuse(`filter of type ${filter.type} has no ${filter.type} settings`)
   }
   if (result.redirect && result.urlRewrite) return refuse('RequestRedirect and URLRewrite cannot be used together')
   return { filters: result }
 }
 
-function headerModifier({ add = [], set = [], remove = [] }: HeaderFilter): HeaderModifier {
+function toHeaderModifier({ add = [], set = [], remove = [] }: HeaderFilter): HeaderModifier {
   const values = (list: NonNullable<HeaderFilter['add']>): { name: string; value: string }[] => list.map(({ name, value }) => ({ name, value }))
   return {
     ...(add.length > 0 ? { add: values(add) } : {}),
@@ -67,7 +67,7 @@ function headerModifier({ add = [], set = [], remove = [] }: HeaderFilter): Head
 }
 
 /** Absent when the backend does not resolve: a mirror never touches the request itself. */
-function requestMirror(context: Context, from: Referrer, mirror: MirrorFilter, refs: RefSink): RequestMirror | undefined {
+function toRequestMirror(context: Context, from: Referrer, mirror: MirrorFilter, refs: RefSink): RequestMirror | undefined {
   const backend = resolveBackend(context, from, mirror.backendRef, 'route')
   if ('fault' in backend) {
     refs.unresolved.push(backend.fault)
@@ -77,28 +77,28 @@ function requestMirror(context: Context, from: Referrer, mirror: MirrorFilter, r
   return { backend: backend.ref, numerator: mirror.fraction?.numerator ?? mirror.percent ?? 100, denominator: mirror.fraction?.denominator ?? 100 }
 }
 
-function pathModifier(path: PathModifier): PathModifierMessage {
+function toPathModifier(path: PathModifier): PathModifierMessage {
   return path.type === 'ReplaceFullPath'
     ? { type: 'ReplaceFullPath', value: path.replaceFullPath ?? '' }
     : { type: 'ReplacePrefixMatch', value: path.replacePrefixMatch ?? '' }
 }
 
 /** The API's enum values reach the message unchecked: both schemas list the same ones. */
-function requestRedirect({ scheme, hostname, path, port, statusCode }: RedirectFilter): RequestRedirect {
+function toRequestRedirect({ scheme, hostname, path, port, statusCode }: RedirectFilter): RequestRedirect {
   return {
     ...(scheme === undefined ? {} : { scheme: scheme as NonNullable<RequestRedirect['scheme']> }),
     ...(hostname === undefined ? {} : { hostname }),
-    ...(path ? { path: pathModifier(path) } : {}),
+    ...(path ? { path: toPathModifier(path) } : {}),
     ...(port === undefined ? {} : { port }),
     statusCode: (statusCode ?? 302) as NonNullable<RequestRedirect['statusCode']>,
   }
 }
 
-function urlRewrite({ hostname, path }: RewriteFilter): UrlRewrite {
-  return { ...(hostname === undefined ? {} : { hostname }), ...(path ? { path: pathModifier(path) } : {}) }
+function toUrlRewrite({ hostname, path }: RewriteFilter): UrlRewrite {
+  return { ...(hostname === undefined ? {} : { hostname }), ...(path ? { path: toPathModifier(path) } : {}) }
 }
 
-function cors(filter: CorsFilter): CORS {
+function toCors(filter: CorsFilter): CORS {
   const list = (field: 'allowOrigins' | 'allowMethods' | 'allowHeaders' | 'exposeHeaders'): object =>
     filter[field]?.length ? { [field]: [...filter[field]] } : {}
   return {

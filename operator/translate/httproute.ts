@@ -18,7 +18,7 @@ export function compileHttpRoute(context: Context, route: HTTPRoute): CompiledRo
     if (bad) faults.push(bad)
     const prefix = prefixFault(rule)
     if (prefix) faults.push(prefix)
-    const more = { ...timeouts(rule, faults), ...retry(rule, faults) }
+    const more = { ...readTimeouts(rule, faults), ...readRetry(rule, faults) }
     return {
       ...(rule.name === undefined ? {} : { name: rule.name }),
       compiled: compileHttpMatches(rule.matches ?? []),
@@ -39,24 +39,24 @@ function prefixFault({ filters = [], backendRefs = [], matches = [] }: HTTPRoute
   return isReplacing && !isPrefix ? fault('IncompatibleFilters', 'ReplacePrefixMatch needs matches of type PathPrefix only') : undefined
 }
 
-function milliseconds(field: string, text: string | undefined, faults: Fault[]): number | undefined {
+function readMs(field: string, text: string | undefined, faults: Fault[]): number | undefined {
   if (text === undefined) return undefined
   const ms = parseDuration(text)
   if (ms === undefined) faults.push(fault('UnsupportedValue', `${field}: ${text} is not a duration; write for example 500ms or 1m30s`))
   return ms
 }
 
-function timeouts(rule: HTTPRouteRule, faults: Fault[]): Pick<Route, 'timeouts'> {
+function readTimeouts(rule: HTTPRouteRule, faults: Fault[]): Pick<Route, 'timeouts'> {
   if (!rule.timeouts) return {}
-  const requestMs = milliseconds('timeouts.request', rule.timeouts.request, faults)
-  const backendRequestMs = milliseconds('timeouts.backendRequest', rule.timeouts.backendRequest, faults)
+  const requestMs = readMs('timeouts.request', rule.timeouts.request, faults)
+  const backendRequestMs = readMs('timeouts.backendRequest', rule.timeouts.backendRequest, faults)
   return { timeouts: { ...(requestMs === undefined ? {} : { requestMs }), ...(backendRequestMs === undefined ? {} : { backendRequestMs }) } }
 }
 
-function retry(rule: HTTPRouteRule, faults: Fault[]): Pick<Route, 'retry'> {
+function readRetry(rule: HTTPRouteRule, faults: Fault[]): Pick<Route, 'retry'> {
   if (!rule.retry) return {}
   const { codes = [], attempts, backoff } = rule.retry
-  const backoffMs = milliseconds('retry.backoff', backoff, faults)
+  const backoffMs = readMs('retry.backoff', backoff, faults)
   return {
     retry: {
       ...(codes.length > 0 ? { codes: [...codes] } : {}),
