@@ -9,9 +9,12 @@ import { hasResponseBody } from './http1response.ts'
 import type { Http2StreamOwner } from './http2.ts'
 import { parseHttp2Request } from './http2request.ts'
 
-/** What a client may still send after its response before its stream is reset: as much as on HTTP/1.1, for so long. */
-const maxDiscardBytes = 65_536
-const maxDiscardMs = 1000
+/**
+ * A short body that is on its way is awaited before an answer that does not need it. An answer that overtakes it must be followed by a
+ * reset (RFC 9113 §8.1), which some clients that are still sending take for a failure (curl 7.88: error 92).
+ */
+const maxAwaitedBytes = 65_536
+const maxAwaitMs = 100
 
 /** One stream of a client's connection: a request and its response. */
 export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
@@ -73,7 +76,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (!this.#stream.destroyed && !this.#stream.headersSent) this.#stream.additionalHeaders({ ':status': 100 })
   }
 
-  /** What still comes of an unwanted body stays in the stream's window until the response has ended. */
+  /** What still comes of an unwanted body stays in the stream's window; the end of the response resets the stream. */
   cancelBody(): void {
     this.#isCancelled = true
     if (!this.#stream.destroyed) this.#stream.pause()
@@ -90,6 +93,32 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
   #respond(exchange: Exchange): void {
     this.#hasReturned = true
     exchange.answeredAtMs = performance.now()
+    const incoming = this.#incoming
+    if (incoming === undefined || incoming.hasStarted) return this.#send(exchange)
+    // Nobody will start this body any more.
+    incoming.cancel()
+    if (this.#owesContinue || incoming.length === undefined || incoming.length > maxAwaitedBytes) return this.#send(exchange)
+    this.#skipBody(() => this.#send(exchange))
+  }
+
+  /** Calls once: when the request has ended or has taken too long. */
+  #skipBody(onDone: () => void): void {
+    const stream = this.#stream
+    const finish = (): void => {
+      clearTimeout(timer)
+      stream.off('end', onEnd).off('close', finish).pause()
+      onDone()
+    }
+    const onEnd = (): void => {
+      this.#isCancelled = false
+      finish()
+    }
+    const timer = setTimeout(finish, maxAwaitMs)
+    if (stream.readableEnded) return onEnd()
+    stream.on('end', onEnd).on('close', finish).resume()
+  }
+
+  #send(exchange: Exchange): void {
     if (this.#stream.destroyed || this.#stream.closed) {
       exchange.response?.body?.cancel()
       exchange.response?.upgraded?.socket.destroy()
@@ -103,8 +132,6 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
       exchange.error = new ProxyError('INTERNAL')
       response = exchange.response = toErrorResponse(exchange.error, exchange.request)
     }
-    // Nobody will start this body any more.
-    if (this.#incoming?.hasStarted === false) this.#incoming.cancel()
     const hasBody = response.body !== undefined && hasResponseBody(exchange.request, response)
     try {
       this.#head = encodeHead(response, hasBody)
@@ -130,7 +157,8 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
 
   bodySent(): void {
     if (this.#exchange !== undefined) this.#finish(this.#exchange)
-    if (this.#incoming?.isOver === false || this.#isCancelled) discardRest(this.#stream)
+    // The client may stop sending (RFC 9113 §8.1).
+    if (this.#incoming?.isOver === false || this.#isCancelled) closeAfterEnd(this.#stream)
   }
 
   bodyFailed(error: Error): void {
@@ -156,7 +184,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     this.#owner.options.onRefuse?.(error)
     this.#stream.respond([':status', String(error.status), 'content-type', 'text/plain'])
     this.#stream.end(error.message)
-    discardRest(this.#stream)
+    closeAfterEnd(this.#stream)
   }
 
   #closed(): void {
@@ -188,22 +216,6 @@ function encodeHead({ status, headers, body }: ResponseHead, hasBody: boolean): 
   }
   if (length !== undefined && status !== 204) head.push('content-length', String(length))
   return head
-}
-
-/**
- * After the response the client need not send the rest (RFC 9113 §8.1), but some take a reset that comes with the response for a failure
- * (curl 7.88): most requests end by themselves in this time.
- */
-function discardRest(stream: ServerHttp2Stream): void {
-  if (stream.destroyed || stream.closed) return
-  let discarded = 0
-  stream.on('data', (chunk: Buffer) => {
-    discarded += chunk.length
-    if (discarded > maxDiscardBytes) stream.pause()
-  })
-  stream.resume()
-  const timer = setTimeout(closeAfterEnd, maxDiscardMs, stream)
-  stream.once('close', () => clearTimeout(timer))
 }
 
 /** Resets without an error once all was sent, trailers too: they leave some turns after `finish`. */
