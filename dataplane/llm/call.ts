@@ -105,6 +105,8 @@ export class LlmCall {
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
     if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
     this.#failed = target
+    // Its response side is for whatever is answered from here on, the gateway's own answers too (traffic.md §5).
+    exchange.backendTransformation = target.destination.settings.transformation
     const route = target.settings.routeOf(exchange.request.target)
     setErrorFormat(exchange, route)
     checkTarget(target)
@@ -130,7 +132,7 @@ export class LlmCall {
     return this.#peek(response, this.#attempted)
   }
 
-  /** While another attempt is left, a stream must show content before it counts (issue: an in-band error is a failure). */
+  /** While another attempt is left, a stream must show content before it counts (an error in its place is a failure). */
   async #peek(response: ResponseHead, attempted: Attempted): Promise<ResponseHead> {
     const events = openStream(response, this.#answerContext(attempted))
     if (await events.peek()) {

@@ -3,6 +3,7 @@ import type { BackendAI, Traffic } from '#gen/config/types.ts'
 import { compileExpression } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { evalHost } from '#api/cel/index.ts'
+import { waitUntil } from '../../e2e/harness/wait.ts'
 import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from './testing/world.ts'
 
 const open: World[] = []
@@ -123,6 +124,14 @@ describe('telemetry', () => {
     expect(read('llm.params.temperature')).toBe(0.5)
     expect(read('has(llm.timeToFirstToken)')).toBe(false)
     expect(read('llm.requestModel + " " + llm.responseModel')).toBe('gpt-4o gpt-4o')
+  })
+
+  test('an answer of Detect has no first token, unless it is a stream', async () => {
+    const { post, gateway } = await start({ ai: { routes: { '*': 'Detect' } } })
+    for (const stream of [false, true]) await post({ body: chat('one two', { stream }) })
+    await waitUntil('the end of both', () => gateway.finished.length === 2)
+    const has = gateway.finished.map((exchange) => evalHost(compileExpression('has(llm.timeToFirstToken)', 'log'), new ExchangeView(exchange)))
+    expect(has).toEqual([false, true])
   })
 
   test('an answer can be changed by what the model took', async () => {

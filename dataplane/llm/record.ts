@@ -81,8 +81,9 @@ export class LlmRecord extends HostMap {
     }
   }
 
+  /** Of streams: other answers come at once (llm.md §17.2). */
   sawContent(): void {
-    this.#firstTokenAtMs ??= performance.now()
+    if (this.#request?.isStreaming === true) this.#firstTokenAtMs ??= performance.now()
   }
 
   /** The answer is there, or as much of it as will be. Once. */
@@ -130,7 +131,7 @@ export class LlmRecord extends HostMap {
       series.cost().value += this.#cost
     }
     const first = this.#firstTokenSeconds()
-    if (!request.isStreaming || first === undefined) return
+    if (first === undefined) return
     const perToken = this.#perTokenSeconds()
     setLogField(exchange, 'proxy.ai.time_to_first_token', first)
     if (perToken !== undefined) setLogField(exchange, 'proxy.ai.time_per_output_token', perToken)

@@ -50,6 +50,8 @@ export async function buildUpstreamRequest(
     upgrade: exchange.request.upgrade,
     acceptsTrailers: exchange.request.acceptsTrailers,
   }
+  // Not reached yet: credentials come first.
+  exchange.backendTransformation = undefined
   const auth = settings.auth ?? target.implicitAuth
   const hints = { signing: provider.signing, scope: provider.tokenScope }
   if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
@@ -58,8 +60,12 @@ export async function buildUpstreamRequest(
   if (auth !== undefined && isInCloud) await authenticateByCloud(headers, auth, hints)
   provider.finishHeaders?.(headers, draft.from)
   const { transformation } = settings
-  if (transformation !== undefined) await transformForBackend(exchange.fork(request), transformation, maxBufferBytes)
-  // Also when there is none: the response of this attempt is not for what the one before had.
+  if (transformation !== undefined) {
+    const sent = exchange.fork(request)
+    await transformForBackend(sent, transformation, maxBufferBytes)
+    const metadata = sent.get('metadata')
+    if (metadata !== undefined) exchange.set('metadata', metadata)
+  }
   exchange.backendTransformation = transformation
   if (auth !== undefined && isInCloud) await signByCloud(request, auth, hints)
   return request

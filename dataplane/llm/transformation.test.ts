@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { BackendFull, Transformation } from '#gen/config/types.ts'
+import { waitUntil } from '../../e2e/harness/wait.ts'
+import { chat, sdkRoutes, startWorld, type World } from './testing/world.ts'
+
+let world: World | undefined
+afterEach(async () => {
+  await world?.close()
+  world = undefined
+})
+
+const transformation: Transformation = {
+  request: { metadata: { team: 'request.headers["x-team"]' }, set: [{ name: 'x-sent', value: 'metadata.team' }] },
+  response: {
+    set: [
+      { name: 'x-code', value: 'string(response.code)' },
+      { name: 'x-team', value: 'metadata.team' },
+    ],
+  },
+}
+
+describe("a backend's transformation", () => {
+  test('leaves metadata for its response side, and for logs', async () => {
+    const accessLog = { attributes: { add: [{ name: 'team', expression: 'metadata.team' }] } }
+    world = await startWorld({ policies: { transformation }, onGateway: [{ frontend: { accessLog } }] })
+    const answer = await world.post({ body: chat('x'), headers: { 'x-team': 'red' } })
+    expect([answer.status, answer.headers['x-team'], world.mock.requests[0]?.headers['x-sent']]).toEqual([200, 'red', 'red'])
+    const { finished } = world.gateway
+    await waitUntil('the end of the request', () => finished.length > 0)
+    expect(finished[0]?.get('metadata')).toEqual({ team: 'red' })
+  })
+
+  test('without metadata leaves that of the route', async () => {
+    const traffic = { transformation: { request: { metadata: { from: '"route"' } } } }
+    const set = [{ name: 'x-from', value: 'metadata.from' }]
+    world = await startWorld({ policies: { transformation: { request: { set }, response: { set } } }, onGateway: [{ traffic }] })
+    const answer = await world.post({ body: chat('x') })
+    expect([answer.headers['x-from'], world.mock.requests[0]?.headers['x-from']]).toEqual(['route', 'route'])
+  })
+
+  // Its place is before that of the request's body, and after that of credentials (traffic.md §5 step 8).
+  test.each<[string, Omit<BackendFull, 'transformation'>, { path?: string; body?: unknown }, number, string | undefined]>([
+    ['a request that cannot be read', {}, { body: '{' }, 400, '400'],
+    [
+      'a request that a guard rejects',
+      { ai: { promptGuard: { request: [{ regex: { matches: ['x'], action: 'Reject' }, response: { statusCode: 422 } }] } } },
+      { body: chat('x') },
+      422,
+      '422',
+    ],
+    ['a count of our own', { ai: { routes: sdkRoutes } }, { path: '/v1/messages/count_tokens', body: chat('x') }, 200, '200'],
+    ['the list of models', { ai: { routes: sdkRoutes } }, { path: '/v1/models' }, 200, '200'],
+    ['credentials that are missing', { auth: { secretRef: { secret: 'opaque/ns/nothing' } } }, { body: chat('x') }, 500, undefined],
+  ])('and its response side: %s', async (_, policies, request, status, expected) => {
+    world = await startWorld({ policies: { ...policies, transformation } })
+    const answer = await world.post(request)
+    expect([answer.status, answer.headers['x-code'], world.mock.requests.length]).toEqual([status, expected, 0])
+  })
+})
