@@ -8,6 +8,7 @@ import {
   type MessageShape,
 } from '@bufbuild/protobuf'
 import { grpcStatusOf } from '#api/errors.ts'
+import { ProxyError } from '../error.ts'
 import type { Exchange } from '../exchange.ts'
 import { BodyTooLargeError, readBody, type Body, type BodySink } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
@@ -267,8 +268,8 @@ class MessageBody implements Body {
 
   #flow(): void {
     const sink = this.#sink
-    while (sink !== undefined && !this.#isPaused && !this.#isDone && this.#queue[0] !== undefined) {
-      const [frame] = this.#queue.splice(0, 1)
+    while (sink !== undefined && !this.#isPaused && !this.#isDone) {
+      const frame = this.#queue.shift()
       if (frame === undefined) break
       this.#size -= frame.length
       sink.onData(frame)
@@ -334,7 +335,7 @@ function toFailure(error: unknown, { name }: Destination, call: StartedCall): Er
     call.record(isServiceHealthy(error.status))
     return error
   }
-  if (error instanceof UpstreamError || (error instanceof Error && error.name === 'ProxyError')) return error
+  if (error instanceof UpstreamError || error instanceof ProxyError) return error
   call.record(false)
   const text = error instanceof Error ? error.message : String(error)
   return new UpstreamError('protocol', `${name}: ${text}`, error)

@@ -92,9 +92,10 @@ export class PeekedBody implements Body {
     const sink = this.#sink
     if (sink === undefined || this.#isFlowing) return
     this.#isFlowing = true
-    while (!this.#isPaused && !this.#isDone && this.#kept[0] !== undefined) {
-      const [chunk] = this.#kept.splice(0, 1)
-      if (chunk !== undefined) sink.onData(chunk)
+    while (!this.#isPaused && !this.#isDone) {
+      const chunk = this.#kept.shift()
+      if (chunk === undefined) break
+      sink.onData(chunk)
     }
     this.#isFlowing = false
     if (this.#isPaused || this.#isDone) return

@@ -150,8 +150,8 @@ export class DuplexBody implements Body, Streaming {
       this.#queue = []
       return sink.onError(this.#error)
     }
-    while (!this.#isPaused && this.#queue[0] !== undefined && !this.#isDone) {
-      const [chunk] = this.#queue.splice(0, 1)
+    while (!this.#isPaused && !this.#isDone) {
+      const chunk = this.#queue.shift()
       if (chunk === undefined) break
       this.#queued -= chunk.length
       sink.onData(chunk)
