@@ -1,5 +1,5 @@
 import { followConfigFile } from './config/file-follow.ts'
-import type { EncodedFile } from './config/file-read.ts'
+import type { ReadFile } from './config/file-read.ts'
 import type { ConfigStore } from './config/store.ts'
 import type { ConfigStream } from './config/stream.ts'
 import type { ProcessSettings } from './settings.ts'
@@ -8,7 +8,7 @@ import type { Logging } from './telemetry/log.ts'
 export interface SourceOptions {
   readonly settings: ProcessSettings
   /** The `-f` file, read once already. */
-  readonly file: { readonly path: string; readonly first: EncodedFile } | undefined
+  readonly file: { readonly path: string; readonly first: ReadFile } | undefined
 }
 
 /** Starts what config comes from: the `-f` file, the config stream, or both. */
@@ -17,10 +17,11 @@ export async function startSources({ settings, file }: SourceOptions, store: Con
   // The stream first: what it will bring is then pending before the file's part makes the process look complete.
   const stream = settings.xdsAddress === undefined ? undefined : await followStream(settings.xdsAddress, settings, store, logging)
   const log = logging.logger('config')
-  const warn = ({ warnings }: EncodedFile): void => {
+  const warn = ({ warnings }: ReadFile): void => {
     for (const problem of warnings) log.warn('part of the config file cannot work', { problem })
   }
   if (file !== undefined) warn(file.first)
+  const path = file?.path
   const followed =
     file &&
     (await followConfigFile({
@@ -28,7 +29,7 @@ export async function startSources({ settings, file }: SourceOptions, store: Con
       store,
       ...(settings.xdsAddress === undefined ? {} : { namespace, gateway }),
       onReload(read) {
-        log.info('config file reloaded', { file: file.path, version: store.snapshot().version })
+        log.info('config file reloaded', { file: path, version: store.snapshot().version })
         warn(read)
       },
       onError: (error) => log.error('config file not usable; its last good version stays', { error: error.message }),

@@ -1,12 +1,7 @@
-import { anywhere, compile, formatDiagnostic, isParseError } from '#api/cel/index.ts'
-import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
-import { findKeySetProblem } from '#api/credentials/keyset.ts'
-import { compileRegex, isRegexError } from '#api/regex/index.ts'
 import schema from '#gen/config/schema.json' with { type: 'json' }
 import type { SchemaProblem } from './validate.ts'
 
 type Path = SchemaProblem['path']
-type Tell = (path: Path, text: string) => void
 
 interface Node {
   readonly $ref?: string
@@ -15,45 +10,25 @@ interface Node {
   readonly additionalProperties?: Node | boolean
 }
 
-const definitions = schema.$defs as unknown as Readonly<Record<string, Node>>
+/** Definitions with more to them than the schema says; `file-checks.ts` knows what. */
+export const checkedDefinitions = ['CELExpression', 'Regex', 'JWKS', 'BasicAuthentication'] as const
+export type CheckedDefinition = (typeof checkedDefinitions)[number]
+const isChecked = (name: string): name is CheckedDefinition => checkedDefinitions.some((one) => one === name)
 
-/** What the operator would say in a status, by definition. */
-const checks: Readonly<Record<string, (value: never, path: Path, tell: Tell) => void>> = {
-  CELExpression: (text: string, path, tell) => {
-    const result = compile(text, anywhere)
-    if (isParseError(result)) tell(path, `${result.problems.map(formatDiagnostic).join('; ')}; it fails whenever it is evaluated`)
-  },
-  Regex: ({ matches = [] }: { matches?: string[] }, path, tell) => {
-    for (const [index, pattern] of matches.entries()) {
-      const regex = compileRegex(pattern)
-      if (isRegexError(regex)) tell([...path, 'matches', index], `is not a regular expression of RE2 syntax: ${regex.error}; it rejects everything`)
-    }
-  },
-  JWKS: ({ inline }: { inline?: string }, path, tell) => {
-    const problem = inline === undefined ? undefined : findKeySetProblem(inline)
-    if (problem !== undefined) tell([...path, 'inline'], `${problem}; all its tokens are refused`)
-  },
-  BasicAuthentication: ({ users = [] }: { users?: string[] }, path, tell) => {
-    for (const [index, line] of users.entries()) {
-      const user = readHtpasswdLine(line)
-      if (user !== undefined && 'problem' in user) tell([...path, 'users', index], `${user.problem}; it is skipped`)
-    }
-  },
-}
+const definitions = schema.$defs as unknown as Readonly<Record<string, Node>>
 
 /**
  * What fits the schema and yet cannot work: expressions, patterns of guards, key sets and users of a file, which has no operator whose
  * statuses would tell. The file is used all the same, and fails where such a piece is needed. Patterns of routes are told of when they are
  * compiled, whatever they came from.
  */
-export function findWarnings(definition: string, value: unknown): readonly SchemaProblem[] {
-  const warnings: SchemaProblem[] = []
-  const tell: Tell = (path, text) => warnings.push({ path, text })
+export async function findWarnings(definition: string, value: unknown): Promise<readonly SchemaProblem[]> {
+  const suspects: { readonly name: CheckedDefinition; readonly at: unknown; readonly path: Path }[] = []
   const walk = (node: Node, at: unknown, path: Path): void => {
     if (at === undefined || at === null) return
     if (node.$ref !== undefined) {
       const name = node.$ref.slice(node.$ref.lastIndexOf('/') + 1)
-      checks[name]?.(at as never, path, tell)
+      if (isChecked(name)) suspects.push({ name, at, path })
       return walk(definitions[name] ?? {}, at, path)
     }
     if (Array.isArray(at)) {
@@ -64,5 +39,10 @@ export function findWarnings(definition: string, value: unknown): readonly Schem
     }
   }
   walk({ $ref: definition }, value, [])
+  if (suspects.length === 0) return []
+  // Engines for expressions, patterns and tokens: most files need none, and loading them takes longer than reading such a file.
+  const { checks } = await import('./file-checks.ts')
+  const warnings: SchemaProblem[] = []
+  for (const { name, at, path } of suspects) checks[name](at as never, path, (where, text) => warnings.push({ path: where, text }))
   return warnings
 }

@@ -1,24 +1,23 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
+import { digestOf, type FileDigests } from './file-problem.ts'
 
 export interface FileWatch {
   close(): void
 }
-
-type Texts = ReadonlyMap<string, string | undefined>
 
 /** Editors write in several steps: wait for the last, but not forever in a directory where others write too. */
 const QUIET_MS = 30
 const MAX_QUIET_MS = 500
 
 /**
- * Calls `reload` when the text of one of the files differs from `texts`; it gives the files to watch from then on.
+ * Calls `reload` when one of the files differs from its digest; it gives the files to watch from then on.
  * Directories are watched rather than files, because editors and Kubernetes volumes replace files; where the system
  * gives no notice (network file systems), the files are compared every `pollMs`.
  */
-export function watchFiles(texts: Texts, pollMs: number, reload: () => Promise<Texts>): FileWatch {
-  let known = texts
+export function watchFiles(digests: FileDigests, pollMs: number, reload: () => Promise<FileDigests>): FileWatch {
+  let known = digests
   let isClosed = false
   let isBusy = false
   let isAsked = false
@@ -94,7 +93,7 @@ export function watchFiles(texts: Texts, pollMs: number, reload: () => Promise<T
   }
 }
 
-async function hasChanged(texts: Texts): Promise<boolean> {
-  for (const [path, text] of texts) if ((await readFile(path, 'utf8').catch(() => undefined)) !== text) return true
+async function hasChanged(digests: FileDigests): Promise<boolean> {
+  for (const [path, digest] of digests) if ((await readFile(path).then(digestOf, () => undefined)) !== digest) return true
   return false
 }

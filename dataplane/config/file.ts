@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { ConfigFile, ProcessConfig } from '#gen/config/types.ts'
 import { flattenFile } from './file-flatten.ts'
-import { ConfigFileError, type ConfigFileOptions, type FileTexts } from './file-problem.ts'
+import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests } from './file-problem.ts'
 import { findWarnings } from './file-warnings.ts'
 import { parseYaml } from './file-yaml.ts'
 import type { ConfigMessage } from './store.ts'
@@ -17,7 +17,7 @@ export interface LoadedConfigFile {
   /** What is used and cannot work: `file:line: path: what`. */
   readonly warnings: readonly string[]
   /** The file itself and the certificates and keys that it names. */
-  readonly texts: FileTexts
+  readonly digests: FileDigests
 }
 
 /**
@@ -25,17 +25,17 @@ export interface LoadedConfigFile {
  * @throws ConfigFileError naming each problem by file, line and path
  */
 export async function loadConfigFile(path: string, options: ConfigFileOptions = {}): Promise<LoadedConfigFile> {
-  const texts = new Map<string, string | undefined>()
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    texts.set(resolve(path), undefined)
-    throw new ConfigFileError([`${path}: ${describeReadError(error)}`], texts)
+  const digests = new Map<string, string | undefined>()
+  const bytes = await readFile(path).catch((error: unknown) => {
+    digests.set(resolve(path), undefined)
+    throw new ConfigFileError([`${path}: ${describeReadError(error)}`], digests)
   })
-  texts.set(resolve(path), text)
+  digests.set(resolve(path), digestOf(bytes))
   const fail = (problems: readonly string[]): never => {
-    throw new ConfigFileError(problems, texts)
+    throw new ConfigFileError(problems, digests)
   }
 
-  const document = parseYaml(text)
+  const document = parseYaml(bytes.toString())
   if ('problems' in document) return fail(document.problems.map((problem) => `${path}:${problem.line}: ${problem.text}`))
   const { value, lineOf } = document
   const locate = (problem: SchemaProblem): string => `${path}:${lineOf(problem.path)}: ${formatProblem(problem)}`
@@ -46,17 +46,17 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   const gateway = { namespace: options.namespace ?? file.config?.namespace ?? 'default', name: options.gateway ?? file.config?.gateway ?? 'config' }
   const { messages, problems } = flattenFile(file, gateway, (name) => {
     const absolute = resolve(dirname(path), name)
-    texts.set(absolute, undefined)
+    digests.set(absolute, undefined)
     try {
-      const content = readFileSync(absolute, 'utf8')
-      texts.set(absolute, content)
-      return content
+      const content = readFileSync(absolute)
+      digests.set(absolute, digestOf(content))
+      return content.toString()
     } catch (error) {
       throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
     }
   })
   if (problems.length > 0) return fail(problems.map(locate))
-  return { process: file.config ?? {}, messages, warnings: findWarnings('ConfigFile', value).map(locate), texts }
+  return { process: file.config ?? {}, messages, warnings: (await findWarnings('ConfigFile', value)).map(locate), digests }
 }
 
 const readErrors: Readonly<Record<string, string>> = {

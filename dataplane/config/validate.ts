@@ -1,4 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import schema from '#gen/config/schema.json' with { type: 'json' }
 
 /** One way in which a value does not fit its schema. */
@@ -9,23 +10,53 @@ export interface SchemaProblem {
   readonly text: string
 }
 
+/** In place of `$ref`, which Ajv would follow when it compiles. */
+const LATER = 'later'
+
 // useDefaults writes the defaults of the schema into the value: whoever reads a message finds them applied, as the API
-// server does for objects in a cluster. Formats are documentation; bounds and patterns are the contract.
-const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, validateFormats: false, strictTypes: false })
-ajv.addSchema(schema, 'config')
+// server does for objects in a cluster. Formats are documentation; bounds and patterns are the contract. Optimizing what is
+// generated takes Ajv longer than it saves.
+const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, validateFormats: false, strictTypes: false, code: { optimize: false } })
+ajv.addKeyword({
+  keyword: LATER,
+  schemaType: 'string',
+  errors: false,
+  validate(definition: string, value: unknown, _schema?: unknown, context?: DataValidationCxt) {
+    check(definition, value, context)
+    return true
+  },
+})
+ajv.addSchema(referLater(schema), 'config')
 const compiled = new Map<string, ValidateFunction>()
+/** What the checks of one value found, those of its parts included. */
+let found: ErrorObject[] = []
 
 /**
- * Checks `value` against a definition of gen/config/schema.json and fills in its defaults. A definition is compiled on
- * its first use: the policy sections are large, and a process that gets no policies should not pay for them.
+ * Checks `value` against a definition of gen/config/schema.json and fills in its defaults. A definition is compiled when the first
+ * value of it is met: the policy sections are large, and who gets no policies should not wait for them, nor hold them.
  */
 export function validate(definition: string, value: unknown): readonly SchemaProblem[] {
-  let check = compiled.get(definition)
-  if (check === undefined) {
-    check = ajv.compile({ $ref: `config#/$defs/${definition}` })
-    compiled.set(definition, check)
+  found = []
+  check(definition, value)
+  return found.length === 0 ? [] : toProblems(value, found, definition === 'Secret')
+}
+
+function check(definition: string, value: unknown, context?: DataValidationCxt): void {
+  let isValid = compiled.get(definition)
+  if (isValid === undefined) {
+    isValid = ajv.compile({ $ref: `config#/$defs/${definition}` })
+    compiled.set(definition, isValid)
   }
-  return check(value) ? [] : toProblems(value, check.errors ?? [], definition === 'Secret')
+  if (!isValid(value, context)) found.push(...(isValid.errors ?? []))
+}
+
+/** A schema whose references are followed when a value is there to check. None stands under oneOf, anyOf or not, which would have to know at once. */
+function referLater<T>(node: T): T {
+  const replace = (name: string, value: unknown): unknown =>
+    typeof value === 'object' && value !== null && '$ref' in value && typeof value.$ref === 'string'
+      ? { ...value, $ref: undefined, [LATER]: value.$ref.slice(value.$ref.lastIndexOf('/') + 1) }
+      : value
+  return JSON.parse(JSON.stringify(node, replace)) as T
 }
 
 /** `binds[0].listeners[1].tls.cert`; the root is `.`. */
