@@ -3,10 +3,10 @@ import type { HeaderList } from './headers.ts'
 import { hasBareLineFeed, MessageError, type HeadLimits } from './syntax.ts'
 
 /** Longest line of a chunk header, extensions included. */
-const maxSizeLine = 256
+const MAX_SIZE_LINE = 256
 /** Extension bytes of one body: they cost work and carry nothing that we read. */
-const maxExtensionBytes = 16_384
-const maxSizeDigits = 13
+const MAX_EXTENSION_BYTES = 16_384
+const MAX_SIZE_DIGITS = 13
 
 const CR = 13
 const LF = 10
@@ -80,7 +80,7 @@ export class ChunkedDecoder {
       if (digit === -1) break
       size = size * 16 + digit
     }
-    if (end - at > maxSizeDigits) throw new MessageError(400, 'chunk size has too many digits')
+    if (end - at > MAX_SIZE_DIGITS) throw new MessageError(400, 'chunk size has too many digits')
     if (end === bytes.length) return -1
     if (end === at) throw new MessageError(400, 'chunk size is not hexadecimal')
     const lineEnd = this.#findSizeLineEnd(bytes, at, end)
@@ -95,12 +95,12 @@ export class ChunkedDecoder {
     const first = bytes[digitsEnd]
     if (first !== CR && first !== SEMICOLON) throw new MessageError(400, 'chunk size is not hexadecimal')
     const end = first === CR ? digitsEnd : bytes.indexOf(CR, digitsEnd)
-    if ((end === -1 ? bytes.length : end) - start > maxSizeLine) throw new MessageError(400, 'chunk header is too long')
+    if ((end === -1 ? bytes.length : end) - start > MAX_SIZE_LINE) throw new MessageError(400, 'chunk header is too long')
     if (end === -1 || end + 1 === bytes.length) return -1
     if (bytes[end + 1] !== LF) throw new MessageError(400, 'bare CR in a chunk header')
     if (end > digitsEnd) {
       this.#extensionBytes += end - digitsEnd
-      if (this.#extensionBytes > maxExtensionBytes) throw new MessageError(400, 'too many chunk extensions')
+      if (this.#extensionBytes > MAX_EXTENSION_BYTES) throw new MessageError(400, 'too many chunk extensions')
       if (!extensions.test(bytes.toString('latin1', digitsEnd, end))) throw new MessageError(400, 'invalid chunk extension')
     }
     return end + 2

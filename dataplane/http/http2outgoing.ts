@@ -6,7 +6,7 @@ import { isHopField } from './http2incoming.ts'
 import { isFieldValue, isToken } from './syntax.ts'
 
 /** A first chunk up to this size waits for the rest of the turn, to leave together with the head and END_STREAM. */
-const maxHeldChunk = 16_384
+const MAX_HELD_CHUNK = 16_384
 
 export interface Http2OutgoingOwner {
   /** Sends the head; the stream's writable side is the body's then. Undefined: it cannot be sent any more. */
@@ -60,7 +60,7 @@ export class Http2Outgoing implements BodySink {
     if (this.isDone || chunk.length === 0) return
     this.bytes += chunk.length
     if (this.#stream === undefined) {
-      if (this.#held === undefined && chunk.length <= maxHeldChunk) {
+      if (this.#held === undefined && chunk.length <= MAX_HELD_CHUNK) {
         this.#held = chunk
         return
       }

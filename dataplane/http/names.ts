@@ -30,7 +30,7 @@ const roles: ReadonlyMap<string, FieldRole> = new Map<string, FieldRole>([
 
 /** Validated names by how they were received; bounded, because peers choose them. */
 const knownNames = new Map<string, KnownName>()
-const maxKnownNames = 2000
+const MAX_KNOWN_NAMES = 2000
 
 /** Stands before the first field, so that it has a `next` too. One for each kind of section. */
 export function sectionStart(): KnownName {
@@ -55,6 +55,6 @@ function learnName(prefix: string): KnownName {
   if (!isToken(raw)) throw new MessageError(400, raw === '' ? 'empty header name' : 'invalid character in a header name')
   const name = raw.toLowerCase()
   const known: KnownName = { prefix, name, role: roles.get(name) ?? 'keep', next: undefined }
-  if (knownNames.size < maxKnownNames) knownNames.set(prefix, known)
+  if (knownNames.size < MAX_KNOWN_NAMES) knownNames.set(prefix, known)
   return known
 }

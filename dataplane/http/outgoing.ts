@@ -5,8 +5,8 @@ import type { HeaderList } from './headers.ts'
 import { encodeTrailers } from './serialize.ts'
 
 /** Chunks up to this size are joined with the head and with each other into one write. */
-const maxJoinedChunk = 4096
-const maxJoinedText = 16_384
+const MAX_JOINED_CHUNK = 4096
+const MAX_JOINED_TEXT = 16_384
 
 export interface OutgoingOwner {
   /** The last byte was handed to the socket. */
@@ -75,7 +75,7 @@ export class OutgoingBody implements BodySink {
       return
     }
     if (isChunked) this.#text += `${chunk.length.toString(16)}\r\n`
-    if (chunk.length <= maxJoinedChunk && this.#text.length <= maxJoinedText) {
+    if (chunk.length <= MAX_JOINED_CHUNK && this.#text.length <= MAX_JOINED_TEXT) {
       this.#text += isChunked ? `${chunk.toString('latin1')}\r\n` : chunk.toString('latin1')
       this.#flushSoon()
       return

@@ -88,11 +88,11 @@ export function listElements(value: string): string[] {
 }
 
 /** Longest read that is turned into text as a whole to look for the end of a head. */
-const maxSearchedText = 8192
+const MAX_SEARCHED_TEXT = 8192
 
 /** A head at the start of `bytes`, which holds none before `from`; undefined when its end is not there. `end` is where its empty line begins. */
 export function findHead(bytes: Buffer, start: number, from: number): { readonly text: string; readonly end: number } | undefined {
-  if (bytes.length - start <= maxSearchedText) {
+  if (bytes.length - start <= MAX_SEARCHED_TEXT) {
     const text = bytes.toString('latin1', start)
     const end = text.indexOf('\r\n\r\n', from)
     return end === -1 ? undefined : { text, end: end + 2 }

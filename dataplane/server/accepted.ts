@@ -29,8 +29,8 @@ interface Serving {
 }
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-const tlsHandshakeByte = 22
-const defaultHandshakeMs = 15_000
+const TLS_HANDSHAKE_BYTE = 22
+const DEFAULT_HANDSHAKE_MS = 15_000
 
 let lastId = 0
 
@@ -117,7 +117,7 @@ export class Accepted implements Waiter {
     if (!hasTls && !this.#admit(undefined, undefined)) return
     if (plaintext === 'tcp' && !hasTls) return this.#relay(raw, 'tcp', this.#program.tcpListener, undefined, this.#takePeeked())
     this.#deadlines.add(this)
-    const handshakeMs = settings?.handshakeMs ?? defaultHandshakeMs
+    const handshakeMs = settings?.handshakeMs ?? DEFAULT_HANDSHAKE_MS
     this.deadlineMs = handshakeMs > 0 ? this.#deadlines.nowMs + handshakeMs : Infinity
     raw.on('data', this.#onData)
     raw.once('end', this.#onEarlyEnd)
@@ -171,7 +171,7 @@ export class Accepted implements Waiter {
 
   readonly #onData = (chunk: Buffer): void => {
     const bytes = (this.#peeked = this.#peeked === undefined ? chunk : Buffer.concat([this.#peeked, chunk]))
-    if (bytes[0] === tlsHandshakeByte && this.#program.hasTls) return this.#sniffTls(bytes)
+    if (bytes[0] === TLS_HANDSHAKE_BYTE && this.#program.hasTls) return this.#sniffTls(bytes)
     switch (this.#program.plaintext) {
       case 'none':
         return this.#drop('protocol', 'plaintext on a port of TLS listeners')

@@ -6,12 +6,12 @@ export interface ClientHello {
 }
 
 /** Limit of the handshake message; with a post-quantum key share they are about 2 KiB. */
-const maxHelloBytes = 16_384
+const MAX_HELLO_BYTES = 16_384
 
-const handshakeRecord = 22
-const clientHelloMessage = 1
-const serverNameExtension = 0
-const alpnExtension = 16
+const HANDSHAKE_RECORD = 22
+const CLIENT_HELLO_MESSAGE = 1
+const SERVER_NAME_EXTENSION = 0
+const ALPN_EXTENSION = 16
 
 /**
  * Reads the ClientHello at the start of a connection (RFC 8446 §4.1.2, §5.1), whole or in several records.
@@ -34,20 +34,20 @@ function joinRecords(bytes: Buffer): Buffer | 'incomplete' | 'invalid' {
   let size = 0
   let needed = 4
   for (let at = 0; ;) {
-    if (at < bytes.length && bytes[at] !== handshakeRecord) return 'invalid'
+    if (at < bytes.length && bytes[at] !== HANDSHAKE_RECORD) return 'invalid'
     if (at + 1 < bytes.length && bytes[at + 1] !== 3) return 'invalid'
     if (bytes.length < at + 5) return 'incomplete'
     const length = bytes.readUInt16BE(at + 3)
     // An empty handshake record is forbidden, and would let a client keep us busy.
-    if (length === 0 || length > maxHelloBytes) return 'invalid'
+    if (length === 0 || length > MAX_HELLO_BYTES) return 'invalid'
     const fragment = bytes.subarray(at + 5, at + 5 + length)
     fragments.push(fragment)
     size += fragment.length
     if (needed === 4 && size >= 4) {
       const start = fragments.length === 1 ? fragment : Buffer.concat(fragments)
-      if (start[0] !== clientHelloMessage) return 'invalid'
+      if (start[0] !== CLIENT_HELLO_MESSAGE) return 'invalid'
       needed = 4 + start.readUIntBE(1, 3)
-      if (needed > maxHelloBytes) return 'invalid'
+      if (needed > MAX_HELLO_BYTES) return 'invalid'
     }
     if (needed > 4 && size >= needed) return (fragments.length === 1 ? fragment : Buffer.concat(fragments)).subarray(0, needed)
     if (fragment.length < length) return 'incomplete'
@@ -105,11 +105,11 @@ function readHello(hello: Reader): ClientHello | 'invalid' {
   while (!extensions.isAtEnd) {
     const type = extensions.number(2)
     const content = extensions.vector(2)
-    if (type === serverNameExtension) {
+    if (type === SERVER_NAME_EXTENSION) {
       if (sni !== undefined) return 'invalid'
       sni = readServerName(content)
       if (sni === undefined) return 'invalid'
-    } else if (type === alpnExtension) {
+    } else if (type === ALPN_EXTENSION) {
       alpn = []
       for (const names = content.vector(2); !names.isAtEnd;) alpn.push(names.text(1))
     }

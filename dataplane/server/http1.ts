@@ -15,11 +15,11 @@ import { defaultTimeouts, type Http1Options, type Http1Server, type Http1Timeout
 import { errorCodeOf, hasResponseBody, responseFraming } from './http1response.ts'
 
 /** Unread body bytes that are skipped to keep a connection; beyond them closing it is cheaper. */
-const maxDiscardBytes = 65_536
+const MAX_DISCARD_BYTES = 65_536
 /** Bytes of pipelined requests that are held while one is in flight; more stops reading. */
-const maxHeldBytes = 16_384
+const MAX_HELD_BYTES = 16_384
 /** How long a closed connection is still read, so that the client gets the last response instead of a reset. */
-const lingerMs = 2000
+const LINGER_MS = 2000
 
 export type { Http1Options, Http1Server, Http1Timeouts }
 
@@ -283,7 +283,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
       this.#breakOff(error instanceof MessageError ? error : new MessageError(400, 'invalid request body'))
       return
     }
-    if (this.#discarded > maxDiscardBytes && !incoming.isOver) {
+    if (this.#discarded > MAX_DISCARD_BYTES && !incoming.isOver) {
       this.#isPersistent = false
       this.#pauseReading()
     }
@@ -304,7 +304,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
 
   #hold(chunk: Buffer): void {
     this.#pending = this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk])
-    if (this.#incoming?.isOver === false || this.#pending.length > maxHeldBytes) this.#pauseReading()
+    if (this.#incoming?.isOver === false || this.#pending.length > MAX_HELD_BYTES) this.#pauseReading()
   }
 
   #pauseReading(): void {
@@ -351,7 +351,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
   #canSkipBody(): boolean {
     const incoming = this.#incoming
     if (incoming === undefined || incoming.isOver) return true
-    return !this.#owesContinue && (incoming.length === undefined || incoming.remaining <= maxDiscardBytes)
+    return !this.#owesContinue && (incoming.length === undefined || incoming.remaining <= MAX_DISCARD_BYTES)
   }
 
   // The response.
@@ -440,7 +440,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
   #endTurn(): void {
     if (this.#phase !== 'exchange') return
     if (!this.#isPersistent || this.#requestError !== undefined) return this.#closeInOrder()
-    if (this.#incoming !== undefined && !this.#incoming.isOver) return this.#wait(this.#timeouts.bodyMs || lingerMs)
+    if (this.#incoming !== undefined && !this.#incoming.isOver) return this.#wait(this.#timeouts.bodyMs || LINGER_MS)
     if (this.#isDraining && this.#pending === undefined) return this.#closeInOrder()
     this.#incoming = undefined
     this.#phase = 'head'
@@ -457,7 +457,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     this.#socket.end()
     this.#isPaused = false
     this.#socket.resume()
-    this.#wait(lingerMs)
+    this.#wait(LINGER_MS)
   }
 
   // Upgrades and CONNECT.

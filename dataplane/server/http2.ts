@@ -51,8 +51,8 @@ export interface Http2Server {
 }
 
 /** How long after the first GOAWAY, which admits all streams, the second one follows at the latest (RFC 9113 §6.8). */
-const noticeMs = 1000
-const allStreams = 2 ** 31 - 1
+const NOTICE_MS = 1000
+const ALL_STREAMS = 2 ** 31 - 1
 
 /**
  * Speaks HTTP/2 on an accepted socket, plaintext by prior knowledge or decrypted with ALPN h2 (RFC 9113). Bytes that were read
@@ -129,11 +129,11 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
     if (this.#isDraining || this.#session.destroyed) return
     this.#isDraining = true
     // Requests that are on their way are still served: the client knows of the end before we refuse any.
-    this.#session.goaway(0, allStreams)
+    this.#session.goaway(0, ALL_STREAMS)
     this.#session.ping((error) => {
       if (error === null) this.#closeInOrder()
     })
-    this.#closeAtMs = this.#deadlines.nowMs + noticeMs
+    this.#closeAtMs = this.#deadlines.nowMs + NOTICE_MS
     this.#schedule()
   }
 

@@ -13,8 +13,8 @@ import { parseHttp2Request } from './http2request.ts'
  * A short body that is on its way is awaited before an answer that does not need it. An answer that overtakes it must be followed by a
  * reset (RFC 9113 §8.1), which some clients that are still sending take for a failure (curl 7.88: error 92).
  */
-const maxAwaitedBytes = 65_536
-const maxAwaitMs = 100
+const MAX_AWAITED_BYTES = 65_536
+const MAX_AWAIT_MS = 100
 
 /** One stream of a client's connection: a request and its response. */
 export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
@@ -97,7 +97,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (incoming === undefined || incoming.hasStarted) return this.#send(exchange)
     // Nobody will start this body any more.
     incoming.cancel()
-    if (this.#owesContinue || incoming.length === undefined || incoming.length > maxAwaitedBytes) return this.#send(exchange)
+    if (this.#owesContinue || incoming.length === undefined || incoming.length > MAX_AWAITED_BYTES) return this.#send(exchange)
     this.#skipBody(() => this.#send(exchange))
   }
 
@@ -113,7 +113,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
       this.#isCancelled = false
       finish()
     }
-    const timer = setTimeout(finish, maxAwaitMs)
+    const timer = setTimeout(finish, MAX_AWAIT_MS)
     if (stream.readableEnded) return onEnd()
     stream.on('end', onEnd).on('close', finish).resume()
   }

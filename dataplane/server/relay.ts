@@ -18,7 +18,7 @@ export interface RelayResult {
   readonly error: Error | undefined
 }
 
-const defaultRelayIdleMs = 3_600_000
+const DEFAULT_RELAY_IDLE_MS = 3_600_000
 
 /**
  * Relays a client's connection to an endpoint: bytes as they are, half-closes, resets. Resolves, never rejects, when both sides
@@ -63,7 +63,7 @@ class IdleWatch implements Waiter {
   readonly #deadlines: Deadlines
   readonly #close: () => void
 
-  constructor({ idleMs = defaultRelayIdleMs, deadlines = sharedDeadlines }: RelayOptions, close: () => void) {
+  constructor({ idleMs = DEFAULT_RELAY_IDLE_MS, deadlines = sharedDeadlines }: RelayOptions, close: () => void) {
     this.#idleMs = idleMs
     this.#deadlines = deadlines
     this.#close = close

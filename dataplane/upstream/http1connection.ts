@@ -10,10 +10,10 @@ import { connectFailure, type Connector } from './http1connect.ts'
 import { UpstreamError } from './types.ts'
 
 /** Interim responses that one call may bring; more is an upstream gone wrong. */
-const maxInterimResponses = 32
+const MAX_INTERIM_RESPONSES = 32
 /** Rest of an unwanted response that is read away to keep the connection. */
-const maxDiscardBytes = 65_536
-const maxDiscardMs = 1000
+const MAX_DISCARD_BYTES = 65_536
+const MAX_DISCARD_MS = 1000
 
 /** One connection to an upstream; carries one call at a time. */
 export class Http1Connection implements BodyOwner, OutgoingOwner {
@@ -192,7 +192,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
     const { status, headers, framing } = head
     if (status === 101 || (call.request.method === 'CONNECT' && status < 300 && status >= 200)) return this.#takeTunnel(call, head, rest)
     if (status < 200) {
-      if (++this.#interimResponses > maxInterimResponses) this.#close(this.#errorOf('protocol', 'too many interim responses'))
+      if (++this.#interimResponses > MAX_INTERIM_RESPONSES) this.#close(this.#errorOf('protocol', 'too many interim responses'))
       else if (rest !== undefined) this.#readHead(call, rest)
       return
     }
@@ -254,8 +254,8 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
 
   cancelBody(error: Error | undefined): void {
     const incoming = this.#incoming
-    if (incoming?.length !== undefined && incoming.remaining <= maxDiscardBytes && this.#isRequestSent) {
-      this.#timer = setTimeout(() => this.#close(this.#errorOf('cancelled', 'rest of the response is late')), maxDiscardMs)
+    if (incoming?.length !== undefined && incoming.remaining <= MAX_DISCARD_BYTES && this.#isRequestSent) {
+      this.#timer = setTimeout(() => this.#close(this.#errorOf('cancelled', 'rest of the response is late')), MAX_DISCARD_MS)
       this.resumeBody()
     } else this.#close(this.#errorOf('cancelled', 'response was cancelled', error))
   }

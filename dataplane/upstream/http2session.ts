@@ -7,11 +7,11 @@ import { Liveness } from './http2liveness.ts'
 import { UpstreamError } from './types.ts'
 
 /** Calls that wait for a connection until the upstream says how many it takes. */
-const assumedStreams = 100
+const ASSUMED_STREAMS = 100
 /** More on one connection gains nothing, whatever the upstream allows. */
-const maxStreams = 1000
-const streamWindow = 262_144
-const connectionWindow = 1_048_576
+const MAX_STREAMS = 1000
+const STREAM_WINDOW = 262_144
+const CONNECTION_WINDOW = 1_048_576
 
 /** One connection to an upstream with the calls that share it. */
 export class Http2UpstreamSession {
@@ -36,7 +36,7 @@ export class Http2UpstreamSession {
   /** Connects, or takes a connection over that is ready. */
   constructor(pool: SessionPoolOwner, source: Connector | Socket, connectMs: number) {
     this.#pool = pool
-    this.#room = pool.knownRoom ?? assumedStreams
+    this.#room = pool.knownRoom ?? ASSUMED_STREAMS
     this.#connectTimer = setTimeout(() => {
       const { host, port } = pool.transport
       this.#fail(new UpstreamError('connect-timeout', `${host}:${port}: no connection within ${connectMs} ms`))
@@ -114,13 +114,13 @@ export class Http2UpstreamSession {
     // The authority is only Node's default for requests without one; ours always say theirs.
     const session = (this.#session = connect('http://upstream', {
       createConnection: () => this.#socket,
-      settings: { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: 65_536 },
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxHeaderListSize: 65_536 },
       maxHeaderListPairs: 256,
       maxSessionMemory: 64,
     }))
-    session.once('connect', () => session.setLocalWindowSize(connectionWindow))
+    session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW))
     session.on('remoteSettings', ({ maxConcurrentStreams }) => {
-      this.#room = this.#pool.knownRoom = Math.min(maxStreams, maxConcurrentStreams ?? maxStreams)
+      this.#room = this.#pool.knownRoom = Math.min(MAX_STREAMS, maxConcurrentStreams ?? MAX_STREAMS)
       if (!this.#isReady) this.#ready(session)
     })
     session.on('goaway', (_code: number, lastStreamId: number) => {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
 const ROUNDS = 1000
-const alphabet = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** Bytes of the digest that make 4 characters each, highest first; the 16th byte makes the last 2. */
 const groups = [
   [0, 6, 12],
@@ -47,6 +47,6 @@ function encode(digest: Buffer): string {
 /** Least significant first. */
 function sixBits(value: number, count: number): string {
   let text = ''
-  for (let index = 0; index < count; index++) text += alphabet[(value >> (6 * index)) & 63] ?? ''
+  for (let index = 0; index < count; index++) text += ALPHABET[(value >> (6 * index)) & 63] ?? ''
   return text
 }
