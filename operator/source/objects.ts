@@ -1,3 +1,4 @@
+import { GATEWAY_GROUP } from '#api/names.ts'
 import type {
   BackendTLSPolicySpec,
   GatewayClassSpec,
@@ -93,18 +94,16 @@ export interface KindInfo {
   readonly isClusterScoped?: true
 }
 
-const gateway = 'gateway.networking.k8s.io'
-
 export const kinds: Readonly<Record<Kind, KindInfo>> = {
-  GatewayClass: { group: gateway, versions: ['v1', 'v1beta1'], isClusterScoped: true },
-  Gateway: { group: gateway, versions: ['v1', 'v1beta1'] },
-  ListenerSet: { group: gateway, versions: ['v1'] },
-  HTTPRoute: { group: gateway, versions: ['v1', 'v1beta1'] },
-  GRPCRoute: { group: gateway, versions: ['v1', 'v1alpha2'] },
-  TLSRoute: { group: gateway, versions: ['v1', 'v1alpha3', 'v1alpha2'] },
-  TCPRoute: { group: gateway, versions: ['v1', 'v1alpha2'] },
-  ReferenceGrant: { group: gateway, versions: ['v1', 'v1beta1', 'v1alpha2'] },
-  BackendTLSPolicy: { group: gateway, versions: ['v1', 'v1alpha3'] },
+  GatewayClass: { group: GATEWAY_GROUP, versions: ['v1', 'v1beta1'], isClusterScoped: true },
+  Gateway: { group: GATEWAY_GROUP, versions: ['v1', 'v1beta1'] },
+  ListenerSet: { group: GATEWAY_GROUP, versions: ['v1'] },
+  HTTPRoute: { group: GATEWAY_GROUP, versions: ['v1', 'v1beta1'] },
+  GRPCRoute: { group: GATEWAY_GROUP, versions: ['v1', 'v1alpha2'] },
+  TLSRoute: { group: GATEWAY_GROUP, versions: ['v1', 'v1alpha3', 'v1alpha2'] },
+  TCPRoute: { group: GATEWAY_GROUP, versions: ['v1', 'v1alpha2'] },
+  ReferenceGrant: { group: GATEWAY_GROUP, versions: ['v1', 'v1beta1', 'v1alpha2'] },
+  BackendTLSPolicy: { group: GATEWAY_GROUP, versions: ['v1', 'v1alpha3'] },
   ProxyPolicy: { group: 'proxy.dev', versions: ['v1alpha1'] },
   ProxyBackend: { group: 'proxy.dev', versions: ['v1alpha1'] },
   ProxyParameters: { group: 'proxy.dev', versions: ['v1alpha1'] },
