@@ -151,7 +151,8 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     now,
     isLeader,
     find: source.find,
-    onError: (key, error) => log('warn', `status of ${key}: ${textOf(error)}`),
+    onError: (key, error, isTriedAgain) =>
+      log('warn', `status of ${key}: ${textOf(error)}; ${isTriedAgain ? 'it is tried again' : 'it is not tried again until it differs'}`),
   })
   const provisioner = createProvisioner({
     connection,
@@ -166,7 +167,7 @@ export async function runClusterMode({ settings, log, host = '0.0.0.0', ...optio
     xdsSecret: () => certificate && { data: { 'ca.crt': certificate.current().authority.toString('base64') } },
     onOutcome: () => publishStatuses(),
     onNote: (gateway, message) => log('info', `Gateway ${gateway}: ${message}`),
-    onError: (what, error) => log('warn', `${what}: ${textOf(error)}`),
+    onError: (what, error) => log('warn', `${what}: ${textOf(error)}; it is tried again`),
   })
   const publishStatuses = (): void => writer.publish(placeStatuses(translation.statuses, snapshot, provisioner.outcomeOf))
   const gatewayClass = keepGatewayClass({

@@ -1,4 +1,4 @@
-import { CONTROLLER_NAME, GATEWAY_GROUP, safeName } from '#api/names.ts'
+import { CONTROLLER_NAME, GATEWAY_GROUP, safeName, STATS_PORT } from '#api/names.ts'
 import { sha256Hex } from './hash.ts'
 import type { DeployGateway, DeployInput, OwnerReference } from './types.ts'
 
@@ -47,7 +47,7 @@ export function describeMetadata({ gateway, gatewayClass, settings }: DeployInpu
     podLabels: { ...userLabels, ...selector, ...classLabel },
     secretLabels: { [GATEWAY_NAME_LABEL]: name, ...classLabel },
     annotations,
-    podAnnotations: { 'prometheus.io/path': '/metrics', 'prometheus.io/port': '15020', 'prometheus.io/scrape': 'true', ...annotations },
+    podAnnotations: { 'prometheus.io/path': '/metrics', 'prometheus.io/port': String(STATS_PORT), 'prometheus.io/scrape': 'true', ...annotations },
     ownerReferences: [{ apiVersion: `${GATEWAY_GROUP}/v1`, kind: 'Gateway', name: gateway.metadata.name, uid: gateway.metadata.uid ?? '', controller: true }],
   }
 }

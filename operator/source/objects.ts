@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '#api/names.ts'
+import { GATEWAY_GROUP, GROUP, VERSION } from '#api/names.ts'
 import type {
   BackendTLSPolicySpec,
   GatewayClassSpec,
@@ -104,9 +104,9 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
   TCPRoute: { group: GATEWAY_GROUP, versions: ['v1', 'v1alpha2'] },
   ReferenceGrant: { group: GATEWAY_GROUP, versions: ['v1', 'v1beta1', 'v1alpha2'] },
   BackendTLSPolicy: { group: GATEWAY_GROUP, versions: ['v1', 'v1alpha3'] },
-  ProxyPolicy: { group: 'proxy.dev', versions: ['v1alpha1'] },
-  ProxyBackend: { group: 'proxy.dev', versions: ['v1alpha1'] },
-  ProxyParameters: { group: 'proxy.dev', versions: ['v1alpha1'] },
+  ProxyPolicy: { group: GROUP, versions: [VERSION] },
+  ProxyBackend: { group: GROUP, versions: [VERSION] },
+  ProxyParameters: { group: GROUP, versions: [VERSION] },
   InferencePool: { group: INFERENCE_GROUP, versions: ['v1'] },
   Service: { group: '', versions: ['v1'] },
   EndpointSlice: { group: 'discovery.k8s.io', versions: ['v1'] },

@@ -44,7 +44,7 @@ async function start(): Promise<void> {
     isLeader: () => isLeader,
     clock: systemClock,
     now: () => new Date('2026-06-01T00:00:00Z'),
-    onError: (key, error) => errors.push(`${key} ${String(error)}`),
+    onError: (key, error, isTriedAgain) => errors.push(`${key} ${String(error)}${isTriedAgain ? '' : ', for good'}`),
   })
   await until(() => source.isSynced())
 }
@@ -143,7 +143,7 @@ test('an object that is gone is no error; one that the API server refuses is tol
   await until(() => errors.length === 1)
   writer.publish([wanted('a', 'bad'), wanted('gone')])
   await sleep(150)
-  expect(errors).toEqual([expect.stringMatching(/^HTTPRoute\/default\/a .*refused: Injected/)])
+  expect(errors).toEqual([expect.stringMatching(/^HTTPRoute\/default\/a .*refused: Injected.*, for good$/)])
   expect(patches()).toHaveLength(1)
   api.fail('PATCH', ROUTES)
   writer.publish([wanted('a', 'good')])

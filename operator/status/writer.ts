@@ -16,7 +16,8 @@ export interface StatusWriterOptions {
   readonly clock: Clock
   /** Wall clock, for transition times. */
   readonly now: () => Date
-  readonly onError: (key: string, error: unknown) => void
+  /** `isTriedAgain`: false when the API server refuses the status as it is. */
+  readonly onError: (key: string, error: unknown, isTriedAgain: boolean) => void
 }
 
 /** The one writer of statuses (operator.md §4, §7.1). */
@@ -93,7 +94,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
         if (error.status === 404) return
         if (error.status === 422 || error.status === 400) {
           refused.set(key, JSON.stringify(status.status))
-          options.onError(key, error)
+          options.onError(key, error, false)
           return
         }
         if (error.status !== 409 || attempt === ATTEMPTS) throw error
@@ -108,7 +109,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
     concurrency: CONCURRENCY,
     intervalMs: INTERVAL_MS,
     backoff: { firstMs: 200, maxMs: 30_000 },
-    onError: options.onError,
+    onError: (key, error) => options.onError(key, error, true),
     clock,
   })
 
