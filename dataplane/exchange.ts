@@ -5,6 +5,7 @@ import type { GatewayTelemetry } from './telemetry/policy.ts'
 import type { RequestTrace } from './trace/trace.ts'
 import type { TokenBudgets } from './policy/rateLimit/tokens.ts'
 import type { BackendTransformation } from './policy/transformation/backend.ts'
+import type { PlannedBackend } from './upstream/plan.ts'
 
 /** What is known of a client's TLS session. */
 export interface TlsSession {
@@ -79,8 +80,11 @@ export class Exchange {
   labels: Partial<RouteLabels> | undefined = undefined
   /** What its Gateway's policies say about logs and traces. */
   telemetry: GatewayTelemetry | undefined = undefined
+  /** The backend that the rule chose by weight, before its policies run (traffic.md §5 step 5). */
+  chosen: PlannedBackend | undefined = undefined
   /** `host:port` of the endpoint that answered. */
   endpoint: string | undefined = undefined
+  /** Where the request was sent, or would have been had there been an endpoint: the label of metrics. */
   backend: string | undefined = undefined
   /** What kind of backend it is. */
   backendType: BackendType | undefined = undefined

@@ -21,7 +21,7 @@ import { authorityFor, type Destination } from './upstream/destination.ts'
  * `exchange.response`. Throws a ProxyError when there is none to give (traffic.md §5 steps 7 and 8, §8.11 retries).
  */
 export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<void> {
-  const backend = plan.pick()
+  const backend = exchange.chosen ?? plan.pick()
   if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
   const { destination } = backend
   exchange.backend = destination.name

@@ -133,6 +133,19 @@ describe('Gateway', () => {
     ['a rule that cannot be honoured is 500', { filters: { invalid: 'no such filter' } }, [service('a')], '500 failed to apply filters: no such filter'],
   ])('%s', async (_, change, more, expected) => expect(await start(bind, listener('http'), route('a', change), ...more).ask()).toBe(expected))
 
+  test('policies of a route know the backend that it was chosen with; those before the route do not', async () => {
+    const by = (name: string): Policy['traffic'] => ({
+      authorization: { policy: { matchExpressions: [`backend.name == "${name}" && backend.type == "service"`] } },
+    })
+    const chosen = start(bind, listener('http'), route('a'), service('a'), ofRoute(by('ns/a:80')))
+    expect(await chosen.ask()).toBe('200 10.0.0.1')
+    const two = { backends: ['a', 'b'].map((name, weight) => ({ ref: { service: `ns/${name}`, port: 80 }, weight })) }
+    const weighted = start(bind, listener('http'), route('a', two), service('a'), service('b', ['10.0.0.2']), ofRoute(by('ns/b:80')))
+    expect(await weighted.ask()).toBe('200 10.0.0.2')
+    const early = start(bind, listener('http'), route('a'), service('a'), policy({ ...by('ns/a:80'), phase: 'PreRouting' }))
+    expect(await early.ask()).toBe('403 authorization failed')
+  })
+
   test('a service that arrives after its route is used at once', async () => {
     const { ask, replace } = start(bind, listener('http'), route('a'))
     expect(await ask()).toBe('500 service not found')

@@ -28,7 +28,7 @@ export class Rule {
   readonly #listener: Listener
   readonly #context: RuleContext
   readonly #labels: RouteLabels
-  #composed: { readonly chain: Chain; readonly requestMs: number | undefined } | undefined
+  #composed: ComposedRule | undefined
 
   constructor(route: Route, listener: Listener, context: RuleContext) {
     this.#route = route
@@ -40,10 +40,17 @@ export class Rule {
   handle(exchange: Exchange): Promise<void> | void {
     exchange.labels = this.#labels
     exchange.trace?.add('route', this.#labels.route, { kind: this.#labels.kind ?? '', rule: this.#labels.rule })
-    const { chain, requestMs } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
+    const { chain, requestMs, pick } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
+    exchange.chosen = pick?.()
     if (requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + requestMs
     return chain(exchange)
   }
+}
+
+interface ComposedRule {
+  readonly chain: Chain
+  readonly requestMs: number | undefined
+  readonly pick: ForwardPlan['pick'] | undefined
 }
 
 function labelsOf({ gateway, name }: Listener, { route }: Route): RouteLabels {
@@ -51,14 +58,14 @@ function labelsOf({ gateway, name }: Listener, { route }: Route): RouteLabels {
   return { gateway: `${gateway.namespace}/${gateway.name}`, listener: name, route: `${route.namespace}/${route.name}`, rule, kind }
 }
 
-function composeRule(route: Route, listener: Listener, context: RuleContext): { chain: Chain; requestMs: number | undefined } {
+function composeRule(route: Route, listener: Listener, context: RuleContext): ComposedRule {
   const { filters } = route
   const invalid = filters?.invalid
   if (invalid !== undefined) {
     const refuse = (): void => {
       throw new ProxyError('FILTER_FAILED', { detail: invalid })
     }
-    return { chain: compose([], refuse), requestMs: undefined }
+    return { chain: compose([], refuse), requestMs: undefined, pick: undefined }
   }
   const traffic = effectiveTraffic(context.policies, 'PostRouting', listener, route.route)
   // What the rule itself says replaces what policies say, kind by kind (traffic.md §4.2).
@@ -69,7 +76,7 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): { 
   const limits = { backendRequestMs: timeouts.backendRequestMs, retry, maxBufferBytes }
   const { plan, hasBackendTransformation } = planForward(route, backendSections(context.policies, listener, route.route), limits, context)
   const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, hasBackendTransformation, maxBufferBytes, state: context.state })
-  return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs }
+  return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs, pick: plan.pick }
 }
 
 function planForward(

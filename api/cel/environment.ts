@@ -10,7 +10,7 @@ export interface Environment {
 
 /**
  * Where an expression is used, hence when it is evaluated. `network`: a connection, before any request. `request`: policies before the
- * backend is chosen. `backend`: policies of a chosen backend. `llm`: transformations of LLM requests. `log`: access logs, traces,
+ * request is sent. `backend`: policies of a chosen backend. `llm`: transformations of LLM requests. `log`: access logs, traces,
  * metrics. `resource`: attributes of the process.
  */
 export type Phase = 'network' | 'request' | 'backend' | 'llm' | 'response' | 'log' | 'resource'
@@ -31,7 +31,8 @@ const variables: Readonly<Record<string, readonly [phases: readonly Phase[], sin
   extproc: [HTTP, 'in HTTP requests'],
   metadata: [HTTP, 'in HTTP requests'],
   mcpGuardrails: [HTTP, 'in HTTP requests'],
-  backend: [AFTER_CHOICE, 'once the backend is chosen'],
+  // With the route, hence not yet in PreRouting, where it is absent.
+  backend: [HTTP, 'in HTTP requests'],
   llm: [AFTER_CHOICE, 'once the backend is chosen'],
   llmRequest: [['llm'], 'in transformations of LLM requests'],
   mcp: [HTTP, 'in HTTP requests'],

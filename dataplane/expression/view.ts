@@ -36,7 +36,7 @@ export class ExchangeView extends HostMap {
       case 'destination':
         return viewDestination(exchange.connection)
       case 'backend':
-        return exchange.backend === undefined ? undefined : viewBackend(exchange.backend, exchange.backendType)
+        return viewBackend(exchange)
       case 'proxy':
         return viewProxy(exchange)
       case 'env':
@@ -51,7 +51,11 @@ export class ExchangeView extends HostMap {
   }
 }
 
-function viewBackend(name: string, type: BackendType = 'unknown'): Record<string, string> {
+/** Known from the choice of the route on, so also to the policies that run before the request is sent (traffic.md §5 step 5). */
+function viewBackend({ backend, backendType, chosen }: Exchange): Record<string, string> | undefined {
+  const name = backend ?? chosen?.destination.name
+  if (name === undefined) return undefined
+  const type: BackendType = (backend === undefined ? chosen?.destination.type : backendType) ?? 'unknown'
   return { name, type, protocol: type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : 'http' }
 }
 

@@ -62,7 +62,7 @@ describe('where expressions are evaluated', () => {
 describe('a variable that is not there at its place', () => {
   test.each<[Phase, string, string]>([
     ['request', 'response.code == 200', 'line 1, column 1: '],
-    ['request', 'true && backend.name == "a"', 'line 1, column 9: '],
+    ['request', 'true && llm.provider == "a"', 'line 1, column 9: '],
     ['network', 'request.path == "/"', 'line 1, column 1: '],
     ['resource', 'source.address', 'line 1, column 1: '],
     ['response', 'llmRequest.model', 'line 1, column 1: '],
