@@ -17,6 +17,19 @@ const start = async (options: WorldOptions = {}): Promise<World> => {
 /** Generated types take a value of any JSON for an object. */
 const field = (name: string, value: unknown): FieldDefault => ({ field: name, value: value as FieldDefault['value'] })
 
+describe('the Host that a provider gets (llm.md §4.1, traffic.md §8.11)', () => {
+  test.each<[string, WorldOptions, string | undefined]>([
+    ['its own', {}, undefined],
+    ['its own, where a policy asks for it', { onGateway: [{ traffic: { hostRewrite: { mode: 'Auto' } } }] }, undefined],
+    ["the client's, where a policy leaves it", { onGateway: [{ traffic: { hostRewrite: { mode: 'None' } } }] }, 'client.example'],
+    ["a route's rewrite", { route: { filters: { urlRewrite: { hostname: 'rewritten.example' } } } }, 'rewritten.example'],
+  ])('%s', async (_, options, expected) => {
+    const { post, mock } = await start(options)
+    const { status } = await post({ body: chat('x'), headers: { host: 'client.example' } })
+    expect([status, mock.requests[0]?.headers['host']]).toEqual([200, expected ?? `127.0.0.1:${mock.port}`])
+  })
+})
+
 describe('the body that a provider gets', () => {
   test.each<[string, BackendAI, object, Record<string, unknown>]>([
     ['defaults add what is absent', { defaults: [field('temperature', 0.2)] }, {}, { temperature: 0.2 }],

@@ -43,7 +43,8 @@ export async function buildUpstreamRequest(
     method: exchange.request.method,
     target: targetOf(exchange.request.target, target.path, draft.path),
     scheme: settings.tls === undefined ? 'http' : 'https',
-    authority: authorityOf(endpoint, settings.tls === undefined ? ':80' : ':443'),
+    // The provider's, unless a policy said what it is (traffic.md §8.11).
+    authority: exchange.isAuthorityFixed ? exchange.request.authority : authorityOf(endpoint, settings.tls === undefined ? ':80' : ':443'),
     version: 'HTTP/1.1',
     headers,
     body,
