@@ -6,6 +6,8 @@ import type { Exchange } from './exchange.ts'
 import { BufferBody, readBody, type Body } from './http/body.ts'
 import { HeaderList } from './http/headers.ts'
 import { testExchange } from './testing/exchange.ts'
+import { letArrive } from './testing/turns.ts'
+import { until } from '../e2e/harness/wait.ts'
 
 const upstream = (body?: Body) => (exchange: Exchange) => {
   exchange.response = { status: 200, headers: new HeaderList(), body, upgraded: undefined }
@@ -244,10 +246,10 @@ describe('compose', () => {
       onEnd: () => {},
       onError: () => {},
     })
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await until(() => received.length >= 2)
+    await letArrive()
     expect(received).toEqual([1, 2])
     body?.cancel()
-    await new Promise((resolve) => setTimeout(resolve, 0))
-    expect(isCancelled).toBe(true)
+    await until(() => isCancelled)
   })
 })

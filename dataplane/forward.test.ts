@@ -139,10 +139,10 @@ describe('forward', () => {
 
   test('the request timeout covers all attempts and is not outlived by backoff', async () => {
     const exchange = testExchange()
-    exchange.deadlineAtMs = performance.now() + 50
+    exchange.deadlineAtMs = performance.now() + 1000
     const startedAt = performance.now()
-    expect(await codeOf(exchange, planFor(new ScriptedUpstream(503), {}, { retry: retry(5, [503], 10_000) }))).toBe(503)
-    expect(performance.now() - startedAt).toBeLessThan(8000)
+    expect(await codeOf(exchange, planFor(new ScriptedUpstream(503), {}, { retry: retry(5, [503], 100_000) }))).toBe(503)
+    expect(performance.now() - startedAt).toBeLessThan(60_000)
     const late = testExchange()
     late.deadlineAtMs = performance.now() + 20
     expect(await codeOf(late, planFor(new ScriptedUpstream('never')))).toBe('REQUEST_TIMEOUT')

@@ -53,7 +53,7 @@ describe('compileRegex', () => {
     for (const pattern of ['a{1000}'.repeat(500), '\\pL{1000}'.repeat(300), '((a{10}){10}){10}', '(?i)[a-zé-ÿ]{900}', '(.{0,500}x){2}']) {
       const startedAt = performance.now()
       compileRegex(pattern)
-      expect([pattern, performance.now() - startedAt < 5000]).toEqual([pattern, true])
+      expect([pattern, performance.now() - startedAt < 30_000]).toEqual([pattern, true])
     }
   })
 
@@ -70,7 +70,7 @@ describe('compileRegex', () => {
     const startedAt = performance.now()
     expect(matches(pattern, filler.repeat(8192))).toBe(false)
     // In quadratic time it would be minutes, in exponential time for ever.
-    expect(performance.now() - startedAt).toBeLessThan(10_000)
+    expect(performance.now() - startedAt).toBeLessThan(60_000)
   })
 })
 

@@ -99,6 +99,8 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
   const service = await startGrpcService([bidi(ExternalProcessor.method.process, handle as never)], 0, credentials)
   open.push(() => service.close())
   if (picker === undefined) service.close()
+  // A port that was just closed may be another's; nobody listens on port 1 of a machine that runs tests.
+  const pickerPort = picker === undefined ? 1 : service.port
   const backend = isMissing ? { invalid: 'BACKEND_NOT_FOUND' as const } : { service: 'ns/picker', port: 9002 }
   const store = createConfigStore()
   const gateway = new Gateway({ createPool })
@@ -120,7 +122,7 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
       message: {
         key: 'ns/picker',
         hostname: 'picker.ns.svc',
-        ports: [{ port: 9002, appProtocol: 'HTTP2', endpoints: [{ address: '127.0.0.1', port: service.port }] }],
+        ports: [{ port: 9002, appProtocol: 'HTTP2', endpoints: [{ address: '127.0.0.1', port: pickerPort }] }],
       },
     },
   ]

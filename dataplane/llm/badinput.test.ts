@@ -5,6 +5,8 @@ import { startMockServer, type Answer as Behave, type MockServer } from '../../e
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { startLlmGateway, type LlmGateway, type LlmGatewayOptions } from './testing/gateway.ts'
 import { chat, sdkRoutes, send, startWorld, type Answer, type Loose, type Post, type World, type WorldOptions } from './testing/world.ts'
+import { letArrive } from '../testing/turns.ts'
+import { until } from '../../e2e/harness/wait.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -198,8 +200,8 @@ describe('upstreams that are slow, and clients that are gone', () => {
     const request = httpRequest({ port: gateway.port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions' })
     request.on('error', () => undefined)
     request.end(JSON.stringify(chat()))
-    while (mock.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await until(() => mock.requests.length > 0)
+    await letArrive()
     request.destroy()
     await expect(mock.requests[0]?.closed).resolves.toBeUndefined()
   })

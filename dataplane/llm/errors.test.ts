@@ -122,8 +122,9 @@ describe("the gateway's own errors", () => {
   })
 
   test('a provider that refuses connections is 503, a slow one 504', async () => {
-    const { post, mock, gateway } = await start()
-    await mock.close()
+    const { post, gateway } = await start()
+    // Nobody listens on port 1 of a machine that runs tests.
+    gateway.update({ ai: { provider: { providerA: {}, host: '127.0.0.1', port: 1 } } })
     const refused = await post({ body: chat() })
     expect([refused.status, refused.text.startsWith('upstream call failed: ')]).toEqual([503, true])
     const slow = await start({ route: { timeouts: { requestMs: 100 } } })

@@ -11,7 +11,7 @@ import { chat, sdkRoutes, send, type Answer } from './testing/world.ts'
 
 const chunk = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: null }] })}\n\n`
 const created = `event: response.created\ndata: ${JSON.stringify({ type: 'response.created', response: { id: 'r', object: 'response', status: 'in_progress', output: [] } })}\n\n`
-const requestMs = 1500
+const requestMs = 4000
 
 const open: { close(): Promise<void> }[] = []
 let mock: MockServer

@@ -60,7 +60,9 @@ describe('a target ends its stream', () => {
   async function both() {
     const [one, two] = [await streams(), await streams()]
     const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
-    return { one, two, gateway, client: await listen(gateway) }
+    const client = await listen(gateway)
+    await until('their streams', () => one.last() !== undefined && two.last() !== undefined)
+    return { one, two, gateway, client }
   }
 
   test('while another is open: it is opened again where it ended, and the client hears of neither', async () => {

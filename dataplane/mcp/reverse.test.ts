@@ -80,7 +80,8 @@ describe.each([
         }))
         made.setRequestHandler(ElicitRequestSchema, ({ params }) => ({ action: 'accept' as const, content: { said: params.message } }))
         made.setRequestHandler(ListRootsRequestSchema, async (__, { signal }) => {
-          if (logs.length > 0) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(void cancelled.push(true))))
+          if (logs.length > 0 && !signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve))
+          if (logs.length > 0) cancelled.push(true)
           return { roots: [{ uri: 'file:///r' }] }
         })
         made.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push(params.data))

@@ -124,14 +124,14 @@ describe.each(formatNames)('a client of %s', (format) => {
 })
 
 describe('a guard that does not answer', () => {
-  const route = { timeouts: { requestMs: 1000 } }
+  const within = (requestMs: number) => ({ route: { timeouts: { requestMs } } })
   test.each(Object.keys(guards) as GuardName[])('holds a prompt no longer than the request may take: %s', async (name) => {
-    const { status, forwarded } = await ask('completions', { request: [guards[name]] }, 'stall', false, { route })
+    const { status, forwarded } = await ask('completions', { request: [guards[name]] }, 'stall', false, within(500))
     expect([status, forwarded]).toEqual([504, []])
   })
 
   test.each(formatNames)('nor an answer that streams: %s', async (format) => {
-    const { status, text } = await ask(format, { response: [guards.modelArmor] }, 'stall', true, { route })
+    const { status, text } = await ask(format, { response: [guards.modelArmor] }, 'stall', true, within(3000))
     expect([status, text]).toEqual([200, formats[format].error('timeout_error', 'request timeout')])
   })
 })

@@ -30,7 +30,8 @@ describe('tokens', () => {
   test('a long run of letters takes time in proportion to its length', async () => {
     const started = performance.now()
     expect(await countMessages('gpt-4', [{ role: 'user', content: 'a'.repeat(200_000) }])).toBeGreaterThan(10_000)
-    expect(performance.now() - started).toBeLessThan(10_000)
+    // In quadratic time it would be many minutes.
+    expect(performance.now() - started).toBeLessThan(60_000)
   })
 
   test('the thread counts the same, many at once', async () => {

@@ -35,6 +35,8 @@ export interface GatewayOptions extends GatewayConfig {
   readonly keys?: SessionKeys
   readonly limits?: SessionLimits
   readonly monotonicMs?: () => number
+  /** In [0, 1): how endpoints are drawn; default at random. */
+  readonly random?: () => number
 }
 
 export const testKey = Buffer.alloc(32, 7)
@@ -42,11 +44,12 @@ export const testKey = Buffer.alloc(32, 7)
 export async function startGateway(options: GatewayOptions): Promise<McpGateway> {
   const store = createConfigStore()
   const registry = createRegistry()
-  const { keys = [testKey], limits, monotonicMs } = options
+  const { keys = [testKey], limits, monotonicMs, random } = options
   const gateway = new Gateway({
     createPool,
     registry,
     ...(monotonicMs && { clocks: { monotonicMs } }),
+    ...(random && { random }),
     factories: { mcp: createMcpFactory({ keys, version: '1.2.3', ...(limits && { limits }) }) },
   })
   store.subscribe((snapshot) => gateway.update(snapshot))

@@ -30,7 +30,8 @@ export interface UpstreamOptions {
   readonly transport?: 'streamable' | 'sessionless' | 'sse'
   /** Streamable HTTP answers with JSON instead of an event stream. */
   readonly isJson?: boolean
-  readonly port?: number
+  /** Where it listens; default 127.0.0.1. */
+  readonly host?: string
 }
 
 /** Starts a server; `define` registers tools and so on in the server of each session. */
@@ -44,7 +45,7 @@ export async function startUpstream(define: (server: McpServer) => void, options
       return serve(request, response, body)
     })
   })
-  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, options.host ?? '127.0.0.1', resolve))
   const address = server.address() as AddressInfo
   return {
     port: address.port,

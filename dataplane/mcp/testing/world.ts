@@ -4,6 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
+import { openDoor, type Door } from '../../testing/door.ts'
 import { startGateway, type GatewayOptions, type McpGateway } from './gateway.ts'
 import { closeServer, readJson, startUpstream, type TestUpstream, type UpstreamOptions } from './server.ts'
 import { defineBasics } from './tools.ts'
@@ -26,6 +27,13 @@ export class World {
     const upstream = await startUpstream(typeof define === 'string' ? defineBasics(define) : define, options)
     this.onClose(() => upstream.close())
     return upstream
+  }
+
+  /** In front of a server that comes and goes. */
+  async door(to: number): Promise<Door> {
+    const door = await openDoor(to)
+    this.onClose(() => door.close())
+    return door
   }
 
   async gateway(options: GatewayOptions): Promise<McpGateway> {
@@ -121,4 +129,4 @@ export async function begin(url: URL): Promise<{ id: string; post: (body: unknow
 }
 
 /** Waits until something holds. */
-export const until = (what: string, holds: () => boolean, ms = 20_000): Promise<void> => waitUntil(what, holds, ms)
+export const until = (what: string, holds: () => boolean, ms = 60_000): Promise<void> => waitUntil(what, holds, ms)

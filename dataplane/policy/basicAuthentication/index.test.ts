@@ -138,10 +138,11 @@ describe('the thread that checks', () => {
   test('leaves this one free', async () => {
     const costly = '$2y$11$abcdefghijklmnopqrstuuXzJQ9tDZ7q0L3bq5jO8hV0kq1yYw3eO'
     let turns = 0
-    const timer = setInterval(() => turns++, 5)
+    const timer = setInterval(() => turns++, 1)
     expect(await checkInThread('secret', costly)).toBe(false)
     clearInterval(timer)
-    expect(turns).toBeGreaterThan(5)
+    // None, if the check was made in this thread.
+    expect(turns).toBeGreaterThan(1)
   })
 
   test('turns away whoever would wait too long', async () => {
