@@ -83,9 +83,11 @@ async function bufferAnswer(response: ResponseHead, context: AnswerContext): Pro
   const raw = await readAnswer(response, context)
   onOver(true)
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
-  const parsed = parseAnswer(text)
-  const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
   const guards = target.guards
+  const isNative = conversion.with.isNative
+  // Only what is printed again must keep its numbers.
+  const parsed = parseAnswer(text, isNative && guards === undefined ? JSON.parse : parseJson)
+  const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
   let guarded: JsonObject = body
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
     // Whatever the guards say, the tokens were spent (llm.md D:24).
@@ -100,15 +102,14 @@ async function bufferAnswer(response: ResponseHead, context: AnswerContext): Pro
   }
   record.finish(facts, 'whole')
   if (guarded === parsed) return withBody(response, raw)
-  const isNative = conversion.with.isNative
   const rendered = Buffer.from(isNative ? renderBody(text, parsed as JsonObject, guarded) : printJson(guarded))
   if (!isNative) response.headers.set('content-type', 'application/json')
   return withBody(response, coding === undefined ? rendered : await encodeBytes(rendered, coding))
 }
 
-function parseAnswer(text: string): unknown {
+function parseAnswer(text: string, parse: (text: string) => unknown): unknown {
   try {
-    return parseJson(text)
+    return parse(text)
   } catch {
     throw new FormatError('response', 'failed to parse response: it is not JSON')
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { hasDuplicateKeys, isObject, listMembers, parseJson, printJson, renderBody, renderBytes } from './json.ts'
 import type { JsonObject } from './types.ts'
 
@@ -24,7 +24,7 @@ describe('numbers', () => {
     expect(printJson(parseJson(`[${source}, 1111111111111111]`))).toBe(`[${printed},1111111111111111]`)
   })
 
-  test('the same in a short text as in a long one', () => {
+  test('the same in a short text as in a long one, of words or of numbers', () => {
     const digits = fc.stringMatching(/^[1-9]\d{0,19}$/)
     const number = fc.tuple(digits, fc.option(digits), fc.option(fc.integer({ min: -400, max: 400 }))).map(([whole, part, power]) => {
       return `${whole}${part === null ? '' : `.${part}`}${power === null ? '' : `e${power}`}`
@@ -32,7 +32,9 @@ describe('numbers', () => {
     fc.assert(
       fc.property(fc.array(number), (numbers) => {
         const text = `[${numbers.join(', ')}]`
-        expect(printJson(parseJson(text))).toBe(printJson(parseJson(text + ' '.repeat(2048))))
+        const printed = printJson(parseJson(text))
+        expect(printJson(parseJson(text + ' '.repeat(2048)))).toBe(printed)
+        expect(printJson(parseJson(`[${'1234567,'.repeat(500)}${text}]`))).toBe(`[${'1234567,'.repeat(500)}${printed}]`)
       }),
       { numRuns: 300 },
     )

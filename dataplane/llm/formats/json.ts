@@ -19,28 +19,38 @@ const exact = JSON as unknown as {
  * This form lets V8 leap over text: 0.02 ms for 256 KB; `\d{16}` alone takes 0.19.
  */
 const MAYBE_INEXACT = /[\d.]{16}|\d[eE][+-]?\d{3}/
+const LONG_EXPONENT = /\d[eE][+-]?\d{3}/
 /** Below it, such as in events of streams, leaping by hand is quicker than by V8. */
-const SHORT = 2048
+const SHORT = 512
+const PROBES = 32
 
+/** Between numbers V8 does not leap: it would take twelve times what parsing them does. */
 function mayBeInexact(text: string): boolean {
-  return text.length > SHORT ? MAYBE_INEXACT.test(text) : hasLongDigits(text) && MAYBE_INEXACT.test(text)
+  return text.length <= SHORT || isMostlyNumbers(text) ? hasLongDigits(text) || LONG_EXPONENT.test(text) : MAYBE_INEXACT.test(text)
 }
 
-/** Whether so many digits and dots follow each other, or three digits an exponent: every third character is looked at until one is a digit. */
+/** Whether more than every fourth character is a digit, by a few of them. */
+function isMostlyNumbers(text: string): boolean {
+  const step = Math.floor(text.length / PROBES)
+  let digits = 0
+  for (let at = 0; at < text.length; at += step) if (isDigit(text.charCodeAt(at))) digits++
+  return digits > PROBES / 4
+}
+
+/** Whether 16 digits and dots follow each other: one of every 16 characters is looked at, and what is around it where it is one of them. */
 function hasLongDigits(text: string): boolean {
-  for (let at = 2; at < text.length; at += 3) {
+  for (let at = 15; at < text.length; at += 16) {
     if (!isDigit(text.charCodeAt(at))) continue
     let start = at
     while (isDigit(text.charCodeAt(start - 1))) start--
     while (isDigit(text.charCodeAt(at + 1))) at++
-    if (at - start >= 15 || (at - start >= 2 && mayBeExponent(text.charCodeAt(start - 1)))) return true
+    if (at - start >= 15) return true
   }
   return false
 }
 
 /** Dots count. */
 const isDigit = (code: number): boolean => (code >= 0x30 && code <= 0x39) || code === 0x2e
-const mayBeExponent = (code: number): boolean => code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
 
 /** Parses JSON so that printing it again loses no number. Throws FormatError (`failed to parse request: ...`). */
 export function parseJson(text: string): unknown {
