@@ -2,14 +2,14 @@ import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { BackendFull } from '#gen/config/types.ts'
+import type { BackendFull, FrontendHTTP } from '#gen/config/types.ts'
 import { createConfigStore } from '../config/store.ts'
 import { Gateway } from '../gateway.ts'
 import { startHttp1Server, type TestServer } from '../server/http1testing.ts'
 import { createPool } from '../upstream/pools.ts'
 import { placeOf } from './arn.ts'
 import { createAgentRuntime } from './service.ts'
-import { testListener, testRoute } from '../testing/messages.ts'
+import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
 
 const ARN = 'arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/my_agent-Ab12'
@@ -63,7 +63,7 @@ describe('an agent runtime', () => {
   let server: TestServer
   let gateway: Gateway
   let seen: { request: IncomingMessage; body: string; verdict: string }[]
-  let configure: (arn: string, policies?: BackendFull, qualifier?: string) => void
+  let configure: (arn: string, policies?: BackendFull, qualifier?: string, http?: FrontendHTTP) => void
 
   /** The answer ends when a test says so, by `finish`. */
   let isHeld: boolean
@@ -95,7 +95,7 @@ describe('an agent runtime', () => {
     })
     const store = createConfigStore()
     store.subscribe((snapshot) => gateway.update(snapshot))
-    configure = (agentRuntimeRef, policies, qualifier) =>
+    configure = (agentRuntimeRef, policies, qualifier, http = {}) =>
       void replaceMessages(store, [
         ...testListener,
         testRoute({ backend: 'ns/agent' }),
@@ -106,6 +106,10 @@ describe('an agent runtime', () => {
             cloudBackend: { agentRuntime: { agentRuntimeRef, ...(qualifier !== undefined && { qualifier }) } },
             ...(policies && { policies }),
           },
+        },
+        {
+          kind: 'policy',
+          message: { key: 'p', policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' }, target: testGateway, frontend: { http } },
         },
         { kind: 'secret', message: { key: 'ns/aws', type: 'opaque', data: { accessKey: 'AKIDEXAMPLE', secretKey: 'the-secret', sessionToken: 'temporary' } } },
       ])
@@ -163,6 +167,8 @@ describe('an agent runtime', () => {
     expect((await post()).status).toBeGreaterThanOrEqual(500)
     configure(ARN, signed)
     expect((await fetch(`http://127.0.0.1:${server.port}/`, { method: 'POST', body: 'x'.repeat(3_000_000) })).status).toBe(413)
+    configure(ARN, signed, undefined, { maxBufferSize: 10 })
+    expect((await post()).status).toBe(413)
     expect(seen).toEqual([])
   })
 })

@@ -3,6 +3,7 @@ import { repeatAttempts } from '../attempt.ts'
 import { startCall } from '../callout/http.ts'
 import { ProxyError } from '../error.ts'
 import type { Exchange } from '../exchange.ts'
+import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { transformForBackend } from '../policy/transformation/backend.ts'
@@ -11,8 +12,6 @@ import type { Destination } from '../upstream/destination.ts'
 import type { ForwardPlan } from '../upstream/plan.ts'
 import { placeOf, type RuntimePlace } from './arn.ts'
 
-/** What is signed is hashed, so it is in memory. */
-const MAX_BODY_BYTES = 2 * 1024 * 1024
 /** The weakest of all policies: the credentials of the process. */
 const DEFAULT_AUTH: BackendFull = { auth: { cloudA: {} } }
 
@@ -52,7 +51,7 @@ async function invoke(exchange: Exchange, plan: ForwardPlan, destination: Destin
   request.target = place.target
   request.authority = place.host
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
-  const body = await readAll(exchange)
+  const body = await readAll(exchange, plan.maxBufferBytes)
   exchange.upstreamStartedAtMs = performance.now()
   const response = await repeatAttempts(exchange, plan.retry, async () => {
     const headers = request.headers.clone()
@@ -78,10 +77,11 @@ async function invoke(exchange: Exchange, plan: ForwardPlan, destination: Destin
   return response
 }
 
-async function readAll({ request: { body } }: Exchange): Promise<Buffer | undefined> {
+/** What is signed is hashed, so it is in memory. */
+async function readAll({ request: { body } }: Exchange, maxBytes = MAX_BUFFER_BYTES): Promise<Buffer | undefined> {
   if (body === undefined) return undefined
   try {
-    return (await readBody(body, MAX_BODY_BYTES)).bytes
+    return (await readBody(body, maxBytes)).bytes
   } catch (cause) {
     throw cause instanceof BodyTooLargeError
       ? new ProxyError('BODY_TOO_LARGE', { cause })
