@@ -31,7 +31,8 @@ export async function repeatAttempts(
     const startedAtMs = performance.now()
     const result = await attempt(isLast).catch((error: unknown) => toProxyFailure(error))
     const isGivenUp = isLast || exchange.abortReason !== undefined || !canRepeat() || !isRetryable(result, retry)
-    if (isGivenUp || !(await waitBeforeRetry(exchange, retry.backoffMs))) {
+    const next = isGivenUp ? 'none' : await waitBeforeRetry(exchange, retry.backoffMs)
+    if (next === 'none') {
       if (number > 0) recordAttempt(exchange, startedAtMs, result)
       if (result instanceof ProxyError) throw result
       return result
@@ -39,6 +40,7 @@ export async function repeatAttempts(
     recordAttempt(exchange, startedAtMs, result)
     release(exchange)
     if (!(result instanceof ProxyError)) result.body?.cancel()
+    if (next === 'late') throw new ProxyError('REQUEST_TIMEOUT')
   }
 }
 
@@ -53,11 +55,13 @@ function isRetryable(result: ResponseHead | ProxyError, { codes }: RetryPlan): b
   return result.code === 'UPSTREAM_FAILED' && result.cause instanceof UpstreamError && result.cause.failure !== 'protocol'
 }
 
-/** False when the deadline comes first: backoff never outlives the request timeout. */
-async function waitBeforeRetry(exchange: Exchange, backoffMs: number): Promise<boolean> {
-  if (exchange.deadlineAtMs !== undefined && performance.now() + backoffMs >= exchange.deadlineAtMs) return false
-  if (backoffMs > 0) await new Promise((resolve) => setTimeout(resolve, backoffMs))
-  return exchange.abortReason === undefined
+/** What there is after the backoff: another try, none because the client is gone, or the request timeout, which backoff never outlives. */
+async function waitBeforeRetry(exchange: Exchange, backoffMs: number): Promise<'try' | 'none' | 'late'> {
+  const leftMs = exchange.deadlineAtMs === undefined ? Infinity : exchange.deadlineAtMs - performance.now()
+  const waitMs = Math.min(backoffMs, leftMs)
+  if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
+  if (exchange.abortReason !== undefined) return 'none'
+  return backoffMs < leftMs ? 'try' : 'late'
 }
 
 /** The call under way, for whoever must stop it. */
