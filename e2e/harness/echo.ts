@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { answer, type EchoRequest } from './echo_answer.ts'
+import { KEPT_MS } from './kept.ts'
 
 export type { EchoRequest } from './echo_answer.ts'
 
@@ -60,7 +61,7 @@ type Receive = (request: IncomingMessage | Http2ServerRequest, response: ServerR
 
 function createPlainServer(receive: Receive, name: string): Server {
   const http1 = createHttpServer(receive)
-  http1.keepAliveTimeout = 60_000
+  http1.keepAliveTimeout = KEPT_MS
   http1.on('upgrade', acceptUpgrades(name))
   const http2 = createHttp2Server(receive)
   http2.on('sessionError', () => {})

@@ -5,6 +5,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { CallToolRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema, ReadResourceRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { KEPT_MS } from './kept.ts'
 
 interface McpUpstreamOptions {
   readonly name: string
@@ -32,6 +33,7 @@ export async function startMcpUpstream({ name, port, host = '127.0.0.1', onSessi
     else await transport.handleRequest(request, response)
   }
   const server = createServer((request, response) => void handle(request, response))
+  server.keepAliveTimeout = KEPT_MS
   await new Promise<void>((resolve) => server.listen(port, host, resolve))
   return {
     name,

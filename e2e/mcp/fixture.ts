@@ -18,6 +18,7 @@ import {
   type CallToolResult,
   type JSONRPCMessage,
 } from '@modelcontextprotocol/sdk/types.js'
+import { KEPT_MS } from '../harness/kept.ts'
 import { enumSchema, defaultsSchema, prompts, resources, results, toolNames, type PromptName } from './fixturedata.ts'
 
 /** The server that the conformance suite asks for: tools, prompts and resources of fixed names. */
@@ -65,6 +66,7 @@ export async function startFixture(port = 0, own = ''): Promise<Fixture> {
     await transport.handleRequest(request, response)
   }
   const server = createServer((request, response) => void handle(request, response))
+  server.keepAliveTimeout = KEPT_MS
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { KEPT_MS } from '../kept.ts'
 
 /** A request as the mock received it. */
 export interface MockRequest {
@@ -45,6 +46,7 @@ export async function startMockServer({ port = 0, answer, onUpgrade }: MockServe
       .catch(() => request.socket.destroy())
   }
   const http1 = createHttpServer(onRequest)
+  http1.keepAliveTimeout = KEPT_MS
   // The compatibility API has all that answers use.
   const http2 = createHttp2Server((request, response) => onRequest(request as unknown as IncomingMessage, response as unknown as ServerResponse))
   http2.on('sessionError', () => {})
