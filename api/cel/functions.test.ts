@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '../propertytesting.ts'
 import { Ip } from './address.ts'
 import { CelError } from './error.ts'
 import { HeaderView } from './headers.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { encodeFrame, FrameReader } from './frames.ts'
 
 test('messages come out as they went in, however the bytes are cut', () => {

@@ -1,7 +1,7 @@
 import { duplexPair } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { readBody } from './body.ts'
 import { cutAt, cuts, validRequest, validResponse } from './corpus/arbitrary.ts'
 import { parseResponseHead } from './head.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { createNameTable } from './patterns.ts'
 
 test.each<[string, Record<string, string>, string, string | undefined]>([

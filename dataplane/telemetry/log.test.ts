@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { inspect } from 'node:util'
 import { createLogging, parseLevels, type LogFormat, type Logger } from './log.ts'
 import { Redacted, isSensitiveName, redactText } from './redact.ts'

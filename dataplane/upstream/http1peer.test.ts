@@ -1,7 +1,7 @@
 import { request as nodeRequest } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { readBody } from '../http/body.ts'
 import { validResponse } from '../http/corpus/arbitrary.ts'
 import { listen } from '../server/http1testing.ts'

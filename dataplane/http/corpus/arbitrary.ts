@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 
 /** A valid message as bytes (Latin-1), and what every reader must find in it. */
 export interface ValidMessage {

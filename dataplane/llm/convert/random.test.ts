@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { readCompletionsRequest } from '../formats/completions/request.ts'
 import { clientFormats } from '../formats/index.ts'
 import { replaceTexts } from '../formats/segments.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import type { LocalRateLimit } from '#gen/config/types.ts'
 import { ProxyError } from '../../error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
