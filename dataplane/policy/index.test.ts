@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import { destinationTo } from '../callout/testing.ts'
@@ -121,5 +123,10 @@ describe('every traffic section of the schema is carried out where its line says
     const traffic = (name === 'authorization' ? { authorization: [samples.authorization] } : { [name]: samples[name] }) as EffectiveTraffic
     const policies = compilePolicies({ traffic, state })
     expect(policies.map((policy) => policy.name)).toEqual(isPolicy ? [home] : [])
+  })
+
+  const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/traffic-policies.md'), 'utf8')
+  test.each(Object.keys(trafficHomes).filter((section) => section !== 'phase'))('%s has a row in the guide', (section) => {
+    expect(guide).toMatch(new RegExp(`^\\| \`${section}[.\`]`, 'm'))
   })
 })
