@@ -90,7 +90,16 @@ describe('Gateway', () => {
     ['an unknown bind is 404', { authority: 'a.example.com' }, { bind: 'gone' }, '404 bind not found'],
     ['no host at all', { authority: '' }, {}, '503 processing failed: no authority or host'],
     ['CONNECT is refused', { authority: 'a.example.com:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
+    ['CONNECT to an unknown host, too', { authority: 'other.org:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
   ])('%s', async (_, request, connection, expected) => expect(await start(...basic).ask(request, connection)).toBe(expected))
+
+  test('a refused CONNECT is told of with its listener', async () => {
+    const { gateway } = start(...basic, policy(undefined, 'logs', gatewayTarget, { accessLog: { filter: 'true' } }))
+    const exchange = new Exchange({ ...testConnection, bind: 'b' }, testRequest({ authority: 'a.example.com:443', method: 'CONNECT', target: '' }), 0)
+    await gateway.handle(exchange)
+    expect(exchange.labels).toEqual({ gateway: 'ns/gw', listener: 'http' })
+    expect(exchange.telemetry?.accessLog?.filter).toBeDefined()
+  })
 
   test('no rule for the path is 404, for gRPC callers in their format', async () => {
     const { ask } = start(bind, listener('http'), route('a', { matches: [{ path: { type: 'Exact', value: '/only' } }] }), service('a'))

@@ -128,13 +128,13 @@ export class Gateway {
 
   #selectListener(exchange: Exchange): RunningListener {
     const { connection, request } = exchange
-    if (request.method === 'CONNECT') throw new ProxyError('METHOD_NOT_ALLOWED')
     if (request.authority === '') throw new ProxyError('NO_AUTHORITY')
     const bind = this.#binds.get(connection.bind)
     if (bind === undefined) throw new ProxyError('BIND_NOT_FOUND')
     if (connection.listener === undefined) {
       const listener = selectListener(bind.http, request.authority)
-      if (listener === undefined) throw new ProxyError('LISTENER_NOT_FOUND')
+      // No host makes CONNECT allowed.
+      if (listener === undefined) throw new ProxyError(request.method === 'CONNECT' ? 'METHOD_NOT_ALLOWED' : 'LISTENER_NOT_FOUND')
       return listener
     }
     const own = this.#listeners.get(connection.listener)

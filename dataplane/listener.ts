@@ -98,6 +98,7 @@ export class RunningListener {
     exchange.trace?.add('listener', this.key)
     const telemetry = (exchange.telemetry = this.#telemetry)
     if (telemetry?.tracing !== undefined) sampleTrace(exchange, telemetry.tracing)
+    if (exchange.request.method === 'CONNECT') throw new ProxyError('METHOD_NOT_ALLOWED')
     const chain = (this.#preRouting ??= this.#composePreRouting(context))
     return telemetry?.bodies === undefined ? chain(exchange) : recordBodies(exchange, telemetry.bodies, () => chain(exchange))
   }
