@@ -4,6 +4,7 @@ import type { MCPBackend } from '#gen/config/types.ts'
 import { staticTarget } from './testing/gateway.ts'
 import { defineBasics } from './testing/tools.ts'
 import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+import { letArrive } from '../testing/turns.ts'
 
 let world: World
 beforeEach(() => void (world = new World()))
@@ -232,6 +233,7 @@ describe('two targets', () => {
     })
     await client.subscribeResource({ uri: 'b+memo:x' })
     await until('the stream of the server', () => other.log().includes('GET'))
+    await letArrive()
     for (const server of other.servers.values()) {
       await server.sendResourceUpdated({ uri: 'memo:x' })
       await server.sendToolListChanged()
@@ -276,6 +278,7 @@ describe('two targets', () => {
       const client = await world.client(gateway)
       await client.callTool({ name: 'later' })
       await until('the stream of the server', () => other.log().includes('GET'))
+      await letArrive()
       let isChanged = false
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => void (isChanged = true))
       for (const server of other.servers.values()) await server.sendToolListChanged()

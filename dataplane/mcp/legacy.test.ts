@@ -5,6 +5,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { ListRootsRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { staticTarget } from './testing/gateway.ts'
 import { send, until, World } from './testing/world.ts'
+import { letArrive } from '../testing/turns.ts'
 
 let world: World
 beforeEach(() => void (world = new World()))
@@ -41,6 +42,7 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
     expect((await client.callTool({ name, arguments: { text: 'hi' } })).content).toEqual([{ type: 'text', text: `${count === 1 ? 'one' : 'two'}: hi` }])
     await expect(client.getPrompt({ name: 'nothing' })).rejects.toThrow()
     if (transport === 'streamable') await until('the streams of the servers', () => servers.every(({ log }) => log().includes('GET')))
+    await letArrive()
     const last = [...(servers.at(-1)?.servers.values() ?? [])][0]
     await last?.sendToolListChanged()
     await until('the notice', () => changes === 1)

@@ -10,6 +10,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { startGateway, staticTarget } from './testing/gateway.ts'
 import { begin, call, until, World } from './testing/world.ts'
+import { letArrive } from '../testing/turns.ts'
 
 let world: World
 beforeEach(() => void (world = new World()))
@@ -136,6 +137,7 @@ describe.each([
   test('a server that cancels what it asked reaches the client’s handler', async () => {
     const { client, servers, logs, cancelled } = await connected()
     await until('the streams of the servers', () => servers.every(({ log }) => log().includes('GET')))
+    await letArrive()
     // The SDK's client takes a cancelled id of 0 for none.
     await client.callTool({ name: own('elicit') })
     logs.push('slow')

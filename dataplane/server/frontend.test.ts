@@ -53,6 +53,7 @@ describe('PROXY protocol', () => {
     for (const emitter of [session, socket]) emitter.on('error', () => undefined)
     expect((await request2(session, {})).status).toBe(200)
     session.destroy()
+    await until(() => finished.length === 1)
     expect(finished[0]?.connection).toMatchObject({ remoteAddress: '203.0.113.7', rawAddress: '127.0.0.1' })
   })
 

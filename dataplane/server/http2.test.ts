@@ -43,6 +43,7 @@ describe('requests', () => {
     const answer = await request2(session(port), headers, body)
     expect(answer.status).toBe(200)
     expect(JSON.parse(answer.body)).toMatchObject(expected)
+    await until(() => finished.length === 1)
     expect(finished[0]).toMatchObject({ requestBytes: body?.length ?? 0, responseBytes: Buffer.byteLength(answer.body), cutBy: undefined })
   })
 
@@ -142,6 +143,7 @@ describe('requests', () => {
     stream.on('error', () => undefined)
     await new Promise((resolve) => stream.on('close', resolve))
     expect(status).toBe(405)
+    await until(() => finished.length === 1)
     expect(finished[0]?.request).toMatchObject({ method: 'CONNECT', target: '', authority: 'a:1' })
   })
 })
@@ -184,6 +186,7 @@ describe('responses', () => {
     stream.on('error', (error) => events.push(error.message))
     await new Promise((resolve) => stream.on('close', resolve))
     expect(events).toEqual(['part', 'Stream closed with error code NGHTTP2_INTERNAL_ERROR'])
+    await until(() => finished.length === 1)
     expect(finished[0]).toMatchObject({ cutBy: 'upstream', responseBytes: 4 })
   })
 
