@@ -3,6 +3,8 @@ import { build } from 'esbuild'
 
 let inputs: string[] = []
 let bytes = 0
+/** What is loaded when the process starts, whatever its config. */
+const atStart = new Set<string>()
 
 beforeAll(async () => {
   const { metafile, outputFiles } = await build({
@@ -17,6 +19,12 @@ beforeAll(async () => {
   })
   inputs = Object.keys(metafile.inputs)
   bytes = outputFiles[0]?.contents.length ?? 0
+  const follow = (input: string): void => {
+    if (atStart.has(input)) return
+    atStart.add(input)
+    for (const { path, kind } of metafile.inputs[input]?.imports ?? []) if (kind !== 'dynamic-import') follow(path)
+  }
+  follow('dataplane/main.ts')
 })
 
 describe('the data plane, bundled', () => {
@@ -33,6 +41,17 @@ describe('the data plane, bundled', () => {
     ['a second HTTP client', /node_modules\/(undici|axios|node-fetch|got)\//],
   ])('holds nothing of %s', (_name, pattern) => {
     expect(inputs.filter((input) => pattern.test(input))).toEqual([])
+  })
+
+  test.each([
+    ['LLM', /^dataplane\/llm\//],
+    ['MCP', /^dataplane\/mcp\/(?!session\/codec|json)/],
+    ['agent runtime', /^dataplane\/agentruntime\//],
+    ['config stream', /^dataplane\/config\/stream|node_modules\/@grpc\//],
+    ['config file', /^dataplane\/config\/file-(flatten|yaml|checks)|node_modules\/yaml\//],
+  ])('loads what only %s configurations use when there is one', (_name, pattern) => {
+    expect(atStart.has('dataplane/gateway.ts')).toBe(true)
+    expect([...atStart].filter((input) => pattern.test(input))).toEqual([])
   })
 
   test('is at most 4 MiB', () => {

@@ -1,6 +1,5 @@
 import type { ProcessConfig } from '#gen/config/types.ts'
 import { resolveAddresses } from './admin/listen.ts'
-import { createAgentRuntime } from './agentruntime/service.ts'
 import { startManagement } from './admin/management.ts'
 import { workloadsOf } from './admin/workloads.ts'
 import { Binds } from './binds.ts'
@@ -10,9 +9,8 @@ import { readConfigFile } from './config/file-read.ts'
 import { indexPolicies } from './config/merge.ts'
 import { createConfigStore, type ConfigSnapshot } from './config/store.ts'
 import { Gateway } from './gateway.ts'
-import { createLlmFactory } from './llm/service.ts'
-import { createMcpFactory } from './mcp/service.ts'
 import { readSessionKeys } from './mcp/session/codec.ts'
+import { createRooms } from './rooms.ts'
 import { readSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createEvictionReport } from './telemetry/eviction.ts'
@@ -50,11 +48,12 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const store = createConfigStore()
   const connects = { plaintext: telemetry.metrics.upstreamConnect('plaintext'), tls: telemetry.metrics.upstreamConnect('tls') }
   const onEviction = createEvictionReport(logging.logger('health'), telemetry.metrics.registry)
+  const rooms = createRooms({ onEviction, keys: readSessionKeys(env), version })
   const gateway = new Gateway({
     registry: telemetry.metrics.registry,
     onEviction,
     nodeName: settings.nodeName || undefined,
-    factories: { ai: createLlmFactory({ onEviction }), mcp: createMcpFactory({ keys: readSessionKeys(env), version }), cloudBackend: createAgentRuntime },
+    factories: rooms.factories,
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
   })
@@ -72,6 +71,8 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     logging,
     onQuit: () => void drain('quitquitquit').then(() => process.exit(0)),
   })
+  store.onPrepare((next) => rooms.load(next))
+  store.onPrepare((next) => gateway.prepare(next))
   let tidying: NodeJS.Timeout | undefined
   store.subscribe((snapshot) => {
     gateway.update(snapshot)

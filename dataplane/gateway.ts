@@ -6,7 +6,7 @@ import type { ConfigSnapshot } from './config/store.ts'
 import { respondWithError } from './compose.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
-import { RunningListener } from './listener.ts'
+import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from './route/listeners.ts'
 import type { TcpRule } from './tcprule.ts'
 import { createPolicyState, takeSecrets } from './policy/state.ts'
@@ -52,6 +52,8 @@ export class Gateway {
   #context: RuleContext
   #snapshot: ConfigSnapshot | undefined
   #listeners = new Map<string, RunningListener>()
+  /** Tables of the version to come, by listener. */
+  #prepared = new Map<string, PreparedTable>()
   #binds = new Map<string, RunningBind>()
 
   constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {} }: GatewayOptions) {
@@ -63,6 +65,18 @@ export class Gateway {
 
   get binds(): ReadonlyMap<string, RunningBind> {
     return this.#binds
+  }
+
+  /** Does ahead, giving way to traffic, what takes longest of the update to a version: the tables of its routes. */
+  async prepare({ listeners, routes }: ConfigSnapshot): Promise<void> {
+    if (listeners === this.#snapshot?.listeners && routes === this.#snapshot.routes) return
+    const prepared = new Map<string, PreparedTable>()
+    const byListener = groupByListener<Route>(routes.values())
+    for (const listener of listeners.values()) {
+      const own = byListener.get(listener.key) ?? []
+      if (this.#listeners.get(listener.key)?.has(listener, own) !== true) prepared.set(listener.key, await prepareTable(listener, own))
+    }
+    this.#prepared = prepared
   }
 
   /** Takes a config version. What did not change keeps its state: connections, rules, tables. */
@@ -106,10 +120,11 @@ export class Gateway {
     for (const listener of snapshot.listeners.values()) {
       const running = this.#listeners.get(listener.key) ?? new RunningListener(listener)
       if (isRecomposed) running.recompose()
-      running.update(listener, routes.get(listener.key) ?? [], tcpRoutes.get(listener.key) ?? [])
+      running.update(listener, routes.get(listener.key) ?? [], tcpRoutes.get(listener.key) ?? [], this.#prepared.get(listener.key))
       running.prepare(this.#context)
       listeners.set(listener.key, running)
     }
+    this.#prepared.clear()
     return listeners
   }
 

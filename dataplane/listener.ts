@@ -1,6 +1,6 @@
 import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import type { Exchange, RouteLabels } from './exchange.ts'
-import { compileRoutes, type RouteTable } from './route/table.ts'
+import { compileRoutes, compileRoutesSliced, type RouteTable } from './route/table.ts'
 import { HostTable, effectiveHostnames } from './route/hostnames.ts'
 import { compareRouteAge } from './route/age.ts'
 import { checkMisdirected, type ListenerTable } from './route/listeners.ts'
@@ -13,6 +13,19 @@ import { compilePolicies } from './policy/index.ts'
 import { compileTelemetry, sampleTrace, type GatewayTelemetry } from './telemetry/policy.ts'
 import { compileTcpRule, type TcpRule } from './tcprule.ts'
 import { Rule, type RuleContext } from './rule.ts'
+import { runInSlices } from './slices.ts'
+
+/** A table made ahead, and what it was made of. */
+export interface PreparedTable {
+  readonly hostname: string | undefined
+  readonly routes: readonly Route[]
+  readonly table: RouteTable
+}
+
+/** Makes the table of a listener ahead, giving way to traffic. */
+export async function prepareTable({ hostname }: Listener, routes: readonly Route[]): Promise<PreparedTable> {
+  return { hostname, routes, table: await runInSlices(compileRoutesSliced(routes, hostname)) }
+}
 
 /**
  * A listener with the routes that it accepted, ready for requests. Rules are kept over config versions by the identity of
@@ -26,7 +39,7 @@ export class RunningListener {
   siblings: ListenerTable<RunningListener> | undefined = undefined
   #listener: Listener
   #routes: readonly Route[] = []
-  #table: RouteTable<Rule> | undefined
+  #table: RouteTable | undefined
   #preRouting: Chain | undefined
   #rules = new Map<Route, Rule>()
   #tcpRoutes: readonly TcpRoute[] = []
@@ -50,12 +63,17 @@ export class RunningListener {
     return this.#listener.hostname
   }
 
-  /** Takes a version of the listener's config; does nothing for what is unchanged. */
-  update(listener: Listener, routes: readonly Route[], tcpRoutes: readonly TcpRoute[]): void {
+  /** Whether it holds these routes already. */
+  has(listener: Listener, routes: readonly Route[]): boolean {
+    return this.#listener === listener && isSame(this.#routes, routes)
+  }
+
+  /** Takes a version of the listener's config; does nothing for what is unchanged. What was `prepared` for other routes is not used. */
+  update(listener: Listener, routes: readonly Route[], tcpRoutes: readonly TcpRoute[], prepared?: PreparedTable): void {
     const isRelabelled = this.#listener !== listener
     if (isRelabelled) this.recompose()
     if (isRelabelled || !isSame(this.#routes, routes)) {
-      this.#table = undefined
+      this.#table = prepared !== undefined && prepared.hostname === listener.hostname && isSame(prepared.routes, routes) ? prepared.table : undefined
       this.#rules = keepRules(this.#rules, routes)
     }
     if (isRelabelled || !isSame(this.#tcpRoutes, tcpRoutes)) this.#tcpTable = tableOf(tcpRoutes, listener.hostname)
@@ -67,16 +85,12 @@ export class RunningListener {
   /** Sorts and indexes now rather than under the first request. */
   prepare(context: RuleContext): void {
     if (!this.#isTelemetryCompiled) this.#compileTelemetry(context)
-    this.#table ??= compileRoutes(
-      this.#routes.map((route) => ({ route, value: this.#ruleOf(route, context) })),
-      this.#listener.hostname,
-    )
+    this.#table ??= compileRoutes(this.#routes, this.#listener.hostname)
   }
 
   /** Forgets what was composed: attached policies or their secrets changed. */
   recompose(): void {
     this.#rules.clear()
-    this.#table = undefined
     this.#preRouting = undefined
     this.#tcpRules = new WeakMap()
     this.#isTelemetryCompiled = false
@@ -120,7 +134,7 @@ export class RunningListener {
     const matched = this.#table?.match(exchange.request)
     if (matched === undefined) throw new ProxyError('ROUTE_NOT_FOUND')
     exchange.pathMatch = matched.match.path
-    return matched.value.handle(exchange)
+    return this.#ruleOf(matched.route, context).handle(exchange)
   }
 
   /** The L4 rule for a server name; undefined closes the connection. */
@@ -153,6 +167,7 @@ const isSame = <T>(a: readonly T[], b: readonly T[]): boolean => a.length === b.
 /** The rules of routes that are still there. */
 function keepRules(rules: ReadonlyMap<Route, Rule>, routes: readonly Route[]): Map<Route, Rule> {
   const kept = new Map<Route, Rule>()
+  if (rules.size === 0) return kept
   for (const route of routes) {
     const rule = rules.get(route)
     if (rule !== undefined) kept.set(route, rule)

@@ -25,13 +25,14 @@ const SLICE_MS = 3
 export async function followConfigFile({ first, ...options }: FollowConfigFileOptions): Promise<{ close(): void }> {
   const { path, store, onReload, onError } = options
   const held = new Map<string, string>()
-  store.apply('file', await differenceTo(held, first.messages))
+  const apply = async (messages: readonly FileMessage[]): Promise<void> => void (await store.prepare('file', await differenceTo(held, messages)))()
+  await apply(first.messages)
   let latest = first.digests
   return watchFiles(first.digests, options.pollMs ?? 5000, async () => {
     try {
       const file = await readConfigFile(path, options, held)
       latest = file.digests
-      store.apply('file', await differenceTo(held, file.messages))
+      await apply(file.messages)
       onReload?.(file)
     } catch (error) {
       const failure = error instanceof ConfigFileError ? error : new ConfigFileError([`${path}: ${String(error)}`], latest)

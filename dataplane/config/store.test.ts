@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import fc from 'fast-check'
+import { fc } from '#api/propertytesting.ts'
 import { createConfigStore, type ConfigBatch, type ConfigChanges, type ConfigMessage, type ConfigSource } from './store.ts'
 
 const bind = (key: string, port: number): ConfigMessage => ({ kind: 'bind', message: { key, port } })
@@ -45,6 +45,38 @@ describe('the config store', () => {
     store.apply('stream', upsert(bind('a', 1)))
     store.apply('stream', { upserts: [bind('a', 2)], removals: [{ kind: 'bind', key: 'a' }] })
     expect(store.snapshot().binds.get('a')?.port).toBe(2)
+  })
+
+  test('applies a prepared batch when told to, after the preparers were ready for its version', async () => {
+    const store = createConfigStore()
+    const prepared: number[] = []
+    const told: number[] = []
+    store.onPrepare(async (next) => {
+      await Promise.resolve()
+      prepared.push(next.binds.size)
+    })
+    store.subscribe((snapshot) => told.push(snapshot.binds.size))
+    const apply = await store.prepare('stream', upsert(bind('a', 1), bind('b', 1)))
+    expect([store.snapshot().version, prepared, told]).toEqual([0, [2], []])
+    expect(list(apply())).toEqual(['bind a', 'bind b'])
+    expect([store.snapshot().version, prepared, told]).toEqual([1, [2], [2]])
+    const nothing = await store.prepare('stream', { upserts: [], removals: [{ kind: 'bind', key: 'none' }] })
+    expect([nothing().size, store.snapshot().version, prepared.length]).toEqual([0, 1, 1])
+  })
+
+  test.each<[string, ConfigBatch]>([
+    ['something', upsert(bind('c', 3))],
+    ['something that a message of the stream hides', upsert(bind('a', 2))],
+  ])('applies a prepared batch to what the store holds by then: the other source applied %s meanwhile', async (_, meanwhile) => {
+    const [store, expected] = [createConfigStore(), createConfigStore()]
+    for (const each of [store, expected]) each.apply('stream', upsert(bind('a', 1)))
+    const removal: ConfigBatch = { upserts: [bind('b', 1)], removals: [{ kind: 'bind', key: 'a' }] }
+    const apply = await store.prepare('stream', removal)
+    store.apply('file', meanwhile)
+    apply()
+    expected.apply('file', meanwhile)
+    expected.apply('stream', removal)
+    expect(store.snapshot().binds).toEqual(expected.snapshot().binds)
   })
 
   test('shows the stream’s message before the file’s of the same key, and the file’s again once that is gone', () => {

@@ -179,9 +179,11 @@ export function startConfigStream(options: ConfigStreamOptions): ConfigStream {
       }
     }
     const removals = removedResources.map(parseWireName).filter((id) => id !== undefined)
+    const applyAll = await store.prepare('stream', { upserts, removals })
+    if (isOver()) return answer
     for (const [name, version] of accepted) versions?.set(name, version)
     for (const name of removedResources) versions?.delete(name)
-    store.apply('stream', { upserts, removals })
+    applyAll()
     // Of a response that is bad throughout nothing can be said to have arrived.
     if (refused.length === 0 || upserts.length > 0) store.arrive(TYPE_NAMES[typeUrl] ?? typeUrl)
     report({ type: 'applied', updated: upserts.length, removed: removals.length })

@@ -1,0 +1,27 @@
+import { setImmediate as yieldToTraffic } from 'node:timers/promises'
+
+/** How long work that can wait goes on without giving way to traffic. */
+const SLICE_MS = 3
+
+/** Work that stops at places where something else may come in between. */
+export type Sliced<Result> = Generator<undefined, Result, undefined>
+
+/** For whoever cannot wait. */
+export function runAtOnce<Result>(work: Sliced<Result>): Result {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** In slices of a few milliseconds, with traffic in between. */
+export async function runInSlices<Result>(work: Sliced<Result>): Promise<Result> {
+  let sliceEndMs = performance.now() + SLICE_MS
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    if (performance.now() < sliceEndMs) continue
+    await yieldToTraffic()
+    sliceEndMs = performance.now() + SLICE_MS
+  }
+}
