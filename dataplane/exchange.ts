@@ -5,7 +5,7 @@ import type { GatewayTelemetry } from './telemetry/policy.ts'
 import type { RequestTrace } from './trace/trace.ts'
 import type { TokenBudgets } from './policy/rateLimit/tokens.ts'
 import type { BackendTransformation } from './policy/transformation/backend.ts'
-import type { PlannedBackend } from './upstream/plan.ts'
+import type { PlannedBackend } from './plan.ts'
 
 /** What is known of a client's TLS session. */
 export interface TlsSession {

@@ -9,7 +9,7 @@ import { attemptsOf } from './telemetry/attempts.ts'
 import { createRegistry } from './telemetry/registry.ts'
 import { testExchange } from './testing/exchange.ts'
 import { defaultSettings, Destination, type DestinationConfig } from './upstream/destination.ts'
-import type { ForwardPlan, RetryPlan } from './upstream/plan.ts'
+import type { ForwardPlan, RetryPlan } from './plan.ts'
 import { UpstreamError, type UpstreamCall, type UpstreamPool } from './upstream/types.ts'
 
 type Answer = number | UpstreamError | 'never'

@@ -6,7 +6,7 @@ import { beginCall } from './telemetry/call.ts'
 import type { Registry } from './telemetry/registry.ts'
 import { authenticate, authorizeByCloud, isCloudAuth } from './upstream/auth.ts'
 import { authorityFor } from './upstream/destination.ts'
-import type { ForwardPlan, PlannedMirror } from './upstream/plan.ts'
+import type { ForwardPlan, PlannedMirror } from './plan.ts'
 
 /**
  * Sends copies of the request head to the mirrors, by their share, and forgets them: no body, no content-length, answers

@@ -10,7 +10,7 @@ import { compilePolicies } from './policy/index.ts'
 import type { PolicyState } from './policy/state.ts'
 import type { Services } from './service.ts'
 import { createWeightedPicker } from './route/weights.ts'
-import { planRetry, planTimeouts, type ForwardPlan, type PlannedBackend } from './upstream/plan.ts'
+import { planRetry, planTimeouts, type ForwardPlan, type PlannedBackend } from './plan.ts'
 
 /** What rules are compiled with. */
 export interface RuleContext {

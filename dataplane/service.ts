@@ -5,7 +5,7 @@ import type { ConfigSnapshot } from './config/store.ts'
 import type { Exchange } from './exchange.ts'
 import type { ResponseHead } from './http/message.ts'
 import type { PolicyState } from './policy/state.ts'
-import type { ForwardPlan } from './upstream/plan.ts'
+import type { ForwardPlan } from './plan.ts'
 
 /** A ProxyBackend that is more than one place to send a request to: it answers by itself and calls what it needs (LLM, MCP, agent runtime). */
 export interface BackendService {

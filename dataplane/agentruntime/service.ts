@@ -9,7 +9,7 @@ import type { ResponseHead } from '../http/message.ts'
 import { transformForBackend } from '../policy/transformation/backend.ts'
 import type { BackendService, ServiceConfig } from '../service.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { ForwardPlan } from '../upstream/plan.ts'
+import type { ForwardPlan } from '../plan.ts'
 import { placeOf, type RuntimePlace } from './arn.ts'
 
 /** The weakest of all policies: the credentials of the process. */

@@ -1,8 +1,8 @@
 import { MAX_TIMER_MS, parseTimeout } from '#api/duration.ts'
 import type { HeaderModifier, RequestRedirect, Retry, RouteRetry, RouteTimeouts, Timeouts } from '#gen/config/types.ts'
-import type { ServiceSlot } from '../service.ts'
-import type { Registry } from '../telemetry/registry.ts'
-import type { Destination } from './destination.ts'
+import type { ServiceSlot } from './service.ts'
+import type { Registry } from './telemetry/registry.ts'
+import type { Destination } from './upstream/destination.ts'
 
 /** One backend of a rule, its reference resolved. */
 export interface PlannedBackend {
