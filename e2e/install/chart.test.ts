@@ -51,6 +51,11 @@ test('values that are set to null, or left without value, count as empty', async
   expect(objects).toEqual(await render(JSON.stringify({ podAnnotations: { 'prometheus.io/scrape': null } })))
 })
 
+test('the Gateway of the notes is made when their lines are pasted into a shell', () => {
+  // An indented EOF ends nothing.
+  expect(readFileSync(join(CHART, 'templates/NOTES.txt'), 'utf8')).toMatch(/^kubectl apply -f - <<EOF\napiVersion: [^]*\nEOF\n/m)
+})
+
 test('names that YAML would read as numbers stay names', async () => {
   const objects = await render(JSON.stringify({ fullnameOverride: '123', serviceAccount: { name: '456' }, controller: { priorityClassName: '7' } }))
   const deployment = objects.get('Deployment/123') as unknown as { metadata: object; spec: { template: { spec: object } } }
