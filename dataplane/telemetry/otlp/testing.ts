@@ -73,7 +73,7 @@ export function destinationAt(port: number): Destination {
     {
       endpoints: [{ address: '127.0.0.1', port }],
       appProtocol: undefined,
-      settings: { ...defaultSettings, connectMs: 500 },
+      settings: { ...defaultSettings, connectMs: 20_000 },
       hostname: undefined,
       isHostRewritten: false,
       isDynamic: false,
