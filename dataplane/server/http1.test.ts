@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { duplexPair, type Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { ProxyError } from '../error.ts'
 import type { Exchange, OnRequest } from '../exchange.ts'
 import { BufferBody, readBody, type Body, type BodySink } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
@@ -153,6 +154,19 @@ describe('responses', () => {
     expect(isClosed).toBe(true)
     expect(received.match(/HTTP\/1\.1/g) ?? []).not.toHaveLength(2)
     expect(finished.map(({ cutBy }) => cutBy)).toEqual(['upstream'])
+  })
+
+  test.each([
+    ['the upstream, unless it says otherwise', new Error('gone'), 'UPSTREAM_FAILED'],
+    ['whoever says so', new ProxyError('EXT_PROC'), 'EXT_PROC'],
+  ])('a body that breaks off is the fault of %s', async (_, error, code) => {
+    const body = new ManualBody()
+    const { port, finished } = await start((exchange) => void (exchange.response = answer(body)))
+    const received = sendRaw(port, [get])
+    await expectSoon(() => body.sink !== undefined)
+    body.sink?.onError(error)
+    await received
+    await expectSoon(() => finished[0]?.error?.code === code)
   })
 
   test('a body that breaks off closes the connection without the last chunk', async () => {

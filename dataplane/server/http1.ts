@@ -413,7 +413,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
     const exchange = this.#exchange
     if (exchange === undefined) return
     exchange.cutBy ??= 'upstream'
-    exchange.error ??= new ProxyError('UPSTREAM_FAILED', { cause: error })
+    exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
     // The client must not take the part for the whole. A body that ends with the connection is broken off by a reset, or by TLS without its goodbye.
     if (this.#socket instanceof Socket && !('encrypted' in this.#socket) && exchange.request.version === 'HTTP/1.0') this.#socket.resetAndDestroy()
     else this.#socket.destroy()

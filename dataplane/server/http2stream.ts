@@ -165,7 +165,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     const exchange = this.#exchange
     if (exchange !== undefined) {
       exchange.cutBy ??= 'upstream'
-      exchange.error ??= new ProxyError('UPSTREAM_FAILED', { cause: error })
+      exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
       this.#finish(exchange)
     }
     resetStream(this.#stream, 'broken')

@@ -1,3 +1,4 @@
+import { ProxyError } from '../../error.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { bodyMessage, mutateTrailers, trailersMessage, type Direction, type Reply } from './messages.ts'
@@ -46,7 +47,7 @@ export class DuplexBody implements Body, Streaming {
         if (trailers === undefined) this.#session.send(bodyMessage(this.#direction, Buffer.alloc(0), true))
         else this.#session.send(trailersMessage(this.#direction, trailers))
       },
-      onError: (error) => this.fail(error),
+      onError: (error) => this.#break(error),
     })
   }
 
@@ -108,6 +109,11 @@ export class DuplexBody implements Body, Streaming {
   }
 
   fail(error: Error): void {
+    // Whoever reads a response tells what broke it; a request is denied by the policy itself.
+    this.#break(this.#direction === 'response' ? new ProxyError('EXT_PROC', { detail: error.message, cause: error }) : error)
+  }
+
+  #break(error: Error): void {
     if (this.#isDone || this.#end !== undefined) return
     this.#error = error
     // One that was not begun may yet go on without the processor.

@@ -416,7 +416,7 @@ describe('a processor that fails', () => {
   })
 
   test('while the response streams breaks it off', async () => {
-    expect((await send(onlyWhen('responseBody', broken, true))).answer).toMatch(/^200 broken: /)
+    expect((await send(onlyWhen('responseBody', broken, true))).answer).toMatch(/^200 broken: ext_proc failed: /)
   })
 
   test('a body over the buffer is an error', async () => {
