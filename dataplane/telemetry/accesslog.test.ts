@@ -3,39 +3,16 @@ import { ProxyError } from '../error.ts'
 import { Exchange, type Connection } from '../exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead } from '../http/message.ts'
+import { testConnection, testRequest } from '../testing/exchange.ts'
 import { createAccessLog, setLogField, type TcpSession } from './accesslog.ts'
 import { createLogging, type LogFormat } from './log.ts'
 import { setProtocol } from './outcome.ts'
 import type { LineWriter } from './writer.ts'
 
-const connection: Connection = {
-  id: 9,
-  bind: '80/default/web',
-  localAddress: '127.0.0.1',
-  localPort: 80,
-  remoteAddress: '10.1.2.3',
-  remotePort: 5000,
-  tls: undefined,
-  listener: undefined,
-}
+const connection: Connection = { ...testConnection, remoteAddress: '10.1.2.3', remotePort: 5000 }
 
 function makeExchange(change: (exchange: Exchange) => void, request: Partial<RequestHead> = {}, from: Partial<Connection> = {}): Exchange {
-  const exchange = new Exchange(
-    { ...connection, ...from },
-    {
-      method: 'GET',
-      target: '/a?b=c',
-      scheme: 'http',
-      authority: 'example.com',
-      version: 'HTTP/1.1',
-      headers: new HeaderList(),
-      body: undefined,
-      upgrade: undefined,
-      acceptsTrailers: false,
-      ...request,
-    },
-    1000,
-  )
+  const exchange = new Exchange({ ...connection, ...from }, testRequest({ target: '/a?b=c', ...request }), 1000)
   exchange.finishedAtMs = 1012.4
   exchange.response = { status: 200, headers: new HeaderList(), body: undefined, upgraded: undefined }
   change(exchange)

@@ -3,6 +3,7 @@ import { parseExposition } from '../testing/exposition.ts'
 import { Exchange } from '../exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import { createLogging } from './log.ts'
+import { testConnection, testRequest } from '../testing/exchange.ts'
 import { createTelemetry, type Telemetry } from './telemetry.ts'
 
 const lines: string[] = []
@@ -26,21 +27,8 @@ function start(level?: string): Telemetry {
 afterEach(() => telemetry?.close())
 
 function makeExchange(): Exchange {
-  const exchange = new Exchange(
-    { id: 1, bind: 'b', localAddress: '', localPort: 1, remoteAddress: '10.0.0.1', remotePort: 2, tls: undefined, listener: undefined },
-    {
-      method: 'GET',
-      target: '/',
-      scheme: 'http',
-      authority: 'a',
-      version: 'HTTP/1.1',
-      headers: new HeaderList(),
-      body: undefined,
-      upgrade: undefined,
-      acceptsTrailers: false,
-    },
-    performance.now(),
-  )
+  const connection = { ...testConnection, remoteAddress: '10.0.0.1', remotePort: 2 }
+  const exchange = new Exchange(connection, testRequest({ authority: 'a' }), performance.now())
   exchange.response = { status: 204, headers: new HeaderList(), body: undefined, upgraded: undefined }
   return exchange
 }
