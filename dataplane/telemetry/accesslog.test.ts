@@ -9,7 +9,7 @@ import { createLogging, type LogFormat } from './log.ts'
 import { setProtocol } from './outcome.ts'
 import type { LineWriter } from './writer.ts'
 
-const connection: Connection = { ...testConnection, remoteAddress: '10.1.2.3', remotePort: 5000 }
+const connection: Connection = { ...testConnection, id: 9, remoteAddress: '10.1.2.3', remotePort: 5000 }
 
 function makeExchange(change: (exchange: Exchange) => void, request: Partial<RequestHead> = {}, from: Partial<Connection> = {}): Exchange {
   const exchange = new Exchange({ ...connection, ...from }, testRequest({ target: '/a?b=c', ...request }), 1000)
