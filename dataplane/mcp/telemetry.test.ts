@@ -4,6 +4,7 @@ import { evalHost } from '#api/cel/index.ts'
 import { compileExpression } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { protocolOf, reasonOf } from '../telemetry/outcome.ts'
+import { traceOf } from '../telemetry/trace.ts'
 import { testGateway } from '../testing/messages.ts'
 import { staticTarget } from './testing/gateway.ts'
 import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
@@ -104,6 +105,31 @@ describe('what a tool gave is kept where records read it, though one target has 
     const exchange = gateway.server.finished.at(-1)
     const text = exchange && evalHost(compileExpression('mcp.tool.result.content[0].text', 'log'), new ExchangeView(exchange))
     expect([status, text]).toEqual([200, expected])
+  })
+})
+
+test('each call of a target has a span that says which (mcp.md §10)', async () => {
+  const tracing = { backendRef: { backend: 'ns/none' }, randomSampling: 'true' }
+  const { gateway, post, id, last } = await start({ attached: [{ target: testGateway, frontend: { tracing } }] })
+  const long = 'x'.repeat(1000)
+  for (const [method, params] of [
+    ['tools/call', { name: 'a_echo', arguments: { text: 'x' } }],
+    ['prompts/get', { name: 'b_greet' }],
+    ['resources/read', { uri: 'a+memo:x' }],
+    ['tools/list', {}],
+    ['tools/call', { name: `a_${long}` }],
+  ] as const)
+    await post(call(method, params))
+  await send(gateway.url, 'DELETE', { 'mcp-session-id': id })
+  await last(8)
+  const calls = gateway.server.finished.flatMap((exchange) => traceOf(exchange)?.calls ?? [])
+  const handshake = ['initialize', 'notifications/initialized'].flatMap((method) => [`${method} a`, `${method} b`])
+  const asked = ['tools/call a_echo', 'prompts/get b_greet', 'resources/read a', 'tools/list a', 'tools/list b', `tools/call a_${long}`.slice(0, 256)]
+  expect(new Set(calls.map(({ name }) => name))).toEqual(new Set([...handshake, ...asked, 'DELETE a', 'DELETE b']))
+  expect(calls.find(({ name }) => name === 'tools/call a_echo')?.fields).toEqual({
+    'mcp.target': 'a',
+    'mcp.method.name': 'tools/call',
+    'gen_ai.tool.name': 'echo',
   })
 })
 

@@ -28,6 +28,10 @@ export const callSeconds = defineMetrics((registry) => {
 
 /** What a span says of a call; absent members are left out. */
 export interface CallDetails {
+  /** Of the span; default: the subtype. */
+  readonly name?: string | undefined
+  /** Attributes of the span besides those below. */
+  readonly fields?: Readonly<Record<string, string | undefined>> | undefined
   readonly method?: string | undefined
   readonly host?: string | undefined
   readonly path?: string | undefined

@@ -9,6 +9,7 @@ import { HeaderList } from '../http/headers.ts'
 import { createPolicyState } from '../policy/state.ts'
 import { testConnection, testExchange } from '../testing/exchange.ts'
 import { beginCall } from './call.ts'
+import { setProtocol } from './outcome.ts'
 import { createLogging, type LogFormat } from './log.ts'
 import { destinationAt, startCollector, type FakeCollector } from './otlp/testing.ts'
 import { ProtoWriter } from './otlp/writer.ts'
@@ -208,6 +209,19 @@ describe('spans', () => {
     expect(Number((primary?.endTimeUnixNano ?? 0n) - (primary?.startTimeUnixNano ?? 0n))).toBe(6_000_000)
     expect(attributesOf(primary)).toMatchObject({ endpoint: '10.0.0.9:80', 'http.status': 200n, 'proxy.outbound.kind': 'Primary' })
     expect(attributesOf(server)).toMatchObject({ 'url.scheme': 'http', 'network.protocol.version': '1.1', 'http.path': '/', duration: '12ms' })
+  })
+
+  test('calls that MCP noted are the only ones, under names and with attributes of their own (mcp.md §10)', async () => {
+    const world = await start({ tracing })
+    await world.finish(testExchange(), (own) => {
+      setProtocol(own, 'mcp')
+      own.upstreamStartedAtMs = 2
+      const details = { name: 'tools/call a_echo', fields: { 'mcp.target': 'a', 'gen_ai.tool.name': undefined } }
+      beginCall(world.telemetry.metrics.registry, own, 'Primary', 'Mcp', details).end({ status: 200 })
+    })
+    const [, ...calls] = spansOf(world)
+    expect(calls.map(({ name }) => name)).toEqual(['tools/call a_echo'])
+    expect(attributesOf(calls[0])).toEqual({ 'proxy.outbound.kind': 'Primary', 'proxy.outbound.subtype': 'Mcp', 'http.status': 200n, 'mcp.target': 'a' })
   })
 
   test('an unsampled trace of the client goes on, but is not exported (row 70)', async () => {

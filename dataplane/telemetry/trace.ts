@@ -15,6 +15,10 @@ export interface TraceContext {
 export interface ClientSpan {
   readonly kind: string
   readonly subtype: string
+  /** Default: the subtype. */
+  readonly name?: string | undefined
+  /** More attributes. */
+  readonly fields?: Readonly<Record<string, string | undefined>> | undefined
   /** Milliseconds of `performance.now()`. */
   readonly startedAtMs: number
   readonly endedAtMs: number

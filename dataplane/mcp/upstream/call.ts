@@ -4,7 +4,7 @@ import { BufferBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { transformForBackend } from '../../policy/transformation/backend.ts'
-import { beginCall } from '../../telemetry/call.ts'
+import { beginCall, type CallDetails } from '../../telemetry/call.ts'
 import type { Registry } from '../../telemetry/registry.ts'
 import type { EndpointState } from '../../upstream/balancer.ts'
 import { authorityFor } from '../../upstream/destination.ts'
@@ -12,6 +12,7 @@ import type { RetryPlan } from '../../plan.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { Target } from '../target.ts'
 import { decodeBody } from './decode.ts'
+import type { MessageLabel } from './link.ts'
 import { transformAnswer } from './transform.ts'
 
 /** What a call to a target needs to know of the request that it is made for. */
@@ -32,6 +33,8 @@ export interface TargetCall {
   readonly path?: string | undefined
   readonly headers: HeaderList
   readonly body?: Buffer | undefined
+  /** What the body says. */
+  readonly message?: Pick<MessageLabel, 'method' | 'name'>
   /** `host:port` that a session is bound to. */
   readonly endpoint?: string | undefined
   /** False: it may do something, so it is not sent again once it was answered, whatever `retry.codes` say. Default true. */
@@ -76,7 +79,8 @@ async function tryOnce({ exchange, registry, timeoutMs }: CallContext, target: T
   if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
   // Of a transformation, or as it was given; each try needs one that nobody read.
   const body = request.body instanceof BufferBody ? request.body.again() : undefined
-  const span = beginCall(registry, exchange, 'Primary', 'Mcp', { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label })
+  const details = { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label, ...nameSpan(target, call) }
+  const span = beginCall(registry, exchange, 'Primary', 'Mcp', details)
   const headers = request.headers.clone()
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
   const { method, target: path, authority } = request
@@ -90,6 +94,19 @@ async function tryOnce({ exchange, registry, timeoutMs }: CallContext, target: T
     span.end({ error: error instanceof Error ? error : new Error(String(error)) })
     throw error
   }
+}
+
+/** A name is as long as clients like it. */
+const MAX_SPAN_NAME_CHARS = 256
+
+/** The span of a call: `tools/call a_echo`, `tools/list a`, `response a`, `DELETE a` (mcp.md §10). */
+function nameSpan({ name: target }: Target, { method, message }: TargetCall): Pick<CallDetails, 'name' | 'fields'> {
+  if (message === undefined) return { name: `${method} ${target}`, fields: { 'mcp.target': target } }
+  const isTool = message.method === 'tools/call'
+  const item = isTool || message.method === 'prompts/get' ? message.name : undefined
+  const name = `${message.method ?? 'response'} ${target}${item === undefined ? '' : `_${item}`}`
+  const fields = { 'mcp.target': target, 'mcp.method.name': message.method, 'gen_ai.tool.name': isTool ? item : undefined }
+  return { name: name.slice(0, MAX_SPAN_NAME_CHARS), fields }
 }
 
 /** Chosen here, so that the endpoint that answers `initialize` is known. */

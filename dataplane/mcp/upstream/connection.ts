@@ -97,6 +97,7 @@ export class SseConnection {
         path: this.#path,
         headers,
         body: Buffer.from(text),
+        message: { method, name },
         endpoint: this.#instance,
         isRepeatable: isRepeatable(method),
       })

@@ -18,6 +18,7 @@ export function streamableLink(target: Target, state: LinkState): Link {
         method: 'POST',
         headers,
         body: Buffer.from(text),
+        message: { method, name },
         endpoint: state.endpoint,
         isRepeatable: isRepeatable(method),
       })

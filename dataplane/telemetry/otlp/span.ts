@@ -41,8 +41,9 @@ export function exportSpans(exchange: Exchange, trace: ActiveTrace, { exporter, 
   }
 }
 
-/** The calls to the backend; requests without retries note their one call in their timings. */
+/** The calls to the backend; requests without retries note their one call in their timings, and MCP notes its calls as they end. */
 function primaryCalls(exchange: Exchange): ClientSpan[] {
+  if (protocolOf(exchange) === 'mcp') return []
   const what = { kind: 'Primary', subtype: primarySubtype[protocolOf(exchange)] }
   const attempts = attemptsOf(exchange)
   if (attempts.length > 0) return attempts.map((attempt) => ({ ...what, ...attempt }))
@@ -74,7 +75,8 @@ function writeCall(trace: ActiveTrace, call: ClientSpan): void {
   if (call.host !== undefined && call.host !== '') sink.foreign('http.host', call.host)
   if (call.path !== undefined) sink.foreign('http.path', call.path)
   if (call.status !== undefined) sink.plain('http.status', call.status)
-  writeSpan(trace.traceId, randomId(8), trace.spanId, trace.flags, call.subtype, CLIENT, call.startedAtMs, call.endedAtMs)
+  for (const [name, value] of Object.entries(call.fields ?? {})) if (value !== undefined) sink.foreign(name, value)
+  writeSpan(trace.traceId, randomId(8), trace.spanId, trace.flags, call.name ?? call.subtype, CLIENT, call.startedAtMs, call.endedAtMs)
   if (call.error !== undefined || (call.status ?? 0) >= 400) writeError(call.error?.message ?? `status ${call.status}`)
 }
 
