@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { startDataplane, type Dataplane } from '../harness/dataplane.ts'
@@ -120,7 +121,10 @@ describe('proxyctl on a standalone gateway', () => {
     let isDone = false
     void waiting.then(() => (isDone = true))
     // Requests go on until the one that is waited for was seen: when the program has begun to wait is not known.
-    while (!isDone) await fetch(`http://127.0.0.1:${port}/mine`).then((response) => response.arrayBuffer())
+    while (!isDone) {
+      await fetch(`http://127.0.0.1:${port}/mine`).then((response) => response.arrayBuffer())
+      await sleep(20)
+    }
     expect((await waiting).stdout).toMatch(/^GET 127\.0\.0\.1:\d+\/mine\n/)
   })
 

@@ -12,7 +12,7 @@ import { startProgram, type Program } from './program.ts'
 import { isTrueWithin, waitUntil } from './wait.ts'
 
 // Two programs start in each test: more than the usual time on a busy machine.
-jest.setTimeout(90_000)
+jest.setTimeout(300_000)
 
 const STANDALONE = fileURLToPath(new URL('standalone.ts', import.meta.url))
 
@@ -81,7 +81,7 @@ spec: { ports: [{ port: 80 }] }
     await writeManifests(listenerPort, upstreamPort)
     const program = startProgram({ name: 'standalone', args: [STANDALONE, directory], env: { STATS_ADDR: `127.0.0.1:${statsPort}` } })
     programs.push(program)
-    await program.waitForLine(/Ctrl-C/, 40_000)
+    await program.waitForLine(/Ctrl-C/)
     expect((await fetch(`http://127.0.0.1:${statsPort}/metrics`)).status).toBe(200)
   })
 
@@ -105,8 +105,8 @@ spec: { ports: [{ port: 80 }] }
       JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'broken' }, type: 'kubernetes.io/tls', data }),
     )
     const program = start(directory)
-    await program.waitForLine(/Ctrl-C/, 40_000)
-    expect(program.lines.map((line) => line.text).join('\n')).toMatch(/problem .*InvalidCertificateRef.*broken/)
+    await program.waitForLine(/Ctrl-C/)
+    await program.waitForLine(/problem .*InvalidCertificateRef.*broken/)
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
     const failed = await new Promise<Error>((resolve, reject) => {
       const socket = connectTls({ port: tlsPort, host: '127.0.0.1', rejectUnauthorized: false }, () => reject(new Error('the handshake was done')))
@@ -119,7 +119,7 @@ spec: { ports: [{ port: 80 }] }
     const [port, upstreamPort] = [await findFreePort(), await findFreePort()]
     await writeManifests(port, upstreamPort)
     const program = start(directory)
-    await program.waitForLine(/Ctrl-C/, 40_000)
+    await program.waitForLine(/Ctrl-C/)
     const said = program.lines.map((line) => line.text).join('\n')
     expect(said).toMatch(new RegExp(`gateway +default/one\n +http +HTTP +port ${port}`))
     expect(said).toMatch(/# ask\n {2}curl .*standalone-/)
@@ -130,17 +130,17 @@ spec: { ports: [{ port: 80 }] }
       join(directory, 'more', 'second.yaml'),
       (await readFile(join(directory, 'all.yaml'), 'utf8')).replaceAll('one', 'two').replace(String(port), String(await findFreePort())),
     )
-    await program.waitForLine(/gateway +default\/two/, 40_000)
+    await program.waitForLine(/gateway +default\/two/)
     await rm(join(directory, 'more'), { recursive: true })
-    await program.waitForLine(/default\/two is gone/, 40_000)
+    await program.waitForLine(/default\/two is gone/)
     expect((await send({ port })).status).toBe(200)
 
     const children = await childrenOf(program.pid)
     expect(children.length).toBeGreaterThanOrEqual(2)
     program.signal('SIGINT')
     expect(await program.exited).toEqual({ code: 0, signal: null })
-    await waitUntil('every program to be gone', async () => (await Promise.all(children.map(isAlive))).every((alive) => !alive), 20_000)
-    expect(await isTrueWithin(20_000, () => isPortFree(port))).toBe(true)
+    await waitUntil('every program to be gone', async () => (await Promise.all(children.map(isAlive))).every((alive) => !alive))
+    expect(await isTrueWithin(60_000, () => isPortFree(port))).toBe(true)
   })
 })
 
