@@ -22,7 +22,10 @@ import { formatPath, type SchemaProblem } from './validate.ts'
 type Path = readonly (string | number)[]
 type Protocol = Listener['protocol']
 
-/** A file as messages, and what is wrong beyond its schema; messages are complete only without problems. */
+/**
+ * A file as messages, and what is wrong beyond its schema; messages are complete only without problems. YAML aliases may have put one
+ * object into several of them: each is to be made text before it is used, as what is kept for a message goes by the identity of its parts.
+ */
 export interface FlatFile {
   readonly messages: readonly ConfigMessage[]
   readonly problems: readonly SchemaProblem[]
@@ -225,8 +228,7 @@ class Flattener {
     if (other === undefined) this.#keys.set(id, path)
     else if (message.kind !== 'bind')
       this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${formatPath(other)}; give one another name`)
-    // YAML aliases put one object into several messages; what is kept for a message goes by the identity of its parts.
-    this.#messages.push(structuredClone(message))
+    this.#messages.push(message)
   }
 
   #keyOf(name: string): string {

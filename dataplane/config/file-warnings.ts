@@ -24,25 +24,33 @@ const definitions = schema.$defs as unknown as Readonly<Record<string, Node>>
  */
 export async function findWarnings(definition: string, value: unknown): Promise<readonly SchemaProblem[]> {
   const suspects: { readonly name: CheckedDefinition; readonly at: unknown; readonly path: Path }[] = []
-  const walk = (node: Node, at: unknown, path: Path): void => {
+  // One path for the whole walk: most files are large and hold nothing to be told of.
+  const path: (string | number)[] = []
+  const walk = (node: Node, at: unknown): void => {
     if (at === undefined || at === null) return
     if (node.$ref !== undefined) {
       const name = node.$ref.slice(node.$ref.lastIndexOf('/') + 1)
-      if (isChecked(name)) suspects.push({ name, at, path })
-      return walk(definitions[name] ?? {}, at, path)
+      if (isChecked(name)) suspects.push({ name, at, path: [...path] })
+      return walk(definitions[name] ?? {}, at)
     }
     if (Array.isArray(at)) {
-      if (node.items !== undefined) for (const [index, item] of at.entries()) walk(node.items, item, [...path, index])
+      if (node.items === undefined) return
+      for (let index = 0; index < at.length; index++) step(index, node.items, at[index])
     } else if (typeof at === 'object') {
       const others = typeof node.additionalProperties === 'object' ? node.additionalProperties : {}
-      for (const [name, child] of Object.entries(at)) walk(node.properties?.[name] ?? others, child, [...path, name])
+      for (const [name, child] of Object.entries(at)) step(name, node.properties?.[name] ?? others, child)
     }
   }
-  walk({ $ref: definition }, value, [])
+  const step = (part: string | number, node: Node, at: unknown): void => {
+    path.push(part)
+    walk(node, at)
+    path.pop()
+  }
+  walk({ $ref: definition }, value)
   if (suspects.length === 0) return []
   // Engines for expressions, patterns and tokens: most files need none, and loading them takes longer than reading such a file.
   const { checks } = await import('./file-checks.ts')
   const warnings: SchemaProblem[] = []
-  for (const { name, at, path } of suspects) checks[name](at as never, path, (where, text) => warnings.push({ path: where, text }))
+  for (const suspect of suspects) checks[suspect.name](suspect.at as never, suspect.path, (where, text) => warnings.push({ path: where, text }))
   return warnings
 }
