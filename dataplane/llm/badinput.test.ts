@@ -41,6 +41,17 @@ const deepChat = (extra: string): string => `{"model":"gpt-4o","messages":[{"rol
 const tooDeep = 'failed to process LLM request: failed to parse request: nested too deeply'
 
 // How deep JSON.stringify goes depends on Node: what it cannot print is refused, and that is all.
+test.each([
+  ['as they are', {}, 'one'],
+  ['when a guard changes the answer', { promptGuard: { response: [{ regex: { builtins: ['Ssn' as const], action: 'Mask' as const } }] } }, '123-45-6789'],
+])('numbers of an answer that no double holds stay %s', async (_, ai, content) => {
+  const body = `{"id":12345678901234567890,"choices":[{"message":{"content":"${content}","n":0.12345678901234567890}}]}`
+  const headers = { 'content-type': 'application/json' }
+  const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body), { providerA: {} }, { policies: { ai } })
+  const { text } = await post({ body: chat() })
+  expect(text).toBe(body.replace('123-45-6789', '<SSN>'))
+})
+
 describe('deep JSON', () => {
   test.each<[string, WorldOptions, 'refused' | 'passed' | 'either', string?]>([
     ['that no policy touches', {}, 'passed'],
