@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { readImageRun } from './image.ts'
 import { lastError } from './operator.ts'
 import { findFreePorts } from './ports.ts'
 import { startProgram, tailOf, type Program } from './program.ts'
@@ -45,11 +46,13 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
   const [admin = 0, stats = 0, readiness = 0] = options.ports === undefined ? await findFreePorts(3) : []
   const ports = options.ports ?? { admin, stats, readiness }
   const { config } = options
-  const args = [...(options.nodeArgs ?? []), options.entry ?? DATAPLANE_MAIN, ...('file' in config ? ['-f', config.file] : [])]
+  const image = readImageRun(new URL('../../dataplane/Dockerfile', import.meta.url))
+  const args = [...image.nodeArgs, ...(options.nodeArgs ?? []), options.entry ?? DATAPLANE_MAIN, ...('file' in config ? ['-f', config.file] : [])]
   const program = startProgram({
     name: 'dataplane',
     ...(options.cpus === undefined ? { args } : { command: 'taskset', args: ['-c', options.cpus, process.execPath, ...args] }),
     env: {
+      ...image.env,
       ADMIN_ADDR: `127.0.0.1:${ports.admin}`,
       STATS_ADDR: `127.0.0.1:${ports.stats}`,
       READINESS_ADDR: `127.0.0.1:${ports.readiness}`,
