@@ -13,7 +13,7 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): 
     const parts = chat.system.map(({ text }) => ({ type: 'text', text }))
     messages.push({ role, content: chat.isSystemPlain ? (parts[0]?.text ?? '') : parts })
   }
-  for (const turn of chat.turns) messages.push(...writeTurn(turn, warnings))
+  for (const turn of chat.turns) messages.push(...writeTurn(turn, chat.origin, warnings))
   const body = compact({
     model,
     messages,
@@ -34,7 +34,7 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): 
 }
 
 /** One turn is several messages: what tools returned comes before what the user says (llm.md §7.4). */
-function writeTurn({ role, blocks, isPlain }: Turn, warnings: string[]): JsonObject[] {
+function writeTurn({ role, blocks, isPlain }: Turn, origin: Chat['origin'], warnings: string[]): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
   const calls: JsonObject[] = []
@@ -42,7 +42,7 @@ function writeTurn({ role, blocks, isPlain }: Turn, warnings: string[]): JsonObj
     if (block.type === 'toolResult') messages.push(writeToolResult(block, warnings))
     else if (block.type === 'toolUse') calls.push({ id: block.id, type: 'function', function: { name: block.name, arguments: printArguments(block) } })
     else {
-      const part = writePart(block)
+      const part = writePart(block, origin)
       if (part) parts.push(part)
       else if (block.type !== 'thinking') warnings.push(`a ${block.type} was dropped`)
     }
@@ -54,7 +54,9 @@ function writeTurn({ role, blocks, isPlain }: Turn, warnings: string[]): JsonObj
   return messages
 }
 
-function writePart(block: Block): JsonObject | undefined {
+/** Of Responses, text alone is carried over (llm.md §7.10). */
+function writePart(block: Block, origin: Chat['origin']): JsonObject | undefined {
+  if (origin === 'responses' && block.type !== 'text') return undefined
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text }

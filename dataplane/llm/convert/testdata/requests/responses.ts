@@ -71,6 +71,24 @@ export const responsesRows: RequestRows = {
       stream_options: { include_usage: true },
     },
   },
+  'RSP -> CC: images and files are dropped, text stays': {
+    from: 'responses',
+    to: 'completions',
+    body: {
+      input: [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'what is this?' },
+            { type: 'input_image', image_url: 'data:image/png;base64,QQ==' },
+            { type: 'input_image', image_url: 'https://img.test/a.png' },
+            { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,QQ==' },
+          ],
+        },
+      ],
+    },
+    is: { model: 'm', messages: [{ role: 'user', content: [{ type: 'text', text: 'what is this?' }] }] },
+  },
   'RSP -> CC: neighbouring calls are one message, outputs are tool messages': {
     from: 'responses',
     to: 'completions',
