@@ -50,7 +50,11 @@ export async function connect(kubeconfig: string | undefined = process.env['KUBE
         response.on('error', reject)
         response.on('end', () => resolve(toAnswer(response.statusCode ?? 0, Buffer.concat(chunks).toString())))
       })
-      sent.on('error', reject)
+      sent.on('error', (error: NodeJS.ErrnoException) => {
+        // A kept connection that was closed before a byte of an answer: what every client sends again (RFC 9112 section 9.3.1).
+        if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve(call(method, path, body, contentType))
+        else reject(error)
+      })
       sent.end(payload)
     })
   return { call, close: () => agent.destroy() }
