@@ -27,7 +27,7 @@ export default class QuietReporter {
       const file = testFilePath.replace(`${process.cwd()}/`, '')
       const ofTests = testResults
         .filter(({ status }) => status === 'failed')
-        .map((test) => ({ outcome: 'failed', name: test.fullName, messages: test.failureMessages }))
+        .map((test) => ({ outcome: 'failed', name: test.fullName, messages: [...(test.retryReasons ?? []), ...test.failureMessages] }))
       const ofRetries = testResults
         .filter(({ status, invocations }) => status === 'passed' && invocations > 1)
         .map((test) => ({ outcome: 'passed at its second try', name: test.fullName, messages: test.retryReasons ?? [] }))
