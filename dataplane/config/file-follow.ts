@@ -1,5 +1,5 @@
-import { setImmediate as yieldToTraffic } from 'node:timers/promises'
 import { compileRoute } from '../route/compile.ts'
+import { Slice } from '../slices.ts'
 import { ConfigFileError, type ConfigFileOptions } from './file-problem.ts'
 import { readConfigFile, type FileMessage, type ReadFile } from './file-read.ts'
 import { watchFiles } from './file-watch.ts'
@@ -17,9 +17,6 @@ export interface FollowConfigFileOptions extends ConfigFileOptions {
   /** How often files are compared even without a notice from the system; default 5 s. */
   readonly pollMs?: number
 }
-
-/** How long messages are compiled without giving way to traffic. */
-const SLICE_MS = 3
 
 /** Puts a `-f` file into the store and follows edits of it and of the certificates it names, until `close`. */
 export async function followConfigFile({ first, ...options }: FollowConfigFileOptions): Promise<{ close(): void }> {
@@ -47,7 +44,7 @@ export async function followConfigFile({ first, ...options }: FollowConfigFileOp
 async function differenceTo(held: Map<string, string>, messages: readonly FileMessage[]): Promise<ConfigBatch> {
   const gone = new Set(held.keys())
   const upserts: ConfigMessage[] = []
-  let sliceEndMs = performance.now() + SLICE_MS
+  const slice = new Slice()
   for (const { kind, key, digest, message } of messages) {
     const id = `${kind} ${key}`
     gone.delete(id)
@@ -57,9 +54,7 @@ async function differenceTo(held: Map<string, string>, messages: readonly FileMe
     upserts.push(changed)
     // Cached by the message's identity: done here, it is not part of the pause in which the config changes over.
     if (changed.kind === 'route') compileRoute(changed.message)
-    if (performance.now() < sliceEndMs) continue
-    await yieldToTraffic()
-    sliceEndMs = performance.now() + SLICE_MS
+    if (slice.isOver) await slice.next()
   }
   for (const id of gone) held.delete(id)
   const removals = [...gone].map((id) => ({ kind: id.slice(0, id.indexOf(' ')) as ConfigMessage['kind'], key: id.slice(id.indexOf(' ') + 1) }))

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { setImmediate as yieldToTraffic } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { MessageKind } from '#api/config/definitions.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
+import { Slice } from '../slices.ts'
 import { ConfigFileError, type ConfigFileOptions, type FileDigests } from './file-problem.ts'
 import type { ConfigMessage } from './store.ts'
 
@@ -44,9 +44,6 @@ export interface FileHeader {
 
 /** `file-reader.ts`, or what it was bundled to. */
 const READER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './file-reader.ts' : './file-reader.js', import.meta.url))
-
-/** How long lines are decoded without giving way to traffic. */
-const SLICE_MS = 3
 
 /**
  * Reads a `-f` file in a process of its own: parsing and checking some megabytes takes a second, in which traffic would stand
@@ -91,18 +88,16 @@ async function runReader(args: readonly string[], onLine: (line: Buffer) => void
 async function readLines(stream: Readable, onLine: (line: Buffer) => void): Promise<void> {
   let rest: Buffer[] = []
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    let sliceEndMs = performance.now() + SLICE_MS
+    const slice = new Slice()
     let start = 0
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
       const part = chunk.subarray(start, end)
       onLine(rest.length === 0 ? part : Buffer.concat([...rest, part]))
       rest = []
       start = end + 1
-      if (performance.now() < sliceEndMs) continue
-      await yieldToTraffic()
-      sliceEndMs = performance.now() + SLICE_MS
+      if (slice.isOver) await slice.next()
     }
     if (start < chunk.length) rest.push(chunk.subarray(start))
-    await yieldToTraffic()
+    await slice.next()
   }
 }

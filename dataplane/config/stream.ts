@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { setImmediate as yieldToLoop, setTimeout as waitMs } from 'node:timers/promises'
+import { setTimeout as waitMs } from 'node:timers/promises'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import { Client, credentials, Metadata, status, type ChannelCredentials, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
@@ -9,6 +9,7 @@ import { ADDRESS_TYPE, RESOURCE_TYPE, XDS_PORT } from '#api/names.ts'
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { withoutBrackets } from '../http/message.ts'
+import { Slice } from '../slices.ts'
 import type { ConfigMessage, ConfigStore } from './store.ts'
 import { backoffMs } from './stream-backoff.ts'
 import { decodeResource, type CheckMessage, type RefusedResource } from './stream-decode.ts'
@@ -48,8 +49,6 @@ const PATH = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggreg
 const MAX_MESSAGE_BYTES = 200 * 1024 * 1024
 /** How long a connection may take until the server has accepted the stream. */
 const CONNECT_TIMEOUT_MS = 20_000
-/** How long resources are decoded without giving way to traffic. */
-const SLICE_MS = 5
 
 /**
  * Follows the operator's config stream (delta xDS) into the store, for as long as the process lives: it reconnects with
@@ -164,12 +163,11 @@ export function startConfigStream(options: ConfigStreamOptions): ConfigStream {
     const refused: RefusedResource[] = []
     const upserts: ConfigMessage[] = []
     const accepted: [name: string, version: string][] = []
-    let sliceStartedAt = performance.now()
+    const slice = new Slice()
     for (const resource of resources) {
-      if (performance.now() - sliceStartedAt > SLICE_MS) {
-        await yieldToLoop()
+      if (slice.isOver) {
+        await slice.next()
         if (isOver()) return answer
-        sliceStartedAt = performance.now()
       }
       const decoded = decodeResource(resource, typeUrl, options.check)
       if ('refused' in decoded) refused.push(decoded.refused)
