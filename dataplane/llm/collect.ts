@@ -1,19 +1,15 @@
 import { readsMember, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange.ts'
-import { programsOfRecords, type GatewayTelemetry } from '../telemetry/policy.ts'
+import { asksRecords } from '../telemetry/policy.ts'
 
-const known = new WeakMap<GatewayTelemetry, boolean>()
+const recordsReadAnswer = asksRecords(readsAnswer)
 
 /**
  * Whether the text of a streamed answer is kept until its end, which costs every event: for log and trace expressions that read
  * it, and for token budgets, which estimate what a stream that breaks off has cost.
  */
 export function collectsAnswer({ tokenBudgets, telemetry }: Pick<Exchange, 'tokenBudgets' | 'telemetry'>): boolean {
-  if (tokenBudgets !== undefined) return true
-  if (telemetry === undefined) return false
-  let isRead = known.get(telemetry)
-  if (isRead === undefined) known.set(telemetry, (isRead = programsOfRecords(telemetry).some(readsAnswer)))
-  return isRead
+  return tokenBudgets !== undefined || recordsReadAnswer(telemetry)
 }
 
 /** Members by index (`llm["completion"]`) are known by their word only; the whole of `llm` has everything. */

@@ -1,7 +1,7 @@
 import { readsMember, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { setLogField } from '../telemetry/accesslog.ts'
-import { programsOfRecords, type GatewayTelemetry } from '../telemetry/policy.ts'
+import { asksRecords } from '../telemetry/policy.ts'
 import type { Item } from './authorize.ts'
 import { isObject } from './json.ts'
 import type { Run } from './run.ts'
@@ -51,14 +51,11 @@ export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, na
   if (kind === 'resource') setLogField(exchange, 'mcp.resource.uri', name)
 }
 
-const known = new WeakMap<GatewayTelemetry, boolean>()
+const recordsReadResults = asksRecords(readsResult)
 
 /** Whether log or trace expressions read what tools gave. Else an answer that nothing changes passes through unread (mcp.md §15). */
 export function readsResults({ telemetry }: Pick<Exchange, 'telemetry'>): boolean {
-  if (telemetry === undefined) return false
-  let isRead = known.get(telemetry)
-  if (isRead === undefined) known.set(telemetry, (isRead = programsOfRecords(telemetry).some(readsResult)))
-  return isRead
+  return recordsReadResults(telemetry)
 }
 
 /** Members by index (`mcp.tool["result"]`) are known by their word only; the whole of `mcp` or of `mcp.tool` has everything. */

@@ -48,8 +48,19 @@ export function compileTelemetry(
   return { ...compiled, bodies: bodiesOf(compiled, http?.maxBufferSize) }
 }
 
+/** A question about the expressions of records, asked once of each Gateway's. */
+export function asksRecords(reads: (program: Program) => boolean): (telemetry: GatewayTelemetry | undefined) => boolean {
+  const known = new WeakMap<GatewayTelemetry, boolean>()
+  return (telemetry) => {
+    if (telemetry === undefined) return false
+    let isRead = known.get(telemetry)
+    if (isRead === undefined) known.set(telemetry, (isRead = programsOfRecords(telemetry).some(reads)))
+    return isRead
+  }
+}
+
 /** All expressions that are evaluated at the end of a request. */
-export function programsOfRecords({ accessLog, tracing }: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>): readonly Program[] {
+function programsOfRecords({ accessLog, tracing }: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>): readonly Program[] {
   const added = [...(accessLog?.changes?.added ?? []), ...(tracing?.changes?.added ?? [])].map(({ program }) => program)
   return accessLog?.filter === undefined ? added : [accessLog.filter, ...added]
 }
