@@ -7,8 +7,8 @@ import { Installation } from './installation.ts'
 import { ProxyBackend, ProxyParameters, ProxyPolicy } from './objects.ts'
 import type { GivenValues } from './values.ts'
 
-/** What `helm template` makes of charts/proxy, checked by e2e/install/chart.test.ts: of `default` everything, of others what differs from it. */
-const GOLDENS = join(import.meta.dirname, '../e2e/install/testdata')
+/** What `helm template` makes of charts/proxy, checked by e2e/suites/install/chart.e2e.ts: of `default` everything, of others what differs from it. */
+const GOLDENS = join(import.meta.dirname, '../e2e/suites/install/testdata')
 const release = { name: 'proxy', namespace: 'proxy-system', managedBy: 'Helm' }
 
 interface Made {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
-import { runDataplane } from './dataplane.ts'
-import { ConfigFileError } from './config/file-problem.ts'
+import { runDataplane } from './program/dataplane.ts'
+import { ConfigFileError } from './config/file/problem.ts'
 
 const USAGE = `usage: dataplane [-f FILE]
 

@@ -8,8 +8,8 @@ const ROOT = join(import.meta.dirname, '..')
 const programs = {
   dataplane: {
     main: 'dataplane/main.ts',
-    'file-reader': 'dataplane/config/file-reader.ts',
-    'password-worker': 'dataplane/policy/basicAuthentication/password-worker.ts',
+    'file-reader': 'dataplane/config/file/reader.ts',
+    'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',
     'token-worker': 'dataplane/llm/usage/token-worker.ts',
   },
   operator: { main: 'operator/main.ts' },

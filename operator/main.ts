@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { XDS_PORT } from '#api/names.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { runDirectoryMode } from './directory.ts'
+import { runDirectoryMode } from './program/directory.ts'
 
 const USAGE = `usage: operator [--dir DIR] [--listen HOST:PORT] | --version
 
@@ -45,10 +45,10 @@ async function main(): Promise<void> {
 /** Loaded only where there is a cluster: its client is large. */
 async function startClusterMode(): Promise<{ close(): Promise<void> }> {
   const [{ runClusterMode }, { readSettings }, { createLog }, { findClusterDomain }] = await Promise.all([
-    import('./cluster.ts'),
-    import('./settings.ts'),
-    import('./log.ts'),
-    import('./kube/clusterdomain.ts'),
+    import('./program/cluster.ts'),
+    import('./program/settings.ts'),
+    import('./runtime/log.ts'),
+    import('./kube/cluster-domain.ts'),
   ])
   const settings = readSettings(process.env, await findClusterDomain())
   return runClusterMode({ settings, log: createLog(settings.logLevel, (line) => process.stdout.write(line)) })

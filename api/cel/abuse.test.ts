@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '../propertytesting.ts'
+import { fc } from '../property-testing.ts'
 import { environments } from './environment.ts'
 import { CelError } from './error.ts'
 import { HeaderView } from './headers.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals'
 import { CelError } from './error.ts'
 import { CelMap } from './map.ts'
 import { compilePermissive } from './program.ts'
-import { collect, findReason } from './conformancetesting.ts'
+import { collect, findReason } from './conformance-testing.ts'
 
 /** The share of the official suite that is about the language itself. */
 const LEAST = 1600

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '../propertytesting.ts'
+import { fc } from '../property-testing.ts'
 import { Ip } from './address.ts'
 import { CelError } from './error.ts'
 import { HeaderView } from './headers.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import { readApiKeyEntry } from './apikey.ts'
+import { readApiKeyEntry } from './api-key.ts'
 import { readHtpasswdLine } from './htpasswd.ts'
-import { findKeySetProblem } from './keyset.ts'
+import { findKeySetProblem } from './key-set.ts'
 
 describe('an entry with an API key', () => {
   const hex = 'AB'.repeat(32)

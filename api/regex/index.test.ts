@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '../propertytesting.ts'
+import { fc } from '../property-testing.ts'
 import { RE2JS } from 're2js'
 import { compileRegex, isRegexError } from './index.ts'
 import { toLinearSource } from './linear.ts'

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js'
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '../propertytesting.ts'
+import { fc } from '../property-testing.ts'
 import { toLinearPrefixSource } from './linear.ts'
 import { compileSearch, isRegexError } from './search.ts'
 import type { Search } from './search.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { writeDump, type ConfigDump } from './dump.ts'
 
 async function dumpText(dump: ConfigDump): Promise<string> {

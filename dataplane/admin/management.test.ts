@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { parseExposition } from '../testing/exposition.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import { AddressError, resolveAddresses, type HostPort } from './listen.ts'
 import { startManagement, type Management } from './management.ts'
 

@@ -1,6 +1,6 @@
 import { Hono, type Handler } from 'hono'
 import { setImmediate } from 'node:timers/promises'
-import type { ExpositionFormat, Registry } from '../telemetry/registry.ts'
+import type { ExpositionFormat, Registry } from '../telemetry/metrics/registry.ts'
 
 const contentTypes: Readonly<Record<ExpositionFormat | 'protobuf', string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',

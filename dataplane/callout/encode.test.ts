@@ -1,7 +1,7 @@
 import { create, ScalarType, toBinary, type DescField, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf'
 import { ValueSchema } from '@bufbuild/protobuf/wkt'
 import { expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { CheckRequestSchema, CheckResponseSchema } from '#gen/proto/envoy/service/auth/v3/external_auth_pb.js'
 import { ProcessingRequestSchema, ProcessingResponseSchema } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import { RateLimitRequestSchema, RateLimitResponseSchema } from '#gen/proto/envoy/service/ratelimit/v3/rls_pb.js'

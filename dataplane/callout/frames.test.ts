@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { encodeFrame, FrameReader } from './frames.ts'
 
 test('messages come out as they went in, however the bytes are cut', () => {

@@ -8,8 +8,8 @@ import {
   type MessageShape,
 } from '@bufbuild/protobuf'
 import { grpcStatusOf } from '#api/errors.ts'
-import { ProxyError } from '../error.ts'
-import type { Exchange } from '../exchange.ts'
+import { ProxyError } from '../exchange/error.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { BodyTooLargeError, readBody, type Body, type BodySink } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'

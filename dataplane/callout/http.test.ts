@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { Secret } from '#api/cel/index.ts'
-import { compileHealth } from '../config/health.ts'
+import { compileHealth } from '../destination/health.ts'
 import { BufferBody, readBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import { testExchange } from '../testing/exchange.ts'

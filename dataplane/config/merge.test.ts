@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import type { Listener, Policy, PolicyTarget, RouteRef, Traffic } from '#gen/config/types.ts'
 import { effectiveBackend, effectiveTraffic, indexPolicies, override } from './merge.ts'
 

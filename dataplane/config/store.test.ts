@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { createConfigStore, type ConfigBatch, type ConfigChanges, type ConfigMessage, type ConfigSource } from './store.ts'
 
 const bind = (key: string, port: number): ConfigMessage => ({ kind: 'bind', message: { key, port } })

@@ -1,6 +1,6 @@
 import type { MessageKind } from '#api/config/definitions.ts'
 import type { Backend, Bind, Listener, MessageTypes, Policy, Route, Secret, Service, TcpRoute } from '#gen/config/types.ts'
-import { runAtOnce, runInSlices, type Sliced } from '../slices.ts'
+import { runAtOnce, runInSlices, type Sliced } from '../runtime/slices.ts'
 
 /** One message with its kind; `message.key` is unique within it. */
 export type ConfigMessage = { [K in MessageKind]: { readonly kind: K; readonly message: MessageTypes[K] } }[MessageKind]

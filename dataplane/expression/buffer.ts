@@ -1,5 +1,5 @@
-import { ProxyError } from '../error.ts'
-import type { Exchange } from '../exchange.ts'
+import { ProxyError } from '../exchange/error.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { BufferBody, type Body } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { HeaderView, HostMap, Timestamp, UriText, type Stored } from '#api/cel/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { pathOf } from '../http/message.ts'
-import { toEpochMs } from '../telemetry/time.ts'
+import { toEpochMs } from '../runtime/time.ts'
 import { bufferedRequest, bufferedResponse, type BufferedBody } from './buffer.ts'
 import { recordedRequest, recordedResponse } from './record.ts'
 

@@ -1,5 +1,5 @@
 import { Ip } from '#api/cel/index.ts'
-import type { Connection } from '../exchange.ts'
+import type { Connection } from '../exchange/exchange.ts'
 
 /** `source`: the client, and who its certificate says that it is; without a verified certificate those members are absent. */
 export function viewSource({ remoteAddress, remotePort, rawAddress, rawPort, tls }: Connection): Record<string, unknown> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { evalHost } from '#api/cel/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { BufferBody, readBody, type Body } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import { testExchange } from '../testing/exchange.ts'

@@ -1,4 +1,4 @@
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import type { Body } from '../http/body.ts'
 import { ObservedBody } from '../http/observe.ts'
 

@@ -1,7 +1,7 @@
 import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
-import type { BackendType, Exchange } from '../exchange.ts'
+import type { BackendType, Exchange } from '../exchange/exchange.ts'
 import { RequestView, ResponseView } from './message.ts'
-import type { RequestTrace } from '../trace/trace.ts'
+import type { RequestTrace } from '../exchange/trace.ts'
 import { viewDestination, viewSource } from './peer.ts'
 
 /** Variables that policies leave with `exchange.set`. */

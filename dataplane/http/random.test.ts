@@ -1,14 +1,14 @@
 import { duplexPair } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { readBody } from './body.ts'
 import { cutAt, cuts, validRequest, validResponse } from './corpus/arbitrary.ts'
-import { parseResponseHead } from './head.ts'
+import { parseResponseHead } from './http1/head.ts'
 import { HeaderList } from './headers.ts'
-import { IncomingBody, type BodyOwner } from './incoming.ts'
+import { IncomingBody, type BodyOwner } from './http1/incoming.ts'
 import { responseHeadLimits } from './syntax.ts'
-import { serveHttp1 } from '../server/http1.ts'
+import { serveHttp1 } from '../server/http1/connection.ts'
 import { testConnection } from '../testing/exchange.ts'
 
 test('pipelined requests mean the same wherever they are cut', async () => {

@@ -1,6 +1,6 @@
 import type { HeaderMutation, ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
-import type { Reply } from '../policy/extProc/messages.ts'
-import type { Session, Streaming } from '../policy/extProc/session.ts'
+import type { Reply } from '../policy/ext-proc/messages.ts'
+import type { Session, Streaming } from '../policy/ext-proc/session.ts'
 
 /** What else a reply about the body may say. */
 export interface BodyReply {

@@ -1,8 +1,8 @@
 import type { ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { ObservedBody } from '../http/observe.ts'
-import { bodyMessage, mutateHead, responseHeaders } from '../policy/extProc/messages.ts'
-import type { Session } from '../policy/extProc/session.ts'
+import { bodyMessage, mutateHead, responseHeaders } from '../policy/ext-proc/messages.ts'
+import type { Session } from '../policy/ext-proc/session.ts'
 import { METADATA, type Choice } from './picker.ts'
 
 const SERVED = 'x-gateway-destination-endpoint-served'

@@ -1,5 +1,5 @@
 import type { RouteType } from '#gen/config/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { printJson } from './formats/json.ts'
 
 /** Whose errors look like Anthropic's. */

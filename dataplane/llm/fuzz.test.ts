@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { sdkRoutes, startWorld, type World } from './testing/world.ts'
 

@@ -3,7 +3,7 @@ import type { BackendAI, RouteRetry } from '#gen/config/types.ts'
 import { startMockServer, type MockServer } from '../../e2e/harness/llm/server.ts'
 import { BufferBody } from '../http/body.ts'
 import { passChat } from './convert/native.ts'
-import { EventBody } from './eventbody.ts'
+import { EventBody } from './answer/event-body.ts'
 import { startLlmGateway, type LlmGateway } from './testing/gateway.ts'
 import { chat, sdkRoutes, send, type Answer } from './testing/world.ts'
 

@@ -1,9 +1,9 @@
-import type { OnEviction } from '../config/destinations.ts'
+import type { OnEviction } from '../destination/destinations.ts'
 import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
-import type { BackendService, ServiceConfig } from '../service.ts'
+import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { LlmCall } from './call.ts'
-import { KeyBudgets } from './keys.ts'
-import { compileTargets, type LlmTarget, type ProviderStates } from './target.ts'
+import { KeyBudgets } from './request/keys.ts'
+import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
 
 export interface LlmFactoryOptions {
   readonly random?: () => number

@@ -1,6 +1,6 @@
-import type { Destinations } from '../config/destinations.ts'
+import type { Destinations } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
-import { createRegistry, type Registry } from '../telemetry/registry.ts'
+import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 
 /** What compiled policies have besides their section of the config. */
 export interface PolicyState {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import type { PathMatch, Route, RouteMatch } from '#gen/config/types.ts'
 import type { RequestHead } from '../http/message.ts'
 import { testRequest } from '../testing/exchange.ts'

@@ -1,6 +1,6 @@
 import type { Route } from '#gen/config/types.ts'
 import type { RequestHead } from '../http/message.ts'
-import { runAtOnce, type Sliced } from '../slices.ts'
+import { runAtOnce, type Sliced } from '../runtime/slices.ts'
 import { compileRoute, satisfies, type CompiledMatch, type CompiledRoute } from './compile.ts'
 import { effectiveHostnames, HostTable } from './hostnames.ts'
 import { normalizeHost } from './listeners.ts'

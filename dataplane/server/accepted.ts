@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { Connection, OnFinish, OnRequest, TlsSession } from '../exchange.ts'
+import type { Connection, OnFinish, OnRequest, TlsSession } from '../exchange/exchange.ts'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
-import { parseClientHello, type ClientHello } from './clienthello.ts'
-import { serveHttp1 } from './http1.ts'
-import { serveHttp2 } from './http2.ts'
+import { parseClientHello, type ClientHello } from './client-hello.ts'
+import { serveHttp1 } from './http1/connection.ts'
+import { serveHttp2 } from './http2/session.ts'
 import { describeTlsSession } from './identity.ts'
 import type { BindHooks, BindProgram, ConnectionMeter, DownstreamProtocol, DropCause } from './program.ts'
-import { parseProxyHeader, PROXY_HEADER_MS, type ProxyHeader } from './proxyprotocol.ts'
+import { parseProxyHeader, PROXY_HEADER_MS, type ProxyHeader } from './proxy-protocol.ts'
 import type { TlsChoice } from './tls.ts'
 
 /** What an accepted connection needs of its bind. */

@@ -75,7 +75,7 @@ async function startGateway(protocol: 'http1' | 'http2', upstream: number): Prom
   const create = protocol === 'http1' ? 'createHttp1Pool' : 'createHttp2Pool'
   const program = `
     import { forwardTo, startBind } from ${at('./testing.ts')}
-    import { ${create} } from ${at(`../upstream/${protocol}.ts`)}
+    import { ${create} } from ${at(`../upstream/${protocol}/pool.ts`)}
     const pool = ${create}({ host: '127.0.0.1', port: ${upstream}, tls: undefined, keepAlive: undefined })
     console.log((await startBind(forwardTo(pool))).port)`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] })

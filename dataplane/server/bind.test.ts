@@ -1,10 +1,10 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { WebSocket, WebSocketServer } from 'ws'
-import { createHttp1Pool } from '../upstream/http1.ts'
+import { createHttp1Pool } from '../upstream/http1/pool.ts'
 import { createBind } from './bind.ts'
 import type { BindProgram, ConnectionMeter } from './program.ts'
-import { relayTcp, type RelayResult } from './relay.ts'
+import { relayTcp, type RelayResult } from '../gateway/splice.ts'
 import { describeRequest, forwardTo, httpProgram, openHttp2, request2, respondWith, run, startBind, talk, type TestBind } from './testing.ts'
 import { until } from '../../e2e/harness/wait.ts'
 

@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import type { OnFinish, OnRequest } from '../exchange.ts'
+import type { OnFinish, OnRequest } from '../exchange/exchange.ts'
 import type { Deadlines } from '../http/deadlines.ts'
 import { Accepted, type AcceptedOwner } from './accepted.ts'
 import type { BindHooks, BindProgram } from './program.ts'

@@ -18,7 +18,7 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { createHttp2Pool } from '../upstream/http2.ts'
+import { createHttp2Pool } from '../upstream/http2/pool.ts'
 import type { UpstreamPool } from '../upstream/types.ts'
 import { makeAuthority, makeCertificate } from '../testing/certificates.ts'
 import { forwardTo, startBind, type TestBind } from './testing.ts'

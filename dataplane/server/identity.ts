@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
-import type { ClientCertificate, TlsSession } from '../exchange.ts'
+import type { ClientCertificate, TlsSession } from '../exchange/exchange.ts'
 
 /** What is known of a TLS session after its handshake. A certificate that was not verified leaves no trace. */
 export function describeTlsSession(socket: TLSSocket, sni: string | undefined): TlsSession {

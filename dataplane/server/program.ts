@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import type { Connection } from '../exchange.ts'
+import type { Connection } from '../exchange/exchange.ts'
 import type { HeadLimits } from '../http/syntax.ts'
-import type { Http1Timeouts } from './http1.ts'
-import type { Http2Settings } from './http2.ts'
-import type { ProxyProtocolSettings } from './proxyprotocol.ts'
+import type { Http1Timeouts } from './http1/connection.ts'
+import type { Http2Settings } from './http2/session.ts'
+import type { ProxyProtocolSettings } from './proxy-protocol.ts'
 import type { TlsChoice } from './tls.ts'
 
 /** What a port does with connections. Replaced as a whole on a config change; a connection keeps the one that it began with. */

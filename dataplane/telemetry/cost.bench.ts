@@ -2,15 +2,15 @@
  * What telemetry costs per request, in microseconds. Run: `node dataplane/telemetry/cost.bench.ts`
  * The writer goes nowhere: the numbers are the event loop's share.
  */
-import { Exchange, type Connection, type RouteLabels } from '../exchange.ts'
+import { Exchange, type Connection, type RouteLabels } from '../exchange/exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import { compileExpression } from '../expression/program.ts'
-import { createAccessLog } from './accesslog.ts'
-import { writeExchangeFields } from './fields.ts'
+import { createAccessLog } from './access-log/access-log.ts'
+import { writeExchangeFields } from './access-log/fields.ts'
 import { createLogging, type LogFormat } from './log.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics } from './metrics/metrics.ts'
 import { OtlpExporter } from './otlp/exporter.ts'
-import { exportLog } from './otlp/logrecord.ts'
+import { exportLog } from './otlp/log-record.ts'
 import { exportSpans } from './otlp/span.ts'
 import { ProtoWriter } from './otlp/writer.ts'
 import { sampleTrace, type CompiledTracing } from './policy.ts'

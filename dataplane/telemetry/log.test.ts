@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { inspect } from 'node:util'
 import { createLogging, parseLevels, type LogFormat, type Logger } from './log.ts'
 import { Redacted, isSensitiveName, redactText } from './redact.ts'
-import { formatTime } from './time.ts'
+import { formatTime } from '../runtime/time.ts'
 import type { LineWriter } from './writer.ts'
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5) + 6.789

@@ -1,6 +1,6 @@
 import { REDACTED } from '#api/names.ts'
 import { Redacted, isSensitiveName, redactText } from './redact.ts'
-import { formatTime, toEpochMs } from './time.ts'
+import { formatTime, toEpochMs } from '../runtime/time.ts'
 import type { LineWriter } from './writer.ts'
 
 /** From quiet to chatty. `off` silences a scope altogether. */

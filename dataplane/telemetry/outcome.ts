@@ -1,5 +1,5 @@
 import type { Reason } from '#api/errors.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 
 /** What the backend is spoken to as; `backend.protocol` of expressions. */
 export type Protocol = 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { parseExposition } from '../testing/exposition.ts'
-import { Exchange } from '../exchange.ts'
+import { Exchange } from '../exchange/exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import { createLogging } from './log.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'

@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { METRIC_PREFIX } from '#api/names.ts'
-import type { Exchange } from '../exchange.ts'
-import { createAccessLog, type TcpSession } from './accesslog.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { createAccessLog, type TcpSession } from './access-log/access-log.ts'
 import type { Logging } from './log.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { exportMetrics } from './otlp/exporter.ts'
 import { exportSpans } from './otlp/span.ts'
-import { addProcessMetrics } from './process.ts'
+import { addProcessMetrics } from './metrics/process.ts'
 import { traceOf } from './trace.ts'
 
 /** How long the end of the process waits for collectors. */

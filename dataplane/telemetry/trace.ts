@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 
 /** What a request's trace context says (W3C Trace Context, level 1). */
 export interface TraceContext {

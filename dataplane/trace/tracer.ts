@@ -1,7 +1,7 @@
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { hostOf, pathOf } from '../http/message.ts'
-import { errorTextOf } from '../telemetry/fields.ts'
-import { RequestTrace, type TraceStep } from './trace.ts'
+import { errorTextOf } from '../telemetry/access-log/fields.ts'
+import { RequestTrace, type TraceStep } from '../exchange/trace.ts'
 
 /** Which request is wanted: all that are given must hold. */
 export interface TraceFilter {

@@ -1,6 +1,6 @@
 import { Secret } from '#api/cel/index.ts'
-import { ProxyError } from '../error.ts'
-import type { Exchange } from '../exchange.ts'
+import { ProxyError } from '../exchange/error.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 import { hostOf, type RequestHead } from '../http/message.ts'

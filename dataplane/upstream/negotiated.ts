@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Deadlines } from '../http/deadlines.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
-import { createHttp1Pool } from './http1.ts'
-import { createConnector } from './http1connect.ts'
-import { createHttp2Pool } from './http2.ts'
+import { createHttp1Pool } from './http1/pool.ts'
+import { createConnector } from './http1/connect.ts'
+import { createHttp2Pool } from './http2/pool.ts'
 import { connectTcp } from './tcp.ts'
 import { UpstreamError, type Transport, type UpstreamCall, type UpstreamPool } from './types.ts'
 

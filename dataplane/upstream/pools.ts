@@ -1,6 +1,6 @@
 import type { HttpChoice } from './destination.ts'
-import { createHttp1Pool } from './http1.ts'
-import { createHttp2Pool } from './http2.ts'
+import { createHttp1Pool } from './http1/pool.ts'
+import { createHttp2Pool } from './http2/pool.ts'
 import { createNegotiatedPool } from './negotiated.ts'
 import type { Transport, UpstreamPool } from './types.ts'
 

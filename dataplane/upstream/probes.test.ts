@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { expect, test } from '@jest/globals'
-import { upstreamSettings } from '../config/upstream.ts'
+import { upstreamSettings } from '../destination/upstream.ts'
 import { connectTcp } from './tcp.ts'
 import type { TcpProbes } from './types.ts'
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { connectFailure, createConnector } from './http1connect.ts'
+import { connectFailure, createConnector } from './http1/connect.ts'
 import { UpstreamError, type Transport } from './types.ts'
 
 /** Opens a raw connection to an endpoint, TLS included where the transport has it. Rejects with an UpstreamError; `cancel` gives it up. */

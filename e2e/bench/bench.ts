@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFreePort } from '../harness/ports.ts'
+import { findFreePort } from '../harness/program/ports.ts'
 import { median } from './measure.ts'
 import type { Judged } from './measure.ts'
 import { startProxy, type ProxyName, type ProxySpec, type RunningProxy } from './proxies.ts'

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startProgram } from '../harness/program.ts'
+import { startProgram } from '../harness/program/program.ts'
 import { waitUntil } from '../harness/wait.ts'
 import type { ProxySpec, RunningProxy } from './proxies.ts'
 

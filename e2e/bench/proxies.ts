@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startDataplane } from '../harness/dataplane.ts'
+import { startDataplane } from '../harness/program/dataplane.ts'
 import { startNginx } from './nginx.ts'
 
 /** What either proxy is asked to do: everything to the upstream, with so many routes `/route-<n>/` beside the catch-all. */

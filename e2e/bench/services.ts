@@ -1,4 +1,4 @@
-import { startServices } from '../harness/services.ts'
+import { startServices } from '../harness/example/services.ts'
 
 const { port } = await startServices({ name: 'services' })
 console.log(`listening ${port}`)

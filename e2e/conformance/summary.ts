@@ -83,7 +83,8 @@ function findProblems({ profiles }: Report, result: Outcome, claims: readonly st
   const unfounded = claims.filter((feature) => !result.passing.includes(feature))
   const silent = result.passing.filter((feature) => !claims.includes(feature))
   if (unfounded.length > 0)
-    problems.push(`the GatewayClass claims what does not pass: ${unfounded.join(', ')}; take it out of operator/translate/gatewayclass.ts`)
-  if (silent.length > 0) problems.push(`the GatewayClass does not name what passes: ${silent.join(', ')}; add it to operator/translate/gatewayclass.ts`)
+    problems.push(`the GatewayClass claims what does not pass: ${unfounded.join(', ')}; take it out of operator/translate/gateway/gateway-class.ts`)
+  if (silent.length > 0)
+    problems.push(`the GatewayClass does not name what passes: ${silent.join(', ')}; add it to operator/translate/gateway/gateway-class.ts`)
   return problems
 }

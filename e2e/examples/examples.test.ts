@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { bundleDataplane } from '../../images/bundle.ts'
-import type { Example } from '../harness/example.ts'
-import { prepareExample, startExample, type PreparedExample, type RunningExample } from '../harness/example_run.ts'
-import type { Expectations } from '../harness/expectations.ts'
-import { startOperator, type Operator } from '../harness/operator.ts'
+import type { Example } from '../harness/example/example.ts'
+import { prepareExample, startExample, type PreparedExample, type RunningExample } from '../harness/example/example-run.ts'
+import type { Expectations } from '../harness/example/expectations.ts'
+import { startOperator, type Operator } from '../harness/program/operator.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const names = readdirSync(here, { withFileTypes: true })

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { send } from './client.ts'
-import { findFreePort, isPortFree } from './ports.ts'
-import { startProgram, type Program } from './program.ts'
+import { findFreePort, isPortFree } from './program/ports.ts'
+import { startProgram, type Program } from './program/program.ts'
 import { isTrueWithin, waitUntil } from './wait.ts'
 
 // Two programs start in each test: more than the usual time on a busy machine.

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { startDataplane, type Dataplane, type ManagementPorts } from './dataplane.ts'
-import { readExample, startUpstream, writeCertificates, type Example, type Running } from './example.ts'
-import { lastError, startOperator, type GatewaySummary, type Operator, type OperatorEvent } from './operator.ts'
-import { findFreePort, isPortFree } from './ports.ts'
-import type { Program } from './program.ts'
-import { bindsOf, describeCommands, describeEvent, describeGateway, describeManagement, describeUpstream } from './standalone_text.ts'
+import { startDataplane, type Dataplane, type ManagementPorts } from './program/dataplane.ts'
+import { readExample, startUpstream, writeCertificates, type Example, type Running } from './example/example.ts'
+import { lastError, startOperator, type GatewaySummary, type Operator, type OperatorEvent } from './program/operator.ts'
+import { findFreePort, isPortFree } from './program/ports.ts'
+import type { Program } from './program/program.ts'
+import { bindsOf, describeCommands, describeEvent, describeGateway, describeManagement, describeUpstream } from './standalone-text.ts'
 
 /** Something the user can put right; its message is all they need. */
 class StartError extends Error {}

@@ -3,9 +3,9 @@ import { IntOrString, KubeConfigMap, KubeDeployment, KubeSecret, KubeService, Ku
 import type { MergedParameters } from './merge.ts'
 import type { DeployMetadata } from './metadata.ts'
 import { describePod, type PodReferences } from './pod.ts'
-import { SESSION_KEY_ENTRY } from './sessionkey.ts'
+import { SESSION_KEY_ENTRY } from './session-key.ts'
 import type { DeployObject, DeploySettings } from './types.ts'
-import { CA_ENTRY } from './xdsca.ts'
+import { CA_ENTRY } from './xds-ca.ts'
 
 /** What the objects of a Gateway are made from, all decisions taken. */
 export interface Parts {

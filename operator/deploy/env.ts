@@ -1,7 +1,7 @@
 import type { EnvVar } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import { Quantity } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import type { MergedParameters } from './merge.ts'
-import { SESSION_KEY, SESSION_KEY_ENTRY } from './sessionkey.ts'
+import { SESSION_KEY, SESSION_KEY_ENTRY } from './session-key.ts'
 import type { DeploySettings } from './types.ts'
 
 export const XDS_CA_DIRECTORY = '/etc/xds-tls'

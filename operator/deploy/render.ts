@@ -8,9 +8,9 @@ import { mergeParameters } from './merge.ts'
 import { describeMetadata, sessionSecretName, xdsCaName } from './metadata.ts'
 import { applyOverlays, listOverlays, type OverlaidField } from './overlay.ts'
 import { listPorts } from './ports.ts'
-import { chooseSessionKey, SESSION_KEY } from './sessionkey.ts'
+import { chooseSessionKey, SESSION_KEY } from './session-key.ts'
 import { failParameters, type DeployFailure, type DeployInput, type DeployObject, type RenderResult } from './types.ts'
-import { readXdsCa } from './xdsca.ts'
+import { readXdsCa } from './xds-ca.ts'
 
 /** Every object of a Gateway, in the order to apply: typed parameters, then overlays, each of the GatewayClass first (part 3, merge order). */
 export function renderGateway(input: DeployInput): RenderResult {

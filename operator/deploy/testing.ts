@@ -7,7 +7,7 @@ import { sessionSecretName } from './metadata.ts'
 import { resolveParameters } from './parameters.ts'
 import { renderGateway } from './render.ts'
 import type { DeploySettings, RenderResult } from './types.ts'
-import { XDS_CERTIFICATE_SECRET } from './xdsca.ts'
+import { XDS_CERTIFICATE_SECRET } from './xds-ca.ts'
 
 export const CASES = join(import.meta.dirname, 'testdata')
 

@@ -1,7 +1,7 @@
 import type { Volume, VolumeMount } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import { XDS_AUDIENCE } from '#api/names.ts'
 import { XDS_CA_DIRECTORY } from './env.ts'
-import { CA_ENTRY } from './xdsca.ts'
+import { CA_ENTRY } from './xds-ca.ts'
 
 const TOKEN_SECONDS = 43_200
 

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { KeySetRequest, KeySetTls } from '../translate/types.ts'
 import { createLookup, refuseAddress } from './address.ts'
-import { readKeySet } from './keyset.ts'
+import { readKeySet } from './key-set.ts'
 
 /** Fetches a key set: its text, normalized. `attempt` counts from 0 and picks among endpoints. Rejects with what went wrong. */
 export type FetchKeySet = (source: KeySetRequest, attempt: number, signal: AbortSignal) => Promise<string>

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { debounce, type Clock } from '../serve/debounce.ts'
 import type { KeySetRequest } from '../translate/types.ts'
 import { describeSource, type FetchKeySet } from './fetch.ts'
-import { readKeySet } from './keyset.ts'
+import { readKeySet } from './key-set.ts'
 
 export interface StoreOptions {
   readonly fetch: FetchKeySet

@@ -1,4 +1,4 @@
-import { checkExpression } from '../expression.ts'
+import { checkExpression } from '../program/expression.ts'
 import { askJson, openAdmin } from './admin.ts'
 import { alignColumns, UsageError } from './output.ts'
 import type { Command } from './types.ts'

@@ -1,4 +1,4 @@
-import { findTroubles } from '../report.ts'
+import { findTroubles } from '../program/report.ts'
 import { readManifests } from './manifests.ts'
 import { UsageError, alignColumns } from './output.ts'
 import type { Command } from './types.ts'

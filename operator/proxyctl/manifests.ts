@@ -1,5 +1,5 @@
 import { GATEWAY_CLASS } from '#api/names.ts'
-import { checkExpression } from '../expression.ts'
+import { checkExpression } from '../program/expression.ts'
 import { loadDirectory } from '../source/directory.ts'
 import type { Load } from '../source/reader.ts'
 import { translate } from '../translate/translate.ts'

@@ -1,7 +1,7 @@
 import { CONTROLLER_NAME } from '#api/names.ts'
 import { connect } from '../kube/connection.ts'
 import { collectionPaths, statusKinds } from '../kube/resources.ts'
-import { findTroubles, type ConditionReport } from '../report.ts'
+import { findTroubles, type ConditionReport } from '../program/report.ts'
 import type { ObjectStatus } from '../translate/types.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
 import { readManifests } from './manifests.ts'

@@ -1,7 +1,7 @@
 import { DURATION_PATTERN } from '#api/duration.ts'
 import { refName, type Json, type Schema, type ValidationRule } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
-import { isAboutPresence, isBroken } from './celrules.ts'
+import { isAboutPresence, isBroken } from './cel-rules.ts'
 import { suggest } from '#api/suggest.ts'
 
 export type Path = readonly (string | number)[]

@@ -1,5 +1,5 @@
 import { anyJson, atLeastOneOf, choice, map, object, ref, type Definitions } from '../../schema.ts'
-import { audiences, jwtMode } from './jwt.ts'
+import { audiences, jwtMode } from './jwt-authentication.ts'
 
 export const mcpDefinitions: Definitions = {
   BackendMCP: object(

@@ -1,4 +1,4 @@
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 
 /** A valid message as bytes (Latin-1), and what every reader must find in it. */
 export interface ValidMessage {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { readCompletionsRequest } from '../formats/completions/request.ts'
 import { clientFormats } from '../formats/index.ts'
 import { replaceTexts } from '../formats/segments.ts'

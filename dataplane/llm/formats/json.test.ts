@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { hasDuplicateKeys, isObject, listMembers, parseJson, printJson, renderBody, renderBytes } from './json.ts'
 import type { JsonObject } from './types.ts'
 

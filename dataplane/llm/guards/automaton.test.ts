@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { RE2JS } from 're2js'
 import { Automaton, MatchFront } from './automaton.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import type { ClientEvent, TextDelta } from '../formats/types.ts'
 import { MaskingStream } from './masking.ts'
 import { compilePatterns, type Patterns } from './patterns.ts'

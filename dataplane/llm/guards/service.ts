@@ -1,10 +1,10 @@
 import type { BackendFull, BackendSimple } from '#gen/config/types.ts'
 import { fetchDestination, type Callout, type CalloutAnswer } from '../../callout/http.ts'
-import { ProxyError } from '../../error.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { Exchange } from '../../exchange.ts'
-import type { ServiceConfig } from '../../service.ts'
-import { beginCall } from '../../telemetry/call.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { ServiceConfig } from '../../forward/service.ts'
+import { beginCall } from '../../telemetry/metrics/call.ts'
 import type { Destination } from '../../upstream/destination.ts'
 
 const TIMEOUT_MS = 10_000

@@ -1,4 +1,4 @@
-import type { Exchange } from '../../exchange.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { replaceTexts } from '../formats/segments.ts'
 import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject, TextDelta, TextSegment } from '../formats/types.ts'

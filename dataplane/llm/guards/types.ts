@@ -1,4 +1,4 @@
-import type { Exchange } from '../../exchange.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject } from '../formats/types.ts'

@@ -1,5 +1,5 @@
 import type { CloudGuardrails, ModelArmor, ModerationAPI } from '#gen/config/types.ts'
-import { ProxyError } from '../../error.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { askJson, itemsOf, member, vendorDestination, type GuardConfig } from './service.ts'
 import type { Guard, Outcome } from './types.ts'
 

@@ -1,6 +1,6 @@
 import { compileRegex, isRegexError } from '#api/regex/index.ts'
 import type { Webhook } from '#gen/config/types.ts'
-import { ProxyError } from '../../error.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { traceparentOf } from '../../telemetry/trace.ts'
 import type { FlatMessage } from '../formats/types.ts'

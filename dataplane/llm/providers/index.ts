@@ -1,10 +1,10 @@
 import type { NamedLLMProvider } from '#gen/config/types.ts'
-import { createProviderA } from './providerA.ts'
-import { createProviderB } from './providerB.ts'
-import { createProviderC } from './providerC.ts'
-import { createProviderD } from './providerD.ts'
-import { createProviderE } from './providerE.ts'
-import { createProviderF } from './providerF.ts'
+import { createProviderA } from './openai.ts'
+import { createProviderB } from './azure-openai.ts'
+import { createProviderC } from './anthropic.ts'
+import { createProviderD } from './gemini.ts'
+import { createProviderE } from './vertex-ai.ts'
+import { createProviderF } from './bedrock.ts'
 import { providerKinds, type Provider, type ProviderKind } from './types.ts'
 
 type Config = Omit<NamedLLMProvider, 'name'>

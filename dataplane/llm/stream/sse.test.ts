@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
 import { FrameScanner } from './frames.ts'
 import { parseFields, printEvent, SseScanner } from './sse.ts'

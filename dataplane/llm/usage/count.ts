@@ -1,4 +1,4 @@
-import { ThreadOf } from '../../thread.ts'
+import { ThreadOf } from '../../runtime/thread.ts'
 import type { FlatMessage } from '../formats/types.ts'
 import type { TokenQuestion } from './token-worker.ts'
 

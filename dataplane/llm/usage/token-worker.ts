@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import type { Answer, Question } from '../../thread.ts'
+import type { Answer, Question } from '../../runtime/thread.ts'
 import type { FlatMessage } from '../formats/types.ts'
 import { countMessages } from './tokenizer.ts'
 

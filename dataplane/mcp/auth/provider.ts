@@ -1,7 +1,7 @@
 import type { MCPAuthentication } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
 import { fetchDestination, type Callout, type CalloutAnswer } from '../../callout/http.ts'
-import type { Destinations } from '../../config/destinations.ts'
+import type { Destinations } from '../../destination/destinations.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Destination } from '../../upstream/destination.ts'
 

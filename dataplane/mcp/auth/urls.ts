@@ -1,4 +1,4 @@
-import type { Exchange } from '../../exchange.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import { pathOf } from '../../http/message.ts'
 
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'

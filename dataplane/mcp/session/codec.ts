@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
-import { isObject } from '../json.ts'
+import { isObject } from '../message/json.ts'
 import type { LinkState } from '../upstream/link.ts'
 
 /** Keys that session ids are encrypted with: the first writes, all read (rotation). None: ids are readable, for development only. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { createParser } from 'eventsource-parser'
-import { fc } from '#api/propertytesting.ts'
+import { fc } from '#api/property-testing.ts'
 import { formatEvent, MAX_EVENT_CHARS, SseParser, type SseEvent } from './parser.ts'
 
 function parse(...chunks: (string | Buffer)[]): SseEvent[] {

@@ -1,6 +1,6 @@
 import type { Body } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { RpcId } from '../rpc.ts'
+import type { RpcId } from '../message/rpc.ts'
 import type { EventSource } from '../sse/source.ts'
 import type { CallContext } from './call.ts'
 

@@ -1,12 +1,12 @@
-import type { Exchange } from '../../exchange.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import { bufferResponse, MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { CompiledTransform } from '../../policy/transformation/compile.ts'
-import { transformResponse } from '../../policy/transformation/response.ts'
+import type { CompiledTransform } from '../../transformation/compile.ts'
+import { transformResponse } from '../../transformation/response.ts'
 import { UpstreamError } from '../../upstream/types.ts'
-import type { Target } from '../target.ts'
+import type { Target } from '../target/target.ts'
 
 /** Written by us in whatever a client gets. */
 const OWN = new Set(['content-type', 'content-length', 'content-encoding', 'cache-control', 'mcp-session-id'])

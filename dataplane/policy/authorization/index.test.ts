@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Authorization } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import type { Policy } from '../../exchange/context.ts'
 import { BufferBody, readBody, type Body } from '../../http/body.ts'
 import { LongBody, ManualBody } from '../../testing/body.ts'
 import { testExchange } from '../../testing/exchange.ts'

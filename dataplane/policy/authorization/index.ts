@@ -1,6 +1,6 @@
 import type { Authorization } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../context.ts'
-import { ProxyError } from '../../error.ts'
+import { withSides, type Policy } from '../../exchange/context.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import { readsRequestBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'

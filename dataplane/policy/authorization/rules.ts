@@ -1,6 +1,6 @@
 import { evalBool, type Phase, type Program } from '#api/cel/index.ts'
 import type { Authorization } from '#gen/config/types.ts'
-import type { Connection } from '../../exchange.ts'
+import type { Connection } from '../../exchange/exchange.ts'
 import { viewSource } from '../../expression/peer.ts'
 import { compileExpression } from '../../expression/program.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { CORS } from '#gen/config/types.ts'
-import { ProxyError } from '../../error.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { compileCors } from './index.ts'
 import { compileOrigins } from './origins.ts'

@@ -1,5 +1,5 @@
 import type { CORS } from '#gen/config/types.ts'
-import type { Policy } from '../../context.ts'
+import type { Policy } from '../../exchange/context.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { compileOrigins } from './origins.ts'
 

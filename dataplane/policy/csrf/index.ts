@@ -1,7 +1,7 @@
 import type { CSRF } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../context.ts'
-import { ProxyError } from '../../error.ts'
-import type { Exchange } from '../../exchange.ts'
+import { withSides, type Policy } from '../../exchange/context.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 
 /** Methods that change nothing (RFC 9110 §9.2.1), so that forging them gains nothing. */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Transform, Transformation } from '#gen/config/types.ts'
-import { ProxyError } from '../../error.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { BufferBody, readBody, type Body } from '../../http/body.ts'
 import { LongBody, ManualBody } from '../../testing/body.ts'
 import { mountPolicies } from '../../testing/hono.ts'

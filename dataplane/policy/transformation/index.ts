@@ -1,12 +1,12 @@
 import type { Transformation } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../context.ts'
+import { withSides, type Policy } from '../../exchange/context.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import { readsRequestBody, readsResponseBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
-import { compileTransform, programsOf } from './compile.ts'
-import { transformRequest } from './request.ts'
-import { transformResponse } from './response.ts'
+import { compileTransform, programsOf } from '../../transformation/compile.ts'
+import { transformRequest } from '../../transformation/request.ts'
+import { transformResponse } from '../../transformation/response.ts'
 
 /**
  * Computed changes to request and response (traffic.md §8.10). The response side sees the request as it was sent, and runs on

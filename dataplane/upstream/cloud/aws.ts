@@ -1,5 +1,5 @@
 import { askJson, askText, CredentialError, parseObject, textOf } from './ask.ts'
-import type { AwsCredentials } from './awssign.ts'
+import type { AwsCredentials } from './aws-sign.ts'
 import type { Lapsing } from './cached.ts'
 import { readCredentialFile, setting, type CloudContext } from './source.ts'
 

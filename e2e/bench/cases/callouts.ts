@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { startProgram } from '../../harness/program.ts'
+import { startProgram } from '../../harness/program/program.ts'
 import { start, type Bench, type Case } from '../bench.ts'
 import { judge, median } from '../measure.ts'
 
@@ -26,7 +26,7 @@ export const callouts: Case = {
     })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const stdio: ('ignore' | 'inherit' | 'ipc')[] = ['ignore', 'inherit', 'inherit', 'ipc']
-    const bare = spawn('taskset', ['-c', String(bench.proxyCpu), process.execPath, pathOf('../grpc_load.ts'), String(port)], { stdio })
+    const bare = spawn('taskset', ['-c', String(bench.proxyCpu), process.execPath, pathOf('../grpc-load.ts'), String(port)], { stdio })
     try {
       const [plain, auth, limit, call] = await measureInTurn(bench, [
         () => ask(agent, ours.spec.port, '/route-5/x'),

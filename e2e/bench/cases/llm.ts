@@ -2,15 +2,15 @@ import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findFreePort } from '../../harness/ports.ts'
-import { startProgram } from '../../harness/program.ts'
+import { findFreePort } from '../../harness/program/ports.ts'
+import { startProgram } from '../../harness/program/program.ts'
 import { alternate, start, type Bench, type Case } from '../bench.ts'
-import { startOurs, startPeer } from '../llm_proxies.ts'
+import { startOurs, startPeer } from '../llm-proxies.ts'
 import { runWrk } from '../load.ts'
 import { judge, judgeLimit, median, type Judged } from '../measure.ts'
 import { pin, readCpuSeconds } from '../proc.ts'
 
-const LOAD = fileURLToPath(new URL('../llm_load.ts', import.meta.url))
+const LOAD = fileURLToPath(new URL('../llm-load.ts', import.meta.url))
 const PATH = '/v1/chat/completions'
 const HEADERS = { 'content-type': 'application/json' }
 const peers = { portkey: { name: 'Portkey 1.15.2', atLeast: 10 }, litellm: { name: 'LiteLLM 1.106.2', atLeast: 80 } } as const

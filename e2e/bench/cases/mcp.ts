@@ -3,15 +3,15 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startDataplane, type Dataplane } from '../../harness/dataplane.ts'
-import { findFreePorts } from '../../harness/ports.ts'
-import { startProgram } from '../../harness/program.ts'
+import { startDataplane, type Dataplane } from '../../harness/program/dataplane.ts'
+import { findFreePorts } from '../../harness/program/ports.ts'
+import { startProgram } from '../../harness/program/program.ts'
 import { alternate, type Bench, type Case } from '../bench.ts'
 import { runWrk } from '../load.ts'
 import { judge, judgeLimit, median, type Judged } from '../measure.ts'
 import { readCpuSeconds, readResidentBytes } from '../proc.ts'
 
-const LOAD = fileURLToPath(new URL('../mcp_load.ts', import.meta.url))
+const LOAD = fileURLToPath(new URL('../mcp-load.ts', import.meta.url))
 const TARGETS = 10
 const TOOLS = 50
 const STREAMS = 1000

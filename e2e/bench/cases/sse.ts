@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url'
-import { findFreePort } from '../../harness/ports.ts'
-import { startProgram } from '../../harness/program.ts'
+import { findFreePort } from '../../harness/program/ports.ts'
+import { startProgram } from '../../harness/program/program.ts'
 import { alternate, start, type Bench, type Case } from '../bench.ts'
 import { judge, judgeLimit } from '../measure.ts'
 
-const LOAD = fileURLToPath(new URL('../sse_load.ts', import.meta.url))
+const LOAD = fileURLToPath(new URL('../sse-load.ts', import.meta.url))
 const LIMIT_MS = 2
 
 /** 100 streams of server-sent events: how much later the slowest hundredth arrives than without a proxy. */

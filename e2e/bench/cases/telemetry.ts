@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFreePort } from '../../harness/ports.ts'
-import { buildCollector, startCollector } from '../../telemetry/collector.ts'
+import { findFreePort } from '../../harness/program/ports.ts'
+import { buildCollector, startCollector } from '../../suites/telemetry/collector.ts'
 import { alternate, type Bench, type Case, type StartedProxy } from '../bench.ts'
 import { judge } from '../measure.ts'
 import { wrk } from './throughput.ts'
-import { startLogging } from '../logging_proxy.ts'
+import { startLogging } from '../logging-proxy.ts'
 
 const GATEWAY = { kind: 'Gateway', namespace: 'default', name: 'proxy' } as const
 

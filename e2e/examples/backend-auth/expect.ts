@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'passthrough shows the backend what the client was let in with': async (run) => {

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 const origin = 'https://shop.example.com'
 const authorization = `Basic ${Buffer.from('bob:secret').toString('base64')}`

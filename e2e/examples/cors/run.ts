@@ -1,4 +1,4 @@
-import type { Example } from '../../harness/example.ts'
+import type { Example } from '../../harness/example/example.ts'
 
 const preflight = (origin: string) =>
   `curl -si -X OPTIONS -H 'Origin: ${origin}' -H 'Access-Control-Request-Method: PUT' http://localhost:8080/ | grep -i '^access-control' || echo none`

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 import { replaceFile } from '../../harness/files.ts'
 import { waitUntil } from '../../harness/wait.ts'
 

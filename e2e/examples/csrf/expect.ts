@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'browsers without Sec-Fetch-Site are judged by Origin': async (run) => {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { expect } from '@jest/globals'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 /** What a connection gets that begins with these bytes. */
 function talk(run: ExampleRun, bytes: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js'
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
-import { makeGrpcClient } from '../../harness/grpc_client.ts'
+import { expectations } from '../../harness/example/expectations.ts'
+import { makeGrpcClient } from '../../harness/grpc-client.ts'
 
 export default expectations({
   'unary, server streaming and bidirectional calls of grpc-js': async (run) => {

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'lines are added beside those of the client, and set ones replace them': async (run) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from '@jest/globals'
 import { WebSocket } from 'ws'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 import { tokens } from './tokens.ts'
 
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })

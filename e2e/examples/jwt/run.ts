@@ -1,4 +1,4 @@
-import type { Example } from '../../harness/example.ts'
+import type { Example } from '../../harness/example/example.ts'
 import { tokens } from './tokens.ts'
 
 const call = (token: string) => `curl -s -H 'Authorization: Bearer ${token}' http://localhost:8080/`

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 import { waitUntil } from '../../harness/wait.ts'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 const ask = (run: ExampleRun, content: string, mock?: string) =>
   run.send(8080, {

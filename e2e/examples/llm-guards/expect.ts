@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { expect } from '@jest/globals'
 import OpenAI from 'openai'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 const post = (run: ExampleRun, path: string, content: string, more: object = {}) =>
   run.send(8080, {

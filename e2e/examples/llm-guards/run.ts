@@ -1,4 +1,4 @@
-import type { Example } from '../../harness/example.ts'
+import type { Example } from '../../harness/example/example.ts'
 
 const ask = (path: string, content: string, more: object = {}): string =>
   `curl -s http://localhost:8080${path}/v1/chat/completions -H 'content-type: application/json' -d '${JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content }], ...more })}'`

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 const ask = (run: ExampleRun, key: string, model = 'gpt-4o') =>
   run.send(8080, {

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 const post = (run: ExampleRun, path: string, body: object) =>
   run.send(8080, { method: 'POST', path, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })

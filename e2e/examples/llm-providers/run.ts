@@ -1,4 +1,4 @@
-import type { Example } from '../../harness/example.ts'
+import type { Example } from '../../harness/example/example.ts'
 
 const ask = (path: string, body: object): string => `curl -s http://localhost:8080${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`
 const chat = { model: 'gpt-4o', messages: [{ role: 'user', content: 'good morning' }] }

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 async function bodyFor(run: ExampleRun, more: object, headers: Record<string, string> = {}): Promise<Record<string, unknown>> {
   const body = JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hello' }], ...more })

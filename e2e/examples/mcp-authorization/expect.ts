@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'rules about tools hide resources, which no rule allows': async (run) => {

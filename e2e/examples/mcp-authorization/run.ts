@@ -1,4 +1,4 @@
-import type { Example } from '../../harness/example.ts'
+import type { Example } from '../../harness/example/example.ts'
 
 /** One message to the gateway. */
 const post = (message: object, headers = '') =>

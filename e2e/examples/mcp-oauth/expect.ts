@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
-import { connectWithLogin } from '../../harness/mcp_login.ts'
-import { logIn, OAuthSession } from '../../harness/oauth_client.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
+import { connectWithLogin } from '../../harness/identity/mcp-login.ts'
+import { logIn, OAuthSession } from '../../harness/identity/oauth-client.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 /** A client of the official SDK, whose user logs in. */

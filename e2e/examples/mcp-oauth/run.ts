@@ -1,4 +1,4 @@
-import type { Example } from '../../harness/example.ts'
+import type { Example } from '../../harness/example/example.ts'
 
 const wellKnown = 'http://localhost:8080/.well-known'
 

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { expectations, type ExampleRun } from '../../harness/expectations.ts'
+import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 async function use(transport: StreamableHTTPClientTransport | SSEClientTransport): Promise<unknown[]> {
   const client = new Client({ name: 'example', version: '1' })

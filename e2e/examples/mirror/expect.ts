@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 export default expectations({

@@ -1,4 +1,4 @@
-import type { Example } from '../../harness/example.ts'
+import type { Example } from '../../harness/example/example.ts'
 
 // Nothing listens on 9009, where the manifests' third Service points.
 export default {

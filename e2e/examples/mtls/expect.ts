@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 import { makeAuthority, makeCertificate } from '../../harness/certificates.ts'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'HTTP/2 with a client certificate': async (run) => {

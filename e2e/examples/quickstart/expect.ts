@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
-import { makeGrpcClient } from '../../harness/grpc_client.ts'
+import { expectations } from '../../harness/example/expectations.ts'
+import { makeGrpcClient } from '../../harness/grpc-client.ts'
 import { replaceFile } from '../../harness/files.ts'
 import { waitUntil } from '../../harness/wait.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'HTTP answers 301 and never reaches the upstream': async (run) => {

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 import { sendRaw } from '../../harness/client.ts'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'bytes pass unchanged, and half-closing the connection does not cut the answer': async (run) => {

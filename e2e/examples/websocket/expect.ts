@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from '@jest/globals'
 import { WebSocket } from 'ws'
-import { expectations } from '../../harness/expectations.ts'
+import { expectations } from '../../harness/example/expectations.ts'
 import { sendRaw } from '../../harness/client.ts'
 
 export default expectations({

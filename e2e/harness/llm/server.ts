@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { KEPT_MS } from '../kept.ts'
+import { KEPT_MS } from '../upstream/kept.ts'
 
 /** A request as the mock received it. */
 export interface MockRequest {

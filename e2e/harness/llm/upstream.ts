@@ -1,4 +1,4 @@
-import type { EchoRequest } from '../echo.ts'
+import type { EchoRequest } from '../upstream/echo.ts'
 import { startMockProvider } from './provider.ts'
 import type { MockRequest } from './server.ts'
 

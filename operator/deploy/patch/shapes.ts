@@ -1,7 +1,7 @@
 /**
  * Types of the overlaid kinds, as API servers declare them in /openapi/v2: `field:type`, where `[T]` is a list, `{T}` a map
  * of strings to T, `@key` the merge key and `!strategies` the patch strategies of strategic merge patches. `intstr` is
- * IntOrString. Statuses are left out. e2e/contract/smp.test.ts compares this with a live API server, and prints it.
+ * IntOrString. Statuses are left out. e2e/suites/contract/smp.e2e.ts compares this with a live API server, and prints it.
  */
 export const shapes: Readonly<Record<string, string>> = {
   Deployment: 'apiVersion:string kind:string metadata:ObjectMeta spec:DeploymentSpec',

@@ -1,0 +1,84 @@
+import { evalBool, readsMember, type Program } from '#api/cel/index.ts'
+import { isGrpcRequest } from '../exchange/error.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { MAX_BUFFER_BYTES, withResponseBytes } from '../expression/buffer.ts'
+import { readsResponseBody } from '../expression/program.ts'
+import { ExchangeView } from '../expression/view.ts'
+import type { ResponseHead } from '../http/message.ts'
+import { ObservedBody } from '../http/observe.ts'
+import type { EndpointState } from '../upstream/balancer/balancer.ts'
+import type { Destination } from '../upstream/destination.ts'
+import { UpstreamError } from '../upstream/types.ts'
+
+/**
+ * Tells a destination how its endpoint answered, `seconds` after it was asked: unhealthy is what its policy says, by default 5xx
+ * and a grpc-status other than 0 (traffic.md §13). A gRPC call may tell in the trailers only, and a policy may look at the body;
+ * then it is judged at its end. Also keeps the grpc-status in the exchange.
+ */
+export function recordResponse(exchange: Exchange, destination: Destination, endpoint: EndpointState, response: ResponseHead, seconds: number): void {
+  const condition = destination.settings.health?.condition
+  if (condition !== undefined && readsResponseBody([condition])) return recordByBody(exchange, destination, endpoint, response, condition, seconds)
+  const record = (): void => destination.record(endpoint, !isUnhealthy(exchange, response, condition), seconds)
+  if (!isGrpcRequest(exchange.request)) return record()
+  exchange.grpcStatus = response.headers.get('grpc-status')
+  const { body } = response
+  if (body === undefined || exchange.grpcStatus !== undefined) return record()
+  const isJudgedAtEnd = condition === undefined ? response.status < 500 : readsMember(condition, 'response.grpcStatus')
+  if (!isJudgedAtEnd) record()
+  response.body = new ObservedBody(body, {
+    onTrailers: (trailers) => {
+      exchange.grpcStatus = trailers?.get('grpc-status')
+      if (isJudgedAtEnd) record()
+    },
+    onClose: (error) => {
+      if (isJudgedAtEnd && error instanceof UpstreamError && error.failure !== 'cancelled') destination.record(endpoint, false, 0)
+    },
+  })
+}
+
+/** The body goes on as it comes; the policy sees what of it fits into a buffer. */
+function recordByBody(
+  exchange: Exchange,
+  destination: Destination,
+  endpoint: EndpointState,
+  response: ResponseHead,
+  condition: Program,
+  seconds: number,
+): void {
+  const { body } = response
+  const chunks: Buffer[] = []
+  let length = 0
+  const record = (): void => {
+    const bytes = { prefix: Buffer.concat(chunks).subarray(0, MAX_BUFFER_BYTES), isComplete: length <= MAX_BUFFER_BYTES }
+    destination.record(endpoint, !withResponseBytes(exchange, response, bytes, () => isUnhealthy(exchange, response, condition)), seconds)
+  }
+  const isGrpc = isGrpcRequest(exchange.request)
+  if (isGrpc) exchange.grpcStatus = response.headers.get('grpc-status')
+  if (body === undefined) return record()
+  response.body = new ObservedBody(body, {
+    onData: (chunk) => {
+      if (length <= MAX_BUFFER_BYTES) chunks.push(chunk)
+      length += chunk.length
+    },
+    onTrailers: (trailers) => {
+      if (isGrpc) exchange.grpcStatus ??= trailers?.get('grpc-status')
+      record()
+    },
+    onClose: (error) => {
+      if (error instanceof UpstreamError && error.failure !== 'cancelled') destination.record(endpoint, false, 0)
+    },
+  })
+}
+
+/** What the policy says of a response. */
+export function isUnhealthy(exchange: Exchange, response: ResponseHead, condition: Program | undefined): boolean {
+  if (condition === undefined) return response.status >= 500 || (exchange.grpcStatus !== undefined && exchange.grpcStatus !== '0')
+  // An attempt that may be retried is not yet the response of the exchange.
+  const before = exchange.response
+  exchange.response = response
+  try {
+    return evalBool(condition, new ExchangeView(exchange))
+  } finally {
+    exchange.response = before
+  }
+}

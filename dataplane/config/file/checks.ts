@@ -1,0 +1,33 @@
+import { anywhere, compile, formatDiagnostic, isParseError } from '#api/cel/index.ts'
+import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
+import { findKeySetProblem } from '#api/credentials/key-set.ts'
+import { compileRegex, isRegexError } from '#api/regex/index.ts'
+import type { CheckedDefinition } from './warnings.ts'
+import type { SchemaProblem } from '../validate.ts'
+
+type Path = SchemaProblem['path']
+type Tell = (path: Path, text: string) => void
+
+/** What the operator would say in a status, by definition. */
+export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Path, tell: Tell) => void>> = {
+  CELExpression: (text: string, path, tell) => {
+    const result = compile(text, anywhere)
+    if (isParseError(result)) tell(path, `${result.problems.map(formatDiagnostic).join('; ')}; it fails whenever it is evaluated`)
+  },
+  Regex: ({ matches = [] }: { matches?: string[] }, path, tell) => {
+    for (const [index, pattern] of matches.entries()) {
+      const regex = compileRegex(pattern)
+      if (isRegexError(regex)) tell([...path, 'matches', index], `is not a regular expression of RE2 syntax: ${regex.error}; it rejects everything`)
+    }
+  },
+  JWKS: ({ inline }: { inline?: string }, path, tell) => {
+    const problem = inline === undefined ? undefined : findKeySetProblem(inline)
+    if (problem !== undefined) tell([...path, 'inline'], `${problem}; all its tokens are refused`)
+  },
+  BasicAuthentication: ({ users = [] }: { users?: string[] }, path, tell) => {
+    for (const [index, line] of users.entries()) {
+      const user = readHtpasswdLine(line)
+      if (user !== undefined && 'problem' in user) tell([...path, 'users', index], `${user.problem}; it is skipped`)
+    }
+  },
+}

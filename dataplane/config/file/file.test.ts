@@ -1,0 +1,494 @@
+import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { messageKinds } from '#api/config/definitions.ts'
+import { makeCertificate, type Certificate } from '../../../e2e/harness/certificates.ts'
+import { followConfigFile, type FollowConfigFileOptions } from './follow.ts'
+import { ConfigFileError } from './problem.ts'
+import { readConfigFile } from './read.ts'
+import { loadConfigFile } from './file.ts'
+import { createConfigStore, type ConfigMessage } from '../store.ts'
+import { validate } from '../validate.ts'
+import { until } from '../../../e2e/harness/wait.ts'
+
+let directory: string
+let certificate: Certificate
+let other: Certificate
+const closers: (() => void)[] = []
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'config-file-'))
+  certificate = makeCertificate({ name: 'a.example' })
+  other = makeCertificate({ name: 'b.example' })
+  await writeFile(join(directory, 'tls.crt'), certificate.certificate)
+  await writeFile(join(directory, 'tls.key'), certificate.privateKey)
+  await writeFile(join(directory, 'other.key'), other.privateKey)
+  await writeFile(join(directory, 'notes.txt'), 'not a certificate')
+})
+afterEach(() => {
+  for (const close of closers.splice(0)) close()
+})
+afterAll(() => rm(directory, { recursive: true }))
+
+async function write(text: string, name = 'config.yaml'): Promise<string> {
+  const path = join(directory, name)
+  await writeFile(path, text)
+  return path
+}
+
+/** Problems of a file, with the directory cut off. */
+async function problemsOf(text: string): Promise<string[]> {
+  const path = await write(text)
+  try {
+    await loadConfigFile(path)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    return error.problems.map((problem) => problem.replace(`${directory}/`, ''))
+  }
+}
+
+const lines = (...text: string[]): string => `${text.join('\n')}\n`
+const messagesOf = async (text: string): Promise<readonly ConfigMessage[]> => (await loadConfigFile(await write(text))).messages
+
+test('what cannot work is told by file, line and path, and the file is used all the same', async () => {
+  const path = await write(
+    lines(
+      'binds:',
+      '- port: 8080',
+      '  listeners:',
+      '  - routes:',
+      '    - name: a',
+      '      policies:',
+      '        authorization: { policy: { matchExpressions: [jwt.sub == "a", nobody.knows] } }',
+      '        transformation:',
+      '          request:',
+      '            metadata: { who: "1 +" }',
+      '        jwtAuthentication: { providers: [{ issuer: i, jwks: { inline: "{}" } }] }',
+      '        basicAuthentication: { users: ["ann:secret"] }',
+      '      backends: [{ host: "a:1" }]',
+    ),
+  )
+  const { messages, warnings } = await readConfigFile(path)
+  expect(messages.map(({ kind }) => kind)).toContain('route')
+  const at = 'binds[0].listeners[0].routes[0]'
+  expect(warnings.map((warning) => warning.replace(`${directory}/`, ''))).toEqual([
+    expect.stringContaining(`config.yaml:7: ${at}.policies.authorization.policy.matchExpressions[1]: `),
+    expect.stringContaining(`config.yaml:10: ${at}.policies.transformation.request.metadata.who: `),
+    `config.yaml:11: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused`,
+    expect.stringContaining(`config.yaml:12: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
+  ])
+  expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated$/)
+  expect(warnings.join()).not.toContain('secret')
+})
+
+describe('a config file with errors is refused by file, line and path', () => {
+  const listener = (...text: string[]): string => lines('binds:', '- port: 8080', '  listeners:', ...text.map((line) => `  ${line}`))
+  test.each<[sentence: string, text: string, problems: string[]]>([
+    ['text that is not YAML', 'binds: [\n', ['config.yaml:2: Flow sequence in block collection must be sufficiently indented and end with a ]']],
+    ['a key written twice', 'binds: []\nbinds: []\n', ['config.yaml:2: Map keys must be unique']],
+    ['two documents', 'binds: []\n---\nbinds: []\n', ['config.yaml:2: a second document; write one']],
+    [
+      'an alias bomb',
+      lines('x: &a [1]', ...'bcdefghi'.split('').map((name, index) => `${name}: &${name} [${`*${'abcdefghi'[index]},`.repeat(9)}]`)),
+      ['config.yaml:1: Excessive alias count indicates a resource exhaustion attack'],
+    ],
+    ['JSON, whose lines are known too', '{\n"binds": [{"port": 0,\n"listeners": []}]}', ['config.yaml:2: binds[0].port: must be >= 1, is 0']],
+    ['a list instead of fields', '- a\n', ['config.yaml:1: .: must be an object, is a list']],
+    [
+      'an unknown field',
+      'binds:\n- port: 80\n  listeners: []\n  adress: x\n',
+      ['config.yaml:4: binds[0].adress: unknown field; known here: port, addresses, listeners'],
+    ],
+    ['a missing field', 'binds:\n- port: 80\n', ['config.yaml:2: binds[0]: listeners is missing']],
+    ['a value of the wrong type', 'binds:\n- port: http\n  listeners: []\n', ['config.yaml:2: binds[0].port: must be an integer, is "http"']],
+    ['a value out of bounds', 'binds:\n- listeners: []\n  port: 70000\n', ['config.yaml:3: binds[0].port: must be <= 65535, is 70000']],
+    [
+      'a value that is not one of the known',
+      listener('- name: a', '  protocol: UDP'),
+      ['config.yaml:5: binds[0].listeners[0].protocol: must be one of HTTP, HTTPS, TLS, TCP, is "UDP"'],
+    ],
+    [
+      'several errors at once',
+      lines('config:', '  adminAddr: 0', 'binds:', '- port: 1', '  listeners: []', '  x: 1'),
+      ['config.yaml:2: config.adminAddr: must be a string, is 0', 'config.yaml:6: binds[0].x: unknown field; known here: port, addresses, listeners'],
+    ],
+    [
+      'a duration that is none',
+      'config:\n  connectionTerminationDeadline: 5 minutes\n',
+      ['config.yaml:2: config.connectionTerminationDeadline: must be a duration such as 30s, is "5 minutes"'],
+    ],
+    [
+      'a backend without a kind',
+      'backends:\n- name: a\n',
+      ['config.yaml:2: backends[0]: exactly one of the fields in [host dynamicForwardProxy ai mcp cloudBackend] must be set'],
+    ],
+    [
+      'a host without port',
+      'backends:\n- name: a\n  host: localhost\n',
+      ['config.yaml:3: backends[0].host: must be host:port with a port of 1 to 65535, is "localhost"'],
+    ],
+    [
+      'a host with port 0',
+      'backends:\n- name: a\n  host: "[::1]:0"\n',
+      ['config.yaml:3: backends[0].host: must be host:port with a port of 1 to 65535, is "[::1]:0"'],
+    ],
+    [
+      'a host that is a URL',
+      'backends:\n- name: a\n  host: http://a:80\n',
+      ['config.yaml:3: backends[0].host: must be host:port with a port of 1 to 65535, is "http://a:80"'],
+    ],
+    [
+      'two backends of one name',
+      lines('backends:', '- name: a', '  host: a:1', '- name: a', '  host: b:1'),
+      ['config.yaml:4: backends[1].name: the backend default/a exists already, as backends[0].name; give one another name'],
+    ],
+    [
+      'a port bound twice',
+      lines('binds:', '- port: 80', '  listeners: []', '- port: 80', '  listeners: []'),
+      ['config.yaml:4: binds[1].port: 80 is already bound by binds[0]; put the listeners together'],
+    ],
+    [
+      'two listeners of one name',
+      listener('- name: a', '- name: a'),
+      ['config.yaml:5: binds[0].listeners[1].name: the listener default/config.a exists already, as binds[0].listeners[0].name; give one another name'],
+    ],
+    [
+      'two routes of one name',
+      listener('- routes:', '  - name: r', '- routes:', '  - name: r'),
+      [
+        'config.yaml:7: binds[0].listeners[1].routes[0].name: the route default/r.00 exists already, as binds[0].listeners[0].routes[0].name; give one another name',
+      ],
+    ],
+    ['HTTPS without tls', listener('- protocol: HTTPS'), ['config.yaml:4: binds[0].listeners[0]: tls is missing; HTTPS needs it']],
+    [
+      'HTTP with tls',
+      listener('- protocol: HTTP', '  tls:', '    mode: Passthrough'),
+      ['config.yaml:5: binds[0].listeners[0].tls: is not used with protocol HTTP; write HTTPS or TLS'],
+    ],
+    [
+      'HTTPS that passes through',
+      listener('- protocol: HTTPS', '  tls: { mode: Passthrough }'),
+      ['config.yaml:5: binds[0].listeners[0].tls.mode: Passthrough needs protocol TLS'],
+    ],
+    [
+      'passthrough with a certificate',
+      listener('- tls: { mode: Passthrough, cert: tls.crt }'),
+      ['config.yaml:4: binds[0].listeners[0].tls.cert: is not used with mode Passthrough'],
+    ],
+    ['TLS without key', listener('- tls:', '    cert: tls.crt'), ['config.yaml:4: binds[0].listeners[0].tls: key is missing']],
+    [
+      'a certificate that is not there',
+      listener('- tls:', '    cert: none.crt', '    key: tls.key'),
+      ['config.yaml:5: binds[0].listeners[0].tls.cert: none.crt: no such file'],
+    ],
+    [
+      'a certificate that is a directory',
+      listener('- tls:', '    cert: .', '    key: tls.key'),
+      ['config.yaml:5: binds[0].listeners[0].tls.cert: .: is a directory; name a file'],
+    ],
+    [
+      'a certificate that is none',
+      listener('- tls:', '    cert: notes.txt', '    key: tls.key'),
+      ['config.yaml:5: binds[0].listeners[0].tls.cert: notes.txt is not a certificate in PEM form'],
+    ],
+    [
+      'a key that is none',
+      listener('- tls:', '    cert: tls.crt', '    key: notes.txt'),
+      ['config.yaml:6: binds[0].listeners[0].tls.key: notes.txt is not an unencrypted private key in PEM form'],
+    ],
+    [
+      'the key of another certificate',
+      listener('- tls:', '    cert: tls.crt', '    key: other.key'),
+      ['config.yaml:6: binds[0].listeners[0].tls.key: does not belong to the certificate in cert'],
+    ],
+    [
+      'HTTP routes on TCP',
+      listener('- protocol: TCP', '  routes: [{}]'),
+      ['config.yaml:5: binds[0].listeners[0].routes: are not used with protocol TCP; write tcpRoutes'],
+    ],
+    [
+      'TCP routes on HTTP',
+      listener('- protocol: HTTP', '  tcpRoutes: [{}]'),
+      ['config.yaml:5: binds[0].listeners[0].tcpRoutes: are not used with protocol HTTP; write routes'],
+    ],
+    [
+      'names on plain TCP',
+      listener('- tcpRoutes:', '  - hostnames: [a.b]'),
+      ['config.yaml:5: binds[0].listeners[0].tcpRoutes[0].hostnames: are not used with protocol TCP; only TLS carries a name'],
+    ],
+    [
+      'TCP beside HTTP',
+      listener('- protocol: TCP', '- protocol: HTTP'),
+      ['config.yaml:3: binds[0].listeners: a TCP listener takes every connection of its port; give the others a port of their own'],
+    ],
+    [
+      'a backend that does not exist',
+      listener('- routes:', '  - backends:', '    - backend: x'),
+      ['config.yaml:6: binds[0].listeners[0].routes[0].backends[0].backend: x is not the name of one of backends'],
+    ],
+    [
+      'a service that does not exist',
+      listener('- routes:', '  - backends:', '    - service: { name: ns/x, port: 80 }'),
+      ['config.yaml:6: binds[0].listeners[0].routes[0].backends[0].service.name: ns/x is not the key of one of services'],
+    ],
+    [
+      'a destination of two kinds',
+      listener('- routes:', '  - backends:', '    - host: a:1', '      backend: x'),
+      [
+        'config.yaml:6: binds[0].listeners[0].routes[0].backends[0]: exactly one of the fields in [host service backend dynamicForwardProxy ai mcp cloudBackend] must be set',
+      ],
+    ],
+    [
+      'policies on a shared backend',
+      lines('backends:', '- { name: b, host: "a:1" }') +
+        listener('- routes:', '  - backends:', '    - backend: b', '      policies: { http: { requestTimeout: 1s } }'),
+      ['config.yaml:9: binds[0].listeners[0].routes[0].backends[0].policies: belong to a destination that others may share; write them on the backend b'],
+    ],
+  ])('%s', async (_, text, problems) => {
+    expect(await problemsOf(text)).toEqual(problems)
+  })
+
+  test('a file that does not exist', async () => {
+    await expect(loadConfigFile('/nowhere/config.yaml')).rejects.toThrow('/nowhere/config.yaml: no such file')
+  })
+
+  test('a private key is not repeated in the error', async () => {
+    const [problem = ''] = await problemsOf(lines('binds:', '- port: 1', '  listeners: [{ tls: { cert: 1, key: "-----BEGIN PRIVATE KEY-----SECRET" } }]'))
+    expect(problem).toContain('tls.cert: must be a string')
+    const [bad = ''] = await problemsOf(lines('binds:', '- port: 1', '  listeners: [{ tls: { cert: tls.crt, key: "-----BEGIN PRIVATE KEY-----SECRET" } }]'))
+    expect(bad).toMatch(/tls\.key: the PEM text is not an unencrypted private key in PEM form$/)
+  })
+})
+
+describe('a good config file becomes messages', () => {
+  const full = (): string =>
+    lines(
+      'config: { logging: { level: debug }, namespace: shop, gateway: edge }',
+      'binds:',
+      '- port: 8080',
+      '  listeners:',
+      '  - name: web',
+      '    hostname: "*.Example.COM"',
+      '    policies: { timeouts: { request: 5s } }',
+      '    routes:',
+      '    - name: api',
+      '      hostnames: [API.example.com]',
+      '      matches: [{ path: { type: PathPrefix, value: /api }, headers: [{ name: X-User, type: Exact, value: Bob }] }]',
+      '      policies: { timeouts: { request: 1s } }',
+      '      backends:',
+      '      - { host: "127.0.0.1:9000", weight: 3 }',
+      '      - { host: "[::1]:9001", policies: { http: { requestTimeout: 1s } } }',
+      '      - backend: fixed',
+      '      - service: { name: shop/web, port: 80 }',
+      '      - dynamicForwardProxy: {}',
+      '    - backends: [{ host: "a:1" }]',
+      '- port: 8443',
+      '  addresses: [127.0.0.1]',
+      '  listeners:',
+      '  - tls: { cert: tls.crt, key: tls.key, clientCa: tls.crt }',
+      '  - tls: { mode: Passthrough }',
+      '    tcpRoutes: [{ hostnames: [DB.example.com], backends: [{ host: "db:5432" }] }]',
+      '- port: 9000',
+      '  listeners: [{ tcpRoutes: [{ name: raw, backends: [{ host: "db:5432" }] }] }]',
+      'backends:',
+      '- { name: fixed, host: "example.org:443" }',
+      'services:',
+      '- { key: shop/web, ports: [{ port: 80, endpoints: [{ address: 10.0.0.1, port: 8080 }] }] }',
+    )
+
+  test('each of which fits the schema that the stream is held to', async () => {
+    const messages = await messagesOf(full())
+    expect(messages.map(({ kind, message }) => `${kind} ${message.key}`)).toEqual([
+      'service shop/web',
+      'backend shop/fixed',
+      'bind 8080/shop/edge',
+      'listener shop/edge.web',
+      'policy traffic/shop/listener.web:0',
+      'backend shop/api.backend1',
+      'backend shop/api.backend4',
+      'route shop/api.00',
+      'policy traffic/shop/route.api:0',
+      'route shop/route1.00',
+      'bind 8443/shop/edge',
+      'secret shop/edge.listener1.tls',
+      'secret shop/edge.listener1.client-ca',
+      'listener shop/edge.listener1',
+      'listener shop/edge.listener2',
+      'tcpRoute shop/tcproute0.00.tls',
+      'bind 9000/shop/edge',
+      'listener shop/edge.listener3',
+      'tcpRoute shop/raw.00.tcp',
+    ])
+    for (const { kind, message } of messages) expect([kind, message.key, validate(messageKinds[kind], message)]).toEqual([kind, message.key, []])
+  })
+
+  test('with names, order, targets and key material in place', async () => {
+    const messages = await messagesOf(full())
+    const find = (id: string): object => messages.find(({ kind, message }) => `${kind} ${message.key}` === id)?.message ?? {}
+    expect(find('listener shop/edge.web')).toMatchObject({
+      bind: '8080/shop/edge',
+      protocol: 'HTTP',
+      hostname: '*.example.com',
+      gateway: { namespace: 'shop', name: 'edge' },
+    })
+    expect(find('route shop/api.00')).toMatchObject({
+      listeners: ['shop/edge.web'],
+      hostnames: ['api.example.com'],
+      matches: [{ headers: [{ name: 'x-user', value: 'Bob' }] }],
+      creationTimestamp: '1970-01-01T00:00:00.000Z',
+      backends: [
+        { ref: { address: '127.0.0.1:9000' }, weight: 3 },
+        { ref: { backend: 'shop/api.backend1' } },
+        { ref: { backend: 'shop/fixed' } },
+        { ref: { service: 'shop/web', port: 80 } },
+        { ref: { backend: 'shop/api.backend4' } },
+      ],
+    })
+    expect(find('route shop/route1.00')).toMatchObject({ creationTimestamp: '1970-01-01T00:00:01.000Z' })
+    expect(find('backend shop/api.backend1')).toEqual({
+      key: 'shop/api.backend1',
+      static: { host: '::1', port: 9001 },
+      policies: { http: { requestTimeout: '1s' } },
+    })
+    expect(find('policy traffic/shop/listener.web:0')).toMatchObject({
+      target: { kind: 'Gateway', namespace: 'shop', name: 'edge', section: 'web' },
+      traffic: { timeouts: { request: '5s' } },
+    })
+    expect(find('policy traffic/shop/route.api:0')).toMatchObject({ target: { kind: 'HTTPRoute', namespace: 'shop', name: 'api' } })
+    expect(find('listener shop/edge.listener1')).toMatchObject({
+      protocol: 'HTTPS',
+      tls: {
+        mode: 'Terminate',
+        certificates: ['shop/edge.listener1.tls'],
+        clientValidation: { mode: 'AllowValidOnly', caCertificates: ['shop/edge.listener1.client-ca'] },
+      },
+    })
+    expect(find('secret shop/edge.listener1.tls')).toEqual({
+      key: 'shop/edge.listener1.tls',
+      type: 'tls',
+      certificate: certificate.certificate,
+      privateKey: certificate.privateKey,
+    })
+    expect(find('listener shop/edge.listener2')).toMatchObject({ protocol: 'TLS', tls: { mode: 'Passthrough' } })
+    expect(find('tcpRoute shop/tcproute0.00.tls')).toMatchObject({
+      route: { kind: 'TLSRoute' },
+      hostnames: ['db.example.com'],
+      listeners: ['shop/edge.listener2'],
+    })
+    expect(find('listener shop/edge.listener3')).toMatchObject({ protocol: 'TCP' })
+  })
+
+  test('from inline PEM, from JSON, and from an empty file', async () => {
+    const tls = { cert: certificate.certificate, key: certificate.privateKey }
+    expect((await messagesOf(JSON.stringify({ binds: [{ port: 1, listeners: [{ tls }] }] }))).map(({ kind }) => kind)).toEqual(['bind', 'secret', 'listener'])
+    expect(await messagesOf('# nothing yet\n')).toEqual([])
+  })
+
+  test('of the Gateway that the environment names, before the one in the file', async () => {
+    const loaded = await loadConfigFile(await write(full()), { namespace: 'env', gateway: 'gw' })
+    expect(loaded.messages.find(({ kind }) => kind === 'bind')?.message.key).toBe('8080/env/gw')
+    expect(loaded.process).toEqual({ logging: { level: 'debug' }, namespace: 'shop', gateway: 'edge' })
+  })
+})
+
+describe('a followed config file', () => {
+  const file = (port: number, ...listeners: string[]): string => lines('binds:', `- port: ${port}`, `  listeners: [${listeners.join(', ')}]`)
+
+  async function followed(path: string, options: Partial<FollowConfigFileOptions> = {}) {
+    const store = createConfigStore()
+    const errors: string[] = []
+    const first = await readConfigFile(path, options)
+    const { close } = await followConfigFile({ path, store, first, onError: (error) => errors.push(error.message), ...options })
+    closers.push(close)
+    return { store, errors, ports: () => [...store.snapshot().binds.values()].map(({ port }) => port) }
+  }
+  test('applies an edit, keeps the last good version over a bad one, and reports it once', async () => {
+    const path = await write(file(1), 'followed.yaml')
+    const { ports, errors } = await followed(path)
+    expect(ports()).toEqual([1])
+    await writeFile(path, file(2))
+    await until(() => ports()[0] === 2)
+    await writeFile(path, file(0))
+    await until(() => errors.length > 0)
+    expect(errors).toEqual([`${path}:2: binds[0].port: must be >= 1, is 0`])
+    expect(ports()).toEqual([2])
+    await writeFile(path, file(3))
+    await until(() => ports()[0] === 3)
+    expect(errors).toHaveLength(1)
+  })
+
+  test('follows edits of a file too large for a command line', async () => {
+    const listeners = (suffix: string): string[] =>
+      Array.from({ length: 3000 }, (_, index) => `{ name: listener-${index}-of-many-${suffix}, hostname: host-${index}.example.com }`)
+    const path = await write(file(1, ...listeners('before')), 'large.yaml')
+    const { store, errors } = await followed(path)
+    await writeFile(path, file(1, ...listeners('after')))
+    await until(() => store.snapshot().listeners.has('default/config.listener-2999-of-many-after'))
+    expect([store.snapshot().listeners.size, errors]).toEqual([3000, []])
+  })
+
+  test('keeps the identity of what an edit leaves alone, and drops what it leaves out', async () => {
+    const path = await write(file(1, '{ name: a }', '{ name: b }'), 'identity.yaml')
+    const { store, ports } = await followed(path)
+    const before = store.snapshot().listeners.get('default/config.a')
+    await writeFile(path, file(1, '{ name: a }', '{ name: c }'))
+    await until(() => store.snapshot().listeners.has('default/config.c'))
+    expect(store.snapshot().listeners.get('default/config.a')).toBe(before)
+    expect([...store.snapshot().listeners.keys()]).toEqual(['default/config.a', 'default/config.c'])
+    expect(ports()).toEqual([1])
+  })
+
+  test('sees an editor’s replacement by rename, and a volume’s by symbolic link', async () => {
+    const path = await write(file(1), 'renamed.yaml')
+    const byRename = await followed(path)
+    await rename(await write(file(2), 'renamed.yaml.new'), path)
+    await until(() => byRename.ports()[0] === 2)
+
+    for (const version of ['v1', 'v2']) await mkdir(join(directory, 'volume', version), { recursive: true })
+    await write(file(3), 'volume/v1/config.yaml')
+    await write(file(4), 'volume/v2/config.yaml')
+    await symlink('v1', join(directory, 'volume', 'data'))
+    await symlink('data/config.yaml', join(directory, 'volume', 'config.yaml'))
+    const byLink = await followed(join(directory, 'volume', 'config.yaml'))
+    expect(byLink.ports()).toEqual([3])
+    await symlink('v2', join(directory, 'volume', 'data.new'))
+    await rename(join(directory, 'volume', 'data.new'), join(directory, 'volume', 'data'))
+    await until(() => byLink.ports()[0] === 4)
+  })
+
+  test('takes a renewed certificate, and keeps the old one while the pair does not match', async () => {
+    await write(certificate.certificate, 'renewed.crt')
+    await write(certificate.privateKey, 'renewed.key')
+    const path = await write(file(1, '{ name: a, tls: { cert: renewed.crt, key: renewed.key } }'), 'renewed.yaml')
+    const { store, errors } = await followed(path)
+    const served = (): string | undefined => store.snapshot().secrets.get('default/config.a.tls')?.certificate
+    await write(other.certificate, 'renewed.crt')
+    await until(() => errors.length > 0)
+    expect(served()).toBe(certificate.certificate)
+    await write(other.privateKey, 'renewed.key')
+    await until(() => served() === other.certificate)
+  })
+
+  test('keeps the last good version when the file goes away, and takes it up when it is back', async () => {
+    const path = await write(file(1), 'gone.yaml')
+    const { ports, errors } = await followed(path, { pollMs: 20 })
+    await unlink(path)
+    await until(() => errors.length > 0)
+    expect([errors, ports()]).toEqual([[`${path}: no such file`], [1]])
+    await writeFile(path, file(2))
+    await until(() => ports()[0] === 2)
+  })
+
+  test('adds its binds to those of the stream, whose messages win', async () => {
+    const path = await write(file(8080, '{ name: own }'), 'both.yaml')
+    const { store, ports } = await followed(path, { namespace: 'ns', gateway: 'gw' })
+    const bind = (port: number, addresses: string[]): ConfigMessage => ({ kind: 'bind', message: { key: `${port}/ns/gw`, port, addresses } })
+    store.apply('stream', { upserts: [bind(80, []), bind(8080, ['10.0.0.1'])], removals: [] })
+    expect(ports().toSorted((a, b) => a - b)).toEqual([80, 8080])
+    expect(store.snapshot().binds.get('8080/ns/gw')?.addresses).toEqual(['10.0.0.1'])
+    store.apply('stream', { upserts: [], removals: [{ kind: 'bind', key: '8080/ns/gw' }] })
+    expect(store.snapshot().binds.get('8080/ns/gw')).toEqual({ key: '8080/ns/gw', port: 8080 })
+    expect(store.snapshot().listeners.has('ns/gw.own')).toBe(true)
+  })
+})

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { ConfigFile, ProcessConfig } from '#gen/config/types.ts'
+import { flattenFile } from './flatten.ts'
+import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests } from './problem.ts'
+import { findWarnings } from './warnings.ts'
+import { parseYaml } from './yaml.ts'
+import type { ConfigMessage } from '../store.ts'
+import { formatProblem, validate, type SchemaProblem } from '../validate.ts'
+
+/** What a good file says. */
+export interface LoadedConfigFile {
+  /** Settings of the process, as written; environment variables win over them. */
+  readonly process: ProcessConfig
+  readonly messages: readonly ConfigMessage[]
+  /** What is used and cannot work: `file:line: path: what`. */
+  readonly warnings: readonly string[]
+  /** The file itself and the certificates and keys that it names. */
+  readonly digests: FileDigests
+}
+
+/**
+ * Reads a `-f` file: YAML or JSON, checked against the schema `ConfigFile` of gen/config/schema.json.
+ * @throws ConfigFileError naming each problem by file, line and path
+ */
+export async function loadConfigFile(path: string, options: ConfigFileOptions = {}): Promise<LoadedConfigFile> {
+  const digests = new Map<string, string | undefined>()
+  const bytes = await readFile(path).catch((error: unknown) => {
+    digests.set(resolve(path), undefined)
+    throw new ConfigFileError([`${path}: ${describeReadError(error)}`], digests)
+  })
+  digests.set(resolve(path), digestOf(bytes))
+  const fail = (problems: readonly string[]): never => {
+    throw new ConfigFileError(problems, digests)
+  }
+
+  const document = parseYaml(bytes.toString())
+  if ('problems' in document) return fail(document.problems.map((problem) => `${path}:${problem.line}: ${problem.text}`))
+  const { value, lineOf } = document
+  const locate = (problem: SchemaProblem): string => `${path}:${lineOf(problem.path)}: ${formatProblem(problem)}`
+  const schemaProblems = validate('ConfigFile', value)
+  if (schemaProblems.length > 0) return fail(schemaProblems.map(locate))
+
+  const file = value as ConfigFile
+  const gateway = { namespace: options.namespace ?? file.config?.namespace ?? 'default', name: options.gateway ?? file.config?.gateway ?? 'config' }
+  const { messages, problems } = flattenFile(file, gateway, (name) => {
+    const absolute = resolve(dirname(path), name)
+    digests.set(absolute, undefined)
+    try {
+      const content = readFileSync(absolute)
+      digests.set(absolute, digestOf(content))
+      return content.toString()
+    } catch (error) {
+      throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
+    }
+  })
+  if (problems.length > 0) return fail(problems.map(locate))
+  return { process: file.config ?? {}, messages, warnings: (await findWarnings('ConfigFile', value)).map(locate), digests }
+}
+
+const readErrors: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'no permission to read it',
+  EISDIR: 'is a directory; name a file',
+  ENOTDIR: 'part of the path is not a directory',
+}
+
+function describeReadError(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  return readErrors[code] ?? `cannot be read: ${message}`
+}

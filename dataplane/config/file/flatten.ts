@@ -1,0 +1,253 @@
+import { parseDuration } from '#api/duration.ts'
+import type {
+  Backend,
+  BackendFull,
+  ConfigFile,
+  FileBind,
+  FileListener,
+  FileRoute,
+  FileTcpRoute,
+  FileWeightedBackend,
+  GatewayRef,
+  Listener,
+  RouteMatch,
+  Traffic,
+  WeightedBackend,
+} from '#gen/config/types.ts'
+import { withoutBrackets } from '../../http/message.ts'
+import { readListenerMaterial, type ReadText } from './tls.ts'
+import type { ConfigMessage } from '../store.ts'
+import { formatPath, type SchemaProblem } from '../validate.ts'
+
+type Path = readonly (string | number)[]
+type Protocol = Listener['protocol']
+
+/**
+ * A file as messages, and what is wrong beyond its schema; messages are complete only without problems. YAML aliases may have put one
+ * object into several of them: each is to be made text before it is used, as what is kept for a message goes by the identity of its parts.
+ */
+export interface FlatFile {
+  readonly messages: readonly ConfigMessage[]
+  readonly problems: readonly SchemaProblem[]
+}
+
+/**
+ * Turns a valid file into the messages that the stream would carry: what is nested gets a key made of names, inline
+ * policies become Policy messages with a target, inline backends become Backend messages.
+ */
+export function flattenFile(file: ConfigFile, gateway: GatewayRef, read: ReadText): FlatFile {
+  const flattener = new Flattener(file, gateway, read)
+  return flattener.run()
+}
+
+class Flattener {
+  readonly #file: ConfigFile
+  readonly #gateway: GatewayRef
+  readonly #read: ReadText
+  readonly #messages: ConfigMessage[] = []
+  readonly #problems: SchemaProblem[] = []
+  /** `<kind> <key>` -> path of the value that has it. */
+  readonly #keys = new Map<string, Path>()
+  #listeners = 0
+  #routes = 0
+  #tcpRoutes = 0
+
+  constructor(file: ConfigFile, gateway: GatewayRef, read: ReadText) {
+    this.#file = file
+    this.#gateway = gateway
+    this.#read = read
+  }
+
+  run(): FlatFile {
+    const { config = {}, binds = [], backends = [], services = [], secrets = [], policies = [] } = this.#file
+    for (const field of ['connectionMinTerminationDeadline', 'connectionTerminationDeadline'] as const) {
+      const value = config[field]
+      if (value !== undefined && parseDuration(value) === undefined)
+        this.#report(['config', field], `must be a duration such as 30s, is ${JSON.stringify(value)}`)
+    }
+    for (const [index, service] of services.entries()) this.#add({ kind: 'service', message: service }, ['services', index, 'key'])
+    for (const [index, secret] of secrets.entries()) this.#add({ kind: 'secret', message: secret }, ['secrets', index, 'key'])
+    for (const [index, policy] of policies.entries()) this.#add({ kind: 'policy', message: policy }, ['policies', index, 'key'])
+    for (const [index, { name, host, ...rest }] of backends.entries()) {
+      const path = ['backends', index]
+      this.#add({ kind: 'backend', message: { key: this.#keyOf(name), ...this.#staticOf(host, [...path, 'host']), ...rest } }, [...path, 'name'])
+    }
+    const ports = new Map<number, Path>()
+    for (const [index, bind] of binds.entries()) {
+      const path = ['binds', index]
+      if (ports.has(bind.port))
+        this.#report([...path, 'port'], `${bind.port} is already bound by ${formatPath(ports.get(bind.port) ?? [])}; put the listeners together`)
+      else ports.set(bind.port, path)
+      this.#addBind(bind, path)
+    }
+    return { messages: this.#messages, problems: this.#problems }
+  }
+
+  #addBind({ port, addresses, listeners }: FileBind, path: Path): void {
+    const { namespace, name } = this.#gateway
+    const key = `${port}/${namespace}/${name}`
+    this.#add({ kind: 'bind', message: { key, port, ...(addresses !== undefined && { addresses }) } }, [...path, 'port'])
+    const protocols = listeners.map((listener, index) => this.#addListener(listener, key, [...path, 'listeners', index]))
+    if (protocols.includes('TCP') && protocols.length > 1)
+      this.#report([...path, 'listeners'], 'a TCP listener takes every connection of its port; give the others a port of their own')
+  }
+
+  #addListener(listener: FileListener, bind: string, path: Path): Protocol {
+    const { name = `listener${this.#listeners}`, hostname, tls, routes = [], tcpRoutes = [], policies } = listener
+    this.#listeners += 1
+    const protocol = listener.protocol ?? defaultProtocol(listener)
+    const key = `${this.#gateway.namespace}/${this.#gateway.name}.${name}`
+    if (tls === undefined && (protocol === 'HTTPS' || protocol === 'TLS')) this.#report(path, `tls is missing; ${protocol} needs it`)
+    if (tls !== undefined && (protocol === 'HTTP' || protocol === 'TCP'))
+      this.#report([...path, 'tls'], `is not used with protocol ${protocol}; write HTTPS or TLS`)
+    if (protocol === 'HTTPS' && tls?.mode === 'Passthrough') this.#report([...path, 'tls', 'mode'], 'Passthrough needs protocol TLS')
+    const isHttp = protocol === 'HTTP' || protocol === 'HTTPS'
+    if (isHttp && tcpRoutes.length > 0) this.#report([...path, 'tcpRoutes'], `are not used with protocol ${protocol}; write routes`)
+    if (!isHttp && routes.length > 0) this.#report([...path, 'routes'], `are not used with protocol ${protocol}; write tcpRoutes`)
+    const message: Listener = { key, bind, gateway: this.#gateway, name, protocol, ...(hostname !== undefined && { hostname: hostname.toLowerCase() }) }
+    this.#add({ kind: 'listener', message: tls === undefined ? message : { ...message, tls: this.#toTls(tls, key, [...path, 'tls']) } }, [...path, 'name'])
+    if (policies !== undefined) this.#addTrafficPolicy(policies, `listener.${name}`, { kind: 'Gateway', ...this.#gateway, section: name })
+    for (const [index, route] of routes.entries()) this.#addRoute(route, key, [...path, 'routes', index])
+    for (const [index, route] of tcpRoutes.entries()) this.#addTcpRoute(route, protocol, key, [...path, 'tcpRoutes', index])
+    return protocol
+  }
+
+  #toTls(tls: NonNullable<FileListener['tls']>, listener: string, path: Path): NonNullable<Listener['tls']> {
+    const mode = tls.mode ?? 'Terminate'
+    if (mode === 'Passthrough') {
+      for (const field of ['cert', 'key', 'clientCa'] as const)
+        if (tls[field] !== undefined) this.#report([...path, field], 'is not used with mode Passthrough')
+      return { mode }
+    }
+    const certificate = `${listener}.tls`
+    const clientCa = `${listener}.client-ca`
+    const { secrets, problems } = readListenerMaterial(tls, certificate, clientCa, this.#read)
+    for (const { field, text } of problems) this.#report(field === '' ? path : [...path, field], text)
+    for (const secret of secrets) this.#add({ kind: 'secret', message: secret }, path)
+    return {
+      mode,
+      certificates: [certificate],
+      ...(tls.clientCa !== undefined && { clientValidation: { mode: 'AllowValidOnly', caCertificates: [clientCa] } }),
+    }
+  }
+
+  #addRoute(file: FileRoute, listener: string, path: Path): void {
+    const { name = `route${this.#routes}`, hostnames, matches, policies, backends, filters, timeouts, retry } = file
+    const creationTimestamp = orderTimestamp(this.#routes++)
+    const { namespace } = this.#gateway
+    this.#add(
+      {
+        kind: 'route',
+        message: {
+          key: `${this.#keyOf(name)}.00`,
+          listeners: [listener],
+          route: { kind: 'HTTPRoute', namespace, name, ruleIndex: 0 },
+          creationTimestamp,
+          ...(hostnames !== undefined && { hostnames: hostnames.map((hostname) => hostname.toLowerCase()) }),
+          ...(matches !== undefined && { matches: matches.map(lowerHeaderNames) }),
+          ...(filters !== undefined && { filters }),
+          ...(timeouts !== undefined && { timeouts }),
+          ...(retry !== undefined && { retry }),
+          ...(backends !== undefined && { backends: this.#toBackends(backends, name, [...path, 'backends']) }),
+        },
+      },
+      [...path, 'name'],
+    )
+    if (policies !== undefined) this.#addTrafficPolicy(policies, `route.${name}`, { kind: 'HTTPRoute', namespace, name })
+  }
+
+  #addTcpRoute(file: FileTcpRoute, protocol: Protocol, listener: string, path: Path): void {
+    const { name = `tcproute${this.#tcpRoutes}`, hostnames, backends } = file
+    const creationTimestamp = orderTimestamp(this.#tcpRoutes++)
+    const isTls = protocol === 'TLS'
+    if (!isTls && hostnames !== undefined) this.#report([...path, 'hostnames'], `are not used with protocol ${protocol}; only TLS carries a name`)
+    this.#add(
+      {
+        kind: 'tcpRoute',
+        message: {
+          key: `${this.#keyOf(name)}.00.${isTls ? 'tls' : 'tcp'}`,
+          listeners: [listener],
+          route: { kind: isTls ? 'TLSRoute' : 'TCPRoute', namespace: this.#gateway.namespace, name, ruleIndex: 0 },
+          creationTimestamp,
+          ...(hostnames !== undefined && { hostnames: hostnames.map((hostname) => hostname.toLowerCase()) }),
+          ...(backends !== undefined && { backends: this.#toBackends(backends, name, [...path, 'backends']) }),
+        },
+      },
+      [...path, 'name'],
+    )
+  }
+
+  #toBackends(backends: readonly FileWeightedBackend[], route: string, path: Path): WeightedBackend[] {
+    return backends.map((backend, index) => ({
+      ref: this.#toBackendRef(backend, `${this.#keyOf(route)}.backend${index}`, [...path, index]),
+      ...(backend.weight !== undefined && { weight: backend.weight }),
+    }))
+  }
+
+  #toBackendRef({ host, service, backend, weight: _weight, ...inline }: FileWeightedBackend, key: string, path: Path): WeightedBackend['ref'] {
+    if (service !== undefined) {
+      if (this.#file.services?.some((one) => one.key === service.name) !== true)
+        this.#report([...path, 'service', 'name'], `${service.name} is not the key of one of services`)
+      this.#refusePolicies(inline.policies, path, `put them under policies, with a target of kind Service`)
+      return { service: service.name, port: service.port }
+    }
+    if (backend !== undefined) {
+      if (this.#file.backends?.some((one) => one.name === backend) !== true) this.#report([...path, 'backend'], `${backend} is not the name of one of backends`)
+      this.#refusePolicies(inline.policies, path, `write them on the backend ${backend}`)
+      return { backend: this.#keyOf(backend) }
+    }
+    const fixed = this.#staticOf(host, [...path, 'host'])
+    if (host !== undefined && inline.policies === undefined) return { address: host }
+    const message: Backend = { key, ...fixed, ...inline }
+    this.#add({ kind: 'backend', message }, path)
+    return { backend: key }
+  }
+
+  #refusePolicies(policies: BackendFull | undefined, path: Path, fix: string): void {
+    if (policies !== undefined) this.#report([...path, 'policies'], `belong to a destination that others may share; ${fix}`)
+  }
+
+  #staticOf(host: string | undefined, path: Path): Pick<Backend, 'static'> {
+    if (host === undefined) return {}
+    const [, name = '', port] = /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]/@]+):(\d{1,5})$/.exec(host) ?? []
+    if (port === undefined || Number(port) < 1 || Number(port) > 65_535) {
+      this.#report(path, `must be host:port with a port of 1 to 65535, is ${JSON.stringify(host)}`)
+      return {}
+    }
+    return { static: { host: withoutBrackets(name), port: Number(port) } }
+  }
+
+  #addTrafficPolicy(traffic: Traffic, name: string, target: Extract<ConfigMessage, { kind: 'policy' }>['message']['target']): void {
+    const { namespace } = this.#gateway
+    this.#add({ kind: 'policy', message: { key: `traffic/${namespace}/${name}:0`, policy: { kind: 'ProxyPolicy', namespace, name }, target, traffic } }, [])
+  }
+
+  #add(message: ConfigMessage, path: Path): void {
+    const id = `${message.kind} ${message.message.key}`
+    const other = this.#keys.get(id)
+    if (other === undefined) this.#keys.set(id, path)
+    else if (message.kind !== 'bind')
+      this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${formatPath(other)}; give one another name`)
+    this.#messages.push(message)
+  }
+
+  #keyOf(name: string): string {
+    return `${this.#gateway.namespace}/${name}`
+  }
+
+  #report(path: Path, text: string): void {
+    this.#problems.push({ path, text })
+  }
+}
+
+const defaultProtocol = ({ tls, routes, tcpRoutes }: FileListener): Protocol => {
+  const isTcp = tcpRoutes !== undefined && routes === undefined
+  if (tls !== undefined) return isTcp || tls.mode === 'Passthrough' ? 'TLS' : 'HTTPS'
+  return isTcp ? 'TCP' : 'HTTP'
+}
+
+/** Between equal matches the oldest route wins: in a file, the one that is written first. */
+const orderTimestamp = (index: number): string => new Date(index * 1000).toISOString()
+
+const lowerHeaderNames = (match: RouteMatch): RouteMatch =>
+  match.headers === undefined ? match : { ...match, headers: match.headers.map((header) => ({ ...header, name: header.name.toLowerCase() })) }

@@ -1,0 +1,62 @@
+import { compileRoute } from '../../route/compile.ts'
+import { Slice } from '../../runtime/slices.ts'
+import { ConfigFileError, type ConfigFileOptions } from './problem.ts'
+import { readConfigFile, type FileMessage, type ReadFile } from './read.ts'
+import { watchFiles } from './watch.ts'
+import type { ConfigBatch, ConfigMessage, ConfigStore } from '../store.ts'
+
+export interface FollowConfigFileOptions extends ConfigFileOptions {
+  readonly path: string
+  readonly store: ConfigStore
+  /** The version that was read already. */
+  readonly first: ReadFile
+  /** An edit was applied. A changed `config` section needs a restart. */
+  readonly onReload?: (file: ReadFile) => void
+  /** An edit cannot be used; the last good version stays. Called once for each bad version. */
+  readonly onError?: (error: ConfigFileError) => void
+  /** How often files are compared even without a notice from the system; default 5 s. */
+  readonly pollMs?: number
+}
+
+/** Puts a `-f` file into the store and follows edits of it and of the certificates it names, until `close`. */
+export async function followConfigFile({ first, ...options }: FollowConfigFileOptions): Promise<{ close(): void }> {
+  const { path, store, onReload, onError } = options
+  const held = new Map<string, string>()
+  const apply = async (messages: readonly FileMessage[]): Promise<void> => void (await store.prepare('file', await differenceTo(held, messages)))()
+  await apply(first.messages)
+  let latest = first.digests
+  return watchFiles(first.digests, options.pollMs ?? 5000, async () => {
+    try {
+      const file = await readConfigFile(path, options, held)
+      latest = file.digests
+      await apply(file.messages)
+      onReload?.(file)
+    } catch (error) {
+      const failure = error instanceof ConfigFileError ? error : new ConfigFileError([`${path}: ${String(error)}`], latest)
+      latest = failure.digests
+      onError?.(failure)
+    }
+    return latest
+  })
+}
+
+/** What must change in the store to hold these messages; unchanged ones keep their identity there. `held` is brought up to date. */
+async function differenceTo(held: Map<string, string>, messages: readonly FileMessage[]): Promise<ConfigBatch> {
+  const gone = new Set(held.keys())
+  const upserts: ConfigMessage[] = []
+  const slice = new Slice()
+  for (const { kind, key, digest, message } of messages) {
+    const id = `${kind} ${key}`
+    gone.delete(id)
+    if (message === undefined) continue
+    held.set(id, digest)
+    const changed = { kind, message } as ConfigMessage
+    upserts.push(changed)
+    // Cached by the message's identity: done here, it is not part of the pause in which the config changes over.
+    if (changed.kind === 'route') compileRoute(changed.message)
+    if (slice.isOver) await slice.next()
+  }
+  for (const id of gone) held.delete(id)
+  const removals = [...gone].map((id) => ({ kind: id.slice(0, id.indexOf(' ')) as ConfigMessage['kind'], key: id.slice(id.indexOf(' ') + 1) }))
+  return { upserts, removals }
+}

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import type { MessageKind } from '#api/config/definitions.ts'
+import type { ProcessConfig } from '#gen/config/types.ts'
+import { Slice } from '../../runtime/slices.ts'
+import { ConfigFileError, type ConfigFileOptions, type FileDigests } from './problem.ts'
+import type { ConfigMessage } from '../store.ts'
+
+/** A message of a file. */
+export interface FileMessage {
+  readonly kind: MessageKind
+  readonly key: string
+  /** What stands for its text. */
+  readonly digest: string
+  /** Undefined where the digest is the one that is held already. */
+  readonly message: ConfigMessage['message'] | undefined
+}
+
+/** What a good file says. */
+export interface ReadFile {
+  readonly process: ProcessConfig
+  readonly messages: readonly FileMessage[]
+  /** What is used and cannot work: `file:line: path: what`. */
+  readonly warnings: readonly string[]
+  readonly digests: FileDigests
+}
+
+/** Digests of messages by `<kind> <key>`. */
+export type HeldDigests = ReadonlyMap<string, string>
+
+/**
+ * First line of the reader's output: what holds for the whole file. A line `<kind> TAB <key as JSON> TAB <digest> TAB <message as JSON>`
+ * per message follows.
+ */
+export interface FileHeader {
+  /** Path and digest; null: could not be read. */
+  readonly files: readonly (readonly [string, string | undefined | null])[]
+  readonly process?: ProcessConfig
+  readonly warnings?: readonly string[]
+  readonly problems?: readonly string[]
+}
+
+/** `file-reader.ts`, or what it was bundled to. */
+const READER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './reader.ts' : './file-reader.js', import.meta.url))
+
+/**
+ * Reads a `-f` file in a process of its own: parsing and checking some megabytes takes a second, in which traffic would stand
+ * still, and the libraries for it take 30 MiB that only a process gives back. What it prints is decoded as it comes.
+ * @throws ConfigFileError naming each problem by file, line and path
+ */
+export async function readConfigFile(path: string, { namespace, gateway }: ConfigFileOptions = {}, held: HeldDigests = new Map()): Promise<ReadFile> {
+  let header: FileHeader | undefined
+  const messages: FileMessage[] = []
+  await runReader([path, JSON.stringify({ namespace, gateway })], (line) => {
+    if (header === undefined) header = JSON.parse(line.toString()) as FileHeader
+    else messages.push(decodeLine(line, held))
+  })
+  const { files, process: settings = {}, warnings = [], problems } = header ?? { files: [], problems: [`${path}: nothing was read`] }
+  const digests = new Map(files.map(([name, digest]) => [name, digest ?? undefined]))
+  if (problems !== undefined) throw new ConfigFileError(problems, digests)
+  return { process: settings, digests, warnings, messages }
+}
+
+const TAB = 0x09
+const LINE_FEED = 0x0a
+
+function decodeLine(line: Buffer, held: HeldDigests): FileMessage {
+  const first = line.indexOf(TAB)
+  const second = line.indexOf(TAB, first + 1)
+  const third = line.indexOf(TAB, second + 1)
+  const kind = line.toString('latin1', 0, first) as MessageKind
+  const key = JSON.parse(line.toString('utf8', first + 1, second)) as string
+  const digest = line.toString('latin1', second + 1, third)
+  const isHeld = held.get(`${kind} ${key}`) === digest
+  return { kind, key, digest, message: isHeld ? undefined : (JSON.parse(line.toString('utf8', third + 1)) as ConfigMessage['message']) }
+}
+
+async function runReader(args: readonly string[], onLine: (line: Buffer) => void): Promise<void> {
+  const child = spawn(process.execPath, [READER, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))
+  const [errors, code] = await Promise.all([text(child.stderr), ended, readLines(child.stdout, onLine)])
+  if (code !== 0) throw new Error(`the process that reads the config file ended with code ${code}: ${errors.trim()}`)
+}
+
+/** Every line ends with a line feed; what follows the last is not one. */
+async function readLines(stream: Readable, onLine: (line: Buffer) => void): Promise<void> {
+  let rest: Buffer[] = []
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    const slice = new Slice()
+    let start = 0
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      const part = chunk.subarray(start, end)
+      onLine(rest.length === 0 ? part : Buffer.concat([...rest, part]))
+      rest = []
+      start = end + 1
+      if (slice.isOver) await slice.next()
+    }
+    if (start < chunk.length) rest.push(chunk.subarray(start))
+    await slice.next()
+  }
+}

@@ -1,0 +1,297 @@
+import type { BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
+import { isIP } from 'node:net'
+import { authorityOf, withoutBrackets } from '../http/message.ts'
+import type { EvictionEvent } from '../upstream/balancer/balancer.ts'
+import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
+import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
+import { targetKey, type PolicyIndex } from '../config/merge.ts'
+import type { ConfigSnapshot } from '../config/store.ts'
+import { upstreamSettings, type Target } from './upstream.ts'
+
+const noEndpoints = {
+  endpoints: [],
+  appProtocol: undefined,
+  settings: defaultSettings,
+  hostname: undefined,
+  isHostRewritten: false,
+  isDynamic: false,
+  error: undefined,
+} as const
+
+/** What identifies a destination over config versions. */
+function keyOf(ref: BackendRef): string {
+  if (ref.service !== undefined) return `service ${ref.service} ${ref.port ?? 0}`
+  if (ref.backend !== undefined) return `backend ${ref.backend}`
+  if (ref.address !== undefined) return `address ${ref.address}`
+  return `invalid ${ref.invalid ?? 'BACKEND_NOT_FOUND'}`
+}
+
+/** Told of every endpoint of `destination` that its health policy takes out and brings back. */
+export type OnEviction = (destination: string, event: EvictionEvent) => void
+
+export interface DestinationOptions {
+  /** The clock of evictions; default the machine's, which never goes back. */
+  readonly nowMs?: (() => number) | undefined
+  readonly onEviction?: OnEviction | undefined
+  /** The node that this process runs on, for Services that prefer near endpoints. */
+  readonly nodeName?: string | undefined
+}
+
+/** One of the places that a backend consists of: an LLM provider, an MCP target. */
+export interface BackendPart {
+  /** Key of the Backend message. */
+  readonly backend: string
+  /** What policies target it by (`sectionName`). */
+  readonly section: string
+  readonly host: string
+  readonly port: number
+  /** Policies written on the backend and on the part, merged. */
+  readonly inline: BackendFull | undefined
+  /** Policies of what leads to the backend, merged; the weakest. */
+  readonly outer: BackendFull | undefined
+  /** TLS with the system's CAs unless a policy says otherwise. */
+  readonly isTlsDefault: boolean
+}
+
+interface Known {
+  /** What the route table must refer to for it to stay; undefined: it stays until the policies change and nobody asks again. */
+  readonly routeKey: string | undefined
+  /** Its config under the current snapshot and policies. */
+  readonly configure: () => DestinationConfig
+  readonly destination: Destination
+  /** Nothing that is composed from the current policies has asked for it yet. */
+  isStale: boolean
+  /** A change of what makes it stale. */
+  readonly staleWith: 'nothing' | 'policies' | 'policies and backends'
+}
+
+/**
+ * The destinations that routes refer to. Routes hold them over config versions; `update` gives each its new endpoints and
+ * settings, so that a change of endpoints recompiles no route.
+ */
+export class Destinations {
+  readonly #createPool: PoolFactory
+  readonly #options: DestinationOptions
+  readonly #known = new Map<string, Known>()
+  #snapshot: ConfigSnapshot | undefined
+  #policies: PolicyIndex = new Map()
+  /** Found on first use in each version of the services. */
+  #place: { readonly services: ConfigSnapshot['services'] | undefined; readonly own: Place } | undefined
+
+  constructor(createPool: PoolFactory, options: DestinationOptions = {}) {
+    this.#createPool = createPool
+    this.#options = options
+  }
+
+  /** The destination of a route's reference under the policies of what leads to it; made on first use. */
+  get(ref: BackendRef, outer?: BackendFull): Destination {
+    const routeKey = keyOf(ref)
+    const key = outer === undefined ? routeKey : `${routeKey} ${JSON.stringify(outer)}`
+    return this.#ask(key, nameOf(ref), { routeKey, staleWith: outer === undefined ? 'nothing' : 'policies', configure: () => this.#configOf(ref, outer) })
+  }
+
+  /** The destination of a reference in a policy: an authorization server, a collector. Ask again after every change of policies. */
+  forPolicy(ref: BackendRef): Destination {
+    const key = `policy ${keyOf(ref)}`
+    return this.#ask(key, nameOf(ref), { routeKey: undefined, staleWith: 'policies', configure: () => this.#configOf(ref, undefined) })
+  }
+
+  /** The destination of a part of a backend. Ask again on every update of the backend or of policies. */
+  forPart(part: BackendPart): Destination {
+    const { backend, section, host, port } = part
+    const name = section === '' ? backend : `${backend}/${section}`
+    return this.#ask(`part ${JSON.stringify(part)}`, name, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => {
+        const settings = this.#settingsOf('Backend', backend, { host, port: undefined, inline: part.inline, outer: part.outer }, section)
+        const isPlain = settings.tls === undefined && settings.broken === undefined
+        return addressConfig(authorityOf(host, port), part.isTlsDefault && isPlain ? { ...settings, tls: systemTls(host) } : settings)
+      },
+    })
+  }
+
+  /** A port of a Service as a part of a backend. Ask again on every update of the backend or of policies. */
+  forServicePart(service: string, port: number, outer: BackendFull | undefined): Destination {
+    const key = `part ${JSON.stringify({ service, port, outer })}`
+    return this.#ask(key, `${service}:${port}`, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => this.#serviceConfig(service, port, outer),
+    })
+  }
+
+  /** A host that only a URL names; with TLS, checked against the system's CAs. Only `own` policies apply. Ask again as for a part. */
+  forHost(host: string, port: number, isTls: boolean, own: BackendFull = {}): Destination {
+    const address = authorityOf(host, port)
+    return this.#ask(`host ${address} ${isTls} ${JSON.stringify(own)}`, address, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => {
+        const settings = upstreamSettings({ host, port, inline: own, outer: undefined }, [], this.#secrets(), this.#find)
+        return addressConfig(address, isTls && settings.tls === undefined && settings.broken === undefined ? { ...settings, tls: systemTls(host) } : settings)
+      },
+    })
+  }
+
+  /** Another port of the host that a reference in a policy names, reached as that is: through its tunnel, and with its TLS where there is any. */
+  forOtherPort(ref: BackendRef, host: string, port: number, isTls: boolean): Destination {
+    const address = authorityOf(host, port)
+    return this.#ask(`port ${address} ${isTls} ${keyOf(ref)}`, address, {
+      routeKey: undefined,
+      staleWith: 'policies and backends',
+      configure: () => {
+        const { settings } = this.#configOf(ref, undefined)
+        return addressConfig(address, { ...settings, tls: isTls ? (settings.tls ?? systemTls(host)) : undefined })
+      },
+    })
+  }
+
+  update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {
+    const arePoliciesNew = policies !== this.#policies
+    const areBackendsNew = snapshot.backends !== this.#snapshot?.backends
+    this.#policies = policies
+    this.#snapshot = snapshot
+    for (const known of this.#known.values())
+      if ((arePoliciesNew && known.staleWith !== 'nothing') || (areBackendsNew && known.staleWith === 'policies and backends')) known.isStale = true
+    // Asks for those that it needs in turn: a tunnel's proxy, a pool's picker.
+    for (const known of this.#known.values()) known.destination.update(known.configure())
+  }
+
+  /** Closes and forgets destinations that no reference names any more. */
+  retain(refs: Iterable<BackendRef>): void {
+    const used = new Set<string>()
+    for (const ref of refs) used.add(keyOf(ref))
+    for (const [key, { routeKey, destination, isStale }] of this.#known) {
+      if ((routeKey === undefined || used.has(routeKey)) && !isStale) continue
+      this.#known.delete(key)
+      destination.close()
+    }
+  }
+
+  close(): void {
+    for (const { destination } of this.#known.values()) destination.close()
+    this.#known.clear()
+  }
+
+  #ask(key: string, name: string, how: Pick<Known, 'routeKey' | 'configure' | 'staleWith'>): Destination {
+    const known = this.#known.get(key)
+    if (known !== undefined) {
+      known.isStale = false
+      return known.destination
+    }
+    const { nowMs, onEviction } = this.#options
+    const destination = new Destination(name, how.configure(), this.#createPool, {
+      nowMs,
+      onEviction: onEviction && ((event: EvictionEvent) => onEviction(name, event)),
+    })
+    this.#known.set(key, { ...how, destination, isStale: false })
+    return destination
+  }
+
+  #configOf(ref: BackendRef, outer: BackendFull | undefined): DestinationConfig {
+    if (ref.service !== undefined) return this.#serviceConfig(ref.service, ref.port, outer)
+    if (ref.backend !== undefined) return this.#backendConfig(ref.backend, outer)
+    if (ref.address !== undefined)
+      return addressConfig(
+        ref.address,
+        upstreamSettings({ host: splitAddress(ref.address).host, port: undefined, inline: undefined, outer }, [], this.#secrets(), this.#find),
+      )
+    return { ...noEndpoints, error: ref.invalid ?? 'BACKEND_NOT_FOUND' }
+  }
+
+  #serviceConfig(key: string, portNumber: number | undefined, outer: BackendFull | undefined): DestinationConfig {
+    const service = this.#snapshot?.services.get(key)
+    const port = service?.ports.find((candidate) => candidate.port === portNumber)
+    if (service === undefined || port === undefined) return { ...noEndpoints, type: 'service', error: 'SERVICE_NOT_FOUND' }
+    return {
+      ...noEndpoints,
+      endpoints: placeEndpoints(port.endpoints, service, this.#ownPlace()),
+      type: 'service',
+      appProtocol: port.appProtocol,
+      hostname: service.hostname,
+      picker: service.picker && { destination: this.#forPicker(service.picker), isFailOpen: service.picker.failureMode === 'FailOpen' },
+      settings: this.#settingsOf('Service', key, { host: service.hostname, port: portNumber, inline: undefined, outer }),
+    }
+  }
+
+  /** Pickers make their own certificates, so nobody could verify them, unless a policy on their Service says how (operator.md §4.9). */
+  #forPicker({ backend, isPlaintext = false }: EndpointPicker): Destination {
+    return this.#ask(`picker ${keyOf(backend)} ${isPlaintext}`, nameOf(backend), {
+      routeKey: undefined,
+      staleWith: 'policies',
+      configure: () => {
+        const config = this.#configOf(backend, undefined)
+        const { tls, broken } = config.settings
+        if (isPlaintext || tls !== undefined || broken !== undefined) return config
+        const unverified = { ...systemTls(config.hostname ?? ''), verify: 'none' as const }
+        return { ...config, settings: { ...config.settings, tls: unverified } }
+      },
+    })
+  }
+
+  #backendConfig(key: string, outer: BackendFull | undefined): DestinationConfig {
+    const backend = this.#snapshot?.backends.get(key)
+    if (backend === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
+    const settingsFor = (host: string | undefined): UpstreamSettings =>
+      this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies, outer })
+    if (backend.dynamicForwardProxy !== undefined) return { ...noEndpoints, type: 'dynamic', isDynamic: true, settings: settingsFor(undefined) }
+    const type = backend.ai === undefined ? (backend.mcp === undefined ? 'unknown' : 'mcp') : 'ai'
+    if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
+    const { host, port } = backend.static
+    return addressConfig(authorityOf(host, port), settingsFor(host))
+  }
+
+  /** A node's zone stays: once known it is not looked for again. */
+  #ownPlace(): Place {
+    const services = this.#snapshot?.services
+    if (this.#place === undefined || (this.#place.own.zone === undefined && this.#place.services !== services)) {
+      const { nodeName: node } = this.#options
+      this.#place = { services, own: { node, zone: node === undefined ? undefined : findZone(services?.values() ?? [], node) } }
+    }
+    return this.#place.own
+  }
+
+  readonly #find = (ref: BackendRef): Destination => this.forPolicy(ref)
+
+  #secrets(): ConfigSnapshot['secrets'] {
+    return this.#snapshot?.secrets ?? new Map()
+  }
+
+  /** Policies of a Service port come by its number, or for all ports; those of a part of a backend by its name. */
+  #settingsOf(kind: 'Service' | 'Backend', key: string, target: Target, section = target.port === undefined ? '' : String(target.port)): UpstreamSettings {
+    const [namespace = '', name = ''] = key.split('/')
+    const whole = this.#policies.get(targetKey(kind, namespace, name)) ?? []
+    const ofSection = section === '' ? [] : (this.#policies.get(targetKey(kind, namespace, name, section)) ?? [])
+    return upstreamSettings(target, [...ofSection, ...whole], this.#secrets(), this.#find)
+  }
+}
+
+function nameOf(ref: BackendRef): string {
+  if (ref.service !== undefined) return `${ref.service}:${ref.port ?? 0}`
+  return ref.backend ?? ref.address ?? 'invalid'
+}
+
+function systemTls(host: string): NonNullable<UpstreamSettings['tls']> {
+  const servername = isIP(host) === 0 ? host : undefined
+  return { servername, ca: undefined, cert: undefined, key: undefined, subjectAltNames: undefined, verify: 'full', alpn: undefined }
+}
+
+/** `host:port`, IPv6 in brackets. */
+function splitAddress(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':')
+  return { host: withoutBrackets(address.slice(0, colon)), port: Number(address.slice(colon + 1)) }
+}
+
+function addressConfig(address: string, settings: UpstreamSettings): DestinationConfig {
+  const { host, port } = splitAddress(address)
+  return {
+    ...noEndpoints,
+    type: 'static',
+    endpoints: [{ address: host, port }],
+    settings,
+    // An IP address is not a name that a virtual host could go by: the client's Host stays (traffic.md §8.11).
+    hostname: isIP(host) === 0 ? host : undefined,
+    isHostRewritten: true,
+  }
+}

@@ -1,0 +1,62 @@
+import { errorTable } from '#api/errors.ts'
+import type { BackendRef } from '#gen/config/types.ts'
+import type { RequestHead } from '../http/message.ts'
+import { HeaderList } from '../http/headers.ts'
+import type { Destination } from '../upstream/destination.ts'
+import type { EndpointState } from '../upstream/balancer/balancer.ts'
+import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
+import type { Tunnel } from '../upstream/tunnel.ts'
+
+/** What a tunnel's reference leads to, as of now. */
+export type FindDestination = (ref: BackendRef) => Destination
+
+/**
+ * The `tunnel` section of a backend policy. The proxy server is looked up for each connection, so that it may change; backend
+ * policies on it say how it is reached: TLS, timeouts, and a credential, which goes into Proxy-Authorization.
+ */
+export function compileTunnel(ref: BackendRef, find: FindDestination): Tunnel {
+  return { key: JSON.stringify(ref), connect: (authority) => connectThrough(find(ref), authority) }
+}
+
+function connectThrough(proxy: Destination, authority: string): UpstreamCall {
+  const { error, settings } = proxy
+  const problem = error === undefined ? (settings.broken ?? brokenAuth(proxy) ?? nested(proxy)) : errorTable[error].text
+  if (problem !== undefined) throw failure(proxy, problem)
+  const request = connectRequest(authority, settings.auth?.kind === 'bearer' ? settings.auth.token : undefined)
+  const caller = { request, connection: { tls: undefined } }
+  const endpoint = proxy.pick(caller)
+  if (endpoint === undefined) throw failure(proxy, errorTable.NO_HEALTHY_BACKENDS.text)
+  const startedAtMs = performance.now()
+  endpoint.pending++
+  const call = proxy.poolFor(endpoint, caller).call(request, settings)
+  void recordCall(call, proxy, endpoint, startedAtMs)
+  return call
+}
+
+const failure = (proxy: Destination, why: string): UpstreamError => new UpstreamError('connect', `no tunnel through ${proxy.name}: ${why}`)
+
+function brokenAuth({ settings: { auth } }: Destination): string | undefined {
+  return auth?.kind === 'broken' ? auth.reason : undefined
+}
+
+/** A chain of proxies could lead in a circle. */
+function nested({ settings }: Destination): string | undefined {
+  return settings.tunnel === undefined ? undefined : 'it is behind a tunnel itself, which is not supported'
+}
+
+function connectRequest(authority: string, token: string | undefined): RequestHead {
+  const headers = new HeaderList(token === undefined ? [] : ['proxy-authorization', `Bearer ${token}`])
+  return { method: 'CONNECT', target: '', scheme: 'http', authority, version: 'HTTP/1.1', headers, body: undefined, upgrade: undefined, acceptsTrailers: false }
+}
+
+/** The proxy's own health: it is well when it answers, whatever it says about where we want to go. */
+async function recordCall(call: UpstreamCall, proxy: Destination, endpoint: EndpointState, startedAtMs: number): Promise<void> {
+  try {
+    const { status } = await call.response
+    proxy.record(endpoint, status < 500 || status === 502 || status === 504, (performance.now() - startedAtMs) / 1000)
+  } catch (error) {
+    if (!(error instanceof UpstreamError && error.failure === 'cancelled')) proxy.record(endpoint, false, 0)
+  } finally {
+    endpoint.pending--
+  }
+}

@@ -1,0 +1,156 @@
+import { toResponseHead } from './answer.ts'
+import { LightContext, type Policy } from './context.ts'
+import { toErrorResponse, toProxyError } from './error.ts'
+import type { Exchange } from './exchange.ts'
+import type { ResponseHead } from '../http/message.ts'
+import type { TraceStep } from './trace.ts'
+
+/** The end of a chain: puts a response head into `exchange.response`, or throws a ProxyError. */
+export type Terminal = (exchange: Exchange) => Promise<void> | void
+
+/** A composed chain. It never rejects; afterwards `exchange.response` is set. */
+export type Chain = (exchange: Exchange) => Promise<void> | void
+
+/**
+ * Makes one function of policies and the end of the chain, once per configuration. Whatever a policy or the end throws becomes
+ * a response at the place where it was thrown: policies whose request side had been reached see it after `next()`, like one of
+ * the upstream, and the others never run (traffic.md §5, Response).
+ */
+export function compose(policies: readonly Policy[], terminal: Terminal): Chain {
+  if (policies.length === 0) return (exchange) => runAlone(terminal, exchange)
+  return (exchange) => new Run(policies, terminal, exchange).run(0)
+}
+
+function runAlone(terminal: Terminal, exchange: Exchange): Promise<void> | void {
+  try {
+    return terminal(exchange)?.catch((thrown: unknown) => respondWithError(exchange, thrown))
+  } catch (thrown) {
+    respondWithError(exchange, thrown)
+  }
+}
+
+/**
+ * One request on its way through a chain; also the context that its policies see. Policies with sides run in loops, on the way in
+ * and on the way out; promises are made by those that give one, by plain middleware and by the end of the chain.
+ */
+class Run extends LightContext {
+  readonly #policies: readonly Policy[]
+  readonly #terminal: Terminal
+  /** Place of the innermost policy that was reached. */
+  #reached = -1
+  /** What request sides left for their response sides, by place. */
+  #left: unknown[] | undefined = undefined
+
+  constructor(policies: readonly Policy[], terminal: Terminal, exchange: Exchange) {
+    super(exchange)
+    this.#policies = policies
+    this.#terminal = terminal
+  }
+
+  /** Runs what is left of the chain from `index` on. Response sides go out as far as `outermost`; further is for who called. */
+  run(index: number, outermost = index): Promise<void> | void {
+    const { exchange } = this
+    const policies = this.#policies
+    for (let at = index; at < policies.length; at++) {
+      const policy = policies[at] as Policy
+      this.#reached = at
+      const step = exchange.trace?.add('policy', policy.name)
+      if (policy.sides === undefined) return this.#settle(this.#around(policy, at, step), at - 1, outermost)
+      try {
+        const left = policy.sides.request?.(exchange)
+        if (left instanceof Promise) return this.#resume(left, at, outermost, step)
+        if (left !== undefined) (this.#left ??= [])[at] = left
+      } catch (thrown) {
+        refuse(exchange, thrown, step)
+        return this.#respond(at - 1, outermost)
+      }
+    }
+    this.#reached = policies.length
+    try {
+      return this.#settle(this.#terminal(exchange), policies.length - 1, outermost)
+    } catch (thrown) {
+      respondWithError(exchange, thrown)
+      this.#respond(policies.length - 1, outermost)
+    }
+  }
+
+  /** Goes on where a request side kept the chain waiting. */
+  #resume(left: Promise<unknown>, at: number, outermost: number, step: TraceStep | undefined): Promise<void> {
+    return left.then(
+      (value) => {
+        ;(this.#left ??= [])[at] = value
+        return this.run(at + 1, outermost)
+      },
+      (thrown: unknown) => {
+        refuse(this.exchange, thrown, step)
+        this.#respond(at - 1, outermost)
+      },
+    )
+  }
+
+  /** Plain middleware, and within it the rest of the chain. */
+  async #around(policy: Policy, at: number, step: TraceStep | undefined): Promise<void> {
+    const { exchange } = this
+    try {
+      const answer = await policy(this, async () => {
+        if (this.#reached > at) throw new Error('a policy called next() twice')
+        return this.run(at + 1)
+      })
+      if (answer === undefined) {
+        if (exchange.response === undefined) throw new Error('a policy neither answered nor called next()')
+        return
+      }
+      if (step !== undefined) step.detail = { answered: answer.status }
+      replaceResponse(exchange, toResponseHead(answer))
+      exchange.isLocalAnswer = true
+    } catch (thrown) {
+      refuse(exchange, thrown, step)
+    }
+  }
+
+  #settle(pending: Promise<void> | void, innermost: number, outermost: number): Promise<void> | void {
+    if (pending === undefined) return this.#respond(innermost, outermost)
+    return pending.then(
+      () => this.#respond(innermost, outermost),
+      (thrown: unknown) => {
+        respondWithError(this.exchange, thrown)
+        this.#respond(innermost, outermost)
+      },
+    )
+  }
+
+  #respond(innermost: number, outermost: number): void {
+    const { exchange } = this
+    for (let at = innermost; at >= outermost; at--) {
+      try {
+        this.#policies[at]?.sides?.response?.(exchange, this.#left?.[at])
+      } catch (thrown) {
+        const name = this.#policies[at]?.name
+        const step = exchange.trace?.steps.findLast((one) => one.kind === 'policy' && one.name === name)
+        refuse(exchange, thrown, step)
+      }
+    }
+  }
+}
+
+function refuse(exchange: Exchange, thrown: unknown, step: TraceStep | undefined): void {
+  respondWithError(exchange, thrown)
+  if (step !== undefined) step.detail = { refused: exchange.error?.code ?? '' }
+}
+
+/** The one seam where errors of the request path become responses. */
+export function respondWithError(exchange: Exchange, thrown: unknown): void {
+  const error = toProxyError(thrown)
+  exchange.error = error
+  exchange.isLocalAnswer = false
+  const response = toErrorResponse(error, exchange.request, exchange.errorFormat)
+  exchange.grpcStatus = response.headers.get('grpc-status')
+  replaceResponse(exchange, response)
+}
+
+function replaceResponse(exchange: Exchange, response: ResponseHead): void {
+  const previous = exchange.response
+  exchange.response = response
+  previous?.body?.cancel()
+  previous?.upgraded?.socket.destroy()
+}

@@ -1,0 +1,81 @@
+import { errorTable, grpcStatusOf, type ErrorCode, type ErrorRow } from '#api/errors.ts'
+import type { Exchange } from './exchange.ts'
+import { BufferBody } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import type { RequestHead, ResponseHead } from '../http/message.ts'
+
+/**
+ * The one error type of the data plane. `detail` may reach the client where the error table says so; `cause` never does.
+ */
+export class ProxyError extends Error {
+  readonly code: ErrorCode
+  readonly detail: string | undefined
+  /** Header fields of the answer, such as a challenge. */
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ErrorCode, options: { detail?: string; cause?: unknown; headers?: Readonly<Record<string, string>> } = {}) {
+    super(withDetail(errorTable[code], options.detail ?? ''), { cause: options.cause })
+    this.name = 'ProxyError'
+    this.code = code
+    this.detail = options.detail
+    this.headers = options.headers ?? {}
+  }
+
+  get row(): ErrorRow {
+    return errorTable[this.code]
+  }
+}
+
+function withDetail({ text, detail: separator = ': ' }: ErrorRow, detail: string): string {
+  return detail === '' ? text : text + separator + detail
+}
+
+/** Unknown throws become INTERNAL, here and nowhere else. */
+export function toProxyError(thrown: unknown): ProxyError {
+  return thrown instanceof ProxyError ? thrown : new ProxyError('INTERNAL', { cause: thrown })
+}
+
+/** gRPC callers, by content-type; grpc-web is not one of them (traffic.md §6). */
+export function isGrpcRequest(request: RequestHead): boolean {
+  const type = request.headers.get('content-type')
+  if (type === undefined || !type.toLowerCase().startsWith('application/grpc')) return false
+  const next = type[16]
+  return next === undefined || next === '+' || next === ';' || next === ' '
+}
+
+/** grpc-message: UTF-8, everything but printable ASCII and `%` percent-encoded, space included (gRPC over HTTP/2 spec, traffic.md §14 row 3). */
+function encodeGrpcMessage(text: string): string {
+  let out = ''
+  for (const byte of Buffer.from(text))
+    out += byte > 0x20 && byte < 0x7f && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+  return out
+}
+
+/** The client's projection of an error: text/plain, or grpc-status for gRPC callers (traffic.md §6). */
+export function toErrorResponse(error: ProxyError, request: RequestHead, format?: Exchange['errorFormat']): ResponseHead {
+  const { status, text, detail, grpc } = error.row
+  const message = detail === undefined ? text : error.message
+  if (isGrpcRequest(request)) {
+    const headers = new HeaderList([
+      'content-type',
+      'application/grpc',
+      'grpc-status',
+      String(grpc ?? grpcStatusOf(status)),
+      'grpc-message',
+      encodeGrpcMessage(message),
+      'content-length',
+      '0',
+    ])
+    addHeaders(headers, error)
+    return { status: 200, headers, body: undefined, upgraded: undefined }
+  }
+  const formatted = format?.(status, message)
+  const body = new BufferBody(formatted?.body ?? message)
+  const headers = new HeaderList(['content-type', formatted?.contentType ?? 'text/plain', 'content-length', String(body.length)])
+  addHeaders(headers, error)
+  return { status, headers, body, upgraded: undefined }
+}
+
+function addHeaders(list: HeaderList, { headers }: ProxyError): void {
+  for (const name in headers) list.append(name, headers[name] ?? '')
+}

@@ -1,0 +1,205 @@
+import { describe, expect, test } from '@jest/globals'
+import type { ProxyError } from '../exchange/error.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { forward } from './forward.ts'
+import { BufferBody, readBody } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import type { RequestHead, ResponseHead } from '../http/message.ts'
+import { attemptsOf } from '../telemetry/attempts.ts'
+import { createRegistry } from '../telemetry/metrics/registry.ts'
+import { testExchange } from '../testing/exchange.ts'
+import { defaultSettings, Destination, type DestinationConfig } from '../upstream/destination.ts'
+import type { ForwardPlan, RetryPlan } from './plan.ts'
+import { UpstreamError, type UpstreamCall, type UpstreamPool } from '../upstream/types.ts'
+
+type Answer = number | UpstreamError | 'never'
+
+/** An upstream that gives its answers one after the other and remembers what it was asked. */
+class ScriptedUpstream {
+  readonly requests: { retryAttempt: string | undefined; authority: string; body: string }[] = []
+  readonly #answers: Answer[]
+  cancelled = 0
+
+  constructor(...answers: Answer[]) {
+    this.#answers = answers
+  }
+
+  pool(): UpstreamPool {
+    return { size: 0, close: () => {}, call: (request) => this.#call(request) }
+  }
+
+  #call(request: RequestHead): UpstreamCall {
+    let cancel: (error: Error) => void = () => {}
+    const cancelled = new Promise<never>((_, reject) => (cancel = reject))
+    cancelled.catch(() => this.cancelled++)
+    return { response: Promise.race([this.#answer(request), cancelled]), cancel: (reason) => cancel(reason) }
+  }
+
+  async #answer(request: RequestHead): Promise<ResponseHead> {
+    const retryAttempt = request.headers.get('x-retry-attempt')
+    const { authority } = request
+    const body = request.body === undefined ? '' : (await readBody(request.body, 1_000_000)).bytes.toString()
+    this.requests.push({ retryAttempt, authority, body })
+    const answer = this.#answers.length > 1 ? this.#answers.shift() : this.#answers[0]
+    if (answer instanceof UpstreamError) throw answer
+    if (typeof answer !== 'number') return new Promise(() => {})
+    return { status: answer, headers: new HeaderList(), body: undefined, upgraded: undefined }
+  }
+}
+
+const baseConfig: DestinationConfig = {
+  endpoints: [{ address: '10.0.0.1', port: 80 }],
+  appProtocol: undefined,
+  settings: defaultSettings,
+  hostname: undefined,
+  isHostRewritten: false,
+  isDynamic: false,
+  error: undefined,
+}
+
+function planFor(upstream: ScriptedUpstream, config: Partial<DestinationConfig> = {}, plan: Partial<ForwardPlan> = {}): ForwardPlan {
+  const destination = new Destination('default/svc:80', { ...baseConfig, ...config }, () => upstream.pool())
+  const backend = { destination, weight: 1, requestHeaders: [], responseHeaders: [], redirect: undefined, mirrors: [] }
+  return { pick: () => backend, mirrors: [], backendRequestMs: undefined, retry: undefined, random: () => 0, ...plan }
+}
+
+const retry = (attempts: number, codes: number[] = [503], backoffMs = 0): RetryPlan => ({ codes: new Set(codes), attempts, backoffMs })
+const refused = new UpstreamError('connect', 'connect ECONNREFUSED 10.0.0.1:80')
+
+async function codeOf(exchange: Exchange, plan: ForwardPlan): Promise<string | number | undefined> {
+  try {
+    await forward(exchange, plan)
+    return exchange.response?.status
+  } catch (error) {
+    return (error as ProxyError).code
+  }
+}
+
+describe('forward', () => {
+  test.each<[string, Answer[], RetryPlan | undefined, string | number, number]>([
+    ['passes an answer on', [200], undefined, 200, 1],
+    ['passes an unlisted status on', [500, 200], retry(2), 500, 1],
+    ['retries a listed status', [503, 503, 200], retry(2), 200, 3],
+    ['returns the last answer as it is', [503, 503, 503], retry(2), 503, 3],
+    ['retries a refused connection', [refused, 200], retry(1), 200, 2],
+    ['retries a reset', [new UpstreamError('reset', 'closed'), 200], retry(1), 200, 2],
+    ['retries DNS failures', [new UpstreamError('dns', 'ENOTFOUND'), 200], retry(1), 200, 2],
+    ['retries connect timeouts', [new UpstreamError('connect-timeout', 'late'), 200], retry(1), 200, 2],
+    ['does not retry an upstream that breaks HTTP', [new UpstreamError('protocol', 'two lengths'), 200], retry(1), 'UPSTREAM_FAILED', 1],
+    ['does not retry unasked', [refused, 200], undefined, 'UPSTREAM_FAILED', 1],
+    ['names a connect timeout 504', [new UpstreamError('connect-timeout', 'late')], undefined, 'UPSTREAM_TIMEOUT', 1],
+    ['names a DNS failure', [new UpstreamError('dns', 'ENOTFOUND')], undefined, 'DNS_FAILED', 1],
+  ])('%s', async (_, answers, retryPlan, expected, calls) => {
+    const upstream = new ScriptedUpstream(...answers)
+    expect(await codeOf(testExchange(), planFor(upstream, {}, { retry: retryPlan }))).toBe(expected)
+    expect(upstream.requests.length).toBe(calls)
+  })
+
+  test('numbers the tries in x-retry-attempt and sends the body again', async () => {
+    const upstream = new ScriptedUpstream(503, 503, 200)
+    const exchange = testExchange({ method: 'POST', body: new BufferBody('hello') })
+    expect(await codeOf(exchange, planFor(upstream, {}, { retry: retry(2) }))).toBe(200)
+    expect(upstream.requests.map(({ retryAttempt, body }) => [retryAttempt, body])).toEqual([
+      [undefined, 'hello'],
+      ['1', 'hello'],
+      ['2', 'hello'],
+    ])
+  })
+
+  test('several attempts are noted for logs and traces, one alone is not', async () => {
+    const [one, several] = [testExchange(), testExchange()]
+    await codeOf(one, planFor(new ScriptedUpstream(200), {}, { retry: retry(2) }))
+    await codeOf(several, planFor(new ScriptedUpstream(503, refused, 200), {}, { retry: retry(2) }))
+    expect(attemptsOf(one)).toEqual([])
+    expect(attemptsOf(several).map(({ status, error }) => status ?? error?.name)).toEqual([503, 'ProxyError', 200])
+  })
+
+  test('a mirrored call is counted', async () => {
+    const registry = createRegistry()
+    const plan = planFor(new ScriptedUpstream(200))
+    const mirror = { destination: new Destination('default/mirror:80', baseConfig, () => new ScriptedUpstream(200).pool()), numerator: 1, denominator: 1 }
+    await codeOf(testExchange(), { ...plan, mirrors: [mirror], registry })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([...registry.expose('text')].join('')).toContain('proxy_upstream_call_duration_seconds_count{kind="Mirror",subtype="Http"} 1')
+  })
+
+  test('a body of known length above 64 KiB gets one attempt', async () => {
+    const upstream = new ScriptedUpstream(503, 200)
+    const exchange = testExchange({ method: 'POST', body: new BufferBody('x'.repeat(65_537)) })
+    expect(await codeOf(exchange, planFor(upstream, {}, { retry: retry(2) }))).toBe(503)
+    expect(upstream.requests.length).toBe(1)
+  })
+
+  test('an attempt that is late is 504 and retried', async () => {
+    const upstream = new ScriptedUpstream('never', 200)
+    expect(await codeOf(testExchange(), planFor(upstream, {}, { backendRequestMs: 20, retry: retry(1) }))).toBe(200)
+    expect(upstream.cancelled).toBe(1)
+    expect(await codeOf(testExchange(), planFor(new ScriptedUpstream('never'), {}, { backendRequestMs: 20 }))).toBe('UPSTREAM_TIMEOUT')
+  })
+
+  test('the request timeout covers all attempts and is not outlived by backoff', async () => {
+    const exchange = testExchange()
+    const upstream = new ScriptedUpstream(503, 200)
+    const startedAt = performance.now()
+    exchange.deadlineAtMs = startedAt + 100
+    expect(await codeOf(exchange, planFor(upstream, {}, { retry: retry(5, [503], 100_000) }))).toBe('REQUEST_TIMEOUT')
+    expect(performance.now() - startedAt).toBeLessThan(60_000)
+    expect(upstream.requests.length).toBe(1)
+    const late = testExchange()
+    late.deadlineAtMs = performance.now() + 20
+    expect(await codeOf(late, planFor(new ScriptedUpstream('never')))).toBe('REQUEST_TIMEOUT')
+  })
+
+  test.each<[string, Partial<DestinationConfig>, string]>([
+    ['a reference that does not resolve', { error: 'BACKEND_NOT_FOUND' }, 'BACKEND_NOT_FOUND'],
+    ['no endpoint', { endpoints: [] }, 'NO_HEALTHY_BACKENDS'],
+    ['TLS material that is missing fails closed', { settings: { ...defaultSettings, broken: 'no CA' } }, 'UPSTREAM_FAILED'],
+  ])('%s', async (_, config, code) => {
+    const upstream = new ScriptedUpstream(200)
+    expect(await codeOf(testExchange(), planFor(upstream, config))).toBe(code)
+    expect(upstream.requests.length).toBe(0)
+  })
+
+  test('no backend to choose is 500 no valid backends', async () => {
+    const plan = { ...planFor(new ScriptedUpstream(200)), pick: () => undefined }
+    expect(await codeOf(testExchange(), plan)).toBe('NO_VALID_BACKENDS')
+  })
+
+  test.each<[string, Partial<DestinationConfig>, (exchange: Exchange) => void, string]>([
+    ['a Service keeps the Host of the client', { hostname: 'svc.default.svc.cluster.local' }, () => {}, 'client.example'],
+    ['a ProxyBackend host replaces it', { hostname: 'api.example', isHostRewritten: true }, () => {}, 'api.example'],
+    ['hostRewrite Auto names the Service', { hostname: 'svc.default.svc.cluster.local' }, (e) => (e.isHostRewritten = true), 'svc.default.svc.cluster.local'],
+    ['a fixed authority stays', { hostname: 'api.example', isHostRewritten: true }, (e) => (e.isAuthorityFixed = true), 'client.example'],
+    ['a default port is dropped', {}, (e) => (e.request.authority = 'client.example:80'), 'client.example'],
+    ['another port stays', {}, (e) => (e.request.authority = 'client.example:8080'), 'client.example:8080'],
+  ])('%s', async (_, config, prepare, authority) => {
+    const upstream = new ScriptedUpstream(200)
+    const exchange = testExchange({ authority: 'client.example' })
+    prepare(exchange)
+    await forward(exchange, planFor(upstream, config))
+    expect(upstream.requests[0]?.authority).toBe(authority)
+  })
+
+  test('a client that leaves cancels the call', async () => {
+    const upstream = new ScriptedUpstream('never')
+    const exchange = testExchange()
+    const result = codeOf(exchange, planFor(upstream, {}, { retry: retry(3) }))
+    await new Promise((resolve) => setImmediate(resolve))
+    exchange.abort(new UpstreamError('cancelled', 'client is gone'))
+    expect(await result).toBe('UPSTREAM_FAILED')
+    expect([upstream.cancelled, upstream.requests.length]).toEqual([1, 1])
+  })
+
+  test('mirrors get the head without a body, by their share', async () => {
+    const upstream = new ScriptedUpstream(200)
+    const mirror = new ScriptedUpstream(200)
+    const destination = new Destination('mirror', baseConfig, () => mirror.pool())
+    const exchange = testExchange({ method: 'POST', body: new BufferBody('secret') })
+    exchange.request.headers.set('content-length', '6')
+    const draws = [0.1, 0.6]
+    const plan = { ...planFor(upstream), mirrors: [1, 2].map(() => ({ destination, numerator: 1, denominator: 2 })), random: () => draws.shift() ?? 0 }
+    await forward(exchange, plan)
+    expect(mirror.requests.map(({ body }) => body)).toEqual([''])
+    expect(upstream.requests.map(({ body }) => body)).toEqual(['secret'])
+  })
+})

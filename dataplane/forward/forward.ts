@@ -1,0 +1,149 @@
+import { callEndpoint, repeatAttempts, toProxyFailure, type Active, type AttemptTarget } from './attempt.ts'
+import { ProxyError } from '../exchange/error.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { choose } from '../inference/picker.ts'
+import { report } from '../inference/report.ts'
+import { ObservedBody } from '../http/observe.ts'
+import { recordResponse } from '../callout/health.ts'
+import { ReplayableBody } from '../http/replay.ts'
+import type { ResponseHead } from '../http/message.ts'
+import { sendMirrors } from './mirror.ts'
+import { applyHeaderModifiers } from '../policy/header-modifiers/apply.ts'
+import { transformForBackend } from '../transformation/backend.ts'
+import { redirectTo } from '../policy/request-redirect/redirect.ts'
+import type { ForwardPlan, PlannedBackend, RetryPlan } from './plan.ts'
+import type { EndpointState } from '../upstream/balancer/balancer.ts'
+import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../upstream/auth.ts'
+import { authorityFor, type Destination } from '../upstream/destination.ts'
+
+/**
+ * The end of a rule's chain: sends the request to one of the rule's backends and puts the response head into
+ * `exchange.response`. Throws a ProxyError when there is none to give (traffic.md §5 steps 7 and 8, §8.11 retries).
+ */
+export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<void> {
+  const backend = exchange.chosen ?? plan.pick()
+  if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
+  const { destination } = backend
+  exchange.backend = destination.name
+  exchange.backendType = destination.type
+  const service = backend.service?.current
+  if (service === undefined) checkDestination(destination)
+  if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan)
+  if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan)
+  if (backend.redirect !== undefined) {
+    exchange.isLocalAnswer = true
+    exchange.response = redirectTo(exchange.request, backend.redirect, exchange.pathMatch)
+    return
+  }
+  if (service !== undefined) {
+    if (backend.requestHeaders.length > 0) applyHeaderModifiers(exchange.request.headers, backend.requestHeaders, exchange.request)
+    answer(exchange, backend, await service.handle(exchange, plan))
+    return
+  }
+  if (destination.picker === undefined) return send(exchange, backend, plan)
+  const choice = await choose(exchange, destination, destination.picker, plan)
+  if (choice === undefined) return
+  try {
+    await send(exchange, backend, plan, choice.labels)
+  } catch (error) {
+    choice.session?.abandon(toProxyFailure(error))
+    throw error
+  }
+  await report(exchange, choice)
+}
+
+/** `chosen`: labels of the endpoints that it may go to, in their order. */
+async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<void> {
+  const { destination } = backend
+  const { auth, transformation } = destination.settings
+  const isInCloud = isCloudAuth(auth)
+  if (auth !== undefined) authenticate(exchange.request.headers, auth, exchange)
+  if (auth !== undefined && isInCloud) await authenticateByCloud(exchange.request.headers, auth)
+  if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
+  prepareRequest(exchange, backend)
+  if (auth !== undefined && isInCloud) await signByCloud(exchange.request, auth)
+  const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
+  answer(exchange, backend, response)
+}
+
+function checkDestination({ error, settings: { broken, auth } }: PlannedBackend['destination']): void {
+  if (error !== undefined) throw new ProxyError(error)
+  if (broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: broken })
+  if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
+}
+
+function answer(exchange: Exchange, { responseHeaders }: PlannedBackend, response: ResponseHead): void {
+  if (responseHeaders.length > 0) exchange.backendResponseHeaders = responseHeaders
+  exchange.response = response
+  if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
+}
+
+function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
+  const { request } = exchange
+  const { destination } = backend
+  // After credentials and transformation: a header modifier of the backendRef has the last word (traffic.md §5 step 8).
+  if (backend.requestHeaders.length > 0 && applyHeaderModifiers(request.headers, backend.requestHeaders, request).isAuthoritySet)
+    exchange.isAuthorityFixed = true
+  request.authority = authorityFor(exchange, destination)
+  const defaultPort = destination.settings.tls === undefined ? ':80' : ':443'
+  if (request.authority.endsWith(defaultPort) && !destination.isDynamic) request.authority = request.authority.slice(0, -defaultPort.length)
+}
+
+async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<ResponseHead> {
+  const active: Active = { call: undefined }
+  exchange.onAbort((reason) => active.call?.cancel(reason))
+  return callEndpoint(exchange, pickTarget(exchange, backend, chosen), plan, active, judge)
+}
+
+function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan, chosen?: readonly string[]): Promise<ResponseHead> {
+  const { request } = exchange
+  const replayable = request.body === undefined ? undefined : new ReplayableBody(request.body)
+  const active: Active = { call: undefined }
+  exchange.onAbort((reason) => {
+    active.call?.cancel(reason)
+    replayable?.cancel(reason)
+  })
+  let failed: EndpointState | undefined
+  const attempt = async (): Promise<ResponseHead> => {
+    if (exchange.retryAttempt > 0) request.headers.set('x-retry-attempt', String(exchange.retryAttempt))
+    if (replayable !== undefined) request.body = replayable.nextAttempt()
+    const target = pickTarget(exchange, backend, chosen, failed)
+    failed = target.endpoint
+    return callEndpoint(exchange, target, plan, active, judge)
+  }
+  return repeatAttempts(exchange, retry, attempt, () => replayable?.isReplayable !== false).catch((error: unknown) => {
+    replayable?.cancel(toProxyFailure(error))
+    throw error
+  })
+}
+
+function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?: readonly string[], avoid?: EndpointState): AttemptTarget {
+  const endpoint = chosen === undefined ? destination.pick(exchange, avoid) : nextOf(destination, chosen, exchange.retryAttempt)
+  if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+  return { destination, endpoint, request: exchange.request, load: endpoint }
+}
+
+/** Attempts go down the list, past endpoints that are gone by now, and start over at its end. */
+function nextOf(destination: Destination, labels: readonly string[], attempt: number): EndpointState | undefined {
+  const alive = labels.flatMap((label) => destination.endpointAt(label) ?? [])
+  return alive[attempt % alive.length]
+}
+
+function judge({ destination, endpoint }: AttemptTarget, exchange: Exchange, response: ResponseHead | undefined, seconds: number): void {
+  if (response === undefined) destination.record(endpoint, false, 0)
+  else recordResponse(exchange, destination, endpoint, response, seconds)
+}
+
+/** Breaks the response off when the request timeout, which covers the body too, is reached. */
+function withDeadline(exchange: Exchange, body: NonNullable<ResponseHead['body']>, deadlineAtMs: number): ObservedBody {
+  const observed = new ObservedBody(body, { onClose: () => clearTimeout(timer) })
+  const timer = setTimeout(
+    () => {
+      exchange.cutBy = 'timeout'
+      exchange.error = new ProxyError('REQUEST_TIMEOUT')
+      observed.fail(exchange.error)
+    },
+    Math.max(0, deadlineAtMs - performance.now()),
+  )
+  return observed
+}

@@ -1,0 +1,47 @@
+import type { Exchange } from '../exchange/exchange.ts'
+import { ExchangeView } from '../expression/view.ts'
+import type { RequestHead, ResponseHead } from '../http/message.ts'
+import { transformRequest } from '../transformation/request.ts'
+import { beginCall } from '../telemetry/metrics/call.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
+import { authenticate, authorizeByCloud, isCloudAuth } from '../upstream/auth.ts'
+import { authorityFor } from '../upstream/destination.ts'
+import type { ForwardPlan, PlannedMirror } from './plan.ts'
+
+/**
+ * Sends copies of the request head to the mirrors, by their share, and forgets them: no body, no content-length, answers
+ * discarded, failures without effect (traffic.md §7).
+ */
+export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[], { random, registry }: Pick<ForwardPlan, 'random' | 'registry'>): void {
+  for (const mirror of mirrors) if (random() * mirror.denominator < mirror.numerator) sendMirror(exchange, mirror, registry)
+}
+
+function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry: Registry | undefined): void {
+  const { broken, auth, transformation } = destination.settings
+  if (destination.error !== undefined || broken !== undefined || auth?.kind === 'broken') return
+  const endpoint = destination.pick(exchange)
+  if (endpoint === undefined) return
+  const headers = exchange.request.headers.clone()
+  headers.remove('content-length')
+  if (auth !== undefined) authenticate(headers, auth, exchange)
+  const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
+  const copy = exchange.fork(request)
+  copy.backend = destination.name
+  copy.backendType = destination.type
+  // Bodies are not mirrored, so none is read.
+  if (transformation?.request !== undefined) transformRequest(copy, { ...transformation.request, body: undefined }, new ExchangeView(copy))
+  request.authority = authorityFor(copy, destination)
+  const counted =
+    registry &&
+    beginCall(registry, exchange, 'Mirror', 'Http', { method: request.method, host: request.authority, path: request.target, endpoint: endpoint.label })
+  const call = (): Promise<ResponseHead> => destination.poolFor(endpoint, copy).call(request, destination.settings).response
+  const response = auth !== undefined && isCloudAuth(auth) ? authorizeByCloud(request, auth).then(call) : call()
+  response.then(
+    (head) => {
+      counted?.end({ status: head.status })
+      head.upgraded?.socket.destroy()
+      head.body?.start({ onData: () => {}, onEnd: () => {}, onError: () => {} })
+    },
+    (error: Error) => counted?.end({ error }),
+  )
+}

@@ -1,0 +1,237 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Listener } from '#gen/config/types.ts'
+import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
+import type { ConfigSnapshot } from '../config/store.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type { Gateway, RunningBind } from './gateway.ts'
+import type { RunningListener } from './listener.ts'
+import { compileNetworkAuthorization } from '../policy/authorization/rules.ts'
+import { relayToBackend } from './relay.ts'
+import { selectListener } from '../route/listeners.ts'
+import { createBind, type Bind } from '../server/bind.ts'
+import type { BindHooks, BindProgram, DownstreamProtocol } from '../server/program.ts'
+import { createTlsChoices, type TlsChoice, type TlsListener } from '../server/tls.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+
+/** How often a port that could not be opened is tried again, in milliseconds. */
+const RETRY_MS = 1000
+
+interface OpenBind {
+  readonly bind: Bind
+  /** What it was opened with: another port or other addresses make it another bind. */
+  readonly place: string
+  opening: Promise<void>
+  isListening: boolean
+  failure: Error | undefined
+  tls: ReadonlyMap<string, ChosenTls>
+  isClosed: boolean
+}
+
+interface ChosenTls {
+  readonly choice: TlsChoice
+  /** Who may connect, and how, as one text: connections made under other terms are drained. A new certificate is not another term. */
+  readonly terms: string
+}
+
+/** Opens, updates and closes ports as the gateway's binds say. */
+export class Binds {
+  readonly #gateway: Gateway
+  readonly #telemetry: Telemetry
+  readonly #choices = createTlsChoices()
+  #open = new Map<string, OpenBind>()
+
+  constructor({ gateway, telemetry }: { gateway: Gateway; telemetry: Telemetry }) {
+    this.#gateway = gateway
+    this.#telemetry = telemetry
+  }
+
+  /** Follows the gateway's binds after it took a snapshot. A port that stays keeps its connections. */
+  update(snapshot: ConfigSnapshot): void {
+    const next = new Map<string, OpenBind>()
+    const tlsListeners: TlsListener[] = []
+    for (const [key, running] of this.#gateway.binds) {
+      const frontend = this.#gateway.frontendOf(key)
+      const choices = this.#choose(running, frontend, snapshot, tlsListeners)
+      const place = `${running.bind.port} ${running.bind.addresses?.join(' ') ?? ''}`
+      const open = this.#open.get(key)
+      if (open?.place === place) {
+        this.#change(open, running, frontend, choices)
+        next.set(key, open)
+      } else {
+        if (open !== undefined) this.#close(open)
+        next.set(key, this.#openBind(key, place, running, frontend, choices))
+      }
+    }
+    for (const [key, open] of this.#open) if (!next.has(key)) this.#close(open)
+    this.#choices.retain(tlsListeners)
+    this.#open = next
+  }
+
+  /** What is not open yet, for readiness. */
+  pending(): string[] {
+    return [...this.#open.values()].flatMap(({ isListening, failure, bind }) => (isListening ? [] : [failure?.message ?? `port ${bind.port} is being opened`]))
+  }
+
+  /** Resolves when every port is open or has failed once. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(({ opening }) => opening))
+  }
+
+  failures(): readonly Error[] {
+    return [...this.#open.values()].flatMap(({ failure }) => failure ?? [])
+  }
+
+  /** Brings the meters of open connections up to date. */
+  report(): void {
+    for (const { bind } of this.#open.values()) bind.report()
+  }
+
+  /** Lets requests in flight finish. New connections are accepted for `minDrainMs`; what is left after `maxDrainMs` is cut. */
+  async drain({ minDrainMs, maxDrainMs }: { minDrainMs: number; maxDrainMs: number }): Promise<void> {
+    const binds = [...this.#open.values()].map((open) => {
+      open.isClosed = true
+      open.bind.drain()
+      return open.bind
+    })
+    await wait(Math.min(minDrainMs, maxDrainMs))
+    const closed = Promise.all(binds.map((bind) => bind.close(false)))
+    const timer = setTimeout(() => void Promise.all(binds.map((bind) => bind.close(true))), Math.max(0, maxDrainMs - minDrainMs))
+    await closed
+    clearTimeout(timer)
+  }
+
+  #openBind(key: string, place: string, running: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): OpenBind {
+    const bind = createBind({
+      key,
+      port: running.bind.port,
+      addresses: running.bind.addresses,
+      program: this.#programOf(running, frontend, choices),
+      onRequest: (exchange) => this.#gateway.handle(exchange),
+      onFinished: (exchange) => this.#finish(exchange),
+      hooks: this.#hooksOf(key),
+    })
+    const open: OpenBind = { bind, place, opening: Promise.resolve(), isListening: false, failure: undefined, tls: choices, isClosed: false }
+    open.opening = this.#listen(open)
+    return open
+  }
+
+  /** Tries until the port is open: whoever holds it may be about to end. */
+  async #listen(open: OpenBind): Promise<void> {
+    try {
+      await open.bind.listen()
+      open.isListening = true
+      open.failure = undefined
+      if (open.isClosed) open.bind.stopAccepting()
+    } catch (error) {
+      const isNew = open.failure === undefined
+      open.failure = error instanceof Error ? error : new Error(String(error))
+      if (isNew) this.#telemetry.logging.logger('bind').error('port not open; it is tried again', { cause: open.failure.message })
+      setTimeout(() => {
+        if (!open.isClosed) void this.#listen(open)
+      }, RETRY_MS).unref()
+    }
+  }
+
+  #change(open: OpenBind, running: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): void {
+    open.bind.update(this.#programOf(running, frontend, choices))
+    // Existing connections of a listener that changed would go on under its old terms (traffic.md §7).
+    open.bind.drainListeners((listener) => open.tls.has(listener) && open.tls.get(listener)?.terms !== choices.get(listener)?.terms)
+    open.tls = choices
+  }
+
+  #close(open: OpenBind): void {
+    open.isClosed = true
+    void open.bind.close(false)
+  }
+
+  #programOf({ http, tls, tcp }: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): BindProgram {
+    const admits = compileNetworkAuthorization(frontend.networkAuthorization ?? [])
+    return {
+      settings: connectionSettings(frontend),
+      proxyProtocol: proxyProtocolSettings(frontend),
+      ...(admits && { admits }),
+      plaintext: tcp !== undefined ? 'tcp' : http.values().next().done === true ? 'none' : 'http',
+      hasTls: choices.size > 0,
+      tcpListener: tcp?.key,
+      selectTls: (sni) => choices.get(selectListener(tls, sni ?? '')?.key ?? '')?.choice,
+      handleTcp: (connection) => relayToBackend(connection, this.#gateway, this.#telemetry),
+    }
+  }
+
+  /** TLS of each listener of a bind that has some; logs what cannot be used, once per change. */
+  #choose({ tls }: RunningBind, frontend: EffectiveFrontend, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, ChosenTls> {
+    const choices = new Map<string, ChosenTls>()
+    for (const running of tls.values()) {
+      const listener = { ...toTlsListener(running, secrets), settings: tlsSettings(frontend) }
+      used.push(listener)
+      const choice = this.#choices.get(listener)
+      choices.set(running.key, { choice, terms: JSON.stringify([listener.kind, listener.clientValidation]) })
+      const before = this.#open.get(running.listener.bind)?.tls.get(running.key)?.choice.problem
+      if (choice.problem !== undefined && choice.problem !== before)
+        this.#telemetry.logging.logger('bind').error('TLS handshakes fail', { listener: running.key, cause: choice.problem })
+    }
+    return choices
+  }
+
+  /** Counts connections and bytes; says at debug level why connections were closed before they carried anything. */
+  #hooksOf(key: string): BindHooks {
+    const { metrics, logging } = this.#telemetry
+    const log = logging.logger('bind')
+    const series = new Map<string, ReturnType<typeof metrics.downstream>>()
+    const seriesOf = (protocol: DownstreamProtocol, listener: string | undefined): ReturnType<typeof metrics.downstream> => {
+      const id = `${protocol} ${listener ?? ''}`
+      let found = series.get(id)
+      if (found === undefined) {
+        const { gateway = '', listener: name = '' } = this.#gateway.labelsOf(listener) ?? {}
+        series.set(id, (found = metrics.downstream(key, gateway, name, protocol)))
+      }
+      return found
+    }
+    return {
+      onConnection(protocol, listener) {
+        const { connections, open, receivedBytes, sentBytes } = seriesOf(protocol, listener)
+        connections.value++
+        open.value++
+        return {
+          addBytes(received, sent) {
+            receivedBytes.value += received
+            sentBytes.value += sent
+          },
+          close: () => void open.value--,
+        }
+      },
+      onHandshake: (protocol, listener, seconds) => seriesOf(protocol, listener).handshake.observe(seconds),
+      onDrop(reason, remoteAddress, cause) {
+        metrics.dropped(key, cause).value++
+        log.debug('connection dropped', { bind: key, reason, client: remoteAddress })
+      },
+      onRefuse: (error, { remoteAddress }) => log.debug('request refused', { bind: key, cause: error.message, client: remoteAddress }),
+    }
+  }
+
+  #finish(exchange: Exchange): void {
+    if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
+    this.#telemetry.onFinished(exchange)
+  }
+}
+
+function toTlsListener({ key, listener }: RunningListener, secrets: ConfigSnapshot['secrets']): TlsListener {
+  const { tls, protocol } = listener
+  const validation = tls?.clientValidation
+  return {
+    key,
+    kind: kindOf(protocol, tls),
+    certificates: (tls?.certificates ?? []).flatMap((name) => {
+      const { certificate, privateKey } = secrets.get(name) ?? {}
+      return certificate === undefined || privateKey === undefined ? [] : [{ certificate, privateKey }]
+    }),
+    ...(validation && {
+      clientValidation: { mode: validation.mode, caCertificates: validation.caCertificates.flatMap((name) => secrets.get(name)?.certificate ?? []) },
+    }),
+  }
+}
+
+function kindOf(protocol: Listener['protocol'], tls: Listener['tls']): TlsListener['kind'] {
+  if (tls?.mode === 'Passthrough') return 'passthrough'
+  return protocol === 'HTTPS' ? 'terminate-http' : 'terminate-tcp'
+}

@@ -1,0 +1,75 @@
+import { parseTimeout } from '#api/duration.ts'
+import type { Authorization, Frontend, GatewayRef } from '#gen/config/types.ts'
+import { requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
+import type { ConnectionSettings } from '../server/program.ts'
+import type { ProxyProtocolSettings } from '../server/proxy-protocol.ts'
+import type { TlsSettings } from '../server/tls.ts'
+import { targetKey, type PolicyIndex } from '../config/merge.ts'
+
+/** Frontend sections merged, with the rules about connections of all of them. */
+export type EffectiveFrontend = Omit<Frontend, 'networkAuthorization'> & { readonly networkAuthorization?: readonly Authorization[] }
+
+/**
+ * What the frontend policies of a Gateway say: field by field, the oldest policy wins; rules about connections are taken together
+ * (traffic.md §4.4). Frontend policies target whole Gateways.
+ */
+export function effectiveFrontend(index: PolicyIndex, { namespace, name }: GatewayRef): EffectiveFrontend {
+  const sections = (index.get(targetKey('Gateway', namespace, name)) ?? []).flatMap(({ frontend }) => frontend ?? [])
+  if (sections.length === 0) return nothing
+  const { networkAuthorization: _, ...merged } = Object.assign({}, ...sections.toReversed()) as Frontend
+  const rules = sections.flatMap(({ networkAuthorization }) => networkAuthorization ?? [])
+  return rules.length === 0 ? merged : { ...merged, networkAuthorization: rules }
+}
+
+const nothing: EffectiveFrontend = {}
+const HEAD_BYTES_PER_LINE = 64
+
+/** PROXY protocol with its defaults (traffic.md §10). */
+export function proxyProtocolSettings({ proxyProtocol }: EffectiveFrontend): ProxyProtocolSettings | undefined {
+  return proxyProtocol && { version: 'V2', mode: 'Strict', ...proxyProtocol }
+}
+
+/** Settings of client connections; absent fields leave the defaults of the server (traffic.md §10). */
+export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): ConnectionSettings {
+  const idleMs = parseTimeout(http?.http1IdleTimeout)
+  const handshakeMs = parseTimeout(tls?.handshakeTimeout)
+  const keepalive = tcp?.keepalive
+  return {
+    http1: {
+      ...(http?.http1MaxHeaders !== undefined && { limits: headLimits(http.http1MaxHeaders) }),
+      // An unused connection and a head that does not come are one thing to users (decision D8).
+      ...(idleMs !== undefined && { timeouts: { idleMs, headMs: idleMs } }),
+    },
+    http2: {
+      ...(http?.http2WindowSize !== undefined && { streamWindow: http.http2WindowSize }),
+      ...(http?.http2ConnectionWindowSize !== undefined && { connectionWindow: http.http2ConnectionWindowSize }),
+      ...(http?.http2FrameSize !== undefined && { maxFrame: http.http2FrameSize }),
+      ...setting('keepAliveMs', parseTimeout(http?.http2KeepaliveInterval)),
+      ...setting('keepAliveTimeoutMs', parseTimeout(http?.http2KeepaliveTimeout)),
+    },
+    ...(handshakeMs !== undefined && { handshakeMs }),
+    maxConnectionMs: parseTimeout(http?.maxConnectionDuration),
+    ...(keepalive !== undefined && {
+      keepAlive: { timeMs: parseTimeout(keepalive.time) ?? 180_000, intervalMs: parseTimeout(keepalive.interval) ?? 180_000, retries: keepalive.retries ?? 9 },
+    }),
+  }
+}
+
+/** Whoever allows more lines than usual wants them to fit, too. */
+function headLimits(maxHeaders: number): HeadLimits {
+  return { ...requestHeadLimits, maxHeaders, maxHeadBytes: Math.max(requestHeadLimits.maxHeadBytes, maxHeaders * HEAD_BYTES_PER_LINE) }
+}
+
+/** TLS settings of a Gateway's listeners; absent fields leave the defaults. */
+export function tlsSettings({ tls }: EffectiveFrontend): Partial<TlsSettings> {
+  return {
+    ...(tls?.alpnProtocols !== undefined && { alpn: tls.alpnProtocols }),
+    ...(tls?.minProtocolVersion !== undefined && { minVersion: `TLSv${tls.minProtocolVersion}` as const }),
+    ...(tls?.maxProtocolVersion !== undefined && { maxVersion: `TLSv${tls.maxProtocolVersion}` as const }),
+    ...(tls?.cipherSuites !== undefined && { cipherSuites: tls.cipherSuites }),
+  }
+}
+
+function setting<K extends string>(name: K, value: number | undefined): { [P in K]?: number } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]: number })
+}

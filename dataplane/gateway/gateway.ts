@@ -1,0 +1,239 @@
+import type { Backend, BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import { Destinations, type OnEviction } from '../destination/destinations.ts'
+import { effectiveFrontend, type EffectiveFrontend } from './frontend.ts'
+import { indexPolicies } from '../config/merge.ts'
+import type { ConfigSnapshot } from '../config/store.ts'
+import { respondWithError } from '../exchange/compose.ts'
+import { ProxyError } from '../exchange/error.ts'
+import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
+import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
+import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
+import type { TcpRule } from './tcp-rule.ts'
+import { createPolicyState, takeSecrets } from '../policy/state.ts'
+import type { RuleContext } from './rule.ts'
+import { Services, type ServiceFactories } from '../forward/service.ts'
+import type { GatewayTelemetry } from '../telemetry/policy.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
+import { Tracer } from '../trace/tracer.ts'
+import type { PoolFactory } from '../upstream/destination.ts'
+
+/** The listeners of one port, by what is spoken to them. */
+export interface RunningBind {
+  readonly bind: Bind
+  /** HTTP listeners, by Host. */
+  readonly http: ListenerTable<RunningListener>
+  /** HTTPS and TLS listeners, by SNI. */
+  readonly tls: ListenerTable<RunningListener>
+  readonly tcp: RunningListener | undefined
+}
+
+export interface GatewayOptions {
+  readonly createPool: PoolFactory
+  readonly random?: () => number
+  /** Clocks for policies; default the machine's. */
+  readonly clocks?: Parameters<typeof createPolicyState>[0]
+  /** Where policies and backends count; default: one that nobody reads. */
+  readonly registry?: Registry
+  /** Told of endpoints that health policies take out and bring back. */
+  readonly onEviction?: OnEviction
+  /** The node that this process runs on; default: not known. */
+  readonly nodeName?: string | undefined
+  /** How backends that answer by themselves are made; default: those of this build. */
+  readonly factories?: ServiceFactories
+}
+
+/**
+ * What the config means for traffic: binds, listeners, rules and destinations, kept up to date with the snapshots. The request
+ * path starts in `handle`. Pure in-memory state: sockets are opened by whoever reads `binds`.
+ */
+export class Gateway {
+  readonly destinations: Destinations
+  readonly tracer = new Tracer()
+  #context: RuleContext
+  #snapshot: ConfigSnapshot | undefined
+  #listeners = new Map<string, RunningListener>()
+  /** Tables of the version to come, by listener. */
+  #prepared = new Map<string, PreparedTable>()
+  #binds = new Map<string, RunningBind>()
+
+  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {} }: GatewayOptions) {
+    this.destinations = new Destinations(createPool, { nowMs: clocks?.monotonicMs, onEviction, nodeName })
+    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations })
+    const services = new Services(factories, this.destinations)
+    this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
+  }
+
+  get binds(): ReadonlyMap<string, RunningBind> {
+    return this.#binds
+  }
+
+  /** Does ahead, giving way to traffic, what takes longest of the update to a version: the tables of its routes. */
+  async prepare({ listeners, routes }: ConfigSnapshot): Promise<void> {
+    if (listeners === this.#snapshot?.listeners && routes === this.#snapshot.routes) return
+    const prepared = new Map<string, PreparedTable>()
+    const byListener = groupByListener<Route>(routes.values())
+    for (const listener of listeners.values()) {
+      const own = byListener.get(listener.key) ?? []
+      if (this.#listeners.get(listener.key)?.has(listener, own) !== true) prepared.set(listener.key, await prepareTable(listener, own))
+    }
+    this.#prepared = prepared
+  }
+
+  /** Takes a config version. What did not change keeps its state: connections, rules, tables. */
+  update(snapshot: ConfigSnapshot): void {
+    const before = this.#snapshot
+    this.#snapshot = snapshot
+    const arePoliciesNew = snapshot.policies !== before?.policies
+    const { state } = this.#context
+    const secrets = snapshot.secrets === before?.secrets ? state.secrets : takeSecrets(state.secrets, snapshot.secrets)
+    const areSecretsNew = secrets !== state.secrets
+    const isChainOfBackendsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
+    if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
+    if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
+    this.destinations.update(snapshot, this.#context.policies)
+    this.#context.services.update(snapshot, this.#context.policies, this.#context.state)
+    if (
+      !arePoliciesNew &&
+      !areSecretsNew &&
+      !isChainOfBackendsNew &&
+      snapshot.binds === before?.binds &&
+      snapshot.listeners === before.listeners &&
+      snapshot.routes === before.routes &&
+      snapshot.tcpRoutes === before.tcpRoutes
+    )
+      return
+    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew || isChainOfBackendsNew)
+    this.#binds = bindsOf(snapshot, this.#listeners)
+  }
+
+  /** Forgets what no route names any more. Apart from `update`, whose time is a pause in traffic. */
+  tidy(): void {
+    if (this.#snapshot === undefined) return
+    this.#context.services.retain(refsOf(this.#snapshot))
+    this.destinations.retain(refsOf(this.#snapshot))
+  }
+
+  #updateListeners(snapshot: ConfigSnapshot, isRecomposed: boolean): Map<string, RunningListener> {
+    const routes = groupByListener<Route>(snapshot.routes.values())
+    const tcpRoutes = groupByListener<TcpRoute>(snapshot.tcpRoutes.values())
+    const listeners = new Map<string, RunningListener>()
+    for (const listener of snapshot.listeners.values()) {
+      const running = this.#listeners.get(listener.key) ?? new RunningListener(listener)
+      if (isRecomposed) running.recompose()
+      running.update(listener, routes.get(listener.key) ?? [], tcpRoutes.get(listener.key) ?? [], this.#prepared.get(listener.key))
+      running.prepare(this.#context)
+      listeners.set(listener.key, running)
+    }
+    this.#prepared.clear()
+    return listeners
+  }
+
+  /** Answers a request. Never rejects: `exchange.response` is set afterwards. */
+  handle(exchange: Exchange): Promise<void> | void {
+    return this.tracer.isArmed ? this.tracer.run(exchange, (traced) => this.#handle(traced)) : this.#handle(exchange)
+  }
+
+  #handle(exchange: Exchange): Promise<void> | void {
+    try {
+      return this.#selectListener(exchange).handle(exchange, this.#context)
+    } catch (error) {
+      respondWithError(exchange, error)
+    }
+  }
+
+  #selectListener(exchange: Exchange): RunningListener {
+    const { connection, request } = exchange
+    if (request.authority === '') throw new ProxyError('NO_AUTHORITY')
+    const bind = this.#binds.get(connection.bind)
+    if (bind === undefined) throw new ProxyError('BIND_NOT_FOUND')
+    if (connection.listener === undefined) {
+      const listener = selectListener(bind.http, request.authority)
+      // No host makes CONNECT allowed.
+      if (listener === undefined) throw new ProxyError(request.method === 'CONNECT' ? 'METHOD_NOT_ALLOWED' : 'LISTENER_NOT_FOUND')
+      return listener
+    }
+    const own = this.#listeners.get(connection.listener)
+    if (own === undefined) throw new ProxyError('LISTENER_NOT_FOUND')
+    return own
+  }
+
+  /** The L4 rule for a connection to a listener; without one it is closed. `labels` are the listener's. */
+  findTcpRule(
+    listenerKey: string,
+    sni: string | undefined,
+  ): { rule: TcpRule | undefined; labels: Partial<RouteLabels> | undefined; telemetry: GatewayTelemetry | undefined } {
+    const listener = this.#listeners.get(listenerKey)
+    return { rule: listener?.findTcpRule(sni, this.#context), labels: listener?.labels, telemetry: listener?.telemetry }
+  }
+
+  /** The frontend policies of a bind's Gateway. */
+  frontendOf(bindKey: string): EffectiveFrontend {
+    for (const { listener } of this.#listeners.values()) if (listener.bind === bindKey) return effectiveFrontend(this.#context.policies, listener.gateway)
+    return {}
+  }
+
+  /** What logs and metrics call a listener. */
+  labelsOf(listenerKey: string | undefined): Partial<RouteLabels> | undefined {
+    return listenerKey === undefined ? undefined : this.#listeners.get(listenerKey)?.labels
+  }
+
+  /** Patterns of routes that never match, since the last call: for the log. */
+  takeErrors(): readonly string[] {
+    return [...this.#listeners.values()].flatMap((listener) => listener.takeErrors())
+  }
+
+  close(): void {
+    this.#context.services.close()
+    this.destinations.close()
+  }
+}
+
+/** The backends whose own policies add something to the chains of rules that lead to them. */
+function transformingBackends(snapshot: ConfigSnapshot | undefined): string {
+  const keys = []
+  for (const { key, policies, ai, mcp, cloudBackend } of snapshot?.backends.values() ?? [])
+    if ((policies?.transformation ?? mcp ?? cloudBackend) !== undefined || mayTransform(ai)) keys.push(key)
+  return keys.join(' ')
+}
+
+/** Providers of an LLM backend have policies of their own. */
+const mayTransform = (ai: Backend['ai']): boolean =>
+  ai?.groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true
+
+function groupByListener<T extends { readonly listeners: readonly string[] }>(routes: Iterable<T>): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const route of routes) {
+    for (const key of route.listeners) {
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [route])
+      else group.push(route)
+    }
+  }
+  return groups
+}
+
+function bindsOf(snapshot: ConfigSnapshot, running: ReadonlyMap<string, RunningListener>): Map<string, RunningBind> {
+  const byBind = new Map<string, RunningListener[]>()
+  for (const listener of running.values()) byBind.set(listener.listener.bind, [...(byBind.get(listener.listener.bind) ?? []), listener])
+  const binds = new Map<string, RunningBind>()
+  for (const bind of snapshot.binds.values()) {
+    const listeners = byBind.get(bind.key) ?? []
+    const of = (...protocols: Listener['protocol'][]): RunningListener[] => listeners.filter(({ listener }) => protocols.includes(listener.protocol))
+    const overTls = of('HTTPS', 'TLS')
+    const tls = createListenerTable(overTls)
+    for (const listener of overTls) listener.siblings = tls
+    binds.set(bind.key, { bind, http: createListenerTable(of('HTTP')), tls, tcp: of('TCP')[0] })
+  }
+  return binds
+}
+
+function* refsOf({ routes, tcpRoutes }: ConfigSnapshot): Generator<BackendRef> {
+  for (const route of routes.values()) {
+    for (const { ref, mirrors } of route.backends ?? []) {
+      yield ref
+      for (const mirror of mirrors ?? []) yield mirror.backend
+    }
+    for (const mirror of route.filters?.mirrors ?? []) yield mirror.backend
+  }
+  for (const route of tcpRoutes.values()) for (const { ref } of route.backends ?? []) yield ref
+}

@@ -1,0 +1,184 @@
+import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
+import { compileRoutes, compileRoutesSliced, type RouteTable } from '../route/table.ts'
+import { HostTable, effectiveHostnames } from '../route/hostnames.ts'
+import { compareRouteAge } from '../route/age.ts'
+import { checkMisdirected, type ListenerTable } from '../route/listeners.ts'
+import { ProxyError } from '../exchange/error.ts'
+import { compose, type Chain } from '../exchange/compose.ts'
+import { effectiveFrontend } from './frontend.ts'
+import { effectiveBackend, effectiveTraffic } from '../config/merge.ts'
+import { recordBodies } from '../expression/record.ts'
+import { compilePolicies } from '../policy/index.ts'
+import { compileTelemetry, sampleTrace, type GatewayTelemetry } from '../telemetry/policy.ts'
+import { compileTcpRule, type TcpRule } from './tcp-rule.ts'
+import { Rule, type RuleContext } from './rule.ts'
+import { runInSlices } from '../runtime/slices.ts'
+
+/** A table made ahead, and what it was made of. */
+export interface PreparedTable {
+  readonly hostname: string | undefined
+  readonly routes: readonly Route[]
+  readonly table: RouteTable
+}
+
+/** Makes the table of a listener ahead, giving way to traffic. */
+export async function prepareTable({ hostname }: Listener, routes: readonly Route[]): Promise<PreparedTable> {
+  return { hostname, routes, table: await runInSlices(compileRoutesSliced(routes, hostname)) }
+}
+
+/**
+ * A listener with the routes that it accepted, ready for requests. Rules are kept over config versions by the identity of
+ * their messages; a rule's chain is composed when the first request reaches it, so a reload costs what is used.
+ */
+export class RunningListener {
+  readonly key: string
+  /** What logs call requests that reached no rule of it. */
+  readonly labels: Partial<RouteLabels>
+  /** The listeners of its port that are chosen by SNI, as it is itself. */
+  siblings: ListenerTable<RunningListener> | undefined = undefined
+  #listener: Listener
+  #routes: readonly Route[] = []
+  #table: RouteTable | undefined
+  #preRouting: Chain | undefined
+  #rules = new Map<Route, Rule>()
+  #tcpRoutes: readonly TcpRoute[] = []
+  #tcpTable = new HostTable<TcpRoute>()
+  #tcpRules = new WeakMap<TcpRoute, TcpRule>()
+  #toldErrors: readonly string[] = []
+  #telemetry: GatewayTelemetry | undefined
+  #isTelemetryCompiled = false
+
+  constructor(listener: Listener) {
+    this.key = listener.key
+    this.labels = { gateway: `${listener.gateway.namespace}/${listener.gateway.name}`, listener: listener.name }
+    this.#listener = listener
+  }
+
+  get listener(): Listener {
+    return this.#listener
+  }
+
+  get hostname(): string | undefined {
+    return this.#listener.hostname
+  }
+
+  /** Whether it holds these routes already. */
+  has(listener: Listener, routes: readonly Route[]): boolean {
+    return this.#listener === listener && isSame(this.#routes, routes)
+  }
+
+  /** Takes a version of the listener's config; does nothing for what is unchanged. What was `prepared` for other routes is not used. */
+  update(listener: Listener, routes: readonly Route[], tcpRoutes: readonly TcpRoute[], prepared?: PreparedTable): void {
+    const isRelabelled = this.#listener !== listener
+    if (isRelabelled) this.recompose()
+    if (isRelabelled || !isSame(this.#routes, routes)) {
+      this.#table = prepared !== undefined && prepared.hostname === listener.hostname && isSame(prepared.routes, routes) ? prepared.table : undefined
+      this.#rules = keepRules(this.#rules, routes)
+    }
+    if (isRelabelled || !isSame(this.#tcpRoutes, tcpRoutes)) this.#tcpTable = tableOf(tcpRoutes, listener.hostname)
+    this.#listener = listener
+    this.#routes = routes
+    this.#tcpRoutes = tcpRoutes
+  }
+
+  /** Sorts and indexes now rather than under the first request. */
+  prepare(context: RuleContext): void {
+    if (!this.#isTelemetryCompiled) this.#compileTelemetry(context)
+    this.#table ??= compileRoutes(this.#routes, this.#listener.hostname)
+  }
+
+  /** Forgets what was composed: attached policies or their secrets changed. */
+  recompose(): void {
+    this.#rules.clear()
+    this.#preRouting = undefined
+    this.#tcpRules = new WeakMap()
+    this.#isTelemetryCompiled = false
+  }
+
+  /** What its Gateway's policies say about logs and traces. */
+  get telemetry(): GatewayTelemetry | undefined {
+    return this.#telemetry
+  }
+
+  #compileTelemetry({ policies, state, random }: RuleContext): void {
+    this.#isTelemetryCompiled = true
+    this.#telemetry = compileTelemetry(effectiveFrontend(policies, this.#listener.gateway), state, random)
+  }
+
+  handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
+    // Before PreRouting policies, whose expressions and denials name the listener.
+    exchange.labels = this.labels
+    exchange.trace?.add('listener', this.key)
+    const telemetry = (exchange.telemetry = this.#telemetry)
+    if (telemetry?.tracing !== undefined) sampleTrace(exchange, telemetry.tracing)
+    if (exchange.request.method === 'CONNECT') throw new ProxyError('METHOD_NOT_ALLOWED')
+    const chain = (this.#preRouting ??= this.#composePreRouting(context))
+    return telemetry?.bodies === undefined ? chain(exchange) : recordBodies(exchange, telemetry.bodies, () => chain(exchange))
+  }
+
+  /** PreRouting policies may change what the route is chosen by, so the choice is the end of their chain (traffic.md §5 step 3). */
+  #composePreRouting(context: RuleContext): Chain {
+    const traffic = effectiveTraffic(context.policies, 'PreRouting', this.#listener)
+    const route = (exchange: Exchange): Promise<void> | void => this.#route(exchange, context)
+    if (traffic === undefined) return route
+    const maxBufferBytes = effectiveFrontend(context.policies, this.#listener.gateway).http?.maxBufferSize
+    return compose(compilePolicies({ traffic, maxBufferBytes, state: context.state }), route)
+  }
+
+  #route(exchange: Exchange, context: RuleContext): Promise<void> | void {
+    // After PreRouting, but by the Host that the client named (traffic.md §5 step 4).
+    const misdirected = this.siblings && checkMisdirected(this.siblings, this, exchange.receivedAuthority)
+    if (misdirected !== undefined) throw new ProxyError(misdirected)
+    this.prepare(context)
+    const matched = this.#table?.match(exchange.request)
+    if (matched === undefined) throw new ProxyError('ROUTE_NOT_FOUND')
+    exchange.pathMatch = matched.match.path
+    return this.#ruleOf(matched.route, context).handle(exchange)
+  }
+
+  /** The L4 rule for a server name; undefined closes the connection. */
+  findTcpRule(sni: string | undefined, { destinations, policies, random }: RuleContext): TcpRule | undefined {
+    const route = this.#tcpTable.lookup((sni ?? '').toLowerCase())
+    if (route === undefined) return undefined
+    let rule = this.#tcpRules.get(route)
+    if (rule === undefined)
+      this.#tcpRules.set(route, (rule = compileTcpRule(route, this.labels, destinations, random, effectiveBackend(policies, this.#listener))))
+    return rule
+  }
+
+  /** Patterns that do not compile, once per table. */
+  takeErrors(): readonly string[] {
+    const errors = this.#table?.errors ?? []
+    if (errors === this.#toldErrors) return []
+    this.#toldErrors = errors
+    return errors
+  }
+
+  #ruleOf(route: Route, context: RuleContext): Rule {
+    let rule = this.#rules.get(route)
+    if (rule === undefined) this.#rules.set(route, (rule = new Rule(route, this.#listener, context)))
+    return rule
+  }
+}
+
+const isSame = <T>(a: readonly T[], b: readonly T[]): boolean => a.length === b.length && a.every((value, index) => value === b[index])
+
+/** The rules of routes that are still there. */
+function keepRules(rules: ReadonlyMap<Route, Rule>, routes: readonly Route[]): Map<Route, Rule> {
+  const kept = new Map<Route, Rule>()
+  if (rules.size === 0) return kept
+  for (const route of routes) {
+    const rule = rules.get(route)
+    if (rule !== undefined) kept.set(route, rule)
+  }
+  return kept
+}
+
+/** Several routes on one hostname: the oldest wins, then `namespace/name` (traffic.md §7, Other kinds). */
+function tableOf(routes: readonly TcpRoute[], hostname: string | undefined): HostTable<TcpRoute> {
+  const table = new HostTable<TcpRoute>()
+  for (const route of [...routes].sort(compareRouteAge))
+    for (const effective of effectiveHostnames(route.hostnames, hostname)) if (table.get(effective) === undefined) table.set(effective, route)
+  return table
+}

@@ -1,0 +1,52 @@
+import { ProxyError } from '../exchange/error.ts'
+import type { Gateway } from './gateway.ts'
+import type { TcpConnection } from '../server/program.ts'
+import { relayTcp } from './splice.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { UpstreamError } from '../upstream/types.ts'
+
+/** Joins a connection to a backend of its listener's L4 route, or closes it: TCP has no other way to say no. */
+export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
+  const startedAtMs = performance.now()
+  const { rule, labels, telemetry: policy } = gateway.findTcpRule(tcp.listener, tcp.sni)
+  const finish = (error: ProxyError | undefined, endpoint?: string): void =>
+    telemetry.onTcpFinished({
+      connection: tcp.connection,
+      sni: tcp.sni,
+      labels: rule?.labels ?? labels,
+      endpoint,
+      error,
+      startedAtMs,
+      finishedAtMs: performance.now(),
+      telemetry: policy,
+    })
+  const refuse = (error: ProxyError): void => {
+    tcp.socket.destroy()
+    finish(error)
+  }
+  if (rule === undefined) return refuse(new ProxyError('ROUTE_NOT_FOUND'))
+  const destination = rule.pick()
+  if (destination === undefined) return refuse(new ProxyError('NO_VALID_BACKENDS'))
+  if (destination.error !== undefined) return refuse(new ProxyError(destination.error))
+  const isPassthrough = isTlsOfClient(tcp)
+  if (destination.settings.broken !== undefined && !isPassthrough) return refuse(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
+  const target = destination.pickForConnection(tcp.sni)
+  if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS'))
+  target.pending++
+  const transport = destination.transportTo(target)
+  void relayTcp(tcp, isPassthrough ? { ...transport, tls: undefined } : transport, { connectMs: destination.settings.connectMs }).then(({ error }) => {
+    target.pending--
+    finish(error === undefined ? undefined : toFailure(error), target.label)
+  })
+}
+
+/** TLS that passes through is between client and backend: the backend's own TLS policies are for connections that we secure. */
+function isTlsOfClient({ connection, initial }: TcpConnection): boolean {
+  return connection.tls === undefined && initial?.[0] === 0x16
+}
+
+function toFailure(error: Error): ProxyError {
+  const failure = error instanceof UpstreamError ? error.failure : undefined
+  if (failure === 'connect-timeout') return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
+  return failure === 'dns' ? new ProxyError('DNS_FAILED', { cause: error }) : new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error })
+}

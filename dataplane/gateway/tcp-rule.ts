@@ -1,0 +1,24 @@
+import type { BackendFull, TcpRoute } from '#gen/config/types.ts'
+import type { Destinations } from '../destination/destinations.ts'
+import type { RouteLabels } from '../exchange/exchange.ts'
+import { createWeightedPicker } from '../route/weights.ts'
+import type { Destination } from '../upstream/destination.ts'
+
+/** An L4 route, ready for connections. */
+export interface TcpRule {
+  readonly labels: RouteLabels
+  /** A destination by weight; undefined when there is none to choose. */
+  readonly pick: () => Destination | undefined
+}
+
+export function compileTcpRule(route: TcpRoute, labels: Partial<RouteLabels>, destinations: Destinations, random: () => number, outer?: BackendFull): TcpRule {
+  const backends = (route.backends ?? []).map(({ ref, weight = 1 }) => ({ destination: destinations.get(ref, outer), weight }))
+  const pickIndex = createWeightedPicker(
+    backends.map(({ weight }) => weight),
+    random,
+  )
+  return {
+    labels: { gateway: '', listener: '', ...labels, route: `${route.route.namespace}/${route.route.name}`, rule: route.route.rule ?? '' },
+    pick: () => (pickIndex === undefined ? undefined : backends[pickIndex()]?.destination),
+  }
+}

@@ -1,0 +1,157 @@
+import type { Duplex } from 'node:stream'
+import type { Body, BodySink } from '../body.ts'
+import type { Framing } from './fields.ts'
+import type { HeaderList } from '../headers.ts'
+import { encodeTrailers } from './serialize.ts'
+
+/** Chunks up to this size are joined with the head and with each other into one write. */
+const MAX_JOINED_CHUNK = 4096
+const MAX_JOINED_TEXT = 16_384
+
+export interface OutgoingOwner {
+  /** The last byte was handed to the socket. */
+  bodySent(): void
+  /** The body broke off or did not keep to its framing: what was sent is incomplete, the connection is of no more use. */
+  bodyFailed(error: Error): void
+}
+
+/**
+ * Writes a head and its body to a connection. Small pieces of one turn of the event loop become one Latin-1 write (Latin-1 maps
+ * bytes to characters one to one, and a string spares the copy into a Buffer); large ones go out as they are.
+ */
+export class OutgoingBody implements BodySink {
+  /** Body bytes written, without framing. */
+  bytes = 0
+  isDone = false
+  readonly #socket: Duplex
+  readonly #body: Body
+  readonly #framing: Framing
+  readonly #owner: OutgoingOwner
+  readonly #sendsTrailers: boolean
+  #text: string
+  #isFlushing = true
+  #isBlocked = false
+
+  constructor(socket: Duplex, head: string, body: Body, framing: Framing, sendsTrailers: boolean, owner: OutgoingOwner) {
+    this.#socket = socket
+    this.#text = head
+    this.#body = body
+    this.#framing = framing
+    this.#sendsTrailers = sendsTrailers
+    this.#owner = owner
+  }
+
+  get isBlocked(): boolean {
+    return this.#isBlocked
+  }
+
+  start(): void {
+    this.#body.start(this)
+    this.#isFlushing = false
+    this.#flush()
+  }
+
+  /** The socket can take more. */
+  drained(): void {
+    if (!this.#isBlocked || this.isDone) return
+    this.#isBlocked = false
+    this.#body.resume()
+  }
+
+  /** The connection is gone or the message is not wanted any more. */
+  cancel(error?: Error): void {
+    if (this.isDone) return
+    this.isDone = true
+    this.#text = ''
+    this.#body.cancel(error)
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.isDone || chunk.length === 0) return
+    this.bytes += chunk.length
+    const isChunked = this.#framing === 'chunked'
+    if (typeof this.#framing === 'number' && this.bytes > this.#framing) {
+      this.#fail(new Error(`body is longer than its content-length ${this.#framing}`))
+      return
+    }
+    if (isChunked) this.#text += `${chunk.length.toString(16)}\r\n`
+    if (chunk.length <= MAX_JOINED_CHUNK && this.#text.length <= MAX_JOINED_TEXT) {
+      this.#text += isChunked ? `${chunk.toString('latin1')}\r\n` : chunk.toString('latin1')
+      this.#flushSoon()
+      return
+    }
+    const text = this.#text
+    this.#text = ''
+    if (text !== '' || isChunked) this.#socket.cork()
+    if (text !== '') this.#socket.write(text, 'latin1')
+    let hasRoom = this.#socket.write(chunk)
+    if (isChunked) hasRoom = this.#socket.write('\r\n', 'latin1')
+    if (text !== '' || isChunked) this.#socket.uncork()
+    if (!hasRoom) this.#block()
+  }
+
+  onEnd(trailers: HeaderList | undefined): void {
+    if (this.isDone) return
+    if (typeof this.#framing === 'number' && this.bytes !== this.#framing) {
+      this.#fail(new Error(`body ended after ${this.bytes} of ${this.#framing} bytes`))
+      return
+    }
+    if (this.#framing === 'chunked') {
+      let lines = ''
+      try {
+        if (trailers !== undefined && this.#sendsTrailers) lines = encodeTrailers(trailers)
+      } catch (error) {
+        this.#fail(error as Error)
+        return
+      }
+      this.#text += `0\r\n${lines}\r\n`
+    }
+    this.isDone = true
+    this.#isFlushing = false
+    this.#flush()
+    this.#owner.bodySent()
+  }
+
+  onError(error: Error): void {
+    if (this.isDone) return
+    this.isDone = true
+    this.#text = ''
+    this.#owner.bodyFailed(error)
+  }
+
+  #fail(error: Error): void {
+    this.isDone = true
+    this.#text = ''
+    this.#body.cancel(error)
+    this.#owner.bodyFailed(error)
+  }
+
+  #block(): void {
+    if (this.#isBlocked) return
+    this.#isBlocked = true
+    this.#body.pause()
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    process.nextTick(flushLater, this)
+  }
+
+  #flush(): void {
+    const text = this.#text
+    if (text === '') return
+    this.#text = ''
+    if (!this.#socket.write(text, 'latin1') && !this.isDone) this.#block()
+  }
+
+  /** For the scheduled flush only. */
+  flushNow(): void {
+    this.#isFlushing = false
+    this.#flush()
+  }
+}
+
+function flushLater(outgoing: OutgoingBody): void {
+  outgoing.flushNow()
+}

@@ -1,0 +1,105 @@
+import { STATUS_CODES } from 'node:http'
+import type { Framing } from './fields.ts'
+import type { HeaderList } from '../headers.ts'
+import type { RequestHead } from '../message.ts'
+import { isAuthority, isFieldValue, isOriginForm, isToken } from '../syntax.ts'
+
+/** A head that cannot be written without changing what it says, because a policy put text into it that would end a line. */
+class UnwritableHeadError extends Error {
+  constructor(part: string) {
+    super(`${part} holds a character that HTTP/1.1 cannot carry`)
+    this.name = 'UnwritableHeadError'
+  }
+}
+
+/** Written by the codec itself, whatever the list says. */
+const ownNames = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade', 'host', 'expect', 'trailer'])
+
+/** Names that were seen to be tokens; bounded, because policies and clients choose them. True: the codec writes this one itself. */
+const checkedNames = new Map<string, boolean>()
+
+function isOwnName(name: string): boolean {
+  const known = checkedNames.get(name)
+  if (known !== undefined) return known
+  if (!isToken(name)) throw new UnwritableHeadError('header name')
+  const isOwn = ownNames.has(name)
+  if (checkedNames.size < 2000) checkedNames.set(name, isOwn)
+  return isOwn
+}
+
+function fieldLines(headers: HeaderList): string {
+  const raw = headers.raw
+  let text = ''
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    const value = raw[i + 1] ?? ''
+    if (isOwnName(name)) continue
+    if (!isFieldValue(value)) throw new UnwritableHeadError(`header ${name}`)
+    text += `${name}: ${value}\r\n`
+  }
+  return text
+}
+
+/** Trailer section, without the empty line. */
+export function encodeTrailers(trailers: HeaderList): string {
+  return fieldLines(trailers)
+}
+
+function framingLine(framing: Framing): string {
+  if (framing === 'chunked') return 'transfer-encoding: chunked\r\n'
+  return framing === 'until-close' ? '' : `content-length: ${framing}\r\n`
+}
+
+/** Methods whose requests say `content-length: 0` when they have no body (RFC 9110 §8.6). */
+function expectsBody(method: string): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH'
+}
+
+/** Framing of a request to an upstream; undefined: neither body nor length. */
+export function requestFraming(request: RequestHead): Framing | undefined {
+  if (request.body !== undefined) return request.body.length ?? 'chunked'
+  return expectsBody(request.method) || request.headers.has('content-length') ? 0 : undefined
+}
+
+/** Request head as it is written, empty line included: Host first, names lower case. Throws UnwritableHeadError. */
+export function encodeRequestHead(request: RequestHead, framing: Framing | undefined, keepAlive: boolean): string {
+  const { method, target, authority, upgrade } = request
+  if (!isToken(method)) throw new UnwritableHeadError('method')
+  const isConnect = method === 'CONNECT'
+  if (!isConnect && target !== '*' && !isOriginForm(target)) throw new UnwritableHeadError('target')
+  if (authority !== '' && !isAuthority(authority)) throw new UnwritableHeadError('authority')
+  let text = `${method} ${isConnect ? authority : target} HTTP/1.1\r\nhost: ${authority}\r\n${fieldLines(request.headers)}`
+  if (framing !== undefined) text += framingLine(framing)
+  if (upgrade !== undefined) {
+    if (!isFieldValue(upgrade)) throw new UnwritableHeadError('upgrade')
+    text += `connection: upgrade\r\nupgrade: ${upgrade}\r\n`
+  } else if (request.acceptsTrailers) text += keepAlive ? 'connection: te\r\nte: trailers\r\n' : 'connection: close, te\r\nte: trailers\r\n'
+  else if (!keepAlive) text += 'connection: close\r\n'
+  return `${text}\r\n`
+}
+
+/** What `connection` of a response says; 'none' is HTTP/1.1's default, to stay open. */
+export type ConnectionOption = 'none' | 'keep-alive' | 'close' | { readonly upgrade: string }
+
+/** Response head as it is written, empty line included; adds `date`. Throws UnwritableHeadError. */
+export function encodeResponseHead(status: number, headers: HeaderList, framing: Framing | undefined, connection: ConnectionOption): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${fieldLines(headers)}`
+  if (!headers.has('date')) text += `date: ${httpDate()}\r\n`
+  if (framing !== undefined) text += framingLine(framing)
+  if (typeof connection !== 'string') text += `connection: upgrade\r\nupgrade: ${connection.upgrade}\r\n`
+  else if (connection !== 'none') text += `connection: ${connection}\r\n`
+  return `${text}\r\n`
+}
+
+let dateText = ''
+let dateSecond = 0
+
+/** Now as an IMF-fixdate, made once a second. */
+function httpDate(): string {
+  const second = Math.floor(Date.now() / 1000)
+  if (second !== dateSecond) {
+    dateSecond = second
+    dateText = new Date(second * 1000).toUTCString()
+  }
+  return dateText
+}

@@ -1,0 +1,103 @@
+import type { Http2Stream } from 'node:http2'
+import type { Body, BodySink } from '../body.ts'
+import { HeaderList } from '../headers.ts'
+
+/** Fields that belong to one hop; HTTP/2 forbids them (RFC 9113 §8.2.2), and they are dropped before anything else sees them. */
+const hopFields = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
+
+export function isHopField(name: string): boolean {
+  return hopFields.has(name)
+}
+
+export interface Http2BodyOwner {
+  /** The body has a sink now. */
+  startBody?(): void
+  /** The body is complete; called before the sink learns of it. */
+  endBody?(): void
+  /** Nobody wants the rest. */
+  cancelBody(error: Error | undefined): void
+}
+
+/** A body as it comes off an HTTP/2 stream; a paused one stops the stream's window (RFC 9113 §5.2), the others flow on. */
+export class Http2Incoming implements Body {
+  readonly length: number | undefined
+  /** Body bytes received. */
+  bytes = 0
+  isOver = false
+  readonly #stream: Http2Stream
+  readonly #owner: Http2BodyOwner
+  #sink: BodySink | undefined
+  #trailers: HeaderList | undefined
+  #failure: Error | undefined
+  hasStarted = false
+
+  constructor(stream: Http2Stream, length: number | undefined, owner: Http2BodyOwner) {
+    this.length = length
+    this.#stream = stream
+    this.#owner = owner
+    // Trailers overtake data that waits for its reader.
+    stream.on('trailers', (_headers: unknown, _flags: unknown, raw: string[]) => (this.#trailers = trailersOf(raw)))
+  }
+
+  start(sink: BodySink): void {
+    if (this.hasStarted) return
+    this.hasStarted = true
+    if (this.#failure !== undefined) return sink.onError(this.#failure)
+    if (this.isOver) return
+    this.#sink = sink
+    this.#owner.startBody?.()
+    // An empty body does not wait for its reader: Node has said 'end' already.
+    if (this.#stream.readableEnded) return this.#end()
+    this.#stream.on('data', (chunk: Buffer) => {
+      this.bytes += chunk.length
+      this.#sink?.onData(chunk)
+    })
+    this.#stream.on('end', () => this.#end())
+  }
+
+  pause(): void {
+    if (!this.isOver) this.#stream.pause()
+  }
+
+  resume(): void {
+    if (!this.isOver && this.hasStarted) this.#stream.resume()
+  }
+
+  cancel(error?: Error): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.#sink = undefined
+    this.#owner.cancelBody(error)
+  }
+
+  /** The stream ended before its body did. */
+  fail(error: Error): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.#failure = error
+    const sink = this.#sink
+    this.#sink = undefined
+    sink?.onError(error)
+  }
+
+  #end(): void {
+    // A reset ends the readable side too.
+    if (this.#stream.rstCode !== 0) return this.fail(new Error(`stream was reset with code ${this.#stream.rstCode}`))
+    if (this.length !== undefined && this.bytes !== this.length) return this.fail(new Error(`body ended after ${this.bytes} of ${this.length} bytes`))
+    if (this.isOver) return
+    this.isOver = true
+    const sink = this.#sink
+    this.#sink = undefined
+    this.#owner.endBody?.()
+    sink?.onEnd(this.#trailers)
+  }
+}
+
+function trailersOf(raw: readonly string[]): HeaderList | undefined {
+  const trailers = new HeaderList()
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    if (name.charCodeAt(0) !== 58 && !hopFields.has(name)) trailers.append(name, raw[i + 1] ?? '')
+  }
+  return trailers.raw.length === 0 ? undefined : trailers
+}

@@ -1,0 +1,229 @@
+import type { Exchange } from '../../exchange/exchange.ts'
+import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
+import { setLogField, type ContributedField } from '../../telemetry/access-log/access-log.ts'
+import type { Registry } from '../../telemetry/metrics/registry.ts'
+import { estimateTokens } from './estimate.ts'
+import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../formats/types.ts'
+import { costOf, type PriceTable, type Rates } from '../settings/price.ts'
+import { llmMetrics, type LlmLabels } from './metrics.ts'
+
+/** What is known of a request when it goes to a provider. */
+export interface RequestFacts {
+  readonly system: string
+  readonly requestModel: string | undefined
+  readonly isStreaming: boolean
+  readonly operation: LlmLabels['operation']
+  readonly params: RequestParams
+  readonly prices: PriceTable | undefined
+  /** Read only by who asks for it. */
+  readonly prompt: () => readonly FlatMessage[]
+}
+
+const paramFields = {
+  temperature: 'gen_ai.request.temperature',
+  top_p: 'gen_ai.request.top_p',
+  max_tokens: 'gen_ai.request.max_tokens',
+  frequency_penalty: 'gen_ai.request.frequency_penalty',
+  presence_penalty: 'gen_ai.request.presence_penalty',
+  seed: 'gen_ai.request.seed',
+  encoding_format: 'gen_ai.request.encoding_formats',
+  dimensions: 'gen_ai.embeddings.dimension.count',
+} as const satisfies Record<keyof RequestParams, ContributedField>
+
+const usageFields = {
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  cacheCreationInputTokens: 'gen_ai.usage.cache_creation.input_tokens',
+  cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning_tokens',
+  inputImageTokens: 'gen_ai.usage.input_image_tokens',
+  outputImageTokens: 'gen_ai.usage.output_image_tokens',
+  inputAudioTokens: 'gen_ai.usage.input_audio_tokens',
+  outputAudioTokens: 'gen_ai.usage.output_audio_tokens',
+} as const satisfies Partial<Record<keyof Usage, ContributedField>>
+
+const paramEntries = Object.entries(paramFields) as [keyof RequestParams, ContributedField][]
+const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
+
+/** How an answer ended; what was only seen in part is charged by what was seen. */
+export type AnswerEnd = 'whole' | 'part' | 'error'
+
+/** What one exchange with an LLM is known by: in expressions (`llm`), access log, spans, metrics and token budgets. */
+export class LlmRecord extends HostMap {
+  readonly #exchange: Exchange
+  readonly #registry: Registry
+  #request: RequestFacts | undefined
+  #response: ResponseFacts | undefined
+  #firstTokenAtMs: number | undefined
+  #isFinished = false
+  #endedAtMs = 0
+  /** Price of the exchange, once it is known. */
+  #cost: number | undefined
+  #costRates: Rates | undefined
+
+  constructor(exchange: Exchange, registry: Registry) {
+    super()
+    this.#exchange = exchange
+    this.#registry = registry
+    exchange.set('llm', this)
+  }
+
+  /** The request as this attempt sends it. */
+  begin(request: RequestFacts): void {
+    this.#request = request
+    const exchange = this.#exchange
+    setLogField(exchange, 'gen_ai.operation.name', request.operation)
+    setLogField(exchange, 'gen_ai.provider.name', request.system)
+    if (request.requestModel !== undefined) setLogField(exchange, 'gen_ai.request.model', request.requestModel)
+    for (const [key, field] of paramEntries) {
+      const value = request.params[key]
+      if (value !== undefined) setLogField(exchange, field, value)
+    }
+  }
+
+  /** Of streams: other answers come at once (llm.md §17.2). */
+  sawContent(): void {
+    if (this.#request?.isStreaming === true) this.#firstTokenAtMs ??= performance.now()
+  }
+
+  /** The answer is there, or as much of it as will be. Once. */
+  finish(facts: ResponseFacts | undefined, end: AnswerEnd): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#endedAtMs = performance.now()
+    this.#response = facts
+    const exchange = this.#exchange
+    const usage = facts?.usage ?? {}
+    exchange.tokenBudgets?.settle(end === 'error' ? 0 : this.#tokensOf(facts, end))
+    if (facts !== undefined && end !== 'error') this.#price(facts)
+    if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
+    for (const [key, field] of usageEntries) {
+      const value = usage[key]
+      if (value !== undefined) setLogField(exchange, field, value)
+    }
+    this.#measure(facts, end)
+  }
+
+  /** By the model that answered, else the one that was asked (llm.md §18). */
+  #price(facts: ResponseFacts): void {
+    const { prices, requestModel } = this.#request ?? {}
+    const rates = prices?.(facts.responseModel ?? '') ?? prices?.(requestModel ?? '')
+    if (rates === undefined) return
+    this.#costRates = rates
+    this.#cost = costOf(facts, rates)
+  }
+
+  #measure(facts: ResponseFacts | undefined, end: AnswerEnd): void {
+    const request = this.#request
+    if (request === undefined) return
+    const exchange = this.#exchange
+    const labels = { operation: request.operation, system: request.system, requestModel: request.requestModel, responseModel: facts?.responseModel }
+    const series = llmMetrics(this.#registry).seriesOf(exchange, labels, end !== 'error')
+    series.duration.observe((this.#endedAtMs - exchange.startedAtMs) / 1000)
+    if (facts === undefined || end === 'error') return
+    const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens } = facts.usage
+    if (inputTokens !== undefined) series.input().observe(inputTokens)
+    if (outputTokens !== undefined) series.output().observe(outputTokens)
+    if (cachedInputTokens !== undefined) series.cacheRead().observe(cachedInputTokens)
+    if (cacheCreationInputTokens !== undefined) series.cacheWrite().observe(cacheCreationInputTokens)
+    if (this.#cost !== undefined) {
+      setLogField(exchange, 'proxy.ai.usage.cost.total', this.#cost)
+      series.cost().value += this.#cost
+    }
+    const first = this.#firstTokenSeconds()
+    if (first === undefined) return
+    const perToken = this.#perTokenSeconds()
+    setLogField(exchange, 'proxy.ai.time_to_first_token', first)
+    if (perToken !== undefined) setLogField(exchange, 'proxy.ai.time_per_output_token', perToken)
+    series.firstToken().observe(first)
+    if (perToken !== undefined) series.perToken().observe(perToken)
+  }
+
+  /** Tokens to charge. An upstream that was cut off has not said how many: then what passed by is counted (llm.md §11.2). */
+  #tokensOf(facts: ResponseFacts | undefined, end: AnswerEnd): number {
+    const { inputTokens, outputTokens } = facts?.usage ?? {}
+    if (end === 'whole') return (inputTokens ?? 0) + (outputTokens ?? 0)
+    const seen = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
+    const asked = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
+    return asked + Math.max(outputTokens ?? 0, seen)
+  }
+
+  #firstTokenSeconds(): number | undefined {
+    return this.#firstTokenAtMs === undefined ? undefined : round((this.#firstTokenAtMs - this.#exchange.startedAtMs) / 1000)
+  }
+
+  #perTokenSeconds(): number | undefined {
+    const output = this.#response?.usage.outputTokens
+    if (this.#firstTokenAtMs === undefined || output === undefined || output === 0 || this.#endedAtMs === 0) return undefined
+    return round((this.#endedAtMs - this.#firstTokenAtMs) / 1000 / output)
+  }
+
+  /** `llm.<key>` of expressions (llm.md §17.3); what is not known is absent. */
+  get(key: string): Stored {
+    const request = this.#request
+    const response = this.#response
+    switch (key) {
+      case 'streaming':
+        return request?.isStreaming
+      case 'requestModel':
+        return request?.requestModel
+      case 'responseModel':
+        return response?.responseModel
+      case 'provider':
+        return request?.system
+      case 'prompt':
+        return request?.prompt()
+      case 'params':
+        return request?.params
+      case 'completion':
+        return response?.completion
+      case 'toolCalls':
+        return response?.toolCalls satisfies readonly ToolCallFact[] | undefined
+      case 'serviceTier':
+        return response?.serviceTier
+      case 'countTokens':
+        return response?.countTokens
+      case 'timeToFirstToken':
+        return toDuration(this.#firstTokenSeconds())
+      case 'timePerOutputToken':
+        return toDuration(this.#perTokenSeconds())
+      case 'cost':
+        return this.#cost
+      case 'costRates':
+        return this.#costRates
+      default:
+        return (usageKeys as readonly string[]).includes(key) ? response?.usage[key as keyof Usage] : undefined
+    }
+  }
+
+  *keys(): Iterable<string> {
+    for (const key of viewKeys) if (this.get(key) !== undefined) yield key
+  }
+}
+
+const usageKeys = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'providerInputTokens',
+  'providerTotalTokens',
+  'cachedInputTokens',
+  'cacheCreationInputTokens',
+  'reasoningTokens',
+  'inputImageTokens',
+  'inputTextTokens',
+  'inputAudioTokens',
+  'outputImageTokens',
+  'outputTextTokens',
+  'outputAudioTokens',
+] as const satisfies readonly (keyof Usage)[]
+
+const viewKeys = [
+  ...'streaming requestModel responseModel provider prompt params completion toolCalls serviceTier countTokens'.split(' '),
+  ...'timeToFirstToken timePerOutputToken cost costRates'.split(' '),
+  ...usageKeys,
+]
+
+const toDuration = (seconds: number | undefined): Duration | undefined => (seconds === undefined ? undefined : Duration.fromMs(seconds * 1000))
+/** Microseconds suffice. */
+const round = (seconds: number): number => Math.round(seconds * 1e6) / 1e6

@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { withinDeadline } from '../../expression/buffer.ts'
+import { BodyTooLargeError, BufferBody, readBody } from '../../http/body.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { Prepared } from '../request/chat.ts'
+import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
+import { collectsAnswer } from './collect.ts'
+import { EventBody } from './event-body.ts'
+import { parseJson, printJson, renderBody } from '../formats/json.ts'
+import { FormatError, type JsonObject, type ResponseContext } from '../formats/types.ts'
+import type { LlmRecord } from '../accounting/record.ts'
+import type { LlmTarget } from '../choice/target.ts'
+import { watchRaw } from './watch.ts'
+
+/** What the way back knows. */
+export interface AnswerContext {
+  readonly exchange: Exchange
+  readonly target: LlmTarget
+  readonly prepared: Prepared
+  readonly record: LlmRecord
+  readonly limitBytes: number
+  /** The upstream's answer is over; false when the client did not wait for it. */
+  onOver(isWhole: boolean): void
+  /** The answer said that it failed before it had any content. */
+  onBroken(): void
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status <= 299
+
+/** The answer as the client gets it. `opened`: the stream that was begun to read already. Rejects with a ProxyError. */
+export async function finishAnswer(response: ResponseHead, context: AnswerContext, opened: EventBody | undefined): Promise<ResponseHead> {
+  const { prepared, record } = context
+  const { conversion, isStreaming } = prepared
+  if (response.status === 101) {
+    record.finish(undefined, 'error')
+    return response
+  }
+  if (conversion === undefined) return watchRaw(response, context)
+  if (!isSuccess(response.status)) return translateFailure(response, context)
+  if (isStreaming && (opened !== undefined || isStream(response))) return streamAnswer(response, opened ?? openStream(response, context), context)
+  try {
+    return await bufferAnswer(response, context)
+  } catch (error) {
+    throw toResponseError(error)
+  }
+}
+
+/** Whether an answer that was asked for as a stream is one. Some servers answer whole all the same; servers that do not say are believed. */
+export function isStream({ headers }: ResponseHead): boolean {
+  return !/^\s*(?:application\/(?:[\w.-]+\+)?json|text\/html)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
+}
+
+/** What is wrong with an answer is no fault of the request; deep nesting shows as an exhausted stack. */
+function toResponseError(error: unknown): unknown {
+  if (error instanceof RangeError) return new FormatError('response', 'failed to parse response: nested too deeply')
+  if (!(error instanceof FormatError) || error.kind === 'response') return error
+  return new FormatError('response', error.message.replace('failed to parse request', 'failed to parse response'))
+}
+
+/** An upstream's error: its status, in the client's format (llm.md §9). */
+async function translateFailure(response: ResponseHead, context: AnswerContext): Promise<ResponseHead> {
+  const { prepared, record, limitBytes, onOver } = context
+  const coding = response.headers.get('content-encoding')
+  const raw = await readAnswer(response, context)
+  record.finish(undefined, 'error')
+  onOver(true)
+  const bytes = await decodeBytes(raw, coding, limitBytes).catch(() => raw)
+  const translated = prepared.conversion?.with.error(response.status, bytes)
+  if (translated === undefined) return withBody(response, raw)
+  response.headers.remove('content-encoding')
+  response.headers.set('content-type', translated.contentType)
+  return withBody(response, Buffer.from(translated.body))
+}
+
+async function bufferAnswer(response: ResponseHead, context: AnswerContext): Promise<ResponseHead> {
+  const { prepared, record, exchange, target, onOver } = context
+  const { conversion } = prepared
+  if (conversion === undefined) return response
+  const coding = response.headers.get('content-encoding')
+  const raw = await readAnswer(response, context)
+  onOver(true)
+  const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
+  const guards = target.guards
+  const isNative = conversion.with.isNative
+  // Only what is printed again must keep its numbers.
+  const parsed = parseAnswer(text, isNative && guards === undefined ? JSON.parse : parseJson)
+  const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
+  let guarded: JsonObject = body
+  if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
+    // Whatever the guards say, the tokens were spent (llm.md D:24).
+    const verdict = await guards
+      .response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers)
+      .finally(() => record.finish(facts, 'whole'))
+    if ('rejection' in verdict) {
+      exchange.isLocalAnswer = true
+      return verdict.rejection
+    }
+    guarded = verdict.body
+  }
+  record.finish(facts, 'whole')
+  if (guarded === parsed) return withBody(response, raw)
+  const rendered = Buffer.from(isNative ? renderBody(text, parsed as JsonObject, guarded) : printJson(guarded))
+  if (!isNative) response.headers.set('content-type', 'application/json')
+  return withBody(response, coding === undefined ? rendered : await encodeBytes(rendered, coding))
+}
+
+function parseAnswer(text: string, parse: (text: string) => unknown): unknown {
+  try {
+    return parse(text)
+  } catch {
+    throw new FormatError('response', 'failed to parse response: it is not JSON')
+  }
+}
+
+function decode(raw: Buffer, coding: string, { limitBytes }: AnswerContext): Promise<Buffer> {
+  return decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
+    if (error instanceof UnknownCodingError) throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
+    if (error instanceof BodyTooLargeError) throw tooLarge(error)
+    throw new FormatError('response', 'failed to parse response: it is not in its content-encoding')
+  })
+}
+
+const tooLarge = ({ limit }: BodyTooLargeError): FormatError =>
+  new FormatError('response', `failed to parse response: it is larger than ${limit} bytes (frontend.http.maxBufferSize)`)
+
+/** The whole body, within the request's deadline. */
+async function readAnswer(response: ResponseHead, { exchange, limitBytes }: AnswerContext): Promise<Buffer> {
+  const { body } = response
+  try {
+    const whole = readBody(body, limitBytes)
+    return (await (exchange.deadlineAtMs === undefined ? whole : withinDeadline(whole, exchange.deadlineAtMs))).bytes
+  } catch (error) {
+    body?.cancel()
+    if (error instanceof ProxyError) throw error
+    if (error instanceof BodyTooLargeError) throw tooLarge(error)
+    throw new FormatError('response', 'failed to parse response: the upstream broke off')
+  }
+}
+
+function withBody(response: ResponseHead, bytes: Buffer): ResponseHead {
+  response.headers.set('content-length', String(bytes.length))
+  response.headers.remove('transfer-encoding')
+  response.body = new BufferBody(bytes)
+  return response
+}
+
+/** The events of a streamed answer; nothing is read yet. Throws a FormatError. */
+export function openStream(response: ResponseHead, context: AnswerContext): EventBody {
+  const { prepared, record, exchange, target, limitBytes, onOver, onBroken } = context
+  const { conversion } = prepared
+  if (conversion === undefined) throw new Error('a stream needs a conversion')
+  const isGuardable = target.guards !== undefined
+  const guard = isGuardable ? target.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers) : undefined
+  const stream = conversion.with.stream(responseContext(response.headers, context), {
+    isGuarded: guard !== undefined,
+    collects: collectsAnswer(exchange),
+    maxEventBytes: limitBytes,
+  })
+  const coding = response.headers.get('content-encoding')
+  const body = response.body ?? new BufferBody('')
+  return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {
+    guard,
+    deadlineAtMs: exchange.deadlineAtMs,
+    onContent: () => record.sawContent(),
+    onClose: (end) => {
+      const { facts } = stream
+      if (end === 'truncated') exchange.cutBy ??= 'upstream'
+      if (end === 'late') {
+        exchange.cutBy = 'timeout'
+        exchange.error = new ProxyError('REQUEST_TIMEOUT')
+      }
+      if (facts.error !== undefined && !facts.hasContent) onBroken()
+      else onOver(end !== 'cancelled')
+      record.finish(facts, end === 'complete' ? 'whole' : 'part')
+    },
+  })
+}
+
+function streamAnswer(response: ResponseHead, events: EventBody, { exchange }: AnswerContext): ResponseHead {
+  const { headers } = response
+  // The stream keeps it itself, and says so in the client's format.
+  exchange.deadlineAtMs = undefined
+  headers.remove('content-length')
+  headers.remove('content-encoding')
+  headers.set('content-type', 'text/event-stream')
+  if (!headers.has('cache-control')) headers.set('cache-control', 'no-cache')
+  response.body = events
+  return response
+}
+
+function responseContext(headers: HeaderList, { prepared }: AnswerContext): ResponseContext {
+  return {
+    memo: prepared.conversion?.memo ?? { model: prepared.model ?? '', isStreaming: prepared.isStreaming, toolNames: new Map() },
+    header: (name) => headers.get(name),
+    hex: (length) =>
+      randomBytes(Math.ceil(length / 2))
+        .toString('hex')
+        .slice(0, length),
+    nowMs: () => Date.now(),
+  }
+}

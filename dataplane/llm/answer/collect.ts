@@ -1,0 +1,19 @@
+import { readsMember, type Program } from '#api/cel/index.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { asksRecords } from '../../telemetry/policy.ts'
+
+const recordsReadAnswer = asksRecords(readsAnswer)
+
+/**
+ * Whether the text of a streamed answer is kept until its end, which costs every event: for log and trace expressions that read
+ * it, and for token budgets, which estimate what a stream that breaks off has cost.
+ */
+export function collectsAnswer({ tokenBudgets, telemetry }: Pick<Exchange, 'tokenBudgets' | 'telemetry'>): boolean {
+  return tokenBudgets !== undefined || recordsReadAnswer(telemetry)
+}
+
+/** Members by index (`llm["completion"]`) are known by their word only; the whole of `llm` has everything. */
+function readsAnswer({ reads, source }: Program): boolean {
+  if (!readsMember({ reads }, 'llm')) return false
+  return /completion|toolCalls/.test(source) || reads.has('*') || ![...reads].some((member) => member.startsWith('llm.'))
+}

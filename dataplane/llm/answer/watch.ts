@@ -1,0 +1,110 @@
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { BufferBody } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { ObservedBody } from '../../http/observe.ts'
+import type { AnswerContext } from './answer.ts'
+import { detectResponseModel, detectUsage } from '../request/detect.ts'
+import { isObject } from '../formats/json.ts'
+import type { RawUsage } from '../formats/neutral.ts'
+import type { ResponseFacts } from '../formats/types.ts'
+import { FrameScanner } from '../stream/frames.ts'
+import { parseLeniently } from '../stream/native.ts'
+import { parseFields, SseScanner } from '../stream/sse.ts'
+import { mergeUsage, toUsage } from '../usage/raw.ts'
+
+const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Buffer>> = {
+  gzip: gunzipSync,
+  deflate: inflateSync,
+  br: brotliDecompressSync,
+  zstd: zstdDecompressSync,
+}
+
+/** An answer that passes as it is; of Detect routes its usage is read on the side, as far as the buffer limit reaches. */
+export function watchRaw(response: ResponseHead, context: AnswerContext): ResponseHead {
+  const { prepared, record, limitBytes, onOver, exchange } = context
+  const isSuccess = response.status >= 200 && response.status <= 299
+  const watcher = prepared.isDetected === true && isSuccess ? new UsageWatcher(response, limitBytes) : undefined
+  response.body = new ObservedBody(response.body ?? new BufferBody(''), {
+    onData: (chunk) => {
+      record.sawContent()
+      watcher?.push(chunk)
+    },
+    onClose: (error) => {
+      onOver(error === undefined || exchange.abortReason === undefined)
+      const facts = watcher?.end()
+      record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'whole' : 'part')
+    },
+  })
+  return response
+}
+
+/** Looks for usage in JSON, server-sent events and AWS event streams. */
+class UsageWatcher {
+  readonly #kind: 'json' | 'sse' | 'frames' | 'none'
+  readonly #coding: string | undefined
+  readonly #limitBytes: number
+  readonly #sse = new SseScanner()
+  readonly #frames: FrameScanner
+  #chunks: Buffer[] = []
+  #size = 0
+  #usage: RawUsage | undefined
+  #model: string | undefined
+
+  constructor({ headers }: ResponseHead, limitBytes: number) {
+    const type = headers.get('content-type')?.toLowerCase() ?? ''
+    this.#coding = headers.get('content-encoding')
+    this.#kind = type.includes('text/event-stream') ? 'sse' : type.includes('eventstream') ? 'frames' : type.includes('json') ? 'json' : 'none'
+    this.#limitBytes = limitBytes
+    this.#frames = new FrameScanner(limitBytes)
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#kind === 'none') return
+    if (this.#kind === 'sse' && this.#coding === undefined) {
+      // An event without end is dropped with what would follow it.
+      if (this.#sse.pending <= this.#limitBytes) for (const { raw } of this.#sse.push(chunk)) this.#readText(parseFields(raw).data)
+    } else if (this.#kind === 'frames' && this.#coding === undefined) {
+      for (const { payload } of this.#frames.push(chunk)) this.#readText(payload.toString())
+    } else if (this.#size <= this.#limitBytes) {
+      this.#size += chunk.length
+      this.#chunks.push(chunk)
+    }
+  }
+
+  end(): ResponseFacts {
+    if (this.#chunks.length > 0 && this.#size <= this.#limitBytes) this.#readWhole(Buffer.concat(this.#chunks))
+    return {
+      usage: this.#usage ? toUsage(this.#usage) : {},
+      responseModel: this.#model,
+      serviceTier: undefined,
+      countTokens: undefined,
+      completion: [],
+      toolCalls: [],
+    }
+  }
+
+  #readWhole(bytes: Buffer): void {
+    let decoded = bytes
+    if (this.#coding !== undefined) {
+      try {
+        decoded = decoders[this.#coding.trim().toLowerCase()]?.(bytes, { maxOutputLength: this.#limitBytes }) ?? bytes
+      } catch {
+        return
+      }
+    }
+    if (this.#kind === 'json') return this.#readText(decoded.toString())
+    for (const { raw } of this.#sse.push(decoded)) this.#readText(parseFields(raw).data)
+  }
+
+  #readText(text: string | undefined): void {
+    if (text === undefined || !text.includes('{')) return
+    const value = parseLeniently(text)
+    const bodies = Array.isArray(value) ? value : [value]
+    for (const body of bodies) {
+      if (!isObject(body)) continue
+      const usage = detectUsage(body)
+      if (usage !== undefined) this.#usage = mergeUsage(this.#usage, usage)
+      this.#model ??= detectResponseModel(body)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import type { BackendFull, NamedLLMProvider } from '#gen/config/types.ts'
+import { compileBackendAuth } from '../../destination/auth.ts'
+import type { OnEviction } from '../../destination/destinations.ts'
+import { mergeBackend } from '../../config/merge.ts'
+import type { ServiceConfig } from '../../forward/service.ts'
+import type { UpstreamAuth } from '../../upstream/auth.ts'
+import type { Destination } from '../../upstream/destination.ts'
+import { bringBack, newProviderState, type ProviderState } from './candidates.ts'
+import { compileGuards, type PromptGuards } from '../guards/index.ts'
+import { createProvider } from '../providers/index.ts'
+import type { Provider } from '../providers/types.ts'
+import { compileSettings, mergeAi, type LlmSettings } from '../settings/settings.ts'
+
+/** One provider of a backend with everything that its requests need. */
+export interface LlmTarget {
+  readonly name: string
+  readonly provider: Provider
+  readonly destination: Destination
+  /** Credentials where no policy has any. */
+  readonly implicitAuth: UpstreamAuth | undefined
+  readonly settings: LlmSettings
+  readonly guards: PromptGuards | undefined
+  /** `path`: replaces path and query of every request. */
+  readonly path: string | undefined
+  readonly state: ProviderState
+}
+
+/** Name of the provider that is alone (part 2: `sectionName: backend`). */
+const LONE_NAME = 'backend'
+const HTTPS_PORT = 443
+
+/** What traffic has taught about the providers of one backend, by name. */
+export interface ProviderStates {
+  readonly byName: Map<string, ProviderState>
+  readonly onEviction: OnEviction | undefined
+}
+
+/** The groups of a backend, highest priority first. A provider without a known kind is left out. */
+export function compileTargets(config: ServiceConfig, states: ProviderStates): LlmTarget[][] {
+  const { provider, groups } = config.backend.ai ?? {}
+  const named: readonly (readonly NamedLLMProvider[])[] =
+    provider === undefined ? (groups ?? []).map((group) => group.providers) : [[{ ...provider, name: LONE_NAME }]]
+  const targets = named.map((group) => group.flatMap((one) => compileTarget(one, config, states) ?? []))
+  const names = new Set(targets.flat().map(({ name }) => name))
+  for (const [name, state] of states.byName) {
+    if (names.has(name)) continue
+    states.byName.delete(name)
+    bringBack(state)
+  }
+  return targets
+}
+
+function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byName, onEviction }: ProviderStates): LlmTarget | undefined {
+  const { name, host, port, path, policies } = config
+  const provider = createProvider(config)
+  if (provider === undefined) return undefined
+  const { backend, outer, destinations, snapshot } = service
+  const inline: BackendFull[] = [backend.policies, policies].filter((section) => section !== undefined)
+  const isOwnHost = host === undefined
+  const destination = destinations.forPart({
+    backend: backend.key,
+    section: name,
+    host: host ?? provider.host,
+    port: port ?? (isOwnHost ? provider.port : undefined) ?? HTTPS_PORT,
+    inline: mergeBackend(inline),
+    outer,
+    isTlsDefault: isOwnHost,
+  })
+  const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
+  const implicit = isOwnHost && provider.defaultAuth !== undefined ? compileBackendAuth(provider.defaultAuth, snapshot.secrets, provider.host) : undefined
+  let state = byName.get(name)
+  if (state === undefined) byName.set(name, (state = newProviderState((event) => onEviction?.(backend.key, { ...event, endpoint: name }))))
+  return {
+    name,
+    provider,
+    destination,
+    implicitAuth: implicit,
+    settings,
+    guards: compileGuards(settings.section.promptGuard, service),
+    path,
+    state,
+  }
+}

@@ -1,0 +1,85 @@
+import { pathOf } from '../../http/message.ts'
+import { isObject } from '../formats/json.ts'
+import type { RawUsage } from '../formats/neutral.ts'
+import type { JsonObject, RequestParams } from '../formats/types.ts'
+import { readAnyUsage } from '../usage/raw.ts'
+
+const modelPatterns = [
+  /\/publishers\/[^/]+\/models\/([^/:]+):[^/]+$/,
+  /\/models\/([^/:]+):[^/]+$/,
+  /\/model\/([^/]+)\/(?:invoke|invoke-with-response-stream|converse|converse-stream|count-tokens)$/,
+]
+const streamingSuffixes = [':streamRawPredict', ':streamGenerateContent', '/invoke-with-response-stream', '/converse-stream']
+/** Of a decoded segment: what would be another path, or none. */
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const UNSAFE = /[\0-\x1f\x7f\\?#<>]/
+
+/** The model that a vendor's path names (llm.md §3). */
+export function modelOfPath(target: string): string | undefined {
+  const path = pathOf(target)
+  for (const pattern of modelPatterns) {
+    const segment = pattern.exec(path)?.[1]
+    if (segment === undefined) continue
+    const model = decode(segment)
+    if (model !== undefined && model !== '' && !model.includes('..') && !UNSAFE.test(model)) return model
+  }
+  return undefined
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+/** What a body of unknown format says about itself. */
+export interface DetectedRequest {
+  readonly model: string | undefined
+  readonly isStreaming: boolean
+  readonly params: RequestParams
+}
+
+export function detectRequest(target: string, body: JsonObject): DetectedRequest {
+  const path = pathOf(target)
+  const named = textAt(body, 'model') ?? textAt(body, 'message', 'model') ?? modelOfPath(target)
+  const isStreaming = body['stream'] === true || streamingSuffixes.some((suffix) => path.endsWith(suffix))
+  return { model: named, isStreaming, params: detectParams(body) }
+}
+
+function detectParams(body: JsonObject): RequestParams {
+  const params: RequestParams = {}
+  for (const key of ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty', 'seed', 'dimensions'] as const) {
+    const value = body[key]
+    if (typeof value === 'number') params[key] = value
+  }
+  const limit = body['max_completion_tokens'] ?? body['max_tokens']
+  if (typeof limit === 'number') params.max_tokens = limit
+  const encoding = body['encoding_format']
+  if (typeof encoding === 'string') params.encoding_format = encoding
+  return params
+}
+
+const usagePlaces: readonly (readonly string[])[] = [['usage'], ['response', 'usage'], ['message', 'usage'], ['metadata', 'usage'], ['usageMetadata']]
+
+/** The usage that an answer, or an event of a stream, has somewhere; undefined where none is (llm.md §3). */
+export function detectUsage(body: JsonObject): RawUsage | undefined {
+  for (const place of usagePlaces) {
+    let found: unknown = body
+    for (const key of place) found = isObject(found) ? found[key] : undefined
+    const usage = isObject(found) ? readAnyUsage(found) : undefined
+    if (usage) return usage
+  }
+  return undefined
+}
+
+export function detectResponseModel(body: JsonObject): string | undefined {
+  return textAt(body, 'model') ?? textAt(body, 'response', 'model') ?? textAt(body, 'message', 'model') ?? textAt(body, 'modelVersion')
+}
+
+function textAt(body: JsonObject, ...path: string[]): string | undefined {
+  let found: unknown = body
+  for (const key of path) found = isObject(found) ? found[key] : undefined
+  return typeof found === 'string' && found !== '' ? found : undefined
+}

@@ -1,0 +1,52 @@
+import type { RouteType } from '#gen/config/types.ts'
+import type { Prepared, PrepareTools } from './chat.ts'
+import { detectRequest } from './detect.ts'
+import { isObject, parseJson, renderBody } from '../formats/json.ts'
+import { FormatError, type JsonObject } from '../formats/types.ts'
+import { mutate } from '../settings/mutate.ts'
+
+/** Requests that are not interpreted: forwarded as they are (llm.md §3). Detect only looks at them. */
+export async function prepareRaw(tools: PrepareTools, route: RouteType): Promise<Prepared> {
+  const { exchange, target, source, record } = tools
+  const { provider, settings } = target
+  const { prices } = settings
+  const base = { conversion: undefined, estimate: 0, isStreaming: false, isCharged: false }
+  if (route !== 'Detect') {
+    if (route === 'Realtime' && provider.realtime === undefined)
+      throw new FormatError('unsupported', `unsupported conversion: from Realtime to provider ${provider.system}`)
+    const path = route === 'Realtime' ? provider.realtime?.path : undefined
+    const model = route === 'Realtime' ? (new URLSearchParams(exchange.request.target.split('?')[1]).get('model') ?? undefined) : undefined
+    record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prices, prompt: () => [] })
+    return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
+  }
+  const bytes = await source.read()
+  const type = exchange.request.headers.get('content-type')
+  const json = type === undefined || /^application\/(?:[\w.+-]+\+)?json\b/i.test(type) ? readObject(bytes) : undefined
+  if (json === undefined) {
+    const { model, isStreaming } = detectRequest(exchange.request.target, {})
+    record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [] })
+    return { ...base, draft: { path: undefined, body: await source.wireBody(), reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
+  }
+  const text = bytes.toString()
+  const body = shapeDetected(tools, json)
+  const { model, isStreaming, params } = detectRequest(exchange.request.target, body)
+  if (model !== undefined) tools.keys.check(model)
+  record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
+  const sent = body === json ? await source.wireBody() : [Buffer.from(renderBody(text, json, body))]
+  return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'whole' }, model, isStreaming, isCharged: true, isDetected: true }
+}
+
+/** Policies set fields of these too, but nobody asks for a model. */
+function shapeDetected({ target, exchange }: PrepareTools, json: JsonObject): JsonObject {
+  const { mutations } = target.settings
+  return mutations === undefined ? json : mutate(json, mutations, exchange)
+}
+
+function readObject(bytes: Buffer): JsonObject | undefined {
+  try {
+    const json = parseJson(bytes.toString())
+    return isObject(json) ? json : undefined
+  } catch {
+    return undefined
+  }
+}

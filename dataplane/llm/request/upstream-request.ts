@@ -1,0 +1,99 @@
+import type { Exchange } from '../../exchange/exchange.ts'
+import { BufferBody, type Body } from '../../http/body.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { pathOf, queryOf, type RequestHead } from '../../http/message.ts'
+import { transformForBackend } from '../../transformation/backend.ts'
+import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../../upstream/auth.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import { acceptableCodings } from './coding.ts'
+import type { ClientFormat } from '../formats/types.ts'
+import type { LlmTarget } from '../choice/target.ts'
+
+/** What is sent to a provider. */
+export interface Draft {
+  /** Path, perhaps with a query of its own; undefined: the client's path and query. */
+  readonly path: string | undefined
+  /** The client's format, where the body is understood. */
+  readonly from?: ClientFormat
+  /** Bytes are JSON, in pieces that follow each other. */
+  readonly body: readonly Buffer[] | Body | undefined
+  /** The answer will be read: only codings that can be, and none for streams. */
+  readonly reads: 'whole' | 'stream' | 'nothing'
+}
+
+/**
+ * The request for one attempt: target, authority, credentials, what the provider requires, backend transformation, and the
+ * signature last (llm.md §2 steps 11 to 13). `endpoint` is `host:port`. Rejects with a ProxyError.
+ */
+export async function buildUpstreamRequest(
+  exchange: Exchange,
+  target: LlmTarget,
+  endpoint: string,
+  draft: Draft,
+  maxBufferBytes: number,
+): Promise<RequestHead> {
+  const { provider, destination } = target
+  const { settings } = destination
+  const headers = exchange.request.headers.clone()
+  if (exchange.retryAttempt > 0) headers.set('x-retry-attempt', String(exchange.retryAttempt))
+  const body = isBytes(draft.body) ? new BufferBody(draft.body) : draft.body
+  if (isBytes(draft.body)) prepareBodyHeaders(headers)
+  if (draft.reads !== 'nothing') limitCodings(headers, draft.reads)
+  const request: RequestHead = {
+    method: exchange.request.method,
+    target: targetOf(exchange.request.target, target.path, draft.path),
+    scheme: settings.tls === undefined ? 'http' : 'https',
+    // The provider's, unless a policy said what it is (traffic.md §8.11).
+    authority: exchange.isAuthorityFixed ? exchange.request.authority : authorityOf(endpoint, settings.tls === undefined ? ':80' : ':443'),
+    version: 'HTTP/1.1',
+    headers,
+    body,
+    upgrade: exchange.request.upgrade,
+    acceptsTrailers: exchange.request.acceptsTrailers,
+  }
+  // Not reached yet: credentials come first.
+  exchange.backendTransformation = undefined
+  const auth = settings.auth ?? target.implicitAuth
+  const hints = { signing: provider.signing, scope: provider.tokenScope }
+  if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
+  const isInCloud = isCloudAuth(auth)
+  if (auth !== undefined) authenticate(headers, auth, exchange)
+  if (auth !== undefined && isInCloud) await authenticateByCloud(headers, auth, hints)
+  provider.finishHeaders?.(headers, draft.from)
+  const { transformation } = settings
+  if (transformation !== undefined) {
+    const sent = exchange.fork(request)
+    await transformForBackend(sent, transformation, maxBufferBytes)
+    const metadata = sent.get('metadata')
+    if (metadata !== undefined) exchange.set('metadata', metadata)
+  }
+  exchange.backendTransformation = transformation
+  if (auth !== undefined && isInCloud) await signByCloud(request, auth, hints)
+  return request
+}
+
+const isBytes = (body: Draft['body']): body is readonly Buffer[] => Array.isArray(body)
+
+function prepareBodyHeaders(headers: HeaderList): void {
+  headers.remove('content-length')
+  headers.remove('content-encoding')
+  headers.remove('expect')
+  if (!/^application\/json\b/i.test(headers.get('content-type') ?? '')) headers.set('content-type', 'application/json')
+}
+
+function limitCodings(headers: HeaderList, reads: 'whole' | 'stream'): void {
+  const codings = reads === 'stream' ? undefined : acceptableCodings(headers.get('accept-encoding'))
+  if (codings === undefined) headers.remove('accept-encoding')
+  else headers.set('accept-encoding', codings)
+}
+
+/** A configured path is the whole target; the client's query stays with the provider's own paths (llm.md §4.1). */
+function targetOf(client: string, configured: string | undefined, own: string | undefined): string {
+  if (configured !== undefined) return configured.startsWith('/') ? configured : `/${configured}`
+  if (own === undefined) return client
+  const query = queryOf(client)
+  if (query === '') return own
+  return `${own}${pathOf(own) === own ? '?' : '&'}${query}`
+}
+
+const authorityOf = (label: string, defaultPort: string): string => (label.endsWith(defaultPort) ? label.slice(0, -defaultPort.length) : label)

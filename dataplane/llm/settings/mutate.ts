@@ -1,0 +1,63 @@
+import { evalHost, type Program } from '#api/cel/index.ts'
+import type { BackendAI } from '#gen/config/types.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { compileExpression } from '../../expression/program.ts'
+import { ExchangeView } from '../../expression/view.ts'
+import { isRawNumber } from '../formats/json.ts'
+import type { JsonObject } from '../formats/types.ts'
+
+/** What policies do to the top-level fields of a body. */
+export interface Mutations {
+  readonly overrides: readonly (readonly [string, unknown])[]
+  readonly transformations: readonly (readonly [string, Program])[]
+  readonly defaults: readonly (readonly [string, unknown])[]
+}
+
+export function compileMutations({ overrides = [], transformations = [], defaults = [] }: BackendAI): Mutations | undefined {
+  if (overrides.length + transformations.length + defaults.length === 0) return undefined
+  return {
+    overrides: overrides.map(({ field, value }) => [field, value]),
+    transformations: transformations.map(({ field, expression }) => [field, compileExpression(expression, 'llm')]),
+    defaults: defaults.map(({ field, value }) => [field, value]),
+  }
+}
+
+/**
+ * Overrides, then transformations, then defaults (llm.md §6). All expressions see the body as given, with the provider's model in
+ * it; one that fails removes its field. A field that the client set to null is set.
+ */
+export function mutate(body: JsonObject, { overrides, transformations, defaults }: Mutations, exchange: Exchange): JsonObject {
+  const result: Record<string, unknown> = { ...body }
+  for (const [field, value] of overrides) setField(result, field, value)
+  if (transformations.length > 0) {
+    exchange.set('llmRequest', toStored(body))
+    const view = new ExchangeView(exchange)
+    for (const [field, program] of transformations) {
+      const value = evalHost(program, view)
+      if (isJson(value)) setField(result, field, value)
+      else delete result[field]
+    }
+    exchange.set('llmRequest', undefined)
+  }
+  for (const [field, value] of defaults) if (!Object.hasOwn(result, field)) setField(result, field, value)
+  return result
+}
+
+/** A plain assignment to `__proto__` would set no field. */
+function setField(target: Record<string, unknown>, field: string, value: unknown): void {
+  Object.defineProperty(target, field, { value, enumerable: true, configurable: true, writable: true })
+}
+
+const isJson = (value: unknown): boolean => value !== undefined && !(value instanceof Uint8Array)
+
+/** Numbers that a double cannot hold, as expressions want them. What has none stays the same object. */
+function toStored(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (isRawNumber(value)) return /^-?\d{1,19}$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON)
+  if (Array.isArray(value)) {
+    const items = value.map(toStored)
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  const entries = Object.entries(value).map(([key, member]) => [key, toStored(member)] as const)
+  return entries.some(([key, member]) => member !== (value as Record<string, unknown>)[key]) ? Object.fromEntries(entries) : value
+}

@@ -1,0 +1,47 @@
+import type { ModelPrice } from '#gen/config/types.ts'
+import type { ResponseFacts } from '../formats/types.ts'
+import { createNameTable } from './patterns.ts'
+
+/** Prices of one model per million tokens. */
+export interface Rates {
+  readonly input: number
+  readonly output: number
+  readonly cacheRead: number
+  readonly cacheWrite: number
+  readonly reasoning: number
+}
+
+export type PriceTable = (model: string) => Rates | undefined
+
+const MILLION = 1_000_000
+
+export function compilePrices(prices: Readonly<Record<string, ModelPrice>> | undefined): PriceTable | undefined {
+  if (prices === undefined) return undefined
+  return createNameTable(Object.fromEntries(Object.entries(prices).map(([model, price]) => [model, ratesOf(price)])))
+}
+
+function ratesOf({ input, output, cacheRead, cacheWrite, reasoning }: ModelPrice): Rates {
+  const rate = (text: string | undefined, fallback: string): number => Number(text ?? fallback)
+  return {
+    input: Number(input),
+    output: Number(output),
+    cacheRead: rate(cacheRead, input),
+    cacheWrite: rate(cacheWrite, input),
+    reasoning: rate(reasoning, output),
+  }
+}
+
+/** What an answer cost; undefined where the provider did not say how many tokens it took. */
+export function costOf({ usage }: ResponseFacts, rates: Rates): number | undefined {
+  const { inputTokens, outputTokens = 0, cachedInputTokens = 0, cacheCreationInputTokens = 0, reasoningTokens = 0 } = usage
+  if (inputTokens === undefined) return undefined
+  const plain = Math.max(0, inputTokens - cachedInputTokens - cacheCreationInputTokens)
+  const spoken = Math.max(0, outputTokens - reasoningTokens)
+  const sum =
+    plain * rates.input +
+    cachedInputTokens * rates.cacheRead +
+    cacheCreationInputTokens * rates.cacheWrite +
+    spoken * rates.output +
+    reasoningTokens * rates.reasoning
+  return Math.round((sum / MILLION) * 1e12) / 1e12
+}

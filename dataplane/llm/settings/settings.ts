@@ -1,0 +1,57 @@
+import type { BackendAI, BackendFull } from '#gen/config/types.ts'
+import type { Enrichment, PromptCaching } from '../formats/types.ts'
+import { compileMutations, type Mutations } from './mutate.ts'
+import { createNameTable } from './patterns.ts'
+import { compilePrices, type PriceTable } from './price.ts'
+import { createRouteTable } from './routes.ts'
+
+/** The `ai` section that one provider is under, compiled. */
+export interface LlmSettings {
+  readonly section: BackendAI
+  readonly routeOf: ReturnType<typeof createRouteTable>
+  readonly resolveAlias: (model: string) => string
+  readonly mutations: Mutations | undefined
+  readonly enrichment: Enrichment | undefined
+  readonly promptCaching: PromptCaching | undefined
+  readonly prices: PriceTable | undefined
+}
+
+/**
+ * Merges `ai` over all levels, weakest first: each sub-field is taken whole from the strongest level that sets it; an empty one is
+ * not set (llm.md §6, D:5).
+ */
+export function mergeAi(sections: readonly BackendFull[]): BackendAI {
+  const merged: Record<string, unknown> = {}
+  for (const { ai } of sections) {
+    if (ai === undefined) continue
+    for (const [field, value] of Object.entries(ai)) if (!isEmpty(value)) merged[field] = value
+  }
+  return merged
+}
+
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+
+export function compileSettings(section: BackendAI): LlmSettings {
+  const { routes, modelAliases, prompt, promptCaching, prices } = section
+  const aliases = createNameTable(modelAliases)
+  return {
+    section,
+    routeOf: createRouteTable(routes),
+    resolveAlias: (model) => aliases(model) ?? model,
+    mutations: compileMutations(section),
+    prices: compilePrices(prices),
+    enrichment: prompt && enrichmentOf(prompt),
+    promptCaching: promptCaching && {
+      cacheSystem: promptCaching.cacheSystem ?? true,
+      cacheMessages: promptCaching.cacheMessages ?? true,
+      cacheTools: promptCaching.cacheTools ?? false,
+      minTokens: promptCaching.minTokens ?? 1024,
+    },
+  }
+}
+
+/** Roles in lower case: upper-case spellings of the documentation are meant to work (llm.md D:12). */
+function enrichmentOf({ prepend = [], append = [] }: NonNullable<BackendAI['prompt']>): Enrichment {
+  const lower = (messages: typeof prepend) => messages.map(({ role, content }) => ({ role: role.toLowerCase(), content }))
+  return { prepend: lower(prepend), append: lower(append) }
+}

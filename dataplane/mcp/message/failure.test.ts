@@ -1,0 +1,271 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { MCPBackend } from '#gen/config/types.ts'
+import { staticTarget, type McpGateway } from '../testing/gateway.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, World } from '../testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+/** A gateway with a good target `a` and a bad one `b`. */
+async function withBad(bad: { readonly port: number }, failureMode: MCPBackend['failureMode'], more: Partial<MCPBackend> = {}): Promise<McpGateway> {
+  const one = await world.upstream('one')
+  return world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', bad.port)], ...(failureMode && { failureMode }), ...more } })
+}
+
+/** Nobody listens here on a machine that runs tests; a port that was just closed may be another's. */
+const dead = { port: 1 }
+
+describe('failure modes (mcp.md §4.4, row 21)', () => {
+  test('FailClosed: a target that is not there fails the session, and the other target’s session is ended', async () => {
+    const one = await world.upstream('one')
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', dead.port)] } })
+    const { status, json } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
+    expect([status, json.error?.code]).toEqual([500, -32603])
+    await until('the end of the session', () => one.servers.size === 0)
+  })
+
+  test('a session that a slow target begins for nothing is ended, too', async () => {
+    const one = await world.upstream('one')
+    let isLate = false
+    const slow = await world.scripted(({ method }, response, body) => {
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      if (method === 'DELETE') ended.push('slow')
+      // The client was answered already.
+      const answer = () =>
+        response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'late' }).end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+      void until('the failure', () => isLate || method === 'DELETE').then(answer)
+    })
+    const ended: string[] = []
+    const targets = [staticTarget('a', one.port), staticTarget('b', dead.port), staticTarget('c', slow.port)]
+    const gateway = await world.gateway({ mcp: { targets } })
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
+    isLate = true
+    await until('the ends of the sessions', () => one.servers.size === 0 && ended.length === 1)
+  })
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    [
+      'with JSON-RPC',
+      (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}'),
+    ],
+    ['by an HTTP status', (response) => void response.writeHead(400).end('no')],
+  ])('a target that did not announce prompts is asked for them; that it refuses, %s, fails no list', async (_how, refuse) => {
+    const initialized = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+    const shy = await world.answering(({ method }) => (method === 'prompts/list' ? { prompts: [{ name: 'shy' }] } : initialized))
+    const bad = await world.scripted((_, response, { id, method } = {}) => {
+      if (method === 'prompts/list') return refuse(response)
+      response.writeHead(id === undefined ? 202 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: initialized }))
+    })
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', shy.port), staticTarget('b', bad.port)] } })
+    const { post } = await begin(url)
+    expect((await post(call('prompts/list'))).json.result?.['prompts']).toEqual([{ name: 'a_shy' }])
+  })
+
+  test('FailOpen: it is left out, of lists and of levels; a call to it fails', async () => {
+    const { url } = await withBad(dead, 'FailOpen')
+    const { post } = await begin(url)
+    expect((await post(call('tools/list'))).json.result?.['tools']).toHaveLength(3)
+    expect((await post(call('ping'))).json.result).toEqual({})
+    expect((await post({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' })).status).toBe(202)
+    const failed = await post(call('tools/call', { name: 'b_echo' }))
+    expect([failed.status, failed.json.error?.code]).toEqual([500, -32603])
+  })
+
+  test('FailOpen: one that knows no such path is left out when the session begins', async () => {
+    const { port } = await world.scripted((_, response) => void response.writeHead(404).end('no such page'))
+    for (const more of [{}, { sessionRouting: 'Stateless' as const }]) {
+      const { url } = await withBad({ port }, 'FailOpen', more)
+      const begun = await send(url, 'POST', MCP_HEADERS, initialize())
+      const session = begun.headers['mcp-session-id']
+      const listed = await send(url, 'POST', { ...MCP_HEADERS, ...(typeof session === 'string' && { 'mcp-session-id': session }) }, call('tools/list'))
+      expect(begun.status).toBe(200)
+      expect(listed.json.result?.['tools']).toHaveLength(3)
+    }
+  })
+
+  test('FailOpen, Stateless: no target at all is an error of each request that all would answer', async () => {
+    const { url } = await world.gateway({
+      mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen', sessionRouting: 'Stateless' },
+    })
+    for (const method of ['tools/list', 'resources/templates/list', 'ping', 'logging/setLevel'])
+      expect((await send(url, 'POST', MCP_HEADERS, call(method))).json.error).toEqual({ code: -32603, message: 'no upstreams available' })
+  })
+
+  test('FailOpen: none left is an error; no target at all is one, too', async () => {
+    const bad = dead
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', bad.port), staticTarget('b', bad.port)], failureMode: 'FailOpen' } })
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
+    gateway.configure({ mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen' } })
+    expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).json.error?.message).toBe('no upstreams available')
+  })
+
+  const toolsFail = (answer: object) => world.answering(({ method, id }) => (method === 'tools/list' ? { jsonrpc: '2.0', id, ...answer } : undefined))
+  const broken = () =>
+    world.scripted((_, response, body) => {
+      if (body?.method === 'tools/list') return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n')
+      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+  const paging = () =>
+    world.scripted((_, response, body) => {
+      if (body?.method === 'tools/list') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
+      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+  const refusing = () =>
+    world.scripted((_, response, body) => {
+      if (body?.method === 'tools/list') return void response.writeHead(429, { 'retry-after': '3' }).end('slow down')
+      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+
+  test.each<[string, () => Promise<AddressInfo>, number, unknown]>([
+    ['a JSON-RPC error', () => toolsFail({ error: { code: -7, message: 'own', data: { a: 1 } } }), 200, { code: -7, message: 'own', data: { a: 1 } }],
+    [
+      'the wrong type of result',
+      () => toolsFail({ result: { tools: 'none' } }),
+      200,
+      { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' },
+    ],
+    [
+      'items without names',
+      () => toolsFail({ result: { tools: [{ title: 'x' }] } }),
+      200,
+      { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' },
+    ],
+    ['no object', () => toolsFail({ result: null }), 200, { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' }],
+    ['a stream without an answer', broken, 200, { code: -32603, message: 'b ended its answer without a result' }],
+    ['an HTTP status', refusing, 429, undefined],
+    ['a page', paging, 500, { code: -32603, message: 'failed to send message: b answered with content type text/html' }],
+  ])('a list of which one target gives %s', async (_, bad, status, error) => {
+    const closed = await begin((await withBad(await bad(), 'FailClosed')).url)
+    const failed = await closed.post(call('tools/list'))
+    expect([failed.status, failed.json.error]).toEqual([status, error])
+    if (status === 429) expect([failed.text, failed.headers['retry-after']]).toEqual(['slow down', '3'])
+    const open = await begin((await withBad(await bad(), 'FailOpen')).url)
+    expect((await open.post(call('tools/list'))).json.result?.['tools']).toHaveLength(3)
+  })
+
+  test('a target that breaks off in the middle of a call is an error for that call', async () => {
+    const breaking = await world.scripted((request, response, body) => {
+      if (body?.method === 'tools/call') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n')
+        return void setTimeout(() => request.socket.destroy(), 20)
+      }
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const { post } = await begin((await withBad(breaking, 'FailOpen')).url)
+    const { status, text } = await post(call('tools/call', { name: 'b_x' }))
+    expect([status, text]).toEqual([
+      200,
+      expect.stringMatching(/notifications\/message.*\n\n[^]*"id":1,"error":{"code":-32603,"message":"the answer of b broke off/),
+    ])
+  })
+
+  test('GET: with FailOpen a failure is no end; with nothing to say a stream stays open', async () => {
+    const gateway = await withBad(dead, 'FailOpen')
+    const { id } = await begin(gateway.url)
+    const controller = new AbortController()
+    const stream = await fetch(gateway.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
+    expect(stream.status).toBe(200)
+    controller.abort()
+  })
+})
+
+describe('upstreams that are slow or silent', () => {
+  const silent = (method: string) =>
+    world.scripted((_, response, body) => {
+      if (body?.method === method) return
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+
+  test('one that says nothing is given up after the backend’s request timeout', async () => {
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', (await silent('tools/call')).port)] },
+      policies: { http: { requestTimeout: '3s' } },
+    })
+    const { post } = await begin(gateway.url)
+    const { status, json } = await post(call('tools/call', { name: 'x' }))
+    expect([status, json.error?.message]).toEqual([500, expect.stringContaining('took longer than 3000 ms')])
+  })
+
+  test('the route’s request timeout bounds the time to the answer’s head, and cuts no stream (mcp.md §9)', async () => {
+    const { port } = await world.scripted((_, response, body) => {
+      if (body?.method === 'silent') return
+      if (body?.method === 'slow') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+        return void setTimeout(() => response.end(`data: {"jsonrpc":"2.0","id":1,"result":{"late":true}}\n\n`), 3500)
+      }
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { timeouts: { request: '3s' } } }],
+    })
+    const { post } = await begin(gateway.url)
+    expect((await post(call('slow'))).json.result).toEqual({ late: true })
+    expect((await post(call('silent'))).status).toBe(504)
+  })
+
+  test('a call is tried again where the target did not get it, and nowhere else', async () => {
+    let calls = 0
+    const flaky = await world.scripted((request, response, body) => {
+      if (body?.method === 'tools/call') {
+        calls++
+        return void request.socket.destroy()
+      }
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', flaky.port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 3, backoff: '1ms' } } }],
+    })
+    const { post } = await begin(gateway.url)
+    expect((await post(call('tools/call', { name: 'x' }))).status).toBe(500)
+    expect(calls).toBe(1)
+  })
+
+  test.each([
+    ['tools/call', { name: 'x' }, 1],
+    ['vendor/change', {}, 1],
+    ['tools/list', {}, 4],
+    ['resources/read', { uri: 'file:///x' }, 4],
+  ])('a status of `retry.codes` repeats what changes nothing: %s', async (method, params, tries) => {
+    let calls = 0
+    const busy = await world.scripted((_, response, body) => {
+      if (body?.method === method) return void (++calls && response.writeHead(503).end('busy'))
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', busy.port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 3, backoff: '1ms' } } }],
+    })
+    const { post } = await begin(gateway.url)
+    const { status, text } = await post(call(method, params))
+    expect([status, text, calls]).toEqual([503, 'busy', tries])
+  })
+})

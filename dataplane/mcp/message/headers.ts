@@ -1,0 +1,49 @@
+import { HeaderList } from '../../http/headers.ts'
+
+/** Not copied to upstreams: about our hop or body, or set by us (mcp.md §3.4). `accept-encoding`: we read what they answer. */
+const OWN = new Set([
+  'content-encoding',
+  'content-length',
+  'mcp-session-id',
+  'accept',
+  'accept-encoding',
+  'content-type',
+  'mcp-method',
+  'mcp-name',
+  'last-event-id',
+  'expect',
+])
+const ACCEPT = 'application/json, text/event-stream'
+
+export interface UpstreamHeaders {
+  readonly sessionId: string | undefined
+  /** Method and name of the message, as the target gets it. */
+  readonly method?: string | undefined
+  readonly name?: string | undefined
+  readonly accept?: string
+  readonly hasBody: boolean
+}
+
+/** Headers of a request to a target: the client's, and what is ours. */
+export function headersFor(received: HeaderList, { sessionId, method, name, accept = ACCEPT, hasBody }: UpstreamHeaders): HeaderList {
+  const headers = new HeaderList()
+  for (const [field, value] of received) if (!OWN.has(field)) headers.append(field, value)
+  headers.append('accept', accept)
+  headers.append('accept-encoding', 'identity')
+  if (hasBody) headers.append('content-type', 'application/json')
+  if (sessionId !== undefined) headers.append('mcp-session-id', sessionId)
+  if (method !== undefined) headers.append('mcp-method', encodeValue(method))
+  if (name !== undefined) headers.append('mcp-name', encodeValue(name))
+  return headers
+}
+
+const ENCODED = '=?base64?'
+
+/** Names are the client's choice: what a header cannot hold goes encoded, so that none of it can end the line. */
+function encodeValue(value: string): string {
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith(ENCODED)) return value
+  return `${ENCODED}${Buffer.from(value).toString('base64')}?=`
+}
+
+/** Session ids are visible ASCII (MCP, Transports); longer ones would not fit into ours. */
+export const isSessionId = (id: string): boolean => /^[\x21-\x7e]{1,1024}$/.test(id)

@@ -1,0 +1,41 @@
+import { describe, expect, test } from '@jest/globals'
+import { fc } from '#api/property-testing.ts'
+import { isNestedDeeper, isObject, parseJson } from './json.ts'
+
+describe('parseJson', () => {
+  test.each([
+    '18446744073709551615',
+    '-0',
+    '1e400',
+    '1.0',
+    '1E5',
+    '0.1',
+    '12345678901234567890.5',
+    '{"a":[1.50,-0.0,{"b":1e-7}]}',
+    '"1234567890123456"',
+    '{"jsonrpc":"2.0","id":1.0,"result":2.0}',
+    '{"jsonrpc":"2.0","id":1,"result":12345678901234567}',
+    '["2.0",2.0e3]',
+    '[]',
+    'null',
+  ])('gives %s back as it was', (text) => expect(JSON.stringify(parseJson(text))).toBe(text))
+
+  test('gives any JSON back', () => {
+    fc.assert(fc.property(fc.json(), (text) => expect(JSON.parse(JSON.stringify(parseJson(text)))).toEqual(JSON.parse(text))))
+  })
+
+  test.each(['', '{', '01', 'NaN', "{'a':1}"])('%s is no JSON', (text) => expect(() => parseJson(text)).toThrow(SyntaxError))
+
+  test('a number that keeps its digits is no object', () =>
+    expect([isObject(parseJson('1e400')), isObject(parseJson('{}')), isObject([])]).toEqual([false, true, false]))
+})
+
+describe('isNestedDeeper', () => {
+  test.each<[string, string, boolean]>([
+    ['within the limit', '[[[]]]', false],
+    ['deeper', '[[[[]]]]', true],
+    ['objects count too', '[{"a":[{}]}]', true],
+    ['what is in strings does not', '["[[[[[{{{{", "\\"[[[["]', false],
+    ['what never closes does', '[[[[', true],
+  ])('%s', (_, text, expected) => expect(isNestedDeeper(Buffer.from(text), 3)).toBe(expected))
+})

@@ -1,0 +1,89 @@
+import type { Body } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { EventStream, type StreamFeeder } from '../sse/body.ts'
+import type { SseEvent } from '../sse/parser.ts'
+import type { EventSource } from '../sse/source.ts'
+
+/** Where the messages of an answer go. */
+export interface EventOutput {
+  write(event: SseEvent): void
+  /** A JSON-RPC message. */
+  send(text: string): void
+  end(): void
+  /** Nothing more can come. */
+  fail(error: Error): void
+}
+
+/** What a client's message is answered with, whichever transport carries it. */
+export type Reply =
+  /** A notification or a response was taken. */
+  | { readonly kind: 'accepted' }
+  /** The upstream's response as it is. */
+  | { readonly kind: 'relay'; readonly response: ResponseHead }
+  /** One message. */
+  | { readonly kind: 'message'; readonly body: Body; readonly sessionId?: string | undefined }
+  /** Messages as they come, the answer last. */
+  | { readonly kind: 'stream'; readonly feed: (out: EventOutput) => StreamFeeder; readonly sessionId?: string | undefined }
+
+/** A stream of messages that are there already. */
+export function streamOf(texts: readonly string[], sessionId?: string): Reply {
+  const feed = (out: EventOutput): StreamFeeder => {
+    for (const text of texts) out.send(text)
+    out.end()
+    return {}
+  }
+  return { kind: 'stream', feed, sessionId }
+}
+
+/** The stream of a reply as the body of a response. */
+export function openStream(feed: (out: EventOutput) => StreamFeeder, onClose: () => void): EventStream {
+  let feeder: StreamFeeder = {}
+  let isClosed = false
+  const stream = new EventStream({
+    onPressure: (isBehind) => feeder.onPressure?.(isBehind),
+    onClose: () => {
+      isClosed = true
+      feeder.onClose?.()
+      onClose()
+    },
+  })
+  feeder = feed(stream)
+  if (isClosed) feeder.onClose?.()
+  return stream
+}
+
+/** The upstream streams that one answer is made of: paused, resumed and given up together. */
+export class Flow implements StreamFeeder {
+  readonly #sources = new Set<EventSource>()
+  #isBehind = false
+  #isClosed = false
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  add(source: EventSource): void {
+    if (this.#isClosed) return source.cancel()
+    this.#sources.add(source)
+    if (this.#isBehind) source.pause()
+  }
+
+  remove(source: EventSource): void {
+    this.#sources.delete(source)
+  }
+
+  onPressure(isBehind: boolean): void {
+    this.#isBehind = isBehind
+    for (const source of this.#sources) {
+      if (isBehind) source.pause()
+      else source.resume()
+    }
+  }
+
+  onClose(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const source of this.#sources) source.cancel()
+    this.#sources.clear()
+  }
+}

@@ -1,0 +1,162 @@
+import { BufferBody } from '../../http/body.ts'
+import { noTargets, UpstreamRpcError } from '../message/failure.ts'
+import { askAll, failureText } from '../run/gather.ts'
+import { isObject, type JsonObject } from '../message/json.ts'
+import { Flow, streamOf, type Reply } from '../message/reply.ts'
+import { isServed } from '../message/request.ts'
+import { mapServerMessage } from '../run/reverse.ts'
+import { badAnswer, endLinks, post, readAnswer, stateOf, type Run } from '../run/run.ts'
+import { resultText, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import type { Target } from '../target/target.ts'
+
+/** What a server offers, one letter each, as kept in session ids. */
+const OFFERS = { tools: 't', prompts: 'p', resources: 'r', logging: 'l', completions: 'c' } as const
+
+export interface InitializeOptions {
+  /** Gives the session its id; undefined in Stateless mode. */
+  readonly admit: (() => string) | undefined
+  /** Build version, for serverInfo. */
+  readonly version: string
+}
+
+/** Begins sessions with all targets (mcp.md §4.1): the one target's answer as it is, or one made of all. */
+export async function initialize(run: Run, request: RpcRequest, text: string, options: InitializeOptions): Promise<Reply> {
+  const { config } = run
+  const [sole] = config.targets
+  const sent = config.isStateful ? text : toText(withoutReverse(request))
+  if (!config.isMultiplexing && sole !== undefined) return initializeOne(run, sole, request, sent, options)
+  const early: string[] = []
+  const results = new Map<Target, JsonObject>()
+  const asked: Promise<unknown>[] = []
+  try {
+    const answered = await askAll(run, config.targets, (target) => {
+      const answer = post(run, target, sent, { method: 'initialize', id: request.id })
+      asked.push(answer.catch(() => undefined))
+      return answer
+    })
+    const flow = new Flow()
+    await Promise.all(
+      answered.map(async ({ target, answer }) => {
+        try {
+          const message = await readAnswer(target, answer, request.id, flow, keepEarly(run, target, early))
+          if (message.error !== undefined) throw new UpstreamRpcError(message)
+          results.set(target, resultOf(target, message))
+        } catch (error) {
+          if (!config.isFailOpen) throw error
+        }
+      }),
+    )
+    if (results.size === 0) throw noTargets()
+  } catch (error) {
+    // Sessions that were begun for nothing are ended, those of slow targets too; the client does not wait for it.
+    void Promise.all(asked).then(() => endLinks(run))
+    if (error instanceof UpstreamRpcError) return streamOf([failureText(request, error)])
+    throw error
+  }
+  for (const target of config.targets) {
+    const result = results.get(target)
+    const state = stateOf(run.session, target)
+    if (result === undefined) state.isMissing = true
+    else state.offers = offersOf(result)
+  }
+  const merged = mergeResults(
+    run,
+    request,
+    [...config.targets.values()].filter((target) => results.has(target)),
+    results,
+    options.version,
+  )
+  return streamOf([...early, resultText(request.id, merged)], options.admit?.())
+}
+
+/** Messages before the answer. The response's head has the session's id, which is made of all answers, so they wait. */
+function keepEarly(run: Run, target: Target, early: string[]): (message: RpcMessage) => void {
+  return (message) => {
+    const mapped = mapServerMessage(run, target, message)
+    if (mapped !== undefined && early.length < MAX_EARLY) early.push(toText(mapped))
+  }
+}
+
+const MAX_EARLY = 64
+
+async function initializeOne(run: Run, target: Target, request: RpcRequest, text: string, { admit }: InitializeOptions): Promise<Reply> {
+  const answer = await post(run, target, text, { method: 'initialize', id: request.id })
+  if (answer.kind === 'refused') return { kind: 'relay', response: answer.response }
+  const early: string[] = []
+  const message = await readAnswer(target, answer, request.id, new Flow(), keepEarly(run, target, early))
+  run.onAnswer?.(message)
+  if (message.error === undefined) stateOf(run.session, target).offers = offersOf(resultOf(target, message))
+  const sessionId = message.error === undefined ? admit?.() : undefined
+  return answer.kind === 'json' ? { kind: 'message', body: new BufferBody(toText(message)), sessionId } : streamOf([...early, toText(message)], sessionId)
+}
+
+function resultOf(target: Target, { result }: RpcMessage): JsonObject {
+  if (!isObject(result) || typeof result['protocolVersion'] !== 'string') throw badAnswer(target, 'initialize')
+  return result
+}
+
+function capabilitiesOf(result: JsonObject): JsonObject {
+  return isObject(result['capabilities']) ? result['capabilities'] : {}
+}
+
+export function offersOf(result: JsonObject): string {
+  const capabilities = capabilitiesOf(result)
+  return Object.entries(OFFERS)
+    .filter(([name]) => capabilities[name] !== undefined)
+    .map(([, letter]) => letter)
+    .join('')
+}
+
+/** Where nobody could answer them, servers are not told that the client takes requests (decision D4). */
+function withoutReverse(request: RpcRequest): RpcRequest {
+  const { params } = request
+  if (!isObject(params?.['capabilities'])) return request
+  const { roots: _roots, sampling: _sampling, elicitation: _elicitation, tasks: _tasks, ...capabilities } = params['capabilities']
+  return { ...request, params: { ...params, capabilities } }
+}
+
+function mergeResults(run: Run, request: RpcRequest, targets: readonly Target[], results: ReadonlyMap<Target, JsonObject>, version: string): JsonObject {
+  const all = targets.map((target) => results.get(target) ?? {})
+  const has = (name: keyof typeof OFFERS): boolean => all.some((result) => capabilitiesOf(result)[name] !== undefined)
+  const requested = request.params?.['protocolVersion']
+  const versions = [...(typeof requested === 'string' && isServed(requested) ? [requested] : []), ...all.map((result) => String(result['protocolVersion']))]
+  const extensions = mergeExtensions(all)
+  return {
+    // Revisions are dates: the lowest text is the oldest.
+    protocolVersion: versions.toSorted()[0],
+    capabilities: {
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: { listChanged: true, ...(run.config.isStateful ? { subscribe: true } : {}) },
+      ...(has('logging') ? { logging: {} } : {}),
+      ...(has('completions') ? { completions: {} } : {}),
+      ...(extensions === undefined ? {} : { extensions }),
+    },
+    serverInfo: { name: 'proxy', version },
+    instructions: instructionsOf(run, targets, all),
+  }
+}
+
+/** What any server advertises; its settings only where all that advertise it agree. */
+function mergeExtensions(results: readonly JsonObject[]): JsonObject | undefined {
+  const merged = new Map<string, unknown>()
+  for (const result of results) {
+    const { extensions } = capabilitiesOf(result)
+    if (!isObject(extensions)) continue
+    for (const [name, settings] of Object.entries(extensions))
+      merged.set(name, !merged.has(name) || JSON.stringify(merged.get(name)) === JSON.stringify(settings) ? settings : {})
+  }
+  return merged.size === 0 ? undefined : Object.fromEntries(merged)
+}
+
+function instructionsOf({ config: { naming, targets: all } }: Run, targets: readonly Target[], results: readonly JsonObject[]): string {
+  const names = all.map(({ name }) => name).join(', ')
+  const preamble = naming.prefixesNames
+    ? `This server joins several MCP servers (${names}). Names of tools and prompts begin with the name of their server and an underscore.`
+    : `This server joins several MCP servers (${names}).`
+  const texts = targets.flatMap((target, index) => {
+    const text = results[index]?.['instructions']
+    return typeof text === 'string' && text !== '' ? [`\n\n[${target.name}]\n${text}`] : []
+  })
+  return preamble + texts.join('')
+}

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { request } from 'node:http'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
+import { ListRootsRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { staticTarget } from '../testing/gateway.ts'
+import { send, until, World } from '../testing/world.ts'
+import { letArrive } from '../../testing/turns.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+async function connect(url: URL, prepare?: (client: Client) => void): Promise<Client> {
+  const client = new Client({ name: 'old', version: '1' }, { capabilities: { roots: {} } })
+  prepare?.(client)
+  await client.connect(new SSEClientTransport(new URL('/sse', url)))
+  world.onClose(() => client.close())
+  return client
+}
+
+describe('legacy SSE downstream (mcp.md §6)', () => {
+  test.each([
+    ['one target', 1, 'Stateful', 'streamable'],
+    ['one target, Stateless', 1, 'Stateless', 'streamable'],
+    ['one target that speaks SSE itself', 1, 'Stateful', 'sse'],
+    ['two targets', 2, 'Stateful', 'streamable'],
+    ['two targets that speak SSE', 2, 'Stateful', 'sse'],
+  ] as const)('an SDK client works: %s (rows 31, 32)', async (_, count, sessionRouting, transport) => {
+    const servers = [await world.upstream('one', { transport }), await world.upstream('two', { transport })].slice(0, count)
+    const protocol = transport === 'sse' ? 'SSE' : 'StreamableHTTP'
+    const { url } = await world.gateway({
+      mcp: { targets: servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port, { protocol })), sessionRouting },
+    })
+    let changes = 0
+    const client = await connect(url, (made) => {
+      made.setNotificationHandler(ToolListChangedNotificationSchema, () => void changes++)
+      made.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///r' }] }))
+    })
+    expect((await client.listTools()).tools).toHaveLength(3 * count)
+    const name = count === 1 ? 'echo' : 'b_echo'
+    expect((await client.callTool({ name, arguments: { text: 'hi' } })).content).toEqual([{ type: 'text', text: `${count === 1 ? 'one' : 'two'}: hi` }])
+    await expect(client.getPrompt({ name: 'nothing' })).rejects.toThrow()
+    if (transport === 'streamable') await until('the streams of the servers', () => servers.every(({ log }) => log().includes('GET')))
+    await letArrive()
+    const last = [...(servers.at(-1)?.servers.values() ?? [])][0]
+    await last?.sendToolListChanged()
+    await until('the notice', () => changes === 1)
+    expect((await last?.listRoots())?.roots).toEqual([{ uri: 'file:///r' }])
+    await client.close()
+    await until('the end of the upstream sessions', () => servers.every((server) => server.servers.size === 0))
+  })
+
+  test('the endpoint keeps the query that the client came with', async () => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const first = (path: string) =>
+      new Promise<string>((resolve) => {
+        const sent = request({ host: url.hostname, port: url.port, path }, (response) =>
+          response.once('data', (chunk: Buffer) => (resolve(chunk.toString()), sent.destroy())),
+        )
+        sent.end()
+      })
+    expect(await first('/sse')).toMatch(/^event: endpoint\ndata: \/sse\?sessionId=[0-9a-f-]{36}\n\n$/)
+    expect(await first('/sse?key=1')).toMatch(/^event: endpoint\ndata: \/sse\?key=1&sessionId=[0-9a-f-]{36}\n\n$/)
+  })
+
+  test.each<[string, string, string, unknown, number]>([
+    ['POST without sessionId', 'POST', '/sse', {}, 422],
+    ['POST with an unknown one', 'POST', '/sse?sessionId=x', {}, 404],
+    ['another method', 'DELETE', '/sse?sessionId=x', undefined, 405],
+  ])('%s', async (_, method, path, body, status) => {
+    const one = await world.upstream('one')
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    expect((await send(url, method, {}, body, path)).status).toBe(status)
+  })
+
+  test('a target that cannot be reached is an error on the stream', async () => {
+    // Nobody listens on port 1 of a machine that runs tests.
+    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
+    await expect(connect(url)).rejects.toThrow('failed to send message')
+  })
+})

@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { readBody } from '../../http/body.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { queryOf, type ResponseHead } from '../../http/message.ts'
+import { McpFailure } from '../message/failure.ts'
+import { failureText } from '../run/gather.ts'
+import type { EventOutput, Reply } from '../message/reply.ts'
+import { errorText, INTERNAL_ERROR, isRequest, type RpcMessage } from '../message/rpc.ts'
+import type { Session } from '../session/sessions.ts'
+import { EventStream, type StreamFeeder } from '../sse/body.ts'
+import { MAX_EVENT_CHARS } from '../sse/parser.ts'
+
+/** One client that speaks HTTP+SSE: its stream is its session, and lives in this process alone (mcp.md §6). */
+export interface LegacyClient {
+  readonly id: string
+  readonly session: Session
+  readonly stream: EventStream
+  /** What feeds the stream at the moment. */
+  readonly feeders: Set<StreamFeeder>
+}
+
+const PARAMETER = 'sessionId'
+
+export class LegacyClients {
+  readonly #clients = new Map<string, LegacyClient>()
+
+  get size(): number {
+    return this.#clients.size
+  }
+
+  /** Answers GET: a stream whose first event says where to send messages. `onClose` comes when the client leaves. */
+  open(exchange: Exchange, session: Session, onClose: () => void): ResponseHead {
+    const id = randomUUID()
+    const feeders = new Set<StreamFeeder>()
+    const stream = new EventStream({
+      onPressure: (isBehind) => {
+        for (const feeder of feeders) feeder.onPressure?.(isBehind)
+      },
+      onClose: () => {
+        this.#clients.delete(id)
+        for (const feeder of feeders) feeder.onClose?.()
+        onClose()
+      },
+    })
+    this.#clients.set(id, { id, session, stream, feeders })
+    const { receivedTarget: target } = exchange
+    stream.write({ event: 'endpoint', data: `${target}${target.includes('?') ? '&' : '?'}${PARAMETER}=${id}` })
+    exchange.deadlineAtMs = undefined
+    return { status: 200, headers: new HeaderList(['content-type', 'text/event-stream', 'cache-control', 'no-cache']), body: stream, upgraded: undefined }
+  }
+
+  /** The client that a POST is from. */
+  find({ request }: Exchange): LegacyClient {
+    const id = new URLSearchParams(queryOf(request.target)).get(PARAMETER)
+    if (id === null) throw McpFailure.text(422, `the query parameter ${PARAMETER} is required: post to the URL of the endpoint event`)
+    const client = this.#clients.get(id)
+    if (client === undefined) throw McpFailure.text(404, 'session not found')
+    return client
+  }
+
+  close(): void {
+    for (const { stream } of this.#clients.values()) stream.end()
+  }
+}
+
+/** Writes a reply to the client's stream. Never rejects. */
+export async function deliver({ stream, feeders }: LegacyClient, message: RpcMessage, replied: Promise<Reply>): Promise<void> {
+  try {
+    await write(stream, feeders, message, await replied)
+  } catch (error) {
+    if (isRequest(message)) stream.send(failureText(message, error))
+  }
+}
+
+async function write(stream: EventStream, feeders: Set<StreamFeeder>, message: RpcMessage, reply: Reply): Promise<void> {
+  switch (reply.kind) {
+    case 'accepted':
+      return
+    case 'relay': {
+      reply.response.body?.cancel()
+      if (isRequest(message)) stream.send(errorText(message.id, INTERNAL_ERROR, `the upstream answered ${reply.response.status}`))
+      return
+    }
+    case 'message':
+      return stream.send((await readBody(reply.body, MAX_EVENT_CHARS)).bytes.toString())
+    case 'stream':
+      feed(stream, feeders, reply.feed, isRequest(message) ? message : undefined)
+  }
+}
+
+/** Lets a source of messages write to the stream, which goes on when it ends. */
+export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (out: EventOutput) => StreamFeeder, request?: RpcMessage): void {
+  let isOver = false
+  let feeder: StreamFeeder | undefined
+  const finish = (): void => {
+    isOver = true
+    if (feeder !== undefined) feeders.delete(feeder)
+  }
+  const out: EventOutput = {
+    // Places to resume from mean nothing here.
+    write: ({ data }) => {
+      if (data !== '') stream.send(data)
+    },
+    send: (text) => stream.send(text),
+    end: finish,
+    fail(error) {
+      if (request?.id !== undefined) stream.send(errorText(request.id, INTERNAL_ERROR, error.message))
+      finish()
+    },
+  }
+  feeder = start(out)
+  if (isOver) return
+  if (stream.isClosed) feeder.onClose?.()
+  else feeders.add(feeder)
+}

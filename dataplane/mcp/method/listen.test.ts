@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { ServerResponse } from 'node:http'
+import { staticTarget, type McpGateway } from '../testing/gateway.ts'
+import { begin, until, World } from '../testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+interface Streams {
+  readonly port: number
+  /** Last-Event-ID of each GET. */
+  readonly asked: unknown[]
+  /** The stream that is open. */
+  last(): ServerResponse | undefined
+  /** Status of GET from now on. */
+  status: number
+}
+
+/** A target whose streams a test ends. */
+async function streams(): Promise<Streams> {
+  const asked: unknown[] = []
+  let open: ServerResponse | undefined
+  const { port } = await world.scripted((request, response, body) => {
+    if (request.method === 'GET') {
+      asked.push(request.headers['last-event-id'])
+      if (target.status !== 200) return void response.writeHead(target.status).end()
+      open = response
+      return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('retry: 10\n\n')
+    }
+    const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+    response.writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json', 'mcp-session-id': 's' })
+    response.end(body?.id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+  })
+  const target: Streams = { port, asked, last: () => open, status: 200 }
+  return target
+}
+
+const event = (id: string, data: string): string =>
+  `id: ${id}\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"${data}"}}\n\n`
+
+/** Opens the client's stream; what came on it so far, and whether it ended. */
+async function listen({ url }: McpGateway): Promise<{ text: () => string; isOver: () => boolean; leave: () => void }> {
+  const { id } = await begin(url)
+  const controller = new AbortController()
+  const response = await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
+  expect(response.status).toBe(200)
+  let text = ''
+  let isOver = false
+  const read = async (): Promise<void> => {
+    for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString()
+    isOver = true
+  }
+  void read().catch(() => undefined)
+  world.onClose(async () => controller.abort())
+  return { text: () => text, isOver: () => isOver, leave: () => controller.abort() }
+}
+
+describe('a target ends its stream', () => {
+  async function both() {
+    const [one, two] = [await streams(), await streams()]
+    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
+    const client = await listen(gateway)
+    await until('their streams', () => one.last() !== undefined && two.last() !== undefined)
+    return { one, two, gateway, client }
+  }
+
+  test('while another is open: it is opened again where it ended, and the client hears of neither', async () => {
+    const { one, two, client } = await both()
+    one.last()?.end(event('e1', 'first'))
+    await until('the next stream', () => one.asked.length === 2)
+    await until('its head', () => one.last()?.writableEnded === false)
+    one.last()?.write(event('e2', 'second'))
+    await until('what it says', () => client.text().includes('second'))
+    expect([one.asked, two.asked, client.isOver(), client.text()]).toEqual([[undefined, 'e1'], [undefined], false, expect.not.stringContaining('id: ')])
+  })
+
+  test('and opens none any more: the other goes on', async () => {
+    const { one, two, client } = await both()
+    one.status = 405
+    one.last()?.end()
+    await until('the try', () => one.asked.length === 2)
+    two.last()?.write(event('e', 'still'))
+    await until('what the other says', () => client.text().includes('still'))
+    expect(client.isOver()).toBe(false)
+  })
+
+  test('and knows the session no more: the client’s stream ends, so that it begins anew', async () => {
+    const { one, client } = await both()
+    one.status = 404
+    one.last()?.end()
+    await until('the end', () => client.isOver())
+    expect(one.asked).toHaveLength(2)
+  })
+
+  test('as the last one: so does the client’s', async () => {
+    const { one, two, client } = await both()
+    one.status = 503
+    one.last()?.end()
+    await until('some tries', () => one.asked.length > 2)
+    expect(client.isOver()).toBe(false)
+    two.last()?.end()
+    await until('the end', () => client.isOver())
+  })
+})
+
+test('a client of the older transport cannot ask again: the one target’s stream is opened again', async () => {
+  const one = await streams()
+  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+  const controller = new AbortController()
+  world.onClose(async () => controller.abort())
+  const reader = (await fetch(new URL('/sse', url), { signal: controller.signal })).body?.getReader()
+  let text = ''
+  const read = async (): Promise<void> => {
+    for (;;) {
+      const part = await reader?.read()
+      if (part?.done !== false) return
+      text += new TextDecoder().decode(part.value)
+    }
+  }
+  void read().catch(() => undefined)
+  await until('the endpoint', () => text.includes('sessionId'))
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {} } })
+  await fetch(new URL(/^data: (.*)$/m.exec(text)?.[1] ?? '', url), { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  await until('the stream of the target', () => one.asked.length === 1)
+  one.last()?.end(event('e1', 'first'))
+  await until('the next one', () => one.asked.length === 2)
+  one.last()?.write(event('e2', 'second'))
+  await until('what it says', () => text.includes('second'))
+  expect(one.asked).toEqual([undefined, 'e1'])
+})

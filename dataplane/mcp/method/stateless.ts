@@ -1,0 +1,36 @@
+import { Flow } from '../message/reply.ts'
+import { discard, linkTo, readAnswer, type Run } from '../run/run.ts'
+import { UpstreamRpcError } from '../message/failure.ts'
+import { offersOf } from './initialize.ts'
+import { isObject } from '../message/json.ts'
+import type { Target } from '../target/target.ts'
+
+/** Revision that the gateway asks for where the client's request does not name one. */
+const DEFAULT_VERSION = '2025-11-25'
+
+/**
+ * Stateless mode: a session with each target that a message needs, for this message alone (mcp.md §5.2). The next step of a handshake
+ * waits for the one before, as servers may insist on; those of several targets run side by side.
+ */
+export function prepareStateless(version: string): NonNullable<Run['prepare']> {
+  const ready = new Map<Target, Promise<void>>()
+  return (run, target) => {
+    let promise = ready.get(target)
+    if (promise === undefined) ready.set(target, (promise = shakeHands(run, target, version)))
+    return promise
+  }
+}
+
+async function shakeHands(run: Run, target: Target, version: string): Promise<void> {
+  const protocolVersion = run.exchange.request.headers.get('mcp-protocol-version') ?? DEFAULT_VERSION
+  const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'proxy', version } }
+  const link = linkTo(run, target)
+  const answer = await link.post(run, JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }), { method: 'initialize', id: 0 })
+  const message = await readAnswer(target, answer, 0, new Flow(), () => undefined)
+  if (message.error !== undefined) throw new UpstreamRpcError(message)
+  const state = run.session.links.get(target.name)
+  if (state !== undefined && isObject(message.result)) state.offers = offersOf(message.result)
+  const method = 'notifications/initialized'
+  const taken = await link.post(run, JSON.stringify({ jsonrpc: '2.0', method }), { method })
+  discard(taken)
+}

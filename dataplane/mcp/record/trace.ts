@@ -1,0 +1,16 @@
+import type { HeaderList } from '../../http/headers.ts'
+import { isObject } from '../message/json.ts'
+import { toText, type RpcMessage } from '../message/rpc.ts'
+
+/** W3C trace context and baggage; `params._meta` knows them by the same names (mcp.md §3.4). */
+const FIELDS = ['traceparent', 'tracestate', 'baggage'] as const
+
+/** The message with the request's trace context in it, for servers that look there; undefined: there is none. */
+export function withTrace(message: RpcMessage, headers: HeaderList): { message: RpcMessage; text: string } | undefined {
+  if (message.method === undefined || !FIELDS.some((name) => headers.has(name))) return undefined
+  const context: Record<string, string> = {}
+  for (const name of FIELDS) if (headers.has(name)) context[name] = headers.getAll(name).join(',')
+  const meta = message.params?.['_meta']
+  const traced: RpcMessage = { ...message, params: { ...message.params, _meta: { ...(isObject(meta) ? meta : {}), ...context } } }
+  return { message: traced, text: toText(traced) }
+}

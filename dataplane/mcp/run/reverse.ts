@@ -1,0 +1,68 @@
+import { McpFailure } from '../message/failure.ts'
+import { parseJson } from '../message/json.ts'
+import { prefixUri } from '../message/names.ts'
+import type { Reply } from '../message/reply.ts'
+import { discard, post, type Run } from './run.ts'
+import { errorText, isRequest, METHOD_NOT_FOUND, toText, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import type { Target } from '../target/target.ts'
+
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
+/** Ids of targets' requests as clients see them: two targets may both use id 0 (mcp.md §4.3). */
+const MAPPED = /^proxy_([^_]+)_([ns])_(.*)$/s
+
+function mapId(target: string, id: RpcId): string {
+  return `proxy_${target}_${typeof id === 'string' ? `s_${id}` : `n_${JSON.stringify(id)}`}`
+}
+
+function unmapId(id: unknown): { target: string; id: RpcId } | undefined {
+  const [, target, type, text] = (typeof id === 'string' && MAPPED.exec(id)) || []
+  if (target === undefined || text === undefined) return undefined
+  if (type === 's') return { target, id: text }
+  return NUMBER.test(text) ? { target, id: parseJson(text) as RpcId } : undefined
+}
+
+/** A message that a target sent by itself, as the client is to see it; undefined: it is not for the client. */
+export function mapServerMessage(run: Run, target: Target, message: RpcMessage): RpcMessage | undefined {
+  const { config, session } = run
+  const { method, params } = message
+  if (!config.isStateful && isRequest(message)) return refuseServer(run, target, message)
+  if (method === 'notifications/tools/list_changed' || method === 'notifications/prompts/list_changed') session.owners.clear()
+  if (isRequest(message)) return { ...message, id: mapId(target.name, message.id) }
+  // An answer to nothing that the client asked.
+  if (method === undefined) return config.isMultiplexing ? undefined : message
+  if (method === 'notifications/resources/updated' && config.naming.prefixesUris && typeof params?.['uri'] === 'string')
+    return { ...message, params: { ...params, uri: prefixUri(target.name, params['uri']) } }
+  if (method === 'notifications/cancelled' && params?.['requestId'] !== undefined)
+    return { ...message, params: { ...params, requestId: mapId(target.name, params['requestId'] as RpcId) } }
+  return message
+}
+
+/** Without sessions no answer of a client would find back: the target is told so at once, rather than left waiting. */
+function refuseServer(run: Run, target: Target, { id, method }: RpcRequest): undefined {
+  const answer = errorText(id, METHOD_NOT_FOUND, `${method} cannot be asked: the client has no session`)
+  post(run, target, answer, { method: undefined }).then(discard, () => undefined)
+}
+
+/** Whether `mapServerMessage` may change the message in `text`; cheap, for what passes through unread. */
+export const mayBeMapped = ({ config }: Pick<Run, 'config'>, text: string): boolean => config.isMultiplexing || text.includes('"method"')
+
+/** The client's answer to a target's request. */
+export async function answerServer(run: Run, message: RpcMessage, text: string): Promise<Reply> {
+  const { config } = run
+  const [sole] = config.targets
+  if (!config.isStateful) return { kind: 'accepted' }
+  const original = unmapId(message.id)
+  if (!config.isMultiplexing && sole !== undefined)
+    return sendResponse(run, sole, original?.target === sole.name ? toText({ ...message, id: original.id }) : text)
+  if ((message.id ?? null) === null) return { kind: 'accepted' }
+  const target = original && config.targetOf.get(original.target)
+  if (original === undefined || target === undefined) throw McpFailure.text(400, 'the id of this response is not one that a server asked under')
+  return sendResponse(run, target, toText({ ...message, id: original.id }))
+}
+
+async function sendResponse(run: Run, target: Target, text: string): Promise<Reply> {
+  const answer = await post(run, target, text, { method: undefined })
+  if (answer.kind === 'refused') return { kind: 'relay', response: answer.response }
+  discard(answer)
+  return { kind: 'accepted' }
+}

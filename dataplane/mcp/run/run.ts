@@ -1,0 +1,160 @@
+import { ProxyError } from '../../exchange/error.ts'
+import { readBody } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { UpstreamError } from '../../upstream/types.ts'
+import type { ItemJudge } from '../target/authorize.ts'
+import { McpFailure } from '../message/failure.ts'
+import type { Flow } from '../message/reply.ts'
+import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage } from '../message/rpc.ts'
+import type { Session } from '../session/sessions.ts'
+import { MAX_EVENT_CHARS } from '../sse/parser.ts'
+import type { McpConfig, Target } from '../target/target.ts'
+import { EndpointGoneError, type CallContext } from '../upstream/call.ts'
+import type { Link, LinkAnswer, LinkState, MessageLabel } from '../upstream/link.ts'
+import { sseLink } from '../upstream/sse.ts'
+import { streamableLink } from '../upstream/streamable.ts'
+
+/** One message of a client on its way. */
+export interface Run extends CallContext {
+  readonly config: McpConfig
+  readonly session: Session
+  readonly judge: ItemJudge
+  /** Stateless mode: makes the target ready for this one message. */
+  readonly prepare: ((run: Run, target: Target) => Promise<void>) | undefined
+  /** Told of the answer to a request, for logs. */
+  readonly onAnswer: ((message: RpcMessage) => void) | undefined
+  /** Told of what tools gave, too, not only of what went wrong. */
+  readonly readsResults: boolean
+}
+
+/** A target said no with an HTTP status: the client gets that response. */
+export class RefusedError extends Error {
+  readonly response: ResponseHead
+  constructor(target: string, response: ResponseHead) {
+    super(`${target} answered ${response.status}`)
+    this.response = response
+  }
+}
+
+export function linkTo({ session }: Pick<Run, 'session'>, target: Target): Link {
+  if (target.protocol === 'SSE') return sseLink(target, session.connections)
+  return streamableLink(target, stateOf(session, target))
+}
+
+export function stateOf(session: Session, { name }: Target): LinkState {
+  const state = session.links.get(name)
+  if (state === undefined) throw McpFailure.text(404, 'session not found')
+  return state
+}
+
+/** Sends a message to a target. Rejects with a McpFailure, or a ProxyError when the request is late. */
+export async function post(run: Run, target: Target, text: string, label: MessageLabel): Promise<LinkAnswer> {
+  try {
+    if (stateOf(run.session, target).isMissing) throw new UpstreamError('connect', `${target.name} was not there when the session began`)
+    await run.prepare?.(run, target)
+    return await linkTo(run, target).post(run, text, label)
+  } catch (error) {
+    throw toFailure(run, target, error)
+  }
+}
+
+/** What a client is told of a call that came to nothing (mcp.md §3.2). */
+export function toFailure({ session, config }: Pick<Run, 'session' | 'config'>, target: Target, error: unknown): Error {
+  if (error instanceof McpFailure || error instanceof ProxyError || error instanceof RefusedError) return error
+  if (error instanceof EndpointGoneError) return McpFailure.text(404, 'session not found')
+  if (!(error instanceof UpstreamError)) return error instanceof Error ? error : new Error(String(error))
+  // The session was on an instance that is dead: a new one begins elsewhere (mcp.md §5.1).
+  const isOver = config.isStateful && session.id !== undefined && (isInstanceDown(session.links.get(target.name), error) || isConnectionOver(session, target))
+  if (isOver) return McpFailure.text(404, 'session not found')
+  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${error.message}`, { status: 500, cause: error })
+}
+
+function isInstanceDown(state: LinkState | undefined, { failure }: UpstreamError): boolean {
+  return state?.endpoint !== undefined && (failure === 'connect' || failure === 'connect-timeout')
+}
+
+const isConnectionOver = ({ connections }: Session, { name, protocol }: Target): boolean => protocol === 'SSE' && connections.get(name)?.isClosed !== false
+
+/** Reads an answer until the message that answers request `id`; what comes before it goes to `onOther`. Rejects as `post`, and with a RefusedError. */
+export function readAnswer(target: Target, answer: LinkAnswer, id: RpcId, flow: Flow, onOther: (message: RpcMessage) => void): Promise<RpcMessage> {
+  switch (answer.kind) {
+    case 'refused':
+      return Promise.reject(new RefusedError(target.name, answer.response))
+    case 'accepted':
+      return Promise.reject(McpFailure.rpc(INTERNAL_ERROR, `${target.name} accepted a request without answering it`, { status: 500 }))
+    case 'json':
+      return readBody(answer.body, MAX_EVENT_CHARS).then(
+        ({ bytes }) => {
+          const message = parseUpstreamMessage(bytes.toString())
+          if (message === undefined || !isAnswerTo(message, id)) throw badAnswer(target)
+          return message
+        },
+        (error: Error) => Promise.reject(brokenAnswer(target, error)),
+      )
+    case 'events':
+      return readEventsUntil(target, answer.events, id, flow, onOther)
+  }
+}
+
+function readEventsUntil(
+  target: Target,
+  events: Extract<LinkAnswer, { kind: 'events' }>['events'],
+  id: RpcId,
+  flow: Flow,
+  onOther: (message: RpcMessage) => void,
+) {
+  flow.add(events)
+  return new Promise<RpcMessage>((resolve, reject) => {
+    let terminal: RpcMessage | undefined
+    events.start({
+      onEvent({ data }) {
+        if (data === '' || terminal !== undefined) return
+        const message = parseUpstreamMessage(data)
+        if (message === undefined) return
+        if (!isAnswerTo(message, id)) return onOther(message)
+        terminal = message
+        flow.remove(events)
+        events.cancel()
+        resolve(message)
+      },
+      onEnd: () => reject(McpFailure.rpc(INTERNAL_ERROR, `${target.name} ended its answer without a result`, { status: 500 })),
+      onError: (error) => reject(brokenAnswer(target, error)),
+    })
+  })
+}
+
+export const isAnswerTo = (message: RpcMessage, id: RpcId): boolean =>
+  message.method === undefined && (idKey(message.id) === idKey(id) || (message.id ?? null) === null)
+
+export function badAnswer(target: Target, what = 'the request'): McpFailure {
+  return McpFailure.rpc(INTERNAL_ERROR, `upstream returned a result incompatible with ${what} (${target.name})`)
+}
+
+export function brokenAnswer({ name }: Target, error: Error): Error {
+  return error instanceof McpFailure || error instanceof ProxyError
+    ? error
+    : McpFailure.rpc(INTERNAL_ERROR, `the answer of ${name} broke off: ${error.message}`, { cause: error })
+}
+
+/** Nobody will read it. */
+export function discard(answer: LinkAnswer): void {
+  if (answer.kind === 'json') answer.body.cancel()
+  if (answer.kind === 'events') answer.events.cancel()
+  if (answer.kind === 'refused') answer.response.body?.cancel()
+}
+
+/** How long targets have to say goodbye. */
+const FAREWELL_MS = 10_000
+
+/** Ends the sessions with all targets; what they answer interests nobody. It outlives the request. */
+export async function endLinks(run: Run): Promise<void> {
+  const detached: Run = {
+    ...run,
+    exchange: run.exchange.fork(run.exchange.request),
+    timeoutMs: Math.min(run.timeoutMs ?? FAREWELL_MS, FAREWELL_MS),
+    retry: undefined,
+  }
+  await Promise.allSettled(
+    run.config.targets.filter(({ name }) => run.session.links.get(name)?.isMissing === false).map((target) => linkTo(detached, target).end(detached)),
+  )
+}

@@ -1,0 +1,164 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Authorization, BackendFull, Policy } from '#gen/config/types.ts'
+import { staticTarget } from '../testing/gateway.ts'
+import { begin, call, World } from '../testing/world.ts'
+
+let world: World
+beforeEach(() => void (world = new World()))
+afterEach(() => world.close())
+
+const rules = (action: Authorization['action'], ...matchExpressions: string[]): BackendFull => ({
+  mcp: { authorization: { ...(action && { action }), policy: { matchExpressions } } },
+})
+const on = (target: Policy['target'], backend: BackendFull) => ({ target, backend })
+const ofGateway: Policy['target'] = { kind: 'Gateway', namespace: 'ns', name: 'gw' }
+const ofBackend: Policy['target'] = { kind: 'Backend', namespace: 'ns', name: 'mcp' }
+
+interface Levels {
+  readonly inline?: BackendFull
+  readonly attached?: readonly { readonly target: Policy['target']; readonly backend: BackendFull }[]
+  /** Policies written on target `a`. */
+  readonly own?: BackendFull
+}
+
+async function start({ inline, attached = [], own }: Levels, count = 2) {
+  const servers = [await world.upstream('one'), await world.upstream('two')].slice(0, count)
+  const targets = servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port, index === 0 && own !== undefined ? { policies: own } : {}))
+  const gateway = await world.gateway({ mcp: { targets }, attached, ...(inline && { policies: inline }) })
+  return { gateway, servers, client: await world.client(gateway) }
+}
+
+/** What a client sees, one letter for each kind and target. */
+async function visible(client: Awaited<ReturnType<typeof start>>['client']): Promise<string[]> {
+  const [tools, prompts, resources, templates] = [
+    await client.listTools(),
+    await client.listPrompts(),
+    await client.listResources(),
+    await client.listResourceTemplates(),
+  ]
+  return [
+    ...tools.tools.map(({ name }) => name),
+    ...prompts.prompts.map(({ name }) => name),
+    ...resources.resources.map(({ uri }) => uri),
+    ...templates.resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+  ]
+}
+const all = (target: string): string[] => [`${target}_echo`, `${target}_with_under_score`, `${target}_link`]
+const rest = (target: string): string[] => [`${target}_greet`, `${target}+file:///x`, `${target}+memo:x`, 'relative', `${target}+num://{n}`]
+const everything = [...all('a'), ...all('b'), ...rest('a'), ...rest('b')].toSorted()
+
+describe('what clients see (mcp.md §7)', () => {
+  test.each<[string, Levels, string[]]>([
+    ['no rules', {}, everything],
+    ['an Allow for tools hides prompts and resources (row 35)', { inline: rules(undefined, 'mcp.tool.name == "echo"') }, ['a_echo', 'b_echo']],
+    [
+      'a Deny leaves the rest (row 35)',
+      { inline: rules('Deny', 'mcp.tool.name == "echo" && mcp.tool.target == "a"') },
+      everything.filter((name) => name !== 'a_echo'),
+    ],
+    ['a rule may ask for the method (D6)', { inline: rules('Allow', 'mcp.methodName == "prompts/list"') }, ['a_greet', 'b_greet']],
+    ['arguments are those of calls, which lists do not have (D6)', { inline: rules('Allow', 'mcp.tool.arguments.text == "x"') }, []],
+    ['a Require', { inline: rules('Require', 'mcp.prompt.name == "greet"') }, ['a_greet', 'b_greet']],
+    ['templates by their URI', { inline: rules('Allow', 'mcp.resource.name.startsWith("num:")') }, ['a+num://{n}', 'b+num://{n}']],
+    ['an Allow that fails allows nothing', { inline: rules('Allow', 'mcp.tool.nothing == 1') }, []],
+    ['a Deny that fails denies nothing', { inline: rules('Deny', 'mcp.tool.nothing == 1') }, everything],
+    ['a Deny that cannot be read denies everything', { inline: rules('Deny', 'mcp.tool.name ==') }, []],
+    ['a Require that cannot be read lets nothing pass', { inline: rules('Require', 'mcp.tool.name ==') }, []],
+    [
+      'rules of Gateway, backend and policies on the backend combine (row 35)',
+      {
+        inline: rules('Allow', 'mcp.tool.target == "a"'),
+        attached: [on(ofGateway, rules('Deny', 'mcp.tool.name == "link"')), on(ofBackend, rules('Allow', 'mcp.tool.name == "echo"'))],
+      },
+      ['a_echo', 'a_with_under_score', 'b_echo'],
+    ],
+    ['rules of one target are for its items alone (D1)', { own: rules('Allow', 'mcp.tool.name == "echo"') }, ['a_echo', ...all('b'), ...rest('b')]],
+    [
+      'and with those of the backend both have to allow',
+      { inline: rules('Allow', 'has(mcp.tool)'), own: rules('Deny', 'mcp.tool.name == "echo"') },
+      [...all('a').slice(1), ...all('b')],
+    ],
+    ['policies on a target by its name', { attached: [on({ ...ofBackend, section: 'b' }, rules('Deny', 'true'))] }, [...all('a'), ...rest('a')]],
+    ['a rule may ask who the client is', { inline: rules('Allow', 'request.headers["x-team"] == "a"') }, []],
+  ])('%s', async (_, levels, expected) => {
+    const { client } = await start(levels)
+    expect((await visible(client)).toSorted()).toEqual(expected.toSorted())
+  })
+
+  test('one target: its lists are filtered too', async () => {
+    const { client } = await start({ inline: rules('Allow', 'mcp.tool.name == "echo"') }, 1)
+    expect(await visible(client)).toEqual(['echo'])
+  })
+})
+
+describe.each([1, 2])('what clients may do, %i targets', (count) => {
+  const prefix = count === 1 ? '' : 'a_'
+  const uri = count === 1 ? 'memo:x' : 'a+memo:x'
+
+  test('what is denied does not exist, as far as the client can tell (row 34)', async () => {
+    const { client, servers } = await start(
+      { inline: rules('Deny', 'mcp.tool.name == "echo"', 'mcp.prompt.name == "greet"', 'mcp.resource.name == "memo:x"') },
+      count,
+    )
+    const before = servers.map(({ log }) => log().length)
+    const denied: [Promise<unknown>, string][] = [
+      [client.callTool({ name: `${prefix}echo` }), `Unknown tool: ${prefix}echo`],
+      [client.getPrompt({ name: `${prefix}greet` }), `Unknown prompt: ${prefix}greet`],
+      [client.readResource({ uri }), `Unknown resource: ${uri}`],
+      [client.subscribeResource({ uri }), `Unknown resource: ${uri}`],
+      [client.unsubscribeResource({ uri }), `Unknown resource: ${uri}`],
+      [client.complete({ ref: { type: 'ref/prompt', name: `${prefix}greet` }, argument: { name: 'n', value: '' } }), `Unknown prompt: ${prefix}greet`],
+      [client.complete({ ref: { type: 'ref/resource', uri }, argument: { name: 'n', value: '' } }), `Unknown resource: ${uri}`],
+    ]
+    for (const [promise, message] of denied) await expect(promise).rejects.toMatchObject({ code: -32602, message: expect.stringContaining(message) })
+    expect(servers.map(({ log }) => log().filter((method) => method !== 'GET').length)).toEqual(
+      before.map(
+        (length, index) =>
+          length -
+          (servers[index]
+            ?.log()
+            .slice(0, length)
+            .filter((method) => method === 'GET').length ?? 0),
+      ),
+    )
+    expect(await client.callTool({ name: `${prefix}link` })).toBeDefined()
+  })
+
+  test('the target gets the very item that was judged: no second name, no other spelling', async () => {
+    const { gateway, servers } = await start({ inline: rules('Deny', 'mcp.tool.name == "echo"') }, count)
+    const { post } = await begin(gateway.url)
+    const twice = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${prefix}echo","name":"${prefix}link"}}`
+    expect((await post(twice)).status).toBe(200)
+    expect((await post(call('tools/call', { name: `${prefix}link`, Name: `${prefix}echo` }))).json.error).toMatchObject({
+      code: -32602,
+      message: 'params has Name beside name: remove it',
+    })
+    expect((await post(call('completion/complete', { ref: { type: 'ref/prompt', name: `${prefix}greet`, NAME: 'x' } }))).json.error).toMatchObject({
+      code: -32602,
+    })
+    const called = servers[0]?.received.filter(({ body }) => body?.method === 'tools/call')
+    expect(called?.map(({ body }) => body?.params)).toEqual([{ name: 'link' }])
+  })
+
+  test('methods that nobody knows are no way around rules', async () => {
+    const { gateway } = await start({ inline: rules('Allow', 'mcp.tool.name == "link"') }, count)
+    const { post } = await begin(gateway.url)
+    expect((await post(call('tools/run', { name: 'echo' }))).json.error).toMatchObject({ code: -32601 })
+    expect((await post(call('ping'))).json.result).toEqual({})
+  })
+})
+
+test('a rule may ask what a tool is called with (D6)', async () => {
+  const { client } = await start({ inline: rules('Deny', 'mcp.tool.arguments.text == "secret"') }, 1)
+  expect(await client.callTool({ name: 'echo', arguments: { text: 'open' } })).toMatchObject({ content: [{ text: 'one: open' }] })
+  await expect(client.callTool({ name: 'echo', arguments: { text: 'secret' } })).rejects.toMatchObject({ code: -32602 })
+})
+
+test('a change of rules acts on a session that is open (row 36)', async () => {
+  const { gateway, client } = await start({}, 1)
+  await client.callTool({ name: 'echo' })
+  gateway.configure({ policies: rules('Deny', 'mcp.tool.name == "echo"') })
+  await expect(client.callTool({ name: 'echo' })).rejects.toMatchObject({ code: -32602 })
+  gateway.configure({ policies: {} })
+  await client.callTool({ name: 'echo' })
+})

@@ -1,0 +1,64 @@
+import { compilePermissive, environments, type Stored } from '#api/cel/index.ts'
+import type { Authorization, BackendFull } from '#gen/config/types.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { ExchangeView } from '../../expression/view.ts'
+import { compileSet, groupRules, isAllowed, type Rules } from '../../policy/authorization/rules.ts'
+import type { PolicyState } from '../../policy/state.ts'
+
+/** What rules are about. */
+export type ItemKind = 'tool' | 'prompt' | 'resource'
+
+export interface Item {
+  readonly kind: ItemKind
+  readonly target: string
+  /** Name or URI as the target knows it. */
+  readonly name: string
+  /** What a tool is called with; undefined in lists. */
+  readonly arguments?: unknown
+}
+
+export interface ItemRules {
+  readonly rules: Rules
+  /** A Deny could not be read: nobody knows what it was to keep out, so nothing passes (mcp.md §7). */
+  readonly isBroken: boolean
+}
+
+/** The rules of all levels, together (mcp.md §7); undefined when there are none. */
+export function compileItemRules(sections: readonly Pick<BackendFull, 'mcp'>[], { kept }: Pick<PolicyState, 'kept'>): ItemRules | undefined {
+  const sets = sections.flatMap(({ mcp }) => mcp?.authorization ?? [])
+  if (sets.length === 0) return undefined
+  return { rules: groupRules(sets, (set) => kept.get(set, [], () => compileSet(set, 'request'))), isBroken: sets.some(isBrokenDeny) }
+}
+
+function isBrokenDeny({ action, policy }: Authorization): boolean {
+  return action === 'Deny' && policy.matchExpressions.some((expression) => compilePermissive(expression, environments.request).problems.length > 0)
+}
+
+/** An exchange with the item that is judged as `mcp`, beside the method of the message (decision D6). */
+class ItemView extends ExchangeView {
+  item: Item | undefined
+
+  override get(key: string): Stored {
+    if (key !== 'mcp') return super.get(key)
+    if (this.item === undefined) return undefined
+    const { kind, ...item } = this.item
+    const { methodName } = (super.get('mcp') ?? {}) as { methodName?: string }
+    return { methodName, [kind]: item }
+  }
+}
+
+/** Judges items for one request. */
+export type ItemJudge = (item: Item, own: ItemRules | undefined) => boolean
+
+/** `rules` are those of the backend; a target's own have to allow an item too (decision D1). */
+export function judgeItems(exchange: Exchange, rules: ItemRules | undefined): ItemJudge {
+  let view: ItemView | undefined
+  const passes = (set: ItemRules | undefined, item: Item): boolean => {
+    if (set === undefined) return true
+    if (set.isBroken) return false
+    view ??= new ItemView(exchange)
+    view.item = item
+    return isAllowed(set.rules, view)
+  }
+  return (item, own) => passes(rules, item) && passes(own, item)
+}

@@ -1,0 +1,134 @@
+import type { BackendFull, McpTarget, MCPBackend, ResolvedMcpTargets } from '#gen/config/types.ts'
+import { mergeBackend } from '../../config/merge.ts'
+import type { ServiceConfig } from '../../forward/service.ts'
+import type { Destination } from '../../upstream/destination.ts'
+import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.ts'
+import { compileItemRules, type ItemRules } from './authorize.ts'
+import type { Naming } from '../message/names.ts'
+
+export type TargetProtocol = 'StreamableHTTP' | 'SSE'
+
+/** One MCP server behind a backend. */
+export interface Target {
+  readonly name: string
+  readonly protocol: TargetProtocol
+  readonly path: string
+  readonly destination: Destination
+  /** It has endpoints to choose from: a session stays with the one that it began on. */
+  readonly isPinned: boolean
+  /** Rules of this target alone. */
+  readonly rules: ItemRules | undefined
+}
+
+/** A version of an MCP backend's config, ready for requests. */
+export interface McpConfig {
+  /** `<namespace>/<name>`. */
+  readonly key: string
+  /** In the order of the config, which is that of merged lists. */
+  readonly targets: readonly Target[]
+  readonly targetOf: ReadonlyMap<string, Target>
+  readonly naming: Naming
+  /** Not exactly one target: answers of several are merged. */
+  readonly isMultiplexing: boolean
+  readonly isStateful: boolean
+  readonly isFailOpen: boolean
+  /** Rules of the whole backend, of all levels. */
+  readonly rules: ItemRules | undefined
+  /** What stands before everything else; the most specific level's alone. */
+  readonly authentication: McpAuthentication | undefined
+  /** Why nobody is let in; for logs and the client. */
+  readonly broken: string | undefined
+}
+
+const defaultPaths: Readonly<Record<TargetProtocol, string>> = { StreamableHTTP: '/mcp', SSE: '/sse' }
+/** Neither `_` nor `+`, which mark where a target's name ends; the API server says the same. */
+const TARGET_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
+
+export function compileMcp(config: ServiceConfig): McpConfig {
+  const { key, mcp } = config.backend
+  const targets = (mcp?.targets ?? []).flatMap((entry) =>
+    entry.static === undefined
+      ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry.name, found))
+      : [staticTarget(config, entry.name, entry.static)],
+  )
+  return {
+    key,
+    targets,
+    targetOf: new Map(targets.map((target) => [target.name, target])),
+    naming: namingOf(mcp?.prefixMode ?? 'Conditional', targets.length),
+    isMultiplexing: targets.length !== 1,
+    isStateful: mcp?.sessionRouting !== 'Stateless',
+    isFailOpen: mcp?.failureMode === 'FailOpen',
+    rules: compileItemRules(sectionsOf(config), config.state),
+    authentication: authenticationOf(config),
+    broken: problemOf(config, targets),
+  }
+}
+
+function namingOf(mode: NonNullable<MCPBackend['prefixMode']>, count: number): Naming {
+  const isMultiplexing = count !== 1
+  return {
+    prefixesNames: mode === 'Always' || (mode === 'Conditional' && isMultiplexing),
+    prefixesUris: mode === 'Always' || isMultiplexing,
+    looksUp: mode === 'Never' && isMultiplexing,
+  }
+}
+
+function sectionsOf({ sections, backend }: ServiceConfig): readonly BackendFull[] {
+  return backend.policies === undefined ? sections : [...sections, backend.policies]
+}
+
+function authenticationOf(config: ServiceConfig): McpAuthentication | undefined {
+  const section = sectionsOf(config).findLast(({ mcp }) => mcp?.authentication !== undefined)?.mcp?.authentication
+  return section && compileMcpAuthentication(section, config.destinations, config.state)
+}
+
+/** People leave the slash out. */
+function pathOf(path: string | undefined, protocol: TargetProtocol): string {
+  if (path === undefined || path === '') return defaultPaths[protocol]
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+function staticTarget(config: ServiceConfig, name: string, { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget): Target {
+  const { backend, outer, destinations, sectionsOf: attachedTo, state } = config
+  const inline: BackendFull | undefined = backend.policies === undefined && policies === undefined ? undefined : { ...backend.policies, ...policies }
+  return {
+    name,
+    protocol,
+    path: pathOf(path, protocol),
+    destination: destinations.forPart({ backend: backend.key, section: name, host, port, inline, outer, isTlsDefault: false }),
+    isPinned: false,
+    rules: compileItemRules([...attachedTo(name), ...(policies === undefined ? [] : [policies])], state),
+  }
+}
+
+/**
+ * Policies of the Service are stronger than those of the backend: they are how one of several is set apart. One on the selector's entry
+ * (`sectionName`) is for all that it found.
+ */
+function selectedTarget(config: ServiceConfig, entry: string, { name, service, port, path, protocol }: ResolvedMcpTargets['targets'][number]): Target {
+  const { backend, sections, sectionsOf: attachedTo, destinations, state } = config
+  const weaker = mergeBackend([...sections, ...attachedTo(entry), ...(backend.policies === undefined ? [] : [backend.policies])])
+  return {
+    name,
+    protocol,
+    path: pathOf(path, protocol),
+    destination: destinations.forServicePart(service, port, weaker),
+    isPinned: true,
+    rules: compileItemRules(attachedTo(entry), state),
+  }
+}
+
+/** What cannot be enforced lets nobody in. */
+function problemOf(config: ServiceConfig, targets: readonly Target[]): string | undefined {
+  const bad = targets.find(({ name }) => !TARGET_NAME.test(name))
+  if (bad !== undefined) return `MCP target name "${bad.name}" is not a DNS name: use lower-case letters, digits, - and .`
+  const names = new Set(targets.map(({ name }) => name))
+  if (names.size !== targets.length) return 'two MCP targets have the same name'
+  // Requests are not for one target, so nobody could be asked for a token for one.
+  const own = (config.backend.mcp?.targets ?? []).find(
+    (entry) => entry.static?.policies?.mcp?.authentication !== undefined || config.sectionsOf(entry.name).some(({ mcp }) => mcp?.authentication !== undefined),
+  )
+  if (own !== undefined) return `mcp.authentication of target ${own.name} cannot be enforced: set it on the backend`
+  return undefined
+}

@@ -1,0 +1,13 @@
+import { ThreadOf } from '../../runtime/thread.ts'
+import type { PasswordQuestion } from './password-worker.ts'
+
+/** Whether a password has a hash. */
+export type CheckPassword = (password: string, hash: string) => Promise<boolean>
+
+const thread = new ThreadOf<PasswordQuestion, boolean>(
+  new URL(import.meta.url.endsWith('.ts') ? './password-worker.ts' : './password-worker.js', import.meta.url),
+  'passwords to check',
+)
+
+/** Checks in a thread of its own: bcrypt takes tens of milliseconds. */
+export const checkInThread: CheckPassword = (password, hash) => thread.ask({ password, hash })

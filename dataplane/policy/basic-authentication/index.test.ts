@@ -1,0 +1,155 @@
+import { describe, expect, jest, test } from '@jest/globals'
+import type { BasicAuthentication, Secret } from '#gen/config/types.ts'
+import type { ProxyError } from '../../exchange/error.ts'
+import { mountPolicies } from '../../testing/hono.ts'
+import { createPolicyState } from '../state.ts'
+import { checkInThread } from './checks.ts'
+import { verifyPassword } from './hashes.ts'
+import { compileBasicAuthentication } from './index.ts'
+import { createUserVerifier, readUsers } from './users.ts'
+
+const bcrypt = 'bob:$2y$04$DSPzK1TY8K4zf9GNutemduhMRfnZ9Iz4TdfuKcKy/LtO3uiSTVsWi'
+const sha = 'alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
+const secretOf = (data: Record<string, string>): Secret => ({ key: 'opaque/ns/users', type: 'opaque', data })
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
+const check = async (password: string, hash: string): Promise<boolean> => verifyPassword(password, hash)
+
+async function send(config: BasicAuthentication, authorization: string | string[] = [], secret?: Secret) {
+  const state = { ...createPolicyState(), secrets: new Map(secret === undefined ? [] : [[secret.key, secret]]) }
+  const prepare = (exchange: { request: { headers: { append(name: string, value: string): void } } }) => {
+    for (const line of [authorization].flat()) exchange.request.headers.append('authorization', line)
+  }
+  const { exchange, response, isForwarded } = await mountPolicies([compileBasicAuthentication(config, state, check)], { prepare }).request('http://host/')
+  return {
+    status: response.status,
+    text: await response.text(),
+    challenge: response.headers.get('www-authenticate'),
+    isForwarded,
+    forwarded: exchange.request.headers.getAll('authorization'),
+    user: exchange.get('basicAuth'),
+  }
+}
+
+const refused = (text: string) => ({
+  status: 401,
+  text: `basic authentication failure: ${text}`,
+  challenge: 'Basic realm="Restricted"',
+  isForwarded: false,
+  user: undefined,
+})
+
+describe('basic authentication', () => {
+  test.each([
+    ['bcrypt', 'bob'],
+    ['SHA', 'alice'],
+  ])('right credentials (%s) go no further; the user does', async (_, username) => {
+    const result = await send({ users: [bcrypt, sha] }, [basic(`${username}:secret`), 'Bearer x'])
+    expect(result).toMatchObject({ status: 200, user: { username }, forwarded: ['Bearer x'] })
+  })
+
+  test.each([
+    ['a wrong password', basic('bob:wrong'), 'invalid credentials'],
+    ["another user's password", basic('eve:secret'), 'invalid credentials'],
+    ['an empty password', basic('bob:'), 'invalid credentials'],
+    ['a user that every object has', basic('__proto__:secret'), 'invalid credentials'],
+    ['no colon', basic('bobsecret'), 'invalid credentials'],
+    ['a control character', basic('bob:secret\0'), 'invalid credentials'],
+    ['bytes that are no UTF-8', `Basic ${Buffer.from('bob:\xff', 'latin1').toString('base64')}`, 'invalid credentials'],
+    ['no base64', 'Basic ***', 'invalid credentials'],
+    ['base64 with what does not belong', `${basic('bob:secret')}!`, 'invalid credentials'],
+    ['nothing after the scheme', 'Basic', 'invalid credentials'],
+    ['two credentials', [basic('bob:secret'), basic('bob:secret')], 'invalid credentials'],
+    ['another scheme', 'Bearer x', 'no basic authentication credentials found'],
+    ['no header', [], 'no basic authentication credentials found'],
+  ])('%s', async (_, authorization, text) => {
+    expect(await send({ users: [bcrypt, sha] }, authorization)).toMatchObject(refused(text))
+  })
+
+  test('Optional lets requests without credentials pass, and no others', async () => {
+    const config: BasicAuthentication = { mode: 'Optional', users: [bcrypt] }
+    expect(await send(config)).toMatchObject({ status: 200, user: undefined })
+    expect(await send(config, basic('bob:wrong'))).toMatchObject(refused('invalid credentials'))
+  })
+
+  test('a realm is quoted', async () => {
+    expect((await send({ users: [bcrypt], realm: 'a "b"\\\r\nx-evil: 1' })).challenge).toBe(String.raw`Basic realm="a \"b\"\\??x-evil: 1"`)
+  })
+})
+
+describe('users in a Secret', () => {
+  const config: BasicAuthentication = { secretRef: { secret: 'opaque/ns/users' } }
+
+  test('its entry .htaccess is an htpasswd file', async () => {
+    const secret = secretOf({ '.htaccess': `# users\r\n\r\nnonsense\nbob:raw\n${bcrypt}\r\n${sha}\n` })
+    expect((await send(config, basic('bob:secret'), secret)).status).toBe(200)
+    expect((await send(config, basic('bob:raw'), secret)).status).toBe(401)
+  })
+
+  test.each<[string, BasicAuthentication, Secret | undefined]>([
+    ['the Secret is missing', config, undefined],
+    ['the entry is missing', config, secretOf({ auth: bcrypt })],
+    ['the reference is bad', { secretRef: { invalid: 'not found' } }, undefined],
+    ['the Secret is missing, in mode Optional', { ...config, mode: 'Optional' }, undefined],
+  ])('%s: nobody passes', async (_, section, secret) => {
+    expect((await send(section, basic('bob:secret'), secret)).status).toBe(401)
+    expect((await send(section, [], secret)).status).toBe(401)
+  })
+
+  test('a new version of it counts at once', async () => {
+    const state = createPolicyState()
+    const sendWith = async (data: Record<string, string>) => {
+      const policy = compileBasicAuthentication(config, { ...state, secrets: new Map([['opaque/ns/users', secretOf(data)]]) }, check)
+      return (await mountPolicies([policy]).request('http://host/', { headers: { authorization: basic('bob:secret') } })).response.status
+    }
+    expect([await sendWith({ '.htaccess': bcrypt }), await sendWith({ '.htaccess': sha })]).toEqual([200, 401])
+  })
+})
+
+describe('verified credentials', () => {
+  test('are checked once, also when they come together; wrong ones each time', async () => {
+    const counted = jest.fn(check)
+    const verify = createUserVerifier(readUsers([bcrypt]), counted)
+    expect(await Promise.all([verify('bob', 'secret'), verify('bob', 'secret')])).toEqual([true, true])
+    expect(await verify('bob', 'secret')).toBe(true)
+    expect(counted).toHaveBeenCalledTimes(1)
+    expect([await verify('bob', 'wrong'), await verify('bob', 'wrong')]).toEqual([false, false])
+    expect(counted).toHaveBeenCalledTimes(3)
+  })
+
+  test('strangers cost as much as users', async () => {
+    const counted = jest.fn(check)
+    expect(await createUserVerifier(readUsers([bcrypt]), counted)('eve', 'secret')).toBe(false)
+    expect(counted.mock.calls).toEqual([['secret', bcrypt.slice('bob:'.length)]])
+  })
+
+  test('the last line of a user counts; comments do not', () => {
+    expect(readUsers(['bob:ZYzkUPb0dAg3s', bcrypt, '#eve:ZYzkUPb0dAg3s', 'raw:password', ':ZYzkUPb0dAg3s', 'x:ZYzkUPb0dAg3s:more'])).toEqual(
+      new Map([
+        ['bob', bcrypt.slice('bob:'.length)],
+        ['x', 'ZYzkUPb0dAg3s'],
+      ]),
+    )
+  })
+})
+
+describe('the thread that checks', () => {
+  const hash = bcrypt.slice('bob:'.length)
+
+  test('leaves this one free', async () => {
+    const costly = '$2y$11$abcdefghijklmnopqrstuuXzJQ9tDZ7q0L3bq5jO8hV0kq1yYw3eO'
+    let turns = 0
+    const timer = setInterval(() => turns++, 1)
+    expect(await checkInThread('secret', costly)).toBe(false)
+    clearInterval(timer)
+    // None, if the check was made in this thread.
+    expect(turns).toBeGreaterThan(1)
+  })
+
+  test('turns away whoever would wait too long', async () => {
+    const checks = await Promise.allSettled(Array.from({ length: 300 }, () => checkInThread('secret', hash)))
+    const refusals = checks.flatMap((result) => (result.status === 'rejected' ? [result.reason as ProxyError] : []))
+    expect(refusals).toHaveLength(300 - 256)
+    expect(refusals[0]?.code).toBe('PROCESSING_FAILED')
+    expect(await checkInThread('secret', hash)).toBe(true)
+  })
+})

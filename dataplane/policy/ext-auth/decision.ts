@@ -1,0 +1,36 @@
+import { isNullBodyStatus } from '../../exchange/answer.ts'
+import type { PolicyContext } from '../../exchange/context.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { isHopField } from '../../http/http2/incoming.ts'
+
+/** What the client gets instead of the upstream's response. */
+export interface Answer {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly body: Buffer
+}
+
+/** What came of asking: a denial has an answer. The request has been changed already. */
+export interface Decision {
+  readonly answer?: Answer
+  /** Changes the headers of the client's response. */
+  readonly onResponse?: (headers: HeaderList) => void
+}
+
+/** Adds to what expressions see as `extauthz`. */
+export function keepMetadata(exchange: Exchange, metadata: Readonly<Record<string, unknown>> | undefined): void {
+  if (metadata === undefined || Object.keys(metadata).length === 0) return
+  exchange.set('extauthz', Object.assign(Object.create(null) as Record<string, unknown>, exchange.get('extauthz'), metadata))
+}
+
+/** A denial as the service worded it; logs call it ExtAuth. */
+export function respondDenied(c: PolicyContext, { status, headers, body }: Answer): Response {
+  const { exchange } = c.var
+  exchange.error = new ProxyError('EXT_AUTH')
+  const allowed: Record<string, string[]> = {}
+  for (const [name, value] of headers) if (!isHopField(name) && name !== 'content-length') (allowed[name] ??= []).push(value)
+  const valid = (status >= 200 && status <= 599 ? status : 403) as 200
+  return isNullBodyStatus(valid) ? c.body(null, valid, allowed) : c.body(new Uint8Array(body), valid, allowed)
+}

@@ -1,0 +1,109 @@
+import { evalHost, evalString, type Program } from '#api/cel/index.ts'
+import { fetchDestination, type CalloutAnswer } from '../../callout/http.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { bufferedRequest, bufferResponse } from '../../expression/buffer.ts'
+import { toFieldValue } from '../../expression/message.ts'
+import { ExchangeView } from '../../expression/view.ts'
+import { BufferBody } from '../../http/body.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { isFieldValue, isOriginForm, isToken } from '../../http/syntax.ts'
+import { beginCall } from '../../telemetry/metrics/call.ts'
+import type { Registry } from '../../telemetry/metrics/registry.ts'
+import type { Destination } from '../../upstream/destination.ts'
+import { framingFields } from '../../exchange/fields.ts'
+import { keepMetadata, type Decision } from './decision.ts'
+
+const TIMEOUT_MS = 2000
+const LIMIT_BYTES = 2 * 1024 * 1024
+
+type Computed = readonly (readonly [key: string, program: Program])[]
+
+/** How an HTTP server is asked, and what is done with its answer. Header names in lower case. */
+export interface HttpPlan {
+  readonly path: Program | undefined
+  readonly redirect: Program | undefined
+  readonly requestHeaders: readonly string[]
+  readonly addedHeaders: Computed
+  readonly responseHeaders: readonly string[] | 'all'
+  readonly metadata: Computed
+  readonly sendsBody: boolean
+  readonly sendsHost: boolean
+}
+
+/** Asks by HTTP (traffic.md §8.7): 200 allows, everything else is the answer. Rejects when there is none. */
+export async function askByHttp(exchange: Exchange, destination: Destination, plan: HttpPlan, registry: Registry): Promise<Decision> {
+  const { request } = exchange
+  const view = new ExchangeView(exchange)
+  const target = plan.path === undefined ? request.target : evalString(plan.path, view)
+  if (target === undefined || !isOriginForm(target)) throw new ProxyError('EXT_AUTH')
+  const headers = headersOf(exchange, plan, view)
+  const body = plan.sendsBody ? (bufferedRequest(exchange)?.prefix ?? Buffer.alloc(0)) : undefined
+  if (body !== undefined) headers.set('x-envoy-auth-partial-body', 'false')
+  const call = beginCall(registry, exchange, 'Policy', 'ExtAuthz', { method: request.method, host: destination.name, path: target })
+  if (call.traceparent !== undefined) headers.set('traceparent', call.traceparent)
+  const authority = plan.sendsHost ? request.authority : undefined
+  try {
+    const callout = { method: request.method, target, headers, body, authority }
+    const answer = await fetchDestination(destination, callout, { timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES, exchange, isGuarded: true })
+    call.end({ status: answer.status })
+    return await decide(exchange, plan, answer)
+  } catch (error) {
+    call.end({ error: error as Error })
+    throw error
+  }
+}
+
+function headersOf({ request }: Exchange, { requestHeaders, addedHeaders }: HttpPlan, view: ExchangeView): HeaderList {
+  const headers = new HeaderList()
+  for (const name of requestHeaders) for (const value of request.headers.getAll(name)) headers.append(name, value)
+  for (const [name, program] of addedHeaders) {
+    const text = evalString(program, view)
+    const value = text === undefined ? undefined : toFieldValue(text).trim()
+    // What the client sent never passes for what could not be computed.
+    if (value === undefined || !isFieldValue(value)) headers.remove(name)
+    else headers.set(name, value)
+  }
+  return headers
+}
+
+/** Names that may be sent or copied: neither framing, nor Host, nor pseudo headers, which have places of their own. */
+export function isCopied(name: string): boolean {
+  return isToken(name) && name !== 'host' && !framingFields.has(name)
+}
+
+async function decide(exchange: Exchange, plan: HttpPlan, answer: CalloutAnswer): Promise<Decision> {
+  await computeMetadata(exchange, plan.metadata, answer)
+  const { status, headers, body } = answer
+  if (status === 200) {
+    copyHeaders(exchange, plan, headers)
+    return {}
+  }
+  const location = plan.redirect !== undefined && (status === 401 || status === 403) ? evalString(plan.redirect, new ExchangeView(exchange)) : undefined
+  if (location === undefined || !isFieldValue(toFieldValue(location))) return { answer: { status, headers, body } }
+  return { answer: { status: 302, headers: new HeaderList(['location', toFieldValue(location)]), body: Buffer.alloc(0) } }
+}
+
+/** The server's headers replace the request's; those that it did not send are gone, so that no client can send them in its place. */
+function copyHeaders({ request }: Exchange, { responseHeaders }: HttpPlan, answered: HeaderList): void {
+  const names = responseHeaders === 'all' ? new Set([...answered].map(([name]) => name).filter(isCopied)) : responseHeaders
+  for (const name of names) {
+    request.headers.remove(name)
+    for (const value of answered.getAll(name)) request.headers.append(name, value)
+  }
+}
+
+/** Values from `request` and the answer as `response`; one that fails is left out. */
+async function computeMetadata(exchange: Exchange, programs: Computed, { status, headers, body }: CalloutAnswer): Promise<void> {
+  if (programs.length === 0) return
+  const before = exchange.response
+  exchange.response = { status, headers, body: new BufferBody(body), upgraded: undefined }
+  try {
+    await bufferResponse(exchange, LIMIT_BYTES)
+    const view = new ExchangeView(exchange)
+    const values = programs.map(([key, program]) => [key, evalHost(program, view)] as const).filter(([, value]) => value !== undefined)
+    keepMetadata(exchange, Object.fromEntries(values))
+  } finally {
+    exchange.response = before
+  }
+}

@@ -1,0 +1,111 @@
+import type { Program } from '#api/cel/index.ts'
+import type { ExtAuth, RouteExtAuth } from '#gen/config/types.ts'
+import { isCallFailure } from '../../callout/grpc.ts'
+import type { Policy } from '../../exchange/context.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { bufferedRequest, bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
+import { compileExpression, readsRequestBody } from '../../expression/program.ts'
+import type { Registry } from '../../telemetry/metrics/registry.ts'
+import type { Destination } from '../../upstream/destination.ts'
+import type { PolicyState } from '../state.ts'
+import type { CheckPlan } from './check.ts'
+import { respondDenied, type Decision } from './decision.ts'
+import { askByGrpc } from './grpc.ts'
+import { askByHttp, isCopied, type HttpPlan } from './http.ts'
+
+/** What only a filter of a route can say. */
+export type FilterExtras = Omit<RouteExtAuth, 'policy'>
+
+/**
+ * External authorization (traffic.md §8.7). A request passes when the server says so; when there is no answer, as failureMode says.
+ * The request's own timeout ends the waiting whatever the mode.
+ */
+export function compileExtAuth(
+  section: ExtAuth,
+  { kept, destinations, registry }: Pick<PolicyState, 'kept' | 'destinations' | 'registry'>,
+  maxBufferBytes = MAX_BUFFER_BYTES,
+  extras: FilterExtras = {},
+): Policy {
+  const { ask, programs } = kept.get(section, [], () => plan(section, extras))
+  const destination = destinations.forPolicy(section.backendRef)
+  const maxBodyBytes = section.forwardBody?.maxSize
+  const buffersBody = maxBodyBytes !== undefined || readsRequestBody(programs)
+  const decide = async (exchange: Exchange): Promise<Decision> => {
+    if (readsRequestBody(programs)) await bufferRequest(exchange, Math.max(maxBufferBytes, maxBodyBytes ?? 0))
+    if (maxBodyBytes !== undefined) await takeBody(exchange, maxBodyBytes)
+    return ask(exchange, destination, registry).catch((error: unknown) => {
+      // Else the request is late, or was refused.
+      if (!isCallFailure(error)) throw error
+      if (section.failureMode === 'FailOpen' && exchange.abortReason === undefined) return {}
+      throw new ProxyError('EXT_AUTH', { cause: error })
+    })
+  }
+  return async (c, next) => {
+    const { exchange } = c.var
+    try {
+      const { answer, onResponse } = await decide(exchange)
+      if (answer !== undefined) return respondDenied(c, answer)
+      if (!buffersBody && onResponse === undefined) return await next()
+      await next()
+      if (exchange.response !== undefined) onResponse?.(exchange.response.headers)
+    } finally {
+      if (buffersBody) releaseRequest(exchange)
+    }
+  }
+}
+
+/** Reads the whole body, which the upstream gets unchanged; a longer one is refused before anybody is asked (D1). */
+async function takeBody(exchange: Exchange, maxBytes: number): Promise<void> {
+  const { body } = exchange.request
+  if ((body?.length ?? 0) > maxBytes) throw new ProxyError('EXT_AUTH_BODY')
+  await bufferRequest(exchange, maxBytes)
+  const buffered = bufferedRequest(exchange)
+  if (buffered?.isComplete === false || (buffered?.prefix.length ?? 0) > maxBytes) throw new ProxyError('EXT_AUTH_BODY')
+}
+
+interface Plan {
+  readonly ask: (exchange: Exchange, destination: Destination, registry: Registry) => Promise<Decision>
+  /** What may read the request's body. */
+  readonly programs: readonly Program[]
+}
+
+function plan({ grpc, http, forwardBody }: ExtAuth, extras: FilterExtras): Plan {
+  const sendsBody = forwardBody !== undefined
+  if (grpc !== undefined) {
+    const metadata = grpc.requestMetadata && compileAll(grpc.requestMetadata, 'request')
+    const headers = extras.grpcHeaders && new Set(extras.grpcHeaders.map((name) => name.toLowerCase()))
+    const check: CheckPlan = { contextExtensions: grpc.contextExtensions ?? {}, metadata, headers, sendsBody }
+    return {
+      ask: (exchange, destination, registry) => askByGrpc(exchange, destination, check, registry),
+      programs: (metadata ?? []).map(([, program]) => program),
+    }
+  }
+  const { path, redirect, allowedRequestHeaders = ['authorization'], addRequestHeaders = {}, allowedResponseHeaders = [], responseMetadata = {} } = http ?? {}
+  const added = compileAll(addRequestHeaders, 'request')
+  const metadata = compileAll(responseMetadata, 'response')
+  const [pathProgram, redirectProgram] = [path, redirect].map((expression) => (expression === undefined ? undefined : compileExpression(expression, 'request')))
+  const asked: HttpPlan = {
+    path: pathProgram,
+    redirect: redirectProgram,
+    requestHeaders: copied(allowedRequestHeaders),
+    addedHeaders: added.map(([name, program]) => [name.toLowerCase(), program] as const).filter(([name]) => isCopied(name)),
+    responseHeaders: extras.areAllHeadersCopied === true ? 'all' : copied(allowedResponseHeaders),
+    metadata,
+    sendsBody,
+    sendsHost: extras.isHostSent === true || allowedRequestHeaders.some((name) => [':authority', 'host'].includes(name.toLowerCase())),
+  }
+  const programs = [pathProgram, redirectProgram, ...added.map(([, program]) => program), ...metadata.map(([, program]) => program)]
+  return {
+    ask: (exchange, destination, registry) => askByHttp(exchange, destination, asked, registry),
+    programs: programs.filter((program) => program !== undefined),
+  }
+}
+
+function compileAll(expressions: Readonly<Record<string, string>>, phase: 'request' | 'response'): (readonly [string, Program])[] {
+  return Object.entries(expressions).map(([key, expression]) => [key, compileExpression(expression, phase)] as const)
+}
+
+function copied(names: readonly string[]): string[] {
+  return [...new Set(names.map((name) => name.toLowerCase()))].filter(isCopied)
+}

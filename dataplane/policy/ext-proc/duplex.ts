@@ -1,0 +1,170 @@
+import { ProxyError } from '../../exchange/error.ts'
+import type { Body, BodySink } from '../../http/body.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { bodyMessage, mutateTrailers, trailersMessage, type Direction, type Reply } from './messages.ts'
+import type { Session, Streaming } from './session.ts'
+
+/** As much may wait for a slow reader before the source is held back. */
+const HIGH_WATER_BYTES = 256 * 1024
+/** A processor that makes so much more of a body than it gets is stopped. */
+const MOST_BYTES = 64 * 1024 * 1024
+
+/** A body that goes through the processor piece by piece; what the processor sends is the body (FULL_DUPLEX_STREAMED). */
+export class DuplexBody implements Body, Streaming {
+  readonly length = undefined
+  readonly #session: Session
+  readonly #direction: Direction
+  readonly #source: Body
+  #sink: BodySink | undefined
+  #queue: Buffer[] = []
+  #queued = 0
+  #isPaused = false
+  #isHeld = false
+  #sourceTrailers: HeaderList | undefined
+  #end: { readonly trailers: HeaderList | undefined } | undefined
+  #error: Error | undefined
+  #isDone = false
+  /** Something of it has been sent. */
+  hasStarted = false
+
+  constructor(session: Session, direction: Direction, source: Body) {
+    this.#session = session
+    this.#direction = direction
+    this.#source = source
+  }
+
+  // The source.
+
+  opened(): void {
+    if (this.hasStarted || this.#isDone) return
+    this.hasStarted = true
+    this.#source.start({
+      onData: (chunk) => {
+        if (!this.#session.send(bodyMessage(this.#direction, chunk, false))) this.#hold()
+      },
+      onEnd: (trailers) => {
+        this.#sourceTrailers = trailers
+        if (trailers === undefined) this.#session.send(bodyMessage(this.#direction, Buffer.alloc(0), true))
+        else this.#session.send(trailersMessage(this.#direction, trailers))
+      },
+      onError: (error) => this.#break(error),
+    })
+  }
+
+  drained(): void {
+    this.#release()
+  }
+
+  #hold(): void {
+    this.#isHeld = true
+    this.#source.pause()
+  }
+
+  #release(): void {
+    if (!this.#isHeld || this.#isDone || this.#queued > HIGH_WATER_BYTES) return
+    this.#isHeld = false
+    this.#source.resume()
+  }
+
+  /** Nothing was sent and nothing will be: the source as it was. */
+  giveBack(): Body {
+    this.#isDone = true
+    this.#session.remove(this)
+    return this.#source
+  }
+
+  // The processor.
+
+  receive(reply: Reply): boolean {
+    if (reply.case === `${this.#direction}Trailers`) {
+      this.#finish(mutateTrailers(this.#sourceTrailers, (reply.value as { headerMutation?: Parameters<typeof mutateTrailers>[1] }).headerMutation))
+      return true
+    }
+    if (reply.case !== 'requestBody' && reply.case !== 'responseBody') return false
+    if (reply.case !== `${this.#direction}Body`) return false
+    const mutation = reply.value.response?.bodyMutation?.mutation
+    if (mutation?.case !== 'streamedResponse') {
+      this.fail(new Error('a reply about a streamed body has no streamed_response'))
+      return true
+    }
+    const { body, endOfStream } = mutation.value
+    this.#push(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+    if (endOfStream) this.#finish(this.#sourceTrailers)
+    return true
+  }
+
+  #push(chunk: Buffer): void {
+    if (chunk.length === 0 || this.#isDone) return
+    this.#queue.push(chunk)
+    this.#queued += chunk.length
+    this.#flow()
+    if (this.#queued > MOST_BYTES) this.fail(new Error('the processor makes too much of a body'))
+    else if (this.#queued > HIGH_WATER_BYTES) this.#hold()
+  }
+
+  #finish(trailers: HeaderList | undefined): void {
+    this.#end ??= { trailers }
+    this.#session.remove(this)
+    this.#flow()
+  }
+
+  fail(error: Error): void {
+    // Whoever reads a response tells what broke it; a request is denied by the policy itself.
+    this.#break(this.#direction === 'response' ? new ProxyError('EXT_PROC', { detail: error.message, cause: error }) : error)
+  }
+
+  #break(error: Error): void {
+    if (this.#isDone || this.#end !== undefined) return
+    this.#error = error
+    // One that was not begun may yet go on without the processor.
+    if (this.hasStarted) this.#source.cancel(error)
+    this.#session.ignore(this.#direction)
+    this.#session.remove(this)
+    this.#flow()
+  }
+
+  // The reader.
+
+  start(sink: BodySink): void {
+    this.#sink = sink
+    this.#flow()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#flow()
+  }
+
+  cancel(error?: Error): void {
+    if (this.#isDone) return
+    this.#isDone = true
+    this.#queue = []
+    this.#source.cancel(error)
+    this.#session.ignore(this.#direction)
+    this.#session.remove(this)
+  }
+
+  #flow(): void {
+    const sink = this.#sink
+    if (sink === undefined || this.#isDone) return
+    if (this.#error !== undefined) {
+      this.#isDone = true
+      this.#queue = []
+      return sink.onError(this.#error)
+    }
+    while (!this.#isPaused && !this.#isDone) {
+      const chunk = this.#queue.shift()
+      if (chunk === undefined) break
+      this.#queued -= chunk.length
+      sink.onData(chunk)
+    }
+    this.#release()
+    if (this.#isPaused || this.#isDone || this.#end === undefined || this.#queue.length > 0) return
+    this.#isDone = true
+    sink.onEnd(this.#end.trailers)
+  }
+}

@@ -1,0 +1,164 @@
+import type { CommonResponse, ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { bufferedRequest, bufferedResponse, bufferRequest, bufferResponse, replaceRequestBody, type BufferedBody } from '../../expression/buffer.ts'
+import { BufferBody, type Body } from '../../http/body.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import { ChangedBody } from './bodies.ts'
+import { DuplexBody } from './duplex.ts'
+import {
+  bodyMessage,
+  lengthIn,
+  mutateHead,
+  mutateTrailers,
+  requestHeaders,
+  responseHeaders,
+  trailersMessage,
+  type Direction,
+  type Question,
+} from './messages.ts'
+import { overrideAll, type Modes } from './modes.ts'
+import type { Session } from './session.ts'
+
+/** What a phase works with. `modes` changes when the processor may override it. */
+export interface PhaseContext {
+  readonly exchange: Exchange
+  readonly session: Session
+  readonly maxBufferBytes: number
+  readonly allowsOverride: boolean
+  modes: Modes
+  /** Bytes of the request's body may have left for the processor. */
+  hasSentBody: boolean
+}
+
+/** The head of a direction, and its body: those of the exchange. */
+function messageOf(exchange: Exchange, direction: Direction): { headers: HeaderList; body: Body | undefined } | undefined {
+  return direction === 'request' ? exchange.request : exchange.response
+}
+
+/**
+ * Lets the processor see one direction (traffic.md §8.8) and carries out what it says. Afterwards the head is final; a body may
+ * still be streaming. Rejects with an ImmediateAnswer, or with what went wrong.
+ */
+export async function runPhase(context: PhaseContext, direction: Direction): Promise<void> {
+  const { exchange, session } = context
+  const message = messageOf(exchange, direction)
+  if (message === undefined) return
+  const mode = context.modes[direction]
+  const head = mode.sendsHeaders ? session.ask(headersMessage(exchange, direction)) : undefined
+  // The processor may want the body before it says anything about the headers.
+  const duplex = mode.body === 'FullDuplexStreamed' ? streamBody(context, direction) : undefined
+  let declaredLength: number | undefined
+  try {
+    if (head !== undefined) declaredLength = takeHeaders(context, direction, await head, duplex !== undefined)
+  } catch (error) {
+    if (duplex?.hasStarted === true) context.hasSentBody = true
+    else if (duplex !== undefined) message.body = duplex.giveBack()
+    throw error
+  }
+  if (duplex !== undefined) return
+  if (context.modes[direction].body === 'FullDuplexStreamed') streamBody(context, direction)
+  else await sendBody(context, direction, declaredLength)
+}
+
+/** From now on the body is what the processor makes of it, piece by piece. */
+function streamBody({ exchange, session }: PhaseContext, direction: Direction): DuplexBody | undefined {
+  const message = messageOf(exchange, direction)
+  if (message?.body === undefined) return undefined
+  const duplex = new DuplexBody(session, direction, message.body)
+  session.add(duplex)
+  message.body = duplex
+  message.headers.remove('content-length')
+  return duplex
+}
+
+function headersMessage({ request, response }: Exchange, direction: Direction): Question {
+  return direction === 'response' && response !== undefined ? responseHeaders(response) : requestHeaders(request)
+}
+
+/** Gives the length that the processor says a body will have. */
+function takeHeaders(context: PhaseContext, direction: Direction, reply: ProcessingResponse, isStreaming: boolean): number | undefined {
+  const { exchange } = context
+  const { response, dynamicMetadata, modeOverride } = reply
+  const common = response.case === 'requestHeaders' || response.case === 'responseHeaders' ? response.value.response : undefined
+  mutateHead(exchange, direction, common?.headerMutation)
+  if (dynamicMetadata !== undefined)
+    exchange.set('extproc', Object.assign(Object.create(null) as Record<string, unknown>, exchange.get('extproc'), dynamicMetadata))
+  if (context.allowsOverride && modeOverride !== undefined)
+    context.modes = overrideAll(context.modes, modeOverride, (one) => (one === direction ? isStreaming : one === 'request'))
+  return lengthIn(common?.headerMutation)
+}
+
+/** Bodies that do not stream, and trailers. */
+async function sendBody(context: PhaseContext, direction: Direction, declaredLength: number | undefined): Promise<void> {
+  const { exchange, session } = context
+  const mode = context.modes[direction]
+  const message = messageOf(exchange, direction)
+  if (message?.body === undefined) return
+  const onTrailers = mode.sendsTrailers ? (trailers: HeaderList) => askAboutTrailers(session, direction, trailers) : undefined
+  if (mode.body === 'None') {
+    if (onTrailers !== undefined && mayHaveTrailers(message.body)) message.body = new ChangedBody(message.body, { onTrailers, onClose: session.hold() })
+    return
+  }
+  const { prefix, isComplete, trailers } = await buffer(context, direction)
+  if (!isComplete && mode.body === 'Buffered') throw new ProxyError('EXT_PROC', { detail: `the ${direction} body exceeds ${context.maxBufferBytes} bytes` })
+  if (direction === 'request') context.hasSentBody = true
+  const isLast = isComplete && (trailers === undefined || onTrailers === undefined)
+  const reply = await session.ask(bodyMessage(direction, prefix, isLast))
+  const common = reply.response.case === 'requestBody' || reply.response.case === 'responseBody' ? reply.response.value.response : undefined
+  if (mode.sendsHeaders) mutateHead(exchange, direction, common?.headerMutation)
+  const replaced = replacementOf(common)
+  const length = mode.sendsHeaders ? (lengthIn(common?.headerMutation) ?? declaredLength) : undefined
+  if (mode.body === 'Buffered' && replaced !== undefined && length !== undefined && length !== replaced.length)
+    throw new ProxyError('EXT_PROC', { detail: `the processor says content-length ${length} and sends a body of ${replaced.length} bytes` })
+  if (isComplete) {
+    const changed = trailers !== undefined && onTrailers !== undefined ? await onTrailers(trailers) : trailers
+    if (replaced === undefined && changed === trailers) return
+    return replaceBody(exchange, direction, replaced ?? prefix, changed)
+  }
+  message.headers.remove('content-length')
+  const body = messageOf(exchange, direction)?.body
+  if (body === undefined) return
+  message.body = new ChangedBody(body, { prefix: { bytes: replaced ?? prefix, replaced: prefix.length }, onTrailers, onClose: session.hold() })
+}
+
+/** Only a body that is still to come can end with trailers that nobody has seen. */
+const mayHaveTrailers = (body: Body): boolean => !(body instanceof BufferBody)
+
+async function askAboutTrailers(session: Session, direction: Direction, trailers: HeaderList): Promise<HeaderList | undefined> {
+  const { response } = await session.ask(trailersMessage(direction, trailers))
+  const mutation = response.case === 'requestTrailers' || response.case === 'responseTrailers' ? response.value.headerMutation : undefined
+  return mutateTrailers(trailers, mutation)
+}
+
+/** Undefined: the body stays as it is. */
+function replacementOf(common: CommonResponse | undefined): Buffer | undefined {
+  const mutation = common?.bodyMutation?.mutation
+  switch (mutation?.case) {
+    case 'body':
+      return Buffer.from(mutation.value)
+    case 'clearBody':
+      return mutation.value ? Buffer.alloc(0) : undefined
+    case 'streamedResponse':
+      throw new ProxyError('EXT_PROC', { detail: 'the processor streams a body that it got as a whole' })
+    default:
+      return undefined
+  }
+}
+
+function replaceBody(exchange: Exchange, direction: Direction, bytes: Buffer, trailers: HeaderList | undefined): void {
+  const message = messageOf(exchange, direction)
+  if (message === undefined) return
+  message.headers.remove('content-length')
+  if (direction === 'request' && trailers === undefined) return replaceRequestBody(exchange, bytes)
+  message.body?.cancel()
+  message.body = bytes.length === 0 && trailers === undefined ? undefined : new BufferBody(bytes, trailers)
+}
+
+async function buffer({ exchange, maxBufferBytes }: PhaseContext, direction: Direction): Promise<BufferedBody> {
+  if (direction === 'request') await bufferRequest(exchange, maxBufferBytes)
+  else await bufferResponse(exchange, maxBufferBytes)
+  const buffered = direction === 'request' ? bufferedRequest(exchange) : bufferedResponse(exchange)
+  if (buffered === undefined) throw new Error('the body was not read')
+  return buffered
+}

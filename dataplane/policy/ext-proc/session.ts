@@ -1,0 +1,204 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import {
+  ExternalProcessor,
+  type ProcessingRequestSchema,
+  type ImmediateResponse,
+  type ProcessingResponse,
+} from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
+import { openStream, type GrpcStream } from '../../callout/grpc.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { beginCall, type OutboundCall } from '../../telemetry/metrics/call.ts'
+import type { Registry } from '../../telemetry/metrics/registry.ts'
+import type { Destination } from '../../upstream/destination.ts'
+import { UpstreamError } from '../../upstream/types.ts'
+import type { Direction, Question, Reply } from './messages.ts'
+import { wireModes, type Modes } from './modes.ts'
+
+/** What takes the replies about a body that streams. */
+export interface Streaming {
+  /** Its own part: body or trailers. False: not about it. */
+  receive(reply: Reply, message: ProcessingResponse): boolean
+  fail(error: Error): void
+  drained(): void
+  opened(): void
+}
+
+/** `metadata_context`: namespace -> values. */
+export type Metadata = Record<string, Record<string, string>>
+
+interface Waiting {
+  readonly kind: Question['case']
+  readonly resolve: (message: ProcessingResponse) => void
+  readonly reject: (error: Error) => void
+}
+
+/** The processor answers the client instead of the upstream. */
+export class ImmediateAnswer extends Error {
+  readonly response: ImmediateResponse
+  constructor(response: ImmediateResponse) {
+    super('the processor answered')
+    this.response = response
+  }
+}
+
+/** One stream to the processor: questions in order, each with at most one reply, beside bodies that stream. */
+export class Session {
+  readonly #stream: GrpcStream<MessageInitShape<typeof ProcessingRequestSchema>>
+  readonly #call: OutboundCall
+  readonly #modes: Modes
+  readonly #timeoutMs: number | undefined
+  readonly #streamings = new Set<Streaming>()
+  readonly #ignored = new Set<Reply['case']>()
+  #waiting: Waiting | undefined
+  #holds = 0
+  #isFirst = true
+  #isOpen = false
+  #isEnding = false
+  /** Why there is no more to be had from the processor. */
+  failure: Error | undefined
+  /** It has closed the stream in peace: the exchange goes on without it. */
+  isOver = false
+  immediate: ImmediateResponse | undefined
+
+  constructor(exchange: Exchange, destination: Destination, modes: Modes, timeoutMs: number | undefined, registry: Registry) {
+    const { process } = ExternalProcessor.method
+    this.#modes = modes
+    this.#timeoutMs = timeoutMs
+    this.#call = beginCall(registry, exchange, 'Policy', 'ExtProc', { host: destination.name, path: `/${process.parent.typeName}/${process.name}` })
+    const { traceparent } = this.#call
+    this.#stream = openStream(
+      destination,
+      process,
+      {
+        onMessage: (message) => this.#receive(message),
+        onEnd: (error) => this.#end(error),
+        onDrain: () => this.#each((streaming) => streaming.drained()),
+        onOpen: () => {
+          this.#isOpen = true
+          this.#each((streaming) => streaming.opened())
+        },
+      },
+      { exchange, limitBytes: Infinity, metadata: traceparent === undefined ? undefined : new HeaderList(['traceparent', traceparent]) },
+    )
+  }
+
+  /** False: it is better to wait for `drained`. */
+  send(question: Question, metadata?: Metadata): boolean {
+    const { request, response } = this.#modes
+    const protocolConfig = { requestBodyMode: wireModes[request.body], responseBodyMode: wireModes[response.body] }
+    const isFirst = this.#isFirst
+    this.#isFirst = false
+    return this.#stream.send({
+      request: question,
+      ...(isFirst ? { protocolConfig } : {}),
+      ...(metadata === undefined ? {} : { metadataContext: { filterMetadata: metadata } }),
+    })
+  }
+
+  /** Sends and waits for the reply of that kind. Rejects with an ImmediateAnswer, or with what went wrong. */
+  async ask(question: Question, metadata?: Metadata): Promise<ProcessingResponse> {
+    this.send(question, metadata)
+    return this.await(question.case)
+  }
+
+  await(kind: Question['case']): Promise<ProcessingResponse> {
+    if (this.immediate !== undefined) return Promise.reject(new ImmediateAnswer(this.immediate))
+    if (this.failure !== undefined) return Promise.reject(this.failure)
+    return new Promise((resolve, reject) => {
+      const timer =
+        this.#timeoutMs === undefined
+          ? undefined
+          : setTimeout(() => this.#fail(new UpstreamError('connect-timeout', `no reply within ${this.#timeoutMs} ms`)), this.#timeoutMs)
+      this.#waiting = {
+        kind,
+        resolve: (message) => (clearTimeout(timer), resolve(message)),
+        reject: (error) => (clearTimeout(timer), reject(error)),
+      }
+    })
+  }
+
+  add(streaming: Streaming): void {
+    if (this.failure !== undefined) return streaming.fail(this.failure)
+    this.#streamings.add(streaming)
+    if (this.#isOpen) streaming.opened()
+  }
+
+  /** Replies about a body that nobody wants any more are on their way. */
+  ignore(direction: Direction): void {
+    this.#ignored.add(`${direction}Body`)
+    this.#ignored.add(`${direction}Trailers`)
+  }
+
+  /** The body has ended, one way or another. */
+  remove(streaming: Streaming): void {
+    this.#streamings.delete(streaming)
+    if (this.#isEnding) this.finish()
+  }
+
+  /** Something may still be asked, until what this returns is called. */
+  hold(): () => void {
+    this.#holds++
+    return () => {
+      this.#holds--
+      if (this.#isEnding) this.finish()
+    }
+  }
+
+  /** Nothing more will be asked; the stream ends with the last body that needs it. */
+  finish(): void {
+    this.#isEnding = true
+    if (this.#streamings.size === 0 && this.#holds === 0) this.#stream.end()
+  }
+
+  /** Gives the stream up. */
+  abandon(reason: Error): void {
+    this.failure ??= reason
+    this.#call.end({ error: reason })
+    this.#stream.cancel(reason)
+    this.#waiting?.reject(reason)
+    this.#waiting = undefined
+  }
+
+  #receive(message: ProcessingResponse): void {
+    this.#call.end({ status: 200 })
+    const { response } = message
+    if (response.case === 'immediateResponse') return this.#answer(response.value)
+    for (const streaming of this.#streamings) if (streaming.receive(response, message)) return
+    if (this.#ignored.has(response.case)) return
+    const waiting = this.#waiting
+    if (waiting === undefined || waiting.kind !== response.case)
+      return this.#fail(new UpstreamError('protocol', `unexpected reply: ${response.case ?? 'empty'}`))
+    this.#waiting = undefined
+    waiting.resolve(message)
+  }
+
+  #answer(immediate: ImmediateResponse): void {
+    this.immediate = immediate
+    const answer = new ImmediateAnswer(immediate)
+    this.#waiting?.reject(answer)
+    this.#waiting = undefined
+    this.#each((streaming) => streaming.fail(answer))
+    this.#stream.end()
+  }
+
+  #end(error: Error | undefined): void {
+    this.#call.end(error === undefined ? { status: 200 } : { error })
+    if (error !== undefined) return this.#fail(error)
+    this.isOver = true
+    if (this.#waiting !== undefined || this.#streamings.size > 0) this.#fail(new UpstreamError('protocol', 'the processor ended the stream without a reply'))
+  }
+
+  #fail(error: Error): void {
+    if (this.failure !== undefined || this.immediate !== undefined) return
+    this.failure = error
+    this.#stream.cancel(error)
+    this.#waiting?.reject(error)
+    this.#waiting = undefined
+    this.#each((streaming) => streaming.fail(error))
+  }
+
+  #each(tell: (streaming: Streaming) => void): void {
+    for (const streaming of this.#streamings) tell(streaming)
+  }
+}

@@ -1,0 +1,82 @@
+import type { HeaderModifier } from '#gen/config/types.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { RequestHead } from '../../http/message.ts'
+import { framingFields } from '../../exchange/fields.ts'
+
+interface Field {
+  readonly name: string
+  readonly value: string
+}
+
+/** Several modifiers as one: all additions, then all settings, then all removals. Names are lower case, values are field values. */
+export interface Edits {
+  readonly add: readonly Field[]
+  readonly set: readonly Field[]
+  readonly remove: readonly string[]
+  /** Why it cannot be applied. */
+  readonly error: string | undefined
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+// oxlint-disable-next-line no-control-regex -- what RFC 9110 §5.5 forbids
+const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
+const AUTHORITY = /^[A-Za-z0-9\-._~%!$&'()*+,;=:[\]]+$/
+
+const compiled = new WeakMap<readonly HeaderModifier[], Edits>()
+
+/**
+ * Applies header filters, in the order add, set, remove (traffic.md §7). With `request`, `host` rewrites its authority, and
+ * the result says so. Throws FILTER_FAILED for names and values that are no header fields.
+ */
+export function applyHeaderModifiers(headers: HeaderList, modifiers: readonly HeaderModifier[], request?: RequestHead): { isAuthoritySet: boolean } {
+  return { isAuthoritySet: applyEdits(headers, compileEdits(modifiers), request) }
+}
+
+/** As `applyHeaderModifiers`, for who keeps the compiled form. True: the authority was rewritten. */
+export function applyEdits(headers: HeaderList, edits: Edits, request?: RequestHead): boolean {
+  if (edits.error !== undefined) throw new ProxyError('FILTER_FAILED', { detail: edits.error })
+  let authority: string | undefined
+  for (const { name, value } of edits.add) {
+    if (name === 'host' && request !== undefined) authority = value
+    else headers.append(name, value)
+  }
+  for (const { name, value } of edits.set) {
+    if (name === 'host' && request !== undefined) authority = value
+    else headers.set(name, value)
+  }
+  for (const name of edits.remove) headers.remove(name)
+  if (authority === undefined || request === undefined) return false
+  if (!AUTHORITY.test(authority)) throw new ProxyError('FILTER_FAILED', { detail: `${JSON.stringify(authority)} is not a host` })
+  request.authority = authority
+  return true
+}
+
+export function compileEdits(modifiers: readonly HeaderModifier[]): Edits {
+  const known = compiled.get(modifiers)
+  if (known !== undefined) return known
+  const fields = (kind: 'add' | 'set') =>
+    modifiers.flatMap((modifier) => modifier[kind] ?? []).map(({ name, value }) => ({ name: name.toLowerCase(), value: toFieldValue(value) }))
+  const add = fields('add')
+  const set = fields('set')
+  const remove = modifiers.flatMap((modifier) => modifier.remove ?? []).map((name) => name.toLowerCase())
+  const edits: Edits = {
+    add,
+    set,
+    remove: remove.filter((name) => !framingFields.has(name)),
+    error: [...add, ...set].map(findError).find((error) => error !== undefined),
+  }
+  compiled.set(modifiers, edits)
+  return edits
+}
+
+/** Field values are bytes, which the head keeps as Latin-1; other text travels as UTF-8. */
+function toFieldValue(value: string): string {
+  return Buffer.from(value.trim()).toString('latin1')
+}
+
+function findError({ name, value }: Field): string | undefined {
+  if (!TOKEN.test(name)) return `${JSON.stringify(name)} is not a header name`
+  if (framingFields.has(name)) return `header ${name} cannot be set`
+  return FORBIDDEN_IN_VALUE.test(value) ? `the value of header ${name} has control characters` : undefined
+}

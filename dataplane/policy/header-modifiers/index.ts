@@ -1,0 +1,33 @@
+import type { HeaderModifier } from '#gen/config/types.ts'
+import { withSides, type Policy } from '../../exchange/context.ts'
+import { applyEdits, applyHeaderModifiers, compileEdits } from './apply.ts'
+
+export interface HeaderModifiersConfig {
+  readonly request?: readonly HeaderModifier[] | undefined
+  readonly response?: readonly HeaderModifier[] | undefined
+}
+
+/** Fixed changes to request and response heads, locally made responses included (traffic.md §8.11). Undefined: nothing to do. */
+export function compileHeaderModifiers({ request = [], response = [] }: HeaderModifiersConfig): Policy | undefined {
+  if (request.length === 0 && response.length === 0) return undefined
+  const [onRequest, onResponse] = [compileEdits(request), compileEdits(response)]
+  return withSides({
+    ...(request.length > 0 && {
+      request(exchange) {
+        if (applyEdits(exchange.request.headers, onRequest, exchange.request)) exchange.isAuthorityFixed = true
+      },
+    }),
+    ...(response.length > 0 && {
+      response(exchange) {
+        if (exchange.response !== undefined) applyEdits(exchange.response.headers, onResponse)
+      },
+    }),
+  })
+}
+
+/** Applies the response filters of the backendRef that was chosen. */
+export const modifyBackendResponse: Policy = withSides({
+  response({ response, backendResponseHeaders }) {
+    if (response !== undefined && backendResponseHeaders !== undefined) applyHeaderModifiers(response.headers, backendResponseHeaders)
+  },
+})

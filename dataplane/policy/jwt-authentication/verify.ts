@@ -1,0 +1,90 @@
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
+import { Secret } from '#api/cel/index.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import { readKeys, type TokenProvider } from './keys.ts'
+
+/** What expressions see as `jwt`: the claims, and the token itself as a secret. */
+export type Claims = Readonly<Record<string, unknown>> & { readonly rawToken: Secret }
+
+interface CachedToken {
+  readonly claims: Claims
+  readonly expiresAtSeconds: number
+}
+
+/** Returns the claims of a valid token; throws the JWT error otherwise. */
+export type VerifyToken = (token: string) => Claims | Promise<Claims>
+
+/** Clocks of issuer and gateway may differ by so much (traffic.md §8.3). */
+const LEEWAY_SECONDS = 60
+/** Nothing longer is parsed or looked up: no issuer makes such tokens. */
+const MAX_TOKEN_LENGTH = 16 * 1024
+const MAX_CACHED = 10_000
+
+/**
+ * Makes the verifier of one policy. A signature is verified once: the cache finds a token by its hash and compares all of it, ends
+ * with the token, and with the keys, because a verifier is made for one set of them. The Map's own hash is seeded and costs a tenth
+ * of a digest; only tokens that were verified get in.
+ */
+export function createVerifier({ providers }: { readonly providers: readonly TokenProvider[] }, epochMs: () => number): VerifyToken {
+  const keys = readKeys(providers)
+  const verified = new Map<string, CachedToken>()
+
+  const verify = async (text: string, nowMs: number): Promise<Claims> => {
+    // A copy, because what stays here may be a slice of a whole request head.
+    const token = Buffer.from(text).toString()
+    const kid = readKid(token)
+    const key = keys.get(kid)
+    if (key === undefined) throw refuse('unknown key')
+    const { payload } = await jwtVerify(token, key.key, {
+      algorithms: [...key.algorithms],
+      ...(key.issuer === undefined ? {} : { issuer: key.issuer }),
+      ...(key.audiences === undefined ? {} : { audience: [...key.audiences] }),
+      requiredClaims: ['exp'],
+      clockTolerance: LEEWAY_SECONDS,
+      currentDate: new Date(nowMs),
+    }).catch((error: unknown) => {
+      throw refuse(describe(error), error)
+    })
+    const claims = Object.freeze({ ...payload, rawToken: new Secret(token) })
+    if (verified.size >= MAX_CACHED) for (const oldest of verified.keys()) if (verified.delete(oldest)) break
+    verified.set(token, { claims, expiresAtSeconds: payload.exp ?? 0 })
+    return claims
+  }
+
+  return (token) => {
+    if (token.length > MAX_TOKEN_LENGTH) throw refuse('token too long')
+    const nowMs = epochMs()
+    const known = verified.get(token)
+    if (known === undefined) return verify(token, nowMs)
+    if (known.expiresAtSeconds > Math.floor(nowMs / 1000) - LEEWAY_SECONDS) return known.claims
+    verified.delete(token)
+    throw refuse('ExpiredSignature')
+  }
+}
+
+export function refuse(detail: string, cause?: unknown): ProxyError {
+  return new ProxyError('JWT', { detail, cause })
+}
+
+function readKid(token: string): string {
+  let kid: unknown
+  try {
+    kid = decodeProtectedHeader(token).kid
+  } catch (error) {
+    throw refuse('malformed token', error)
+  }
+  if (typeof kid !== 'string' || kid === '') throw refuse('token has no kid')
+  return kid
+}
+
+const claimErrors: Readonly<Record<string, string>> = { iss: 'InvalidIssuer', aud: 'InvalidAudience', nbf: 'ImmatureSignature' }
+
+/** One word for each way a token can be bad; nothing of the token itself. */
+function describe(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return 'ExpiredSignature'
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return error.reason === 'missing' ? `missing claim ${error.claim}` : (claimErrors[error.claim] ?? `invalid claim ${error.claim}`)
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'InvalidAlgorithm'
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'InvalidSignature'
+  return 'InvalidToken'
+}

@@ -1,0 +1,42 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import { evalString, type Program } from '#api/cel/index.ts'
+import type { GlobalRateLimit } from '#gen/config/types.ts'
+import type { RateLimitDescriptorSchema } from '#gen/proto/envoy/extensions/common/ratelimit/v3/ratelimit_pb.js'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { compileExpression, readsRequestBody } from '../../expression/program.ts'
+import { ExchangeView } from '../../expression/view.ts'
+
+/** What a counter of the service is called. */
+export type Descriptor = MessageInitShape<typeof RateLimitDescriptorSchema>
+
+export interface CompiledDescriptors {
+  /** Those that count requests, and those that count tokens. */
+  readonly requests: readonly Entries[]
+  readonly tokens: readonly Entries[]
+  readonly readsBody: boolean
+}
+
+type Entries = readonly { readonly name: string; readonly program: Program }[]
+
+export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDescriptors {
+  const compiled = descriptors.map(({ entries, unit = 'Requests' }) => ({
+    unit,
+    entries: entries.map(({ name, expression }) => ({ name, program: compileExpression(expression, 'request') })),
+  }))
+  const ofUnit = (wanted: string): Entries[] => compiled.filter(({ unit }) => unit === wanted).map(({ entries }) => entries)
+  return {
+    requests: ofUnit('Requests'),
+    tokens: ofUnit('Tokens'),
+    readsBody: readsRequestBody(compiled.flatMap(({ entries }) => entries.map(({ program }) => program))),
+  }
+}
+
+/** The counters of a request. One with an entry that fails is dropped as a whole (traffic.md §8.9). */
+export function describeRequest(exchange: Exchange, compiled: readonly Entries[]): Descriptor[] {
+  if (compiled.length === 0) return []
+  const view = new ExchangeView(exchange)
+  return compiled.flatMap((entries) => {
+    const values = entries.map(({ name, program }) => ({ key: name, value: evalString(program, view) }))
+    return values.every((entry): entry is { key: string; value: string } => entry.value !== undefined) ? [{ entries: values }] : []
+  })
+}

@@ -1,0 +1,221 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { GlobalRateLimit, LocalRateLimit } from '#gen/config/types.ts'
+import {
+  RateLimitResponse_Code as Code,
+  RateLimitResponseSchema,
+  RateLimitService,
+  type RateLimitRequest,
+} from '#gen/proto/envoy/service/ratelimit/v3/rls_pb.js'
+import { destinationTo, startGrpcService, unary } from '../../callout/testing.ts'
+import { compose } from '../../exchange/compose.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { readBody } from '../../http/body.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { testExchange } from '../../testing/exchange.ts'
+import { compilePolicies } from '../index.ts'
+import { createPolicyState } from '../state.ts'
+import { until } from '../../../e2e/harness/wait.ts'
+
+const open: (() => unknown)[] = []
+afterEach(() => {
+  for (const close of open.splice(0).toReversed()) close()
+})
+
+type Answer = MessageInitShape<typeof RateLimitResponseSchema>
+const ok: Answer = { overallCode: Code.OK }
+const over: Answer = { overallCode: Code.OVER_LIMIT }
+const status = (limit: number, remaining: number, seconds: number, code = Code.OK) => ({
+  code,
+  currentLimit: { requestsPerUnit: limit },
+  limitRemaining: remaining,
+  durationUntilReset: { seconds: BigInt(seconds) },
+})
+const perPath = { entries: [{ name: 'path', expression: 'request.path' }] }
+const perTenant = {
+  entries: [
+    { name: 'tenant', expression: 'request.headers["x-tenant"]' },
+    { name: 'fixed', expression: '1' },
+  ],
+}
+const tokens = { unit: 'Tokens' as const, entries: [{ name: 'model', expression: '"m"' }] }
+
+interface Options {
+  readonly policy?: Partial<GlobalRateLimit>
+  readonly local?: LocalRateLimit[]
+  readonly headers?: Record<string, string>
+  readonly upstreamHeaders?: Record<string, string>
+  readonly port?: number
+  readonly prepare?: (exchange: Exchange) => void
+  /** How an LLM provider speaks to the budgets. */
+  readonly llm?: { readonly estimate: number; readonly tokens: number }
+}
+
+/** One request: what the service was asked, what the upstream got, what the client got. */
+async function send(answer: Answer | ((request: RateLimitRequest) => Answer), options: Options = {}) {
+  const asked: RateLimitRequest[] = []
+  const service = await startGrpcService([
+    unary(RateLimitService.method.shouldRateLimit, (request) => {
+      asked.push(request)
+      return create(RateLimitResponseSchema, typeof answer === 'function' ? answer(request) : answer)
+    }),
+  ])
+  const destination = destinationTo(options.port ?? service.port)
+  open.push(
+    () => service.close(),
+    () => destination.close(),
+  )
+  const exchange = testExchange({ target: '/p?q' }, options.headers)
+  options.prepare?.(exchange)
+  let isForwarded = false
+  const upstream = async (): Promise<void> => {
+    if (options.llm !== undefined) await exchange.tokenBudgets?.check(options.llm.estimate)
+    isForwarded = true
+    exchange.response = { status: 200, headers: HeaderList.from(Object.entries(options.upstreamHeaders ?? {})), body: undefined, upgraded: undefined }
+    if (options.llm !== undefined) exchange.tokenBudgets?.settle(options.llm.tokens)
+  }
+  const global: GlobalRateLimit = { backendRef: { address: 'a:1' }, domain: 'shop', descriptors: [perPath], ...options.policy }
+  const state = createPolicyState({ destinations: { forPolicy: () => destination }, monotonicMs: () => 0 })
+  const rateLimit = { ...(options.local === undefined ? {} : { local: options.local }), global }
+  await compose(compilePolicies({ traffic: { rateLimit }, state }), upstream)(exchange)
+  const { response } = exchange
+  const text = (await readBody(response?.body, Infinity)).bytes.toString()
+  const numbers = ['limit', 'remaining', 'reset'].map((name) => response?.headers.get(`x-ratelimit-${name}`))
+  return { exchange, isForwarded, asked, answer: `${response?.status} ${text}`, numbers, headers: response?.headers }
+}
+
+const descriptorsOf = (request: RateLimitRequest | undefined) =>
+  request?.descriptors.map(({ entries, hitsAddend }) => [entries.map(({ key, value }) => `${key}=${value}`).join(), hitsAddend])
+
+describe('the question', () => {
+  test('has the domain and a counter for each descriptor; the cost is left to the service', async () => {
+    const { asked } = await send(ok, { policy: { descriptors: [perPath, perTenant] }, headers: { 'x-tenant': 'blue' } })
+    expect(asked[0]).toMatchObject({ domain: 'shop', hitsAddend: 0 })
+    expect(descriptorsOf(asked[0])).toEqual([
+      ['path=/p', undefined],
+      ['tenant=blue,fixed=1', undefined],
+    ])
+  })
+
+  test('leaves out a descriptor of which one entry fails', async () => {
+    const { asked } = await send(ok, { policy: { descriptors: [perTenant, perPath] } })
+    expect(descriptorsOf(asked[0])).toEqual([['path=/p', undefined]])
+  })
+
+  test('is not put without a descriptor, whatever the service would say', async () => {
+    const { asked, answer } = await send(over, { policy: { descriptors: [perTenant] } })
+    expect([asked.length, answer]).toEqual([0, '200 '])
+  })
+})
+
+describe('OK', () => {
+  test('adds the headers of the service to request and response', async () => {
+    const { exchange, headers } = await send({
+      ...ok,
+      requestHeadersToAdd: [{ key: 'X-Up', value: '1' }],
+      responseHeadersToAdd: [{ key: 'X-Down', value: '2' }],
+    })
+    expect([exchange.request.headers.get('x-up'), headers?.get('x-down')]).toEqual(['1', '2'])
+  })
+
+  test('tells the counter with the least left', async () => {
+    expect((await send({ ...ok, statuses: [status(10, 5, 60), { code: Code.OK }, status(100, 2, 3600), status(7, 6, 1)] })).numbers).toEqual([
+      '100',
+      '2',
+      '3600',
+    ])
+  })
+
+  test('a local limit with less left is told instead', async () => {
+    const local: LocalRateLimit[] = [{ requests: 2, unit: 'Minutes' }]
+    expect((await send({ ...ok, statuses: [status(10, 5, 1)] }, { local })).numbers).toEqual(['10', '5', '1'])
+    expect((await send({ ...ok, statuses: [] }, { local })).numbers).toEqual(['2', '1', '60'])
+  })
+
+  test.each<[string, Answer, Record<string, string>, (string | undefined)[]]>([
+    [
+      'the service',
+      { ...ok, statuses: [status(10, 5, 60)], responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '10, 10;w=60' }] },
+      {},
+      ['10, 10;w=60', undefined, undefined],
+    ],
+    ['the upstream', { ...ok, statuses: [status(10, 5, 60)] }, { 'x-ratelimit-remaining': '3' }, [undefined, '3', undefined]],
+  ])('numbers that %s sends stay as they are', async (_, answer, upstreamHeaders, expected) => {
+    expect((await send(answer, { upstreamHeaders })).numbers).toEqual(expected)
+  })
+})
+
+describe('over the limit', () => {
+  test('is 429, empty, with the numbers', async () => {
+    const { answer, numbers, isForwarded, exchange } = await send({ ...over, statuses: [status(10, 0, 60, Code.OVER_LIMIT)] })
+    expect([answer, numbers, isForwarded, exchange.error?.row.reason]).toEqual(['429 ', ['10', '0', '60'], false, 'RateLimit'])
+  })
+
+  test('is said in the words of the service, for gRPC callers too', async () => {
+    const answer = { ...over, rawBody: Buffer.from('slow down'), responseHeadersToAdd: [{ key: 'retry-after', value: '7' }] }
+    for (const headers of [{}, { 'content-type': 'application/grpc' }] as Record<string, string>[]) {
+      const result = await send(answer, { headers })
+      expect([result.answer, result.headers?.get('retry-after')]).toEqual(['429 slow down', '7'])
+    }
+  })
+
+  test('is not asked of a request that a local limit refuses', async () => {
+    const local: LocalRateLimit[] = [{ requests: 1, unit: 'Minutes' }]
+    expect((await send(ok, { local })).asked).toHaveLength(1)
+    const service = await send(ok, { local: [{ tokens: 1, unit: 'Minutes' }, ...local] })
+    expect(service.asked).toHaveLength(1)
+  })
+})
+
+describe('tokens', () => {
+  const policy = { descriptors: [tokens] }
+
+  test('are no concern of traffic without an LLM', async () => {
+    expect((await send(over, { policy })).asked).toHaveLength(0)
+  })
+
+  test('cost the estimate before, and the rest when they are known', async () => {
+    const { asked, answer } = await send(ok, { policy: { descriptors: [perPath, tokens] }, llm: { estimate: 20, tokens: 50 } })
+    await until(() => asked.length === 3)
+    expect([answer, asked.map(descriptorsOf)]).toEqual(['200 ', [[['path=/p', undefined]], [['model=m', 20n]], [['model=m', 30n]]]])
+  })
+
+  test('of unknown number only ask before', async () => {
+    const { asked } = await send(ok, { policy, llm: { estimate: 0, tokens: 50 } })
+    await until(() => asked.length === 2)
+    expect(asked.map(descriptorsOf)).toEqual([[['model=m', 0n]], [['model=m', 50n]]])
+  })
+
+  test('that turn out to be fewer are not given back', async () => {
+    const { asked } = await send(ok, { policy, llm: { estimate: 20, tokens: 10 } })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(asked).toHaveLength(1)
+  })
+
+  test('over the limit are 429', async () => {
+    const result = await send({ ...over, statuses: [status(100, 0, 60, Code.OVER_LIMIT)] }, { policy, llm: { estimate: 0, tokens: 50 } })
+    expect([result.answer, result.numbers, result.isForwarded]).toEqual(['429 rate limit exceeded', ['100', '0', '60'], false])
+  })
+})
+
+describe('a service that cannot be asked', () => {
+  const broken = (): Answer => {
+    throw Object.assign(new Error('broken'), { code: 14 })
+  }
+  test.each<[GlobalRateLimit['failureMode'], string]>([
+    [undefined, '500 rate limit failed'],
+    ['FailClosed', '500 rate limit failed'],
+    ['FailOpen', '200 '],
+  ])('%s', async (failureMode, expected) => {
+    const policy = failureMode === undefined ? {} : { failureMode }
+    expect((await send(broken, { policy })).answer).toBe(expected)
+    expect((await send(ok, { policy, port: 1 })).answer).toBe(expected)
+    expect((await send({}, { policy })).answer).toBe(expected)
+    expect((await send(broken, { policy: { ...policy, descriptors: [tokens] }, llm: { estimate: 0, tokens: 1 } })).answer).toBe(expected)
+  })
+
+  test("does not keep a request beyond its own timeout, which is the client's answer", async () => {
+    const prepare = (exchange: Exchange): void => void (exchange.deadlineAtMs = performance.now() - 1)
+    expect((await send(ok, { policy: { failureMode: 'FailOpen' }, prepare })).answer).toBe('504 request timeout')
+  })
+})

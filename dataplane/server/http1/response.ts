@@ -1,0 +1,33 @@
+import type { ErrorCode } from '#api/errors.ts'
+import type { Framing } from '../../http/http1/fields.ts'
+import type { RequestHead, ResponseHead } from '../../http/message.ts'
+import { parseContentLength, type MessageError } from '../../http/syntax.ts'
+
+/** Whether a response to this request carries its body on the wire (RFC 9112 §6.3). */
+export function hasResponseBody(request: RequestHead, response: ResponseHead): boolean {
+  return request.method !== 'HEAD' && response.status !== 204 && response.status !== 304
+}
+
+/** Framing that a response states; undefined: none, and no body. HEAD and 304 state the length that GET would have. */
+export function responseFraming(request: RequestHead, response: ResponseHead): Framing | undefined {
+  const { status, headers, body } = response
+  if (status === 204) return undefined
+  if (!hasResponseBody(request, response)) return body?.length ?? parseContentLength(headers.get('content-length') ?? '')
+  if (body === undefined) return 0
+  if (body.length !== undefined) return body.length
+  return request.version === 'HTTP/1.0' ? 'until-close' : 'chunked'
+}
+
+/** Row of the error table for a request that broke off after its head. */
+export function errorCodeOf(error: MessageError): ErrorCode {
+  switch (error.status) {
+    case 408:
+      return 'CLIENT_TIMEOUT'
+    case 413:
+      return 'BODY_TOO_LARGE'
+    case 431:
+      return 'HEADERS_TOO_LARGE'
+    default:
+      return 'INVALID_REQUEST'
+  }
+}

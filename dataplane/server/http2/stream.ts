@@ -1,0 +1,227 @@
+import { constants, type Http2Stream, type ServerHttp2Stream } from 'node:http2'
+import { ProxyError, toErrorResponse } from '../../exchange/error.ts'
+import { Exchange } from '../../exchange/exchange.ts'
+import { Http2Incoming, type Http2BodyOwner } from '../../http/http2/incoming.ts'
+import { Http2Outgoing, isWritableField, resetStream, type Http2OutgoingOwner } from '../../http/http2/outgoing.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { MessageError, parseContentLength } from '../../http/syntax.ts'
+import { hasResponseBody } from '../http1/response.ts'
+import type { Http2StreamOwner } from './session.ts'
+import { parseHttp2Request } from './request.ts'
+
+/**
+ * A short body that is on its way is awaited before an answer that does not need it. An answer that overtakes it must be followed by a
+ * reset (RFC 9113 §8.1), which some clients that are still sending take for a failure (curl 7.88: error 92).
+ */
+const MAX_AWAITED_BYTES = 65_536
+const MAX_AWAIT_MS = 100
+
+/** One stream of a client's connection: a request and its response. */
+export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
+  readonly #stream: ServerHttp2Stream
+  readonly #owner: Http2StreamOwner
+  #exchange: Exchange | undefined
+  #incoming: Http2Incoming | undefined
+  #outgoing: Http2Outgoing | undefined
+  #head: string[] = []
+  #owesContinue = false
+  #hasReturned = false
+  #isCancelled = false
+
+  constructor(stream: ServerHttp2Stream, owner: Http2StreamOwner) {
+    this.#stream = stream
+    this.#owner = owner
+  }
+
+  serve(flags: number, raw: readonly string[]): void {
+    const stream = this.#stream
+    // 'close' follows, and says all that matters.
+    stream.on('error', () => undefined)
+    stream.on('close', () => this.#closed())
+    const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
+    let parsed
+    try {
+      parsed = parseHttp2Request(raw, this.#owner.scheme, this.#owner.settings.maxHeaderList)
+    } catch (error) {
+      return this.#refuse(error instanceof MessageError ? error : new MessageError(400, 'invalid request'))
+    }
+    const { request } = parsed
+    if (request.method === 'CONNECT') this.#isCancelled = hasBody
+    else if (hasBody) {
+      this.#owesContinue = parsed.expectsContinue
+      this.#incoming = request.body = new Http2Incoming(stream, parsed.contentLength, this)
+    }
+    const { connection, onRequest } = this.#owner.options
+    const exchange = (this.#exchange = new Exchange(connection, request, performance.now()))
+    const returned = onRequest(exchange)
+    if (returned === undefined) this.#respond(exchange)
+    else
+      returned.then(
+        () => this.#respond(exchange),
+        (error: unknown) => this.#answer(exchange, new ProxyError('INTERNAL', { cause: error })),
+      )
+  }
+
+  /** Ends the exchange from our side. */
+  cut(cause: 'shutdown' | 'timeout'): void {
+    if (this.#exchange !== undefined) this.#exchange.cutBy ??= cause
+    resetStream(this.#stream, 'cancelled')
+  }
+
+  // The request body.
+
+  startBody(): void {
+    if (!this.#owesContinue) return
+    this.#owesContinue = false
+    if (!this.#stream.destroyed && !this.#stream.headersSent) this.#stream.additionalHeaders({ ':status': 100 })
+  }
+
+  /** What still comes of an unwanted body stays in the stream's window; the end of the response resets the stream. */
+  cancelBody(): void {
+    this.#isCancelled = true
+    if (!this.#stream.destroyed) this.#stream.pause()
+  }
+
+  // The response.
+
+  #answer(exchange: Exchange, error: ProxyError): void {
+    exchange.error = error
+    exchange.response = toErrorResponse(error, exchange.request)
+    this.#respond(exchange)
+  }
+
+  #respond(exchange: Exchange): void {
+    this.#hasReturned = true
+    exchange.answeredAtMs = performance.now()
+    const incoming = this.#incoming
+    if (incoming === undefined || incoming.hasStarted) return this.#send(exchange)
+    // Nobody will start this body any more.
+    incoming.cancel()
+    if (this.#owesContinue || incoming.length === undefined || incoming.length > MAX_AWAITED_BYTES) return this.#send(exchange)
+    this.#skipBody(() => this.#send(exchange))
+  }
+
+  /** Calls once: when the request has ended or has taken too long. */
+  #skipBody(onDone: () => void): void {
+    const stream = this.#stream
+    const finish = (): void => {
+      clearTimeout(timer)
+      stream.off('end', onEnd).off('close', finish).pause()
+      onDone()
+    }
+    const onEnd = (): void => {
+      this.#isCancelled = false
+      finish()
+    }
+    const timer = setTimeout(finish, MAX_AWAIT_MS)
+    if (stream.readableEnded) return onEnd()
+    stream.on('end', onEnd).on('close', finish).resume()
+  }
+
+  #send(exchange: Exchange): void {
+    if (this.#stream.destroyed || this.#stream.closed) {
+      exchange.response?.body?.cancel()
+      exchange.response?.upgraded?.socket.destroy()
+      if (this.#exchange !== undefined) this.#finish(exchange)
+      return
+    }
+    let response = exchange.response
+    if (response?.upgraded !== undefined || response === undefined || response.status < 200) {
+      // HTTP/2 has no upgrades (RFC 9113 §8.6); the request asked for none.
+      response?.upgraded?.socket.destroy()
+      exchange.error = new ProxyError('INTERNAL')
+      response = exchange.response = toErrorResponse(exchange.error, exchange.request)
+    }
+    const hasBody = response.body !== undefined && hasResponseBody(exchange.request, response)
+    try {
+      this.#head = encodeHead(response, hasBody)
+    } catch (error) {
+      response.body?.cancel()
+      return this.#answer(exchange, new ProxyError('INTERNAL', { cause: error }))
+    }
+    if (response.body === undefined || !hasBody) {
+      response.body?.cancel()
+      this.open({ endStream: true, waitForTrailers: false })
+      return this.bodySent()
+    }
+    this.#outgoing = new Http2Outgoing(response.body, this)
+    this.#outgoing.start()
+  }
+
+  open(options: { readonly endStream: boolean; readonly waitForTrailers: boolean }): Http2Stream | undefined {
+    const stream = this.#stream
+    if (stream.destroyed || stream.closed) return undefined
+    stream.respond(this.#head, options)
+    return stream
+  }
+
+  bodySent(): void {
+    if (this.#exchange !== undefined) this.#finish(this.#exchange)
+    // The client may stop sending (RFC 9113 §8.1).
+    if (this.#incoming?.isOver === false || this.#isCancelled) closeAfterEnd(this.#stream)
+  }
+
+  bodyFailed(error: Error): void {
+    const exchange = this.#exchange
+    if (exchange !== undefined) {
+      exchange.cutBy ??= 'upstream'
+      exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
+      this.#finish(exchange)
+    }
+    resetStream(this.#stream, 'broken')
+  }
+
+  #finish(exchange: Exchange): void {
+    exchange.requestBytes = this.#incoming?.bytes ?? exchange.requestBytes
+    exchange.responseBytes = this.#outgoing?.bytes ?? exchange.responseBytes
+    exchange.finishedAtMs = performance.now()
+    this.#exchange = undefined
+    this.#owner.options.onFinish(exchange)
+  }
+
+  /** A request that nobody can make sense of. The connection is fine: frames have told where it ends. */
+  #refuse(error: MessageError): void {
+    this.#owner.options.onRefuse?.(error)
+    this.#stream.respond([':status', String(error.status), 'content-type', 'text/plain'])
+    this.#stream.end(error.message)
+    closeAfterEnd(this.#stream)
+  }
+
+  #closed(): void {
+    this.#owner.streamClosed(this)
+    if (this.#exchange === undefined && this.#incoming?.isOver !== false) return
+    const error = new Error(`client closed the stream (code ${this.#stream.rstCode})`)
+    this.#incoming?.fail(error)
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    exchange.cutBy ??= 'client'
+    this.#outgoing?.cancel(error)
+    exchange.abort(error)
+    // Otherwise the handler's return does it.
+    if (this.#hasReturned && this.#exchange !== undefined) this.#finish(exchange)
+  }
+}
+
+/** Head as Node takes it, `date` excepted. Throws when a policy wrote something that HTTP cannot carry. */
+function encodeHead({ status, headers, body }: ResponseHead, hasBody: boolean): string[] {
+  const head = [':status', String(status)]
+  const { raw } = headers
+  let length = body?.length
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    const value = raw[i + 1] ?? ''
+    // Bodies know their own length better; where none is sent, the field says what GET would have had.
+    if (name === 'content-length') length = hasBody ? length : (length ?? parseContentLength(value))
+    else if (isWritableField(name, value)) head.push(name, value)
+  }
+  if (length !== undefined && status !== 204) head.push('content-length', String(length))
+  return head
+}
+
+/** Resets without an error once all was sent, trailers too: they leave some turns after `finish`. */
+function closeAfterEnd(stream: ServerHttp2Stream, turns = 10): void {
+  if (stream.destroyed || stream.closed) return
+  if (!stream.writableFinished) stream.once('finish', () => closeAfterEnd(stream))
+  else if (stream.state.localClose === 1 || turns === 0) stream.close(constants.NGHTTP2_NO_ERROR)
+  else setImmediate(() => closeAfterEnd(stream, turns - 1))
+}

@@ -1,0 +1,74 @@
+import type { FieldSink } from './fields.ts'
+import { quote, quoteIfNeeded, type LogFormat } from '../log.ts'
+import { formatTime } from '../../runtime/time.ts'
+
+/** One line of the access log while it is written. */
+export interface Line extends FieldSink {
+  readonly text: string
+}
+
+/** Begins a line of the scope at info level. */
+export function startLine(format: LogFormat, scope: string, epochMs: number): Line {
+  return format === 'json' ? new JsonLine(scope, epochMs) : new TextLine(scope, epochMs)
+}
+
+class TextLine implements Line {
+  #line: string
+
+  constructor(scope: string, epochMs: number) {
+    this.#line = `${formatTime(epochMs)}\tinfo\t${scope}`
+  }
+
+  get text(): string {
+    return `${this.#line}\n`
+  }
+
+  plain(name: string, value: string | number): void {
+    this.#line += ` ${name}=${value}`
+  }
+
+  foreign(name: string, value: string): void {
+    this.#line += ` ${name}=${quoteIfNeeded(value)}`
+  }
+
+  quoted(name: string, value: string): void {
+    this.#line += ` ${name}=${quote(value)}`
+  }
+
+  added(name: string, value: string | number | boolean): void {
+    this.foreign(name.includes('=') ? quote(name) : quoteIfNeeded(name), String(value))
+  }
+}
+
+/** What every line has; fields of these names would be read as them. */
+const taken: ReadonlySet<string> = new Set(['level', 'time', 'scope'])
+
+class JsonLine implements Line {
+  #line: string
+
+  constructor(scope: string, epochMs: number) {
+    this.#line = `{"level":"info","time":"${formatTime(epochMs)}","scope":"${scope}"`
+  }
+
+  get text(): string {
+    return `${this.#line}}\n`
+  }
+
+  plain(name: string, value: string | number): void {
+    this.#line += typeof value === 'number' ? `,"${name}":${value}` : `,"${name}":"${value}"`
+  }
+
+  foreign(name: string, value: string): void {
+    this.#line += `,"${name}":${quote(value)}`
+  }
+
+  quoted(name: string, value: string): void {
+    this.#line += `,"${name}":${quote(value)}`
+  }
+
+  added(name: string, value: string | number | boolean): void {
+    // JSON has no word for what is no finite number.
+    const isText = typeof value === 'string' || (typeof value === 'number' && !Number.isFinite(value))
+    this.#line += `,${quote(taken.has(name) ? `field.${name}` : name)}:${isText ? quote(String(value)) : String(value)}`
+  }
+}

@@ -1,0 +1,23 @@
+import type { EvictionEvent } from '../../upstream/balancer/balancer.ts'
+import type { Logger } from '../log.ts'
+import type { Registry } from './registry.ts'
+
+/**
+ * What is told of endpoints that a health policy takes out: a line each, `proxy_upstream_evictions_total` and how many are out now,
+ * `proxy_upstream_evicted_endpoints`, by backend.
+ */
+export function createEvictionReport(log: Logger, registry: Registry): (backend: string, event: EvictionEvent) => void {
+  const evictions = registry.counter('proxy_upstream_evictions_total', 'Endpoints that were taken out for their health.', ['backend'])
+  const evicted = registry.gauge('proxy_upstream_evicted_endpoints', 'Endpoints that are out for their health.', ['backend'])
+  return (backend, { kind, endpoint, durationMs, health }) => {
+    const fields = { backend, endpoint, health: Number(health.toFixed(3)) }
+    if (kind === 'evicted') {
+      evictions.series(backend).value++
+      evicted.series(backend).value++
+      log.warn('endpoint evicted', { ...fields, durationMs: Math.round(durationMs) })
+    } else {
+      evicted.series(backend).value--
+      log.info('endpoint is back', fields)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Transformation } from '#gen/config/types.ts'
+import type { Policy } from '../exchange/context.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../expression/buffer.ts'
+import { readsRequestBody, readsResponseBody } from '../expression/program.ts'
+import { ExchangeView } from '../expression/view.ts'
+import { compileTransform, programsOf, type CompiledTransform } from './compile.ts'
+import { transformRequest } from './request.ts'
+import { transformResponse } from './response.ts'
+
+/** The `transformation` section of a backend policy. */
+export interface BackendTransformation {
+  readonly request: CompiledTransform | undefined
+  readonly response: CompiledTransform | undefined
+  readonly buffersRequest: boolean
+  readonly buffersResponse: boolean
+}
+
+/** A section is the same object over config versions, and settings are made anew for each of them. */
+const compiled = new WeakMap<Transformation, BackendTransformation>()
+
+export function compileBackendTransformation(section: Transformation): BackendTransformation {
+  let transformation = compiled.get(section)
+  if (transformation === undefined) {
+    const request = section.request && compileTransform(section.request, 'backend')
+    const response = section.response && compileTransform(section.response, 'response')
+    const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
+    compiled.set(section, (transformation = { request, response, buffersRequest, buffersResponse: readsResponseBody(programsOf(response)) }))
+  }
+  return transformation
+}
+
+/**
+ * The request side, once the backend is chosen and its credentials are written (traffic.md §5 step 8). The response side is left to
+ * `transformBackendResponse`. Who tries several backends calls it for each, on a request that none of them has changed yet.
+ */
+export async function transformForBackend(exchange: Exchange, transformation: BackendTransformation, maxBufferBytes = MAX_BUFFER_BYTES): Promise<void> {
+  exchange.backendTransformation = transformation
+  if (transformation.buffersRequest) await bufferRequest(exchange, maxBufferBytes)
+  if (transformation.request !== undefined) transformRequest(exchange, transformation.request, new ExchangeView(exchange))
+}
+
+/** The response side of whatever backend was chosen; a chain has it when one of its backends may have a transformation. */
+export function transformBackendResponse(maxBufferBytes = MAX_BUFFER_BYTES): Policy {
+  return async (c, next) => {
+    const { exchange } = c.var
+    const { method } = exchange.request
+    try {
+      await next()
+      const transformation = exchange.backendTransformation
+      if (transformation?.response === undefined) return
+      if (transformation.buffersResponse) await bufferResponse(exchange, maxBufferBytes)
+      transformResponse(exchange, transformation.response, new ExchangeView(exchange))
+    } finally {
+      // Whether a response has a body depends on the method that the client used, not on the one that the upstream got.
+      exchange.request.method = method
+      if (exchange.backendTransformation?.buffersRequest === true) releaseRequest(exchange)
+    }
+  }
+}

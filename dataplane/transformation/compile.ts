@@ -1,0 +1,108 @@
+import type { HeaderTransformation, Transform } from '#gen/config/types.ts'
+import { evalHost, Uint, type Phase, type Program } from '#api/cel/index.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { compileExpression } from '../expression/program.ts'
+import { toFieldValue } from '../expression/message.ts'
+import type { ExchangeView } from '../expression/view.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { isFieldValue, isToken } from '../http/syntax.ts'
+import { framingFields } from '../exchange/fields.ts'
+
+/** A header or pseudo header, in lower case, and what gives its value. */
+export interface ComputedField {
+  readonly name: string
+  readonly isPseudo: boolean
+  readonly program: Program
+}
+
+export interface CompiledTransform {
+  readonly metadata: readonly (readonly [key: string, program: Program])[]
+  readonly add: readonly ComputedField[]
+  readonly set: readonly ComputedField[]
+  readonly remove: readonly string[]
+  readonly body: Program | undefined
+  readonly setsMethod: boolean
+}
+
+export function compileTransform({ metadata = {}, add = [], set = [], remove = [], body }: Transform, phase: Phase): CompiledTransform {
+  const fields = [...add, ...set]
+  return {
+    metadata: Object.entries(metadata).map(([key, expression]) => [key, compileExpression(expression, phase)] as const),
+    add: compileFields(add, phase),
+    set: compileFields(set, phase),
+    remove: remove.map((name) => name.toLowerCase()).filter(isChangeable),
+    body: body === undefined ? undefined : compileExpression(body, phase),
+    setsMethod: fields.some(({ name }) => name.toLowerCase() === ':method'),
+  }
+}
+
+function compileFields(fields: readonly HeaderTransformation[], phase: Phase): ComputedField[] {
+  return fields.flatMap(({ name: given, value }) => {
+    const lower = given.toLowerCase()
+    // Heads have the host of a request apart from the headers.
+    const name = lower === 'host' && phase === 'request' ? ':authority' : lower
+    const isPseudo = name.startsWith(':')
+    return isPseudo || isChangeable(name) ? [{ name, isPseudo, program: compileExpression(value, phase) }] : []
+  })
+}
+
+/** Framing is the codec's, whatever policies say; what is no header name cannot come or go either. */
+function isChangeable(name: string): boolean {
+  return isToken(name) && !framingFields.has(name)
+}
+
+export function programsOf(transform: CompiledTransform | undefined): Program[] {
+  if (transform === undefined) return []
+  const { metadata, add, set, body } = transform
+  return [...metadata.map(([, program]) => program), ...[...add, ...set].map(({ program }) => program), ...(body === undefined ? [] : [body])]
+}
+
+/** Step 1: values for later expressions, later steps and logs. One that fails is left out. */
+export function computeMetadata(exchange: Exchange, { metadata }: CompiledTransform, view: ExchangeView): void {
+  if (metadata.length === 0) return
+  const values: Record<string, unknown> = Object.assign(Object.create(null) as Record<string, unknown>, exchange.get('metadata'))
+  for (const [key, program] of metadata) {
+    const value = evalHost(program, view)
+    if (value === undefined) continue
+    values[key] = value
+    exchange.set('metadata', values)
+  }
+}
+
+/**
+ * Steps 2 to 4: add, set, remove. A header whose value fails is removed, so that a client's own never passes for a computed one;
+ * `setPseudo` decides about pseudo headers, and leaves them alone when it cannot use the value.
+ */
+export function computeFields(
+  headers: HeaderList,
+  { add, set, remove }: CompiledTransform,
+  view: ExchangeView,
+  setPseudo: (name: string, value: string) => void,
+): void {
+  const apply = ({ name, isPseudo, program }: ComputedField, isAdded: boolean): void => {
+    const value = evalField(program, view)
+    if (isPseudo) {
+      if (value !== undefined) setPseudo(name, value)
+      return
+    }
+    if (value === undefined) headers.remove(name)
+    else if (isAdded) headers.append(name, value)
+    else headers.set(name, value)
+  }
+  for (const field of add) apply(field, true)
+  for (const field of set) apply(field, false)
+  for (const name of remove) headers.remove(name)
+}
+
+/** A field value: of text, bytes, a number or a bool; undefined for all else and for what would end the line. */
+function evalField(program: Program, view: ExchangeView): string | undefined {
+  const value = program.eval(view)
+  const text = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : typeof value === 'string' ? toFieldValue(value) : toPlainText(value)
+  const trimmed = text?.replace(/^[ \t]+|[ \t]+$/g, '')
+  return trimmed !== undefined && isFieldValue(trimmed) ? trimmed : undefined
+}
+
+function toPlainText(value: unknown): string | undefined {
+  if (value instanceof Uint) return value.value.toString()
+  return typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+}

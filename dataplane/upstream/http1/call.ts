@@ -1,0 +1,69 @@
+import { BufferBody } from '../../http/body.ts'
+import type { RequestHead, ResponseHead } from '../../http/message.ts'
+import type { ConnectionPool } from './pool.ts'
+import type { Http1Connection } from './connection.ts'
+import { UpstreamError, type UpstreamCall } from '../types.ts'
+
+/** Methods that may be sent again although the first copy may have been acted upon (RFC 9110 §9.2.2). */
+const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
+/** One request and its response, on one connection or, after a lost race with keep-alive, on a second one. */
+export class Http1Call implements UpstreamCall {
+  readonly response: Promise<ResponseHead>
+  request: RequestHead
+  readonly #pool: ConnectionPool
+  readonly #connectMs: number
+  #connection: Http1Connection | undefined = undefined
+  #isSettled = false
+  #resolve: (response: ResponseHead) => void = () => undefined
+  #reject: (error: Error) => void = () => undefined
+
+  constructor(request: RequestHead, pool: ConnectionPool, connectMs: number) {
+    this.request = request
+    this.#pool = pool
+    this.#connectMs = connectMs
+    this.response = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  /** Puts the call on a connection. Upgrades get one of their own, which never returns to the pool. */
+  send(isFresh: boolean): void {
+    this.#connection = this.#pool.acquire(this.#connectMs, isFresh)
+    this.#connection.send(this)
+  }
+
+  cancel(reason: Error): void {
+    const error = new UpstreamError('cancelled', 'call was cancelled', reason)
+    this.#connection?.abandon(this, error)
+    this.fail(error)
+  }
+
+  /** The head is here; the call stays on its connection until the body ends. */
+  succeed(response: ResponseHead): void {
+    this.#isSettled = true
+    this.#resolve(response)
+  }
+
+  fail(error: Error): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#connection = undefined
+    this.request.body?.cancel(error)
+    this.#reject(error)
+  }
+
+  /**
+   * The connection closed before any byte of the response. A kept connection was most likely closed before the request got there:
+   * send it again, once, if that can do no harm.
+   */
+  lose(error: UpstreamError, wasReused: boolean, hasStartedBody: boolean): void {
+    if (this.#isSettled) return
+    const { body, method } = this.request
+    const isReplayable = body === undefined || !hasStartedBody || body instanceof BufferBody
+    if (!wasReused || !isReplayable || !idempotent.has(method)) return this.fail(error)
+    if (hasStartedBody && body instanceof BufferBody) this.request = { ...this.request, body: body.again() }
+    this.send(true)
+  }
+}

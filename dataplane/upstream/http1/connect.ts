@@ -1,0 +1,65 @@
+import { connect as connectTcp, Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { tlsOptions } from '../tls.ts'
+import { openTunnel } from '../tunnel.ts'
+import { UpstreamError, type Transport, type UpstreamFailure } from '../types.ts'
+
+/** Opens a connection and calls back once it is ready for HTTP; failures come as the socket's `error`. */
+export type Connector = (onReady: () => void) => Socket
+
+/** How to connect to an endpoint. TLS offers `alpn` and takes nothing else, and resumes sessions. */
+export function createConnector(transport: Transport, alpn: readonly string[]): Connector {
+  const connect = withProbes(connectorTo(transport, alpn), transport)
+  const { onConnected } = transport
+  if (onConnected === undefined) return connect
+  return (onReady) => {
+    const startedAtMs = performance.now()
+    return connect(() => {
+      onConnected((performance.now() - startedAtMs) / 1000)
+      onReady()
+    })
+  }
+}
+
+function withProbes(connect: Connector, { probes, tunnel }: Transport): Connector {
+  // In a tunnel the connection is the proxy's, and its own policies say how it is kept.
+  if (probes === undefined || tunnel !== undefined) return connect
+  return (onReady) => connect(onReady).setKeepAlive(true, probes.timeMs, probes.intervalMs, probes.retries)
+}
+
+function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
+  const { host, port, tls, tunnel } = transport
+  if (tls === undefined) {
+    if (tunnel !== undefined) return (onReady) => openTunnel(tunnel, host, port, onReady)
+    return (onReady) => connectTcp({ host, port, noDelay: true }, onReady)
+  }
+  let options: ConnectionOptions
+  try {
+    options = { ...tlsOptions(tls, host), ALPNProtocols: [...alpn] }
+  } catch (error) {
+    // Key material that cannot be loaded: every connection fails, none goes out without it.
+    return () => new Socket().destroy(error as Error)
+  }
+  let session: Buffer | undefined
+  return (onReady) => {
+    const way = tunnel === undefined ? { host, port } : { socket: openTunnel(tunnel, host, port, () => {}) }
+    const socket: TLSSocket = connectTls({ ...way, ...options, ...(session !== undefined && { session }) }, () => {
+      if (socket.alpnProtocol === false || alpn.includes(String(socket.alpnProtocol))) onReady()
+      else socket.destroy(new Error(`upstream chose ${String(socket.alpnProtocol)} by ALPN`))
+    })
+    socket.setNoDelay(true)
+    socket.on('session', (ticket) => {
+      session = ticket
+    })
+    return socket
+  }
+}
+
+/** Failure of a connection that never got ready. */
+export function connectFailure({ host, port }: Transport, error: NodeJS.ErrnoException): UpstreamError {
+  // What happened on the way to it, in a tunnel.
+  if (error instanceof UpstreamError) return error
+  const isDns = error.syscall === 'getaddrinfo' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN'
+  const failure: UpstreamFailure = isDns ? 'dns' : 'connect'
+  return new UpstreamError(failure, `${host}:${port}: connect failed: ${error.code ?? error.message}`, error)
+}

@@ -1,0 +1,305 @@
+import type { Socket } from 'node:net'
+import { parseResponseHead, type ParsedResponse } from '../../http/http1/head.ts'
+import { IncomingBody, type BodyOwner } from '../../http/http1/incoming.ts'
+import { OutgoingBody, type OutgoingOwner } from '../../http/http1/outgoing.ts'
+import { encodeRequestHead, requestFraming } from '../../http/http1/serialize.ts'
+import { findHead, hasBareLineFeed, MessageError } from '../../http/syntax.ts'
+import type { ConnectionPool } from './pool.ts'
+import type { Http1Call } from './call.ts'
+import { connectFailure, type Connector } from './connect.ts'
+import { UpstreamError } from '../types.ts'
+
+/** Interim responses that one call may bring; more is an upstream gone wrong. */
+const MAX_INTERIM_RESPONSES = 32
+/** Rest of an unwanted response that is read away to keep the connection. */
+const MAX_DISCARD_BYTES = 65_536
+const MAX_DISCARD_MS = 1000
+
+/** One connection to an upstream; carries one call at a time. */
+export class Http1Connection implements BodyOwner, OutgoingOwner {
+  /** For the pool: when an idle connection is to be closed. */
+  idleUntilMs = Infinity
+  isClosed = false
+  readonly #pool: ConnectionPool
+  readonly #socket: Socket
+  #isConnected = false
+  /** Until it is connected, and while an unwanted response is read away. */
+  #timer: NodeJS.Timeout | undefined
+  #calls = 0
+
+  // The call in flight.
+  #call: Http1Call | undefined = undefined
+  /** Bytes received and not consumed: a partial head, or a body nobody takes yet. */
+  #pending: Buffer | undefined = undefined
+  /** How much of a partial head is known not to hold its end. */
+  #scanned = 0
+  #outgoing: OutgoingBody | undefined = undefined
+  #incoming: IncomingBody | undefined = undefined
+  #head: ParsedResponse | undefined = undefined
+  #isRequestSent = false
+  #hasReceived = false
+  #interimResponses = 0
+  /** How the connection ended while the reader of the body was not ready. */
+  #ended: { readonly error: UpstreamError; readonly isInOrder: boolean } | undefined = undefined
+
+  constructor(connect: Connector, connectMs: number, pool: ConnectionPool) {
+    this.#pool = pool
+    this.#socket = connect(() => this.#connected())
+    this.#socket.on('data', this.#onData)
+    this.#socket.on('drain', this.#onDrain)
+    this.#socket.on('end', this.#onEnd)
+    this.#socket.on('error', this.#onError)
+    this.#socket.on('close', this.#onClose)
+    this.#timer = setTimeout(() => this.#close(this.#errorOf('connect-timeout', `no connection within ${connectMs} ms`)), connectMs)
+  }
+
+  /** Sends a call's request, once connected. */
+  send(call: Http1Call): void {
+    this.#call = call
+    this.#calls++
+    this.#isRequestSent = false
+    this.#hasReceived = false
+    this.#interimResponses = 0
+    this.#head = undefined
+    this.#incoming = undefined
+    if (this.#isConnected) this.#write(call)
+  }
+
+  /** The caller gives up. */
+  abandon(call: Http1Call, error: UpstreamError): void {
+    if (call === this.#call) this.#close(error)
+  }
+
+  destroy(): void {
+    this.#close(this.#errorOf('cancelled', 'pool is closing'))
+  }
+
+  #errorOf(failure: UpstreamError['failure'], what: string, cause?: unknown): UpstreamError {
+    const { host, port } = this.#pool.transport
+    return new UpstreamError(failure, `${host}:${port}: ${what}`, cause)
+  }
+
+  #connected(): void {
+    this.#stopTimer()
+    this.#isConnected = true
+    if (this.#call !== undefined) this.#write(this.#call)
+  }
+
+  #write(call: Http1Call): void {
+    const { request } = call
+    const framing = requestFraming(request)
+    let head: string
+    try {
+      head = encodeRequestHead(request, framing, this.#pool.transport.keepAlive !== undefined)
+    } catch (error) {
+      // Nothing was written: the connection is as good as before, the request is not.
+      this.#call = undefined
+      this.#pool.release(this, undefined)
+      call.fail(error as Error)
+      return
+    }
+    if (request.body === undefined) {
+      this.#isRequestSent = true
+      this.#socket.write(head, 'latin1')
+      return
+    }
+    this.#outgoing = new OutgoingBody(this.#socket, head, request.body, framing ?? 'chunked', true, this)
+    this.#outgoing.start()
+  }
+
+  bodySent(): void {
+    this.#outgoing = undefined
+    this.#isRequestSent = true
+  }
+
+  /** The request body broke off, or was not as long as announced: the upstream must not take what it has for the whole. */
+  bodyFailed(error: Error): void {
+    this.#outgoing = undefined
+    this.#close(this.#errorOf('cancelled', 'request body broke off', error))
+  }
+
+  // Socket events. Properties, because they are removed again when the connection becomes a tunnel.
+
+  readonly #onData = (chunk: Buffer): void => {
+    const call = this.#call
+    if (call === undefined) {
+      // Bytes nobody asked for: what they answer is unknown, so the connection is not trusted any more.
+      this.#close(this.#errorOf('protocol', 'unexpected bytes on an idle connection'))
+      return
+    }
+    this.#hasReceived = true
+    if (this.#incoming !== undefined) {
+      if (this.#incoming.isFlowing && this.#pending === undefined) this.#feed(this.#incoming, chunk)
+      else {
+        this.#pending = this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk])
+        this.#socket.pause()
+      }
+      return
+    }
+    this.#readHead(call, this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]))
+  }
+
+  readonly #onDrain = (): void => this.#outgoing?.drained()
+
+  readonly #onEnd = (): void => this.#end(this.#errorOf('reset', 'connection closed'), true)
+
+  readonly #onError = (error: Error): void => {
+    if (this.#isConnected) this.#end(this.#errorOf('reset', `connection failed: ${codeOf(error)}`, error), false)
+    else this.#close(connectFailure(this.#pool.transport, error))
+  }
+
+  readonly #onClose = (): void => this.#end(this.#errorOf('reset', 'connection closed'), false)
+
+  /** The upstream closed the connection, in order or not. What the reader of the body has not taken yet comes first. */
+  #end(error: UpstreamError, isInOrder: boolean): void {
+    const incoming = this.#incoming
+    if (incoming !== undefined && !incoming.isFlowing && !incoming.isOver) {
+      this.#ended ??= { error, isInOrder }
+      return
+    }
+    if (isInOrder) incoming?.finish(error)
+    this.#close(error)
+  }
+
+  // The response.
+
+  #readHead(call: Http1Call, bytes: Buffer): void {
+    this.#pending = undefined
+    const found = findHead(bytes, 0, Math.max(0, this.#scanned - 3))
+    if ((found === undefined ? bytes.length : found.end + 2) > this.#pool.limits.maxHeadBytes) {
+      return this.#close(this.#errorOf('protocol', `response head exceeds ${this.#pool.limits.maxHeadBytes} bytes`))
+    }
+    if (found === undefined) {
+      const isHttp = 'HTTP/1.'.startsWith(bytes.toString('latin1', 0, 7))
+      if (!isHttp || hasBareLineFeed(bytes, this.#scanned)) return this.#close(this.#errorOf('protocol', 'no HTTP/1 response head'))
+      this.#pending = bytes
+      this.#scanned = bytes.length
+      return
+    }
+    this.#scanned = 0
+    const next = found.end + 2
+    const rest = next < bytes.length ? bytes.subarray(next) : undefined
+    try {
+      const head = parseResponseHead(found.text, found.end, call.request.method, this.#pool.limits)
+      this.#takeHead(call, head, rest)
+    } catch (error) {
+      if (!(error instanceof MessageError)) throw error
+      this.#close(this.#errorOf('protocol', error.message))
+    }
+  }
+
+  #takeHead(call: Http1Call, head: ParsedResponse, rest: Buffer | undefined): void {
+    const { status, headers, framing } = head
+    if (status === 101 || (call.request.method === 'CONNECT' && status < 300 && status >= 200)) return this.#takeTunnel(call, head, rest)
+    if (status < 200) {
+      if (++this.#interimResponses > MAX_INTERIM_RESPONSES) this.#close(this.#errorOf('protocol', 'too many interim responses'))
+      else if (rest !== undefined) this.#readHead(call, rest)
+      return
+    }
+    this.#head = head
+    if (framing === 0) {
+      this.#endResponse(rest)
+      call.succeed({ status, headers, body: undefined, upgraded: undefined })
+      return
+    }
+    this.#pending = rest
+    this.#incoming = new IncomingBody(framing, this, this.#pool.limits)
+    call.succeed({ status, headers, body: this.#incoming, upgraded: undefined })
+  }
+
+  #takeTunnel(call: Http1Call, head: ParsedResponse, rest: Buffer | undefined): void {
+    const asked = call.request.upgrade
+    if (head.status === 101 && (asked === undefined || head.upgrade?.toLowerCase() !== asked.toLowerCase())) {
+      this.#close(this.#errorOf('upgrade', asked === undefined ? 'switched protocols unasked' : 'switched to another protocol than asked for'))
+      return
+    }
+    const socket = this.#socket
+    socket.pause()
+    socket.off('data', this.#onData).off('drain', this.#onDrain).off('end', this.#onEnd)
+    this.#call = undefined
+    // The one hop-by-hop field that says something to the other side.
+    if (head.upgrade !== undefined) head.headers.set('upgrade', head.upgrade)
+    call.succeed({ status: head.status, headers: head.headers, body: undefined, upgraded: { socket, head: rest ?? Buffer.alloc(0) } })
+  }
+
+  #feed(incoming: IncomingBody, chunk: Buffer): void {
+    try {
+      incoming.feed(chunk)
+    } catch (error) {
+      if (!(error instanceof MessageError)) throw error
+      this.#close(this.#errorOf('protocol', error.message))
+    }
+  }
+
+  startBody(): void {
+    this.resumeBody()
+  }
+
+  pauseBody(): void {
+    this.#socket.pause()
+  }
+
+  resumeBody(): void {
+    const held = this.#pending
+    this.#pending = undefined
+    if (held !== undefined && this.#incoming !== undefined) this.#feed(this.#incoming, held)
+    if (this.#incoming?.isFlowing !== true) return
+    if (this.#ended !== undefined) this.#end(this.#ended.error, this.#ended.isInOrder)
+    else this.#socket.resume()
+  }
+
+  endBody(rest: Buffer | undefined): void {
+    this.#endResponse(rest)
+  }
+
+  cancelBody(error: Error | undefined): void {
+    const incoming = this.#incoming
+    if (incoming?.length !== undefined && incoming.remaining <= MAX_DISCARD_BYTES && this.#isRequestSent) {
+      this.#timer = setTimeout(() => this.#close(this.#errorOf('cancelled', 'rest of the response is late')), MAX_DISCARD_MS)
+      this.resumeBody()
+    } else this.#close(this.#errorOf('cancelled', 'response was cancelled', error))
+  }
+
+  /** The response is complete: the connection goes back to its pool if both sides left it in a known state. */
+  #endResponse(rest: Buffer | undefined): void {
+    const head = this.#head
+    this.#stopTimer()
+    const isReusable = head?.isPersistent === true && rest === undefined && this.#isRequestSent && this.#ended === undefined
+    this.#call = undefined
+    this.#incoming = undefined
+    this.#pending = undefined
+    // An upstream that answers before it has read the request does not want the rest of it.
+    if (!isReusable) return this.#close(this.#errorOf('cancelled', 'response ended'))
+    this.#socket.resume()
+    this.#pool.release(this, head.keepAliveSeconds)
+  }
+
+  #stopTimer(): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Closes the connection, whatever it is doing; the call and its bodies learn `error`. */
+  #close(error: UpstreamError): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.#stopTimer()
+    const call = this.#call
+    const incoming = this.#incoming
+    const outgoing = this.#outgoing
+    this.#call = undefined
+    this.#outgoing = undefined
+    this.#pool.forget(this)
+    this.#socket.destroy()
+    incoming?.fail(error)
+    if (call === undefined || incoming !== undefined) outgoing?.cancel(error)
+    else if (error.failure === 'reset' && !this.#hasReceived) {
+      call.lose(error, this.#calls > 1, outgoing !== undefined || this.#isRequestSent)
+    } else call.fail(error)
+  }
+}
+
+function codeOf(error: Error): string {
+  return (error as NodeJS.ErrnoException).code ?? error.message
+}

@@ -1,0 +1,105 @@
+import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlines.ts'
+import type { RequestHead } from '../../http/message.ts'
+import { responseHeadLimits, type HeadLimits } from '../../http/syntax.ts'
+import { Http1Call } from './call.ts'
+import { Http1Connection } from './connection.ts'
+import { createConnector, type Connector } from './connect.ts'
+import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
+
+export interface Http1PoolOptions {
+  readonly limits?: HeadLimits
+  readonly deadlines?: Deadlines
+  /** Replaces the pool's own way to connect. */
+  readonly connector?: Connector
+}
+
+/**
+ * HTTP/1.1 connections to one endpoint (traffic.md §13): newest idle one first, no limit of their number, closed after `keepAlive.idleMs`
+ * or the shorter time that the upstream announces.
+ */
+export function createHttp1Pool(transport: Transport, options: Http1PoolOptions = {}): UpstreamPool {
+  return new Http1Pool(transport, options)
+}
+
+/** What a connection and a call need of their pool. */
+export interface ConnectionPool {
+  readonly transport: Transport
+  readonly limits: HeadLimits
+  /** A connection that carries no call: an idle one unless `isFresh`. */
+  acquire(connectMs: number, isFresh: boolean): Http1Connection
+  /** A connection is done with its call and may carry another. */
+  release(connection: Http1Connection, keepAliveSeconds: number | undefined): void
+  /** A connection is closed. */
+  forget(connection: Http1Connection): void
+}
+
+class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
+  deadlineMs = Infinity
+  readonly transport: Transport
+  readonly limits: HeadLimits
+  readonly #deadlines: Deadlines
+  readonly #connect: Connector
+  readonly #open = new Set<Http1Connection>()
+  /** Idle connections, the one used last at the end. */
+  readonly #idle: Http1Connection[] = []
+  #isClosed = false
+
+  constructor(transport: Transport, options: Http1PoolOptions) {
+    this.transport = transport
+    this.limits = options.limits ?? responseHeadLimits
+    this.#deadlines = options.deadlines ?? sharedDeadlines
+    // The version is decided: a policy's other ALPN protocols have no say (traffic.md §13).
+    const tls = transport.tls && { ...transport.tls, alpn: undefined }
+    this.#connect = options.connector ?? createConnector({ ...transport, tls }, ['http/1.1'])
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  call(request: RequestHead, timeouts: { connectMs: number }): UpstreamCall {
+    const call = new Http1Call(request, this, timeouts.connectMs)
+    call.send(request.upgrade !== undefined || request.method === 'CONNECT')
+    return call
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const connection of this.#idle.splice(0)) connection.destroy()
+  }
+
+  acquire(connectMs: number, isFresh: boolean): Http1Connection {
+    const idle = isFresh ? undefined : this.#idle.pop()
+    if (idle !== undefined) return idle
+    const connection = new Http1Connection(this.#connect, connectMs, this)
+    this.#open.add(connection)
+    return connection
+  }
+
+  release(connection: Http1Connection, keepAliveSeconds: number | undefined): void {
+    const { keepAlive } = this.transport
+    if (keepAlive === undefined || this.#isClosed || connection.isClosed) return connection.destroy()
+    // The upstream counts from when it sent the response: leave before it does.
+    const announcedMs = keepAliveSeconds === undefined ? Infinity : keepAliveSeconds * 1000 - 1000
+    const idleMs = Math.min(keepAlive.idleMs, announcedMs)
+    if (idleMs <= 0) return connection.destroy()
+    if (this.deadlineMs === Infinity) this.#deadlines.add(this)
+    connection.idleUntilMs = this.#deadlines.nowMs + idleMs
+    if (connection.idleUntilMs < this.deadlineMs) this.deadlineMs = connection.idleUntilMs
+    this.#idle.push(connection)
+  }
+
+  forget(connection: Http1Connection): void {
+    this.#open.delete(connection)
+    const at = this.#idle.lastIndexOf(connection)
+    if (at !== -1) this.#idle.splice(at, 1)
+  }
+
+  /** Closes what was idle too long. */
+  expire(): void {
+    const now = this.#deadlines.nowMs
+    for (const connection of this.#idle.filter((idle) => idle.idleUntilMs <= now)) connection.destroy()
+    this.deadlineMs = this.#idle.reduce((soonest, idle) => Math.min(soonest, idle.idleUntilMs), Infinity)
+    if (this.#idle.length === 0) this.#deadlines.remove(this)
+  }
+}

@@ -1,0 +1,111 @@
+import type { Socket } from 'node:net'
+import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlines.ts'
+import type { RequestHead } from '../../http/message.ts'
+import { createConnector, type Connector } from '../http1/connect.ts'
+import { Http2Call } from './call.ts'
+import { defaultLiveness, type LivenessSettings } from './liveness.ts'
+import { Http2UpstreamSession } from './session.ts'
+import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
+
+export interface Http2PoolOptions {
+  readonly deadlines?: Deadlines
+  /** Replaces the pool's own way to connect. */
+  readonly connector?: Connector
+  readonly liveness?: LivenessSettings
+}
+
+/** A pool that can also be given a connection that somebody else opened. */
+export interface Http2Pool extends UpstreamPool {
+  adopt(socket: Socket, connectMs: number): void
+}
+
+/**
+ * HTTP/2 connections to one endpoint (traffic.md §13): calls share a connection up to the number of streams that the upstream
+ * allows, then another is opened. Over TLS the upstream must choose h2 by ALPN; plaintext is prior knowledge.
+ */
+export function createHttp2Pool(transport: Transport, options: Http2PoolOptions = {}): Http2Pool {
+  return new SessionPool(transport, options)
+}
+
+/** What a call and a session need of their pool. */
+export interface SessionPoolOwner {
+  readonly transport: Transport
+  readonly deadlines: Deadlines
+  readonly liveness: LivenessSettings
+  /** How many streams the upstream takes on a connection, as the last one said. */
+  knownRoom: number | undefined
+  /** A session with room for a call. */
+  acquire(connectMs: number, isFresh: boolean): Http2UpstreamSession
+  /** A session carries no call any more. */
+  rest(session: Http2UpstreamSession): void
+  forget(session: Http2UpstreamSession): void
+}
+
+class SessionPool implements Http2Pool, SessionPoolOwner, Waiter {
+  deadlineMs = Infinity
+  readonly transport: Transport
+  knownRoom: number | undefined
+  readonly deadlines: Deadlines
+  readonly liveness: LivenessSettings
+  readonly #connect: Connector
+  readonly #sessions: Http2UpstreamSession[] = []
+  #isClosed = false
+
+  constructor(transport: Transport, options: Http2PoolOptions) {
+    this.transport = transport
+    this.deadlines = options.deadlines ?? sharedDeadlines
+    this.liveness = options.liveness ?? defaultLiveness
+    // The version is decided: a policy's other ALPN protocols have no say (traffic.md §13).
+    const tls = transport.tls && { ...transport.tls, alpn: undefined }
+    this.#connect = options.connector ?? createConnector({ ...transport, tls }, ['h2'])
+  }
+
+  get size(): number {
+    return this.#sessions.length
+  }
+
+  call(request: RequestHead, timeouts: { connectMs: number }): UpstreamCall {
+    const call = new Http2Call(request, this, timeouts.connectMs)
+    call.send(false)
+    return call
+  }
+
+  adopt(socket: Socket, connectMs: number): void {
+    this.#sessions.push(new Http2UpstreamSession(this, socket, connectMs))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const session of this.#sessions.slice()) if (session.isIdle) session.close()
+  }
+
+  acquire(connectMs: number, isFresh: boolean): Http2UpstreamSession {
+    const known = isFresh ? undefined : this.#sessions.find((session) => session.hasRoom)
+    if (known !== undefined) return known
+    const session = new Http2UpstreamSession(this, this.#connect, connectMs)
+    this.#sessions.push(session)
+    return session
+  }
+
+  rest(session: Http2UpstreamSession): void {
+    const { keepAlive } = this.transport
+    if (keepAlive === undefined || this.#isClosed || keepAlive.idleMs <= 0) return session.close()
+    if (this.deadlineMs === Infinity) this.deadlines.add(this)
+    session.idleUntilMs = this.deadlines.nowMs + keepAlive.idleMs
+    if (session.idleUntilMs < this.deadlineMs) this.deadlineMs = session.idleUntilMs
+  }
+
+  forget(session: Http2UpstreamSession): void {
+    const at = this.#sessions.indexOf(session)
+    if (at !== -1) this.#sessions.splice(at, 1)
+  }
+
+  /** Closes what was idle too long. */
+  expire(): void {
+    const now = this.deadlines.nowMs
+    for (const session of this.#sessions.slice()) if (session.isIdle && session.idleUntilMs <= now) session.close()
+    const idle = this.#sessions.filter((session) => session.isIdle)
+    this.deadlineMs = idle.reduce((soonest, session) => Math.min(soonest, session.idleUntilMs), Infinity)
+    if (this.deadlineMs === Infinity) this.deadlines.remove(this)
+  }
+}

@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { findFreePort, findFreePorts } from '../harness/program/ports.ts'
+import { startProgram, type Program } from '../harness/program/program.ts'
+import { waitUntil } from '../harness/wait.ts'
+import type { Bench } from './bench.ts'
+import { startLogging } from './logging-proxy.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A gateway for LLMs under load. */
+export interface LlmProxy {
+  readonly pid: number
+  readonly port: number
+  readonly headers: Readonly<Record<string, string>>
+  stop(): Promise<void>
+}
+
+/** Ports of one data plane: chat completions to `upstreamPort`, the same with a guard on answers, with an edit, and plain proxying of the same bytes. */
+export interface OurPorts {
+  readonly chat: number
+  readonly guarded: number
+  readonly edited: number
+  readonly plain: number
+}
+
+/** Ours, with its access log as JSON into a file or without. */
+export async function startOurs(
+  bench: Bench,
+  name: string,
+  upstreamPort: number,
+  hasLog: boolean,
+): Promise<{ pid: number; ports: OurPorts; stop(): Promise<void> }> {
+  const [chat = 0, guarded = 0, edited = 0, plain = 0] = await findFreePorts(4)
+  const directory = join(bench.directory, `llm-${name}`)
+  mkdirSync(directory, { recursive: true })
+  const file = join(directory, 'config.json')
+  const llm = (ai: object) => ({ ai: { provider: { providerA: {}, host: '127.0.0.1', port: upstreamPort } }, policies: { auth: { key: 'k' }, ai } })
+  const bind = (port: number, backend: object) => ({
+    port,
+    addresses: ['127.0.0.1'],
+    listeners: [{ name: `on-${port}`, routes: [{ name: `to-${port}`, backends: [backend] }] }],
+  })
+  const config = {
+    config: { logging: { format: 'json' } },
+    binds: [
+      bind(chat, llm({ routes: { '*': 'Completions' } })),
+      bind(guarded, llm({ promptGuard: { response: [{ regex: { builtins: ['Ssn', 'CreditCard', 'Email'], matches: ['project-[a-z]+'] } }] } })),
+      bind(edited, llm({ defaults: [{ field: 'temperature', value: 0.5 }] })),
+      bind(plain, { host: `127.0.0.1:${upstreamPort}`, policies: { http: { version: 'HTTP1' } } }),
+    ],
+  }
+  writeFileSync(file, JSON.stringify(config))
+  // The folder of the config is watched.
+  const dataplane = await startLogging(bench, { file, log: join(bench.directory, `llm-${name}.log`), hasLog })
+  return { pid: dataplane.program.pid, ports: { chat, guarded, edited, plain }, stop: () => dataplane.stop() }
+}
+
+/** Portkey's gateway from npm, and LiteLLM's from PyPI. Undefined where the registry does not have it, with a line in the log. */
+export async function startPeer(bench: Bench, name: 'portkey' | 'litellm'): Promise<LlmProxy | undefined> {
+  try {
+    await promisify(execFile)(join(root, 'e2e/suites/llm/install'), [name], { timeout: 600_000 })
+    return await (name === 'portkey' ? startPortkey(bench) : startLitellm(bench))
+  } catch (error) {
+    bench.log(`  ${name} cannot be had: ${(error as Error).message.split('\n')[0]}`)
+    return undefined
+  }
+}
+
+async function startPortkey(bench: Bench): Promise<LlmProxy> {
+  const port = await findFreePort()
+  const entry = join(root, '.tools/portkey/node_modules/@portkey-ai/gateway/build/start-server.js')
+  const args = ['-c', String(bench.proxyCpu), process.execPath, entry, '--headless', `--port=${port}`]
+  const program = startProgram({ name: 'portkey', command: 'taskset', args, env: { TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost', NODE_ENV: 'production' } })
+  await waitUntilServing(program, `http://127.0.0.1:${port}/`)
+  const headers = { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `http://127.0.0.1:${bench.upstreamPort}/v1`, authorization: 'Bearer k' }
+  return { pid: program.pid, port, headers, stop: async () => void (await program.stop(500)) }
+}
+
+async function startLitellm(bench: Bench): Promise<LlmProxy> {
+  const port = await findFreePort()
+  const directory = join(bench.directory, 'litellm')
+  mkdirSync(directory, { recursive: true })
+  const params = { model: 'openai/gpt-4o', api_key: 'k', api_base: `http://127.0.0.1:${bench.upstreamPort}/v1` }
+  writeFileSync(
+    join(directory, 'config.yaml'),
+    JSON.stringify({ model_list: [{ model_name: 'gpt-4o', litellm_params: params }], litellm_settings: { telemetry: false } }),
+  )
+  const args = ['-c', String(bench.proxyCpu), join(root, '.tools/litellm/bin/litellm'), '--config', join(directory, 'config.yaml')]
+  const program = startProgram({
+    name: 'litellm',
+    command: 'taskset',
+    args: [...args, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1'],
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true', LITELLM_LOG: 'ERROR' },
+  })
+  await waitUntilServing(program, `http://127.0.0.1:${port}/health/liveliness`)
+  return { pid: program.pid, port, headers: { authorization: 'Bearer k' }, stop: async () => void (await program.stop(500)) }
+}
+
+function waitUntilServing(program: Program, url: string): Promise<void> {
+  const answers = async (): Promise<boolean> => {
+    if (program.hasExited()) throw new Error(`${program.name} ended: ${program.lines.at(-1)?.text ?? ''}`)
+    return fetch(url).then(
+      ({ status }) => status < 500,
+      () => false,
+    )
+  }
+  return waitUntil(program.name, answers, 90_000)
+}

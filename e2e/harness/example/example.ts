@@ -1,0 +1,124 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { stringify } from 'yaml'
+import { makeAuthority, makeCertificate, type Certificate } from '../certificates.ts'
+import { startEcho, startTcpEcho, type EchoRequest } from '../upstream/echo.ts'
+import { startIdentityProvider } from '../identity/identity-provider.ts'
+import { startForwardProxy } from '../upstream/forward-proxy.ts'
+import { startGuardService } from '../llm/guard.ts'
+import { startLlmUpstream } from '../llm/upstream.ts'
+import { startMcpUpstream } from '../upstream/mcp.ts'
+import { startServices } from './services.ts'
+
+/** What a directory's `run.ts` exports as default: what must stand around its manifests for them to work on one machine. */
+export interface Example {
+  /** Upstreams that the manifests point at. */
+  readonly upstreams?: readonly UpstreamSpec[]
+  /** Made at start under `generated/`, signed by an authority made with them. */
+  readonly certificates?: readonly CertificateSpec[]
+  /** Commands worth trying; `{dir}` stands for the directory. */
+  readonly commands?: readonly CommandSpec[]
+}
+
+export interface UpstreamSpec {
+  readonly name: string
+  readonly port: number
+  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `guard` judges their prompts and answers; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` is what policies call; `forward-proxy` relays for CONNECT. */
+  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'guard' | 'forward-proxy' | 'mcp' | 'idp' | 'services'
+  /** For `tls`: the certificate to serve, by name. */
+  readonly certificate?: string
+}
+
+export interface CertificateSpec {
+  /** Name of the files `generated/<name>.crt` and `.key`, and of the Secret. */
+  readonly name: string
+  readonly hosts: readonly string[]
+  /** Whether `generated/manifests.yaml` holds it as a Secret, as a Gateway or policy needs; default true. */
+  readonly isSecret?: boolean
+}
+
+export interface CommandSpec {
+  readonly title: string
+  /** Run by `sh`. */
+  readonly command: string
+  /** What its output has to match; checked by `make test`. */
+  readonly prints: RegExp
+}
+
+/** Where an upstream or program can be reached, and how to end it. */
+export interface Running {
+  readonly name: string
+  readonly port: number
+  /** What an upstream has received; absent for TCP. */
+  readonly requests?: EchoRequest[]
+  close(): Promise<void>
+}
+
+/** ConfigMap in `generated/manifests.yaml` with the authority that signed the certificates, key `ca.crt`. */
+const AUTHORITY_CONFIG_MAP = 'example-ca'
+const RENEW_BEFORE_MS = 7 * 86_400_000
+
+/** Reads `run.ts` of a directory; an empty example where there is none. */
+export async function readExample(directory: string): Promise<Example> {
+  const path = join(directory, 'run.ts')
+  if (!existsSync(path)) return {}
+  return ((await import(pathToFileURL(path).href)) as { default: Example }).default
+}
+
+/** Makes the certificates of an example, unless those of an earlier start are still good. */
+export async function writeCertificates(directory: string, specs: readonly CertificateSpec[] = []): Promise<void> {
+  if (specs.length === 0 || (await areStillGood(directory, specs))) return
+  const folder = join(directory, 'generated')
+  await mkdir(folder, { recursive: true })
+  const authority = makeAuthority('example authority')
+  const made = specs.map((spec) => makeCertificate({ name: spec.name, hosts: spec.hosts, issuer: authority }))
+  for (const one of made) {
+    await writeFile(join(folder, `${one.name}.crt`), one.certificate)
+    await writeFile(join(folder, `${one.name}.key`), one.privateKey, { mode: 0o600 })
+  }
+  await writeFile(join(folder, 'ca.crt'), authority.certificate)
+  const secrets = made.filter((one) => specs.some((spec) => spec.name === one.name && spec.isSecret !== false)).map((one) => secretOf(one))
+  const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: AUTHORITY_CONFIG_MAP }, data: { 'ca.crt': authority.certificate } }
+  await writeFile(join(folder, 'manifests.yaml'), [...secrets, configMap].map((object) => stringify(object)).join('---\n'), { mode: 0o600 })
+}
+
+export async function startUpstream(spec: UpstreamSpec, directory: string): Promise<Running> {
+  if (spec.kind === 'tcp') return startTcpEcho(spec)
+  if (spec.kind === 'llm') return startLlmUpstream(spec)
+  if (spec.kind === 'guard') return startGuardService(spec)
+  if (spec.kind === 'mcp') return startMcpUpstream(spec)
+  if (spec.kind === 'idp') return startIdentityProvider({ ...spec, style: 'keycloak' })
+  if (spec.kind === 'services') return startServices(spec)
+  if (spec.kind === 'forward-proxy') return startForwardProxy(spec)
+  if (spec.kind !== 'tls') return startEcho({ name: spec.name, port: spec.port })
+  const read = (end: string) => readFile(join(directory, 'generated', `${spec.certificate ?? spec.name}.${end}`), 'utf8')
+  return startEcho({ name: spec.name, port: spec.port, tls: { certificate: await read('crt'), privateKey: await read('key') } })
+}
+
+export function secretOf(one: Pick<Certificate, 'name' | 'certificate' | 'privateKey'>, namespace?: string): object {
+  const encode = (text: string) => Buffer.from(text).toString('base64')
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: one.name, ...(namespace === undefined ? {} : { namespace }) },
+    type: 'kubernetes.io/tls',
+    data: { 'tls.crt': encode(one.certificate), 'tls.key': encode(one.privateKey) },
+  }
+}
+
+async function areStillGood(directory: string, specs: readonly CertificateSpec[]): Promise<boolean> {
+  try {
+    await readFile(join(directory, 'generated', 'manifests.yaml'))
+    for (const spec of specs) {
+      const certificate = new X509Certificate(await readFile(join(directory, 'generated', `${spec.name}.crt`)))
+      if (Date.parse(certificate.validTo) < Date.now() + RENEW_BEFORE_MS) return false
+      if (!spec.hosts.every((host) => certificate.subjectAltName?.includes(host))) return false
+    }
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,78 @@
+import { fileURLToPath } from 'node:url'
+import { readImageRun } from './image.ts'
+import { lastError } from './operator.ts'
+import { findFreePorts } from './ports.ts'
+import { startProgram, tailOf, type Program } from './program.ts'
+import { isTrueWithin } from '../wait.ts'
+
+export const DATAPLANE_MAIN = fileURLToPath(new URL('../../../dataplane/main.ts', import.meta.url))
+
+/** Where the config comes from: a file (`-f`), or the operator's stream for one Gateway. */
+export type DataplaneConfig = { readonly file: string } | { readonly address: string; readonly namespace: string; readonly gateway: string }
+
+export interface DataplaneOptions {
+  readonly config: DataplaneConfig
+  /** Default: free ones. */
+  readonly ports?: ManagementPorts
+  /** PROXY_LOG; default `info`. */
+  readonly log?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** A bundle to run instead of the sources. */
+  readonly entry?: string
+  /** Options of Node itself. */
+  readonly nodeArgs?: readonly string[]
+  /** CPUs to pin it to, as taskset writes them. */
+  readonly cpus?: string
+  readonly timeoutMs?: number
+}
+
+export interface ManagementPorts {
+  readonly admin: number
+  readonly stats: number
+  readonly readiness: number
+}
+
+export interface Dataplane {
+  readonly program: Program
+  readonly ports: ManagementPorts
+  /** GET on the admin port. */
+  admin(path: string): Promise<Response>
+  metrics(): Promise<string>
+  stop(graceMs?: number): Promise<void>
+}
+
+/** Starts a data plane and waits until it is ready. Rejects with the data plane's own message when it ends before. */
+export async function startDataplane(options: DataplaneOptions): Promise<Dataplane> {
+  const [admin = 0, stats = 0, readiness = 0] = options.ports === undefined ? await findFreePorts(3) : []
+  const ports = options.ports ?? { admin, stats, readiness }
+  const { config } = options
+  const image = readImageRun(new URL('../../../dataplane/Dockerfile', import.meta.url))
+  const args = [...image.nodeArgs, ...(options.nodeArgs ?? []), options.entry ?? DATAPLANE_MAIN, ...('file' in config ? ['-f', config.file] : [])]
+  const program = startProgram({
+    name: 'dataplane',
+    ...(options.cpus === undefined ? { args } : { command: 'taskset', args: ['-c', options.cpus, process.execPath, ...args] }),
+    env: {
+      ...image.env,
+      ADMIN_ADDR: `127.0.0.1:${ports.admin}`,
+      STATS_ADDR: `127.0.0.1:${ports.stats}`,
+      READINESS_ADDR: `127.0.0.1:${ports.readiness}`,
+      PROXY_LOG: options.log ?? 'info',
+      ...('file' in config ? { XDS_ADDRESS: undefined } : { XDS_ADDRESS: `http://${config.address}`, NAMESPACE: config.namespace, GATEWAY: config.gateway }),
+      ...options.env,
+    },
+  })
+  const isReady = async () => program.hasExited() || (await fetch(`http://127.0.0.1:${ports.readiness}/healthz/ready`)).ok
+  const hasStarted = await isTrueWithin(options.timeoutMs ?? 60_000, isReady)
+  if (program.hasExited()) throw new Error(lastError(program) ?? 'the data plane ended at once')
+  if (!hasStarted) {
+    await program.stop()
+    throw new Error(`the data plane did not become ready in time\n${tailOf(program.lines)}`)
+  }
+  return {
+    program,
+    ports,
+    admin: (path) => fetch(`http://127.0.0.1:${ports.admin}${path}`),
+    metrics: async () => (await fetch(`http://127.0.0.1:${ports.stats}/metrics`)).text(),
+    stop: async (graceMs) => void (await program.stop(graceMs)),
+  }
+}

@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { startDataplane, type Dataplane } from './dataplane.ts'
+import { replaceFile } from '../files.ts'
+import { startOperator, type Operator } from './operator.ts'
+import { findFreePort } from './ports.ts'
+
+/** One or more objects as YAML, or one as it is. */
+export type Manifest = string | object
+
+/** Operator (directory mode) and data plane as programs, for a Gateway `gw` with one HTTP listener. */
+export interface Gateway {
+  readonly port: number
+  /** `http://localhost:<port>`. */
+  readonly origin: string
+  readonly operator: Operator
+  readonly dataplane: Dataplane
+  /** Replaces the manifests; the Gateway and its Services stay. */
+  apply(manifests: readonly Manifest[]): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface GatewayOptions {
+  /** Services on port 80, and the port of this machine that each leads to. */
+  readonly services?: Readonly<Record<string, number>>
+  readonly manifests: (origin: string) => readonly Manifest[]
+}
+
+/** Starts both. Rejects with what they say when one does not start; nothing stays then. */
+export async function startGateway({ services = {}, manifests }: GatewayOptions): Promise<Gateway> {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-'))
+  const closing: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })]
+  const stop = async (): Promise<void> => {
+    for (const close of closing.splice(0)) await close()
+  }
+  try {
+    const port = await findFreePort()
+    const origin = `http://localhost:${port}`
+    const fixed = [gatewayOn(port), ...Object.entries(services).map(([name, to]) => serviceTo(name, to))]
+    const apply = async (wanted: readonly Manifest[]): Promise<void> => {
+      const text = [...fixed, ...wanted].map((manifest) => (typeof manifest === 'string' ? manifest : stringify(manifest))).join('\n---\n')
+      await replaceFile(join(directory, 'manifests.yaml'), text)
+    }
+    await apply(manifests(origin))
+    const operator = await startOperator({ directory })
+    closing.unshift(() => operator.stop())
+    const dataplane = await startDataplane({ config: { address: operator.address, namespace: 'default', gateway: 'gw' } })
+    closing.unshift(() => dataplane.stop(100))
+    return { port, origin, operator, dataplane, apply, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+const gatewayOn = (port: number): object => ({
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'Gateway',
+  metadata: { name: 'gw' },
+  spec: { gatewayClassName: 'proxy', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
+})
+
+const serviceTo = (name: string, port: number): object => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, annotations: { 'proxy.dev/endpoints': `127.0.0.1:${port}` } },
+  spec: { ports: [{ port: 80 }] },
+})

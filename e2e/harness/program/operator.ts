@@ -1,0 +1,114 @@
+import { fileURLToPath } from 'node:url'
+import { startProgram, tailOf, type Program } from './program.ts'
+
+export const OPERATOR_MAIN = fileURLToPath(new URL('../../../operator/main.ts', import.meta.url))
+
+export interface GatewaySummary {
+  readonly namespace: string
+  readonly name: string
+  readonly listeners: readonly ListenerSummary[]
+}
+
+export interface ListenerSummary {
+  readonly name: string
+  readonly port: number
+  readonly protocol: string
+  readonly hostname?: string
+  /** How many route rules it serves. */
+  readonly routes?: number
+}
+
+export interface ConditionEvent {
+  readonly event: 'condition'
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+export interface ErrorEvent {
+  readonly event: 'error'
+  readonly file?: string
+  readonly line?: number
+  readonly message: string
+}
+
+/** One line of the operator's standard output in directory mode (README.md of this room). */
+export type OperatorEvent =
+  | { readonly event: 'listening'; readonly address: string }
+  | { readonly event: 'config'; readonly gateways: readonly GatewaySummary[] }
+  | ErrorEvent
+  | ConditionEvent
+
+export interface Operator {
+  readonly program: Program
+  /** `host:port` of the config stream. */
+  readonly address: string
+  /** Every event so far, oldest first. */
+  readonly events: readonly OperatorEvent[]
+  readonly gateways: () => readonly GatewaySummary[]
+  onEvent(listener: (event: OperatorEvent) => void): void
+  stop(): Promise<void>
+}
+
+/** Starts the operator on a directory and waits until it serves its first config. Rejects with the operator's own message when it ends before. */
+export async function startOperator(options: { directory: string; env?: Record<string, string>; timeoutMs?: number }): Promise<Operator> {
+  const program = startProgram({
+    name: 'operator',
+    args: [OPERATOR_MAIN, '--dir', options.directory, '--listen', '127.0.0.1:0'],
+    ...(options.env === undefined ? {} : { env: options.env }),
+  })
+  const events: OperatorEvent[] = []
+  const listeners = new Set<(event: OperatorEvent) => void>()
+  let address: string | undefined
+  let gateways: readonly GatewaySummary[] | undefined
+
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new Error(`the operator served no config in time\n${tailOf(program.lines)}`))
+      void program.stop()
+    }, options.timeoutMs ?? 60_000)
+    void program.exited.then(() => {
+      clearTimeout(timer)
+      reject(new Error(lastError(program) ?? 'the operator ended at once'))
+    })
+    program.onLine((line) => {
+      const event = line.stream === 'stdout' ? parseEvent(line.text) : undefined
+      if (event === undefined) return
+      events.push(event)
+      if (event.event === 'listening') address = event.address
+      if (event.event === 'config') gateways = event.gateways
+      for (const listener of listeners) listener(event)
+      if (address === undefined || gateways === undefined) return
+      clearTimeout(timer)
+      resolve({
+        program,
+        address,
+        events,
+        gateways: () => gateways ?? [],
+        onEvent: (listener) => void listeners.add(listener),
+        stop: async () => void (await program.stop()),
+      })
+    })
+  })
+}
+
+/** The last thing a program said on standard error; what a user should read when it has ended. Of an uncaught exception, its message. */
+export function lastError(program: Program): string | undefined {
+  const said = program.lines.filter((line) => line.stream === 'stderr' && line.text.trim() !== '').map((line) => line.text)
+  if (said.at(-1)?.startsWith('Node.js v') !== true) return said.at(-1)
+  return said.findLast((text) => /^(Uncaught )?\w*Error\b/.test(text)) ?? said.at(-1)
+}
+
+function parseEvent(text: string): OperatorEvent | undefined {
+  if (!text.startsWith('{')) return undefined
+  try {
+    const value = JSON.parse(text) as OperatorEvent
+    return typeof value.event === 'string' ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,51 @@
+import { readFile } from 'node:fs/promises'
+import { parse } from 'yaml'
+import type { ManagementPorts } from './program/dataplane.ts'
+import type { Example, UpstreamSpec } from './example/example.ts'
+import type { GatewaySummary, ListenerSummary, OperatorEvent } from './program/operator.ts'
+
+/** Ports of a `-f` file; none where it cannot be read, which the data plane then explains better. */
+export async function bindsOf(file: string): Promise<number[]> {
+  try {
+    const config = parse(await readFile(file, 'utf8')) as { binds?: { port?: unknown }[] }
+    return (config.binds ?? []).map((bind) => bind.port).filter((port) => typeof port === 'number')
+  } catch {
+    return []
+  }
+}
+
+export function describeUpstream(spec: UpstreamSpec): string {
+  return `upstream   ${spec.name.padEnd(18)} ${(spec.kind ?? 'http').padEnd(5)} 127.0.0.1:${spec.port}`
+}
+
+export function describeGateway(gateway: GatewaySummary): string {
+  return [`gateway    ${gateway.namespace}/${gateway.name}`, ...gateway.listeners.map((listener) => describeListener(listener))].join('\n')
+}
+
+export function describeManagement(ports: ManagementPorts): string {
+  return [
+    `management http://127.0.0.1:${ports.admin}/config_dump`,
+    `           http://127.0.0.1:${ports.stats}/metrics`,
+    `           http://127.0.0.1:${ports.readiness}/healthz/ready`,
+  ].join('\n')
+}
+
+export function describeCommands(example: Example, directory: string): string {
+  return (example.commands ?? []).map(({ title, command }) => `  # ${title}\n  ${command.replaceAll('{dir}', directory)}`).join('\n')
+}
+
+/** What a user should read of an event; nothing for those that only drive the harness. */
+export function describeEvent(event: OperatorEvent): string | undefined {
+  if (event.event === 'error') {
+    const place = [event.file, event.line].filter((part) => part !== undefined).join(':')
+    return `error      ${place === '' ? '' : `${place}: `}${event.message}`
+  }
+  if (event.event !== 'condition') return undefined
+  return `problem    ${event.kind} ${event.namespace}/${event.name}: ${event.type}=${event.status} (${event.reason}) ${event.message}`
+}
+
+function describeListener(listener: ListenerSummary): string {
+  const host = listener.hostname ?? '*'
+  const routes = listener.routes === undefined ? '' : `  ${listener.routes} route rule${listener.routes === 1 ? '' : 's'}`
+  return `           ${listener.name.padEnd(18)} ${listener.protocol.padEnd(5)} port ${listener.port}  host ${host}${routes}`
+}

@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createSecureServer, createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { answer, type EchoRequest } from './echo-answer.ts'
+import { KEPT_MS } from './kept.ts'
+
+export type { EchoRequest } from './echo-answer.ts'
+
+export interface EchoOptions {
+  /** What the server calls itself in its answers, as a pod would. */
+  readonly name: string
+  /** Default: one that the system picks. */
+  readonly port?: number
+  readonly tls?: { readonly certificate: string; readonly privateKey: string; readonly clientCa?: string }
+}
+
+export interface EchoServer {
+  readonly name: string
+  readonly port: number
+  /** What it has received, oldest first. */
+  readonly requests: EchoRequest[]
+  /** Sockets that are open now. */
+  readonly sockets: ReadonlySet<Socket>
+  close(): Promise<void>
+}
+
+/**
+ * An upstream that answers with what it received, as JSON. One port speaks HTTP/1.1, HTTP/2 (prior knowledge, or ALPN with `tls`), WebSocket, other
+ * upgrades (`Upgrade: echo`) and gRPC. `echo_answer.ts` lists the query parameters that change its answer.
+ */
+export async function startEcho(options: EchoOptions): Promise<EchoServer> {
+  const requests: EchoRequest[] = []
+  const context = { name: options.name, requests, attempts: new Map<string, number>() }
+  const sockets = new Set<Socket>()
+  const receive = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => {
+    answer(context, request, response).catch(() => request.socket.destroy())
+  }
+  const listener = options.tls === undefined ? createPlainServer(receive, options.name) : createTlsServer(options.tls, receive, options.name)
+  listener.on('connection', (socket: Socket) => track(sockets, socket))
+  const port = await listen(listener, options.port)
+  return { name: options.name, port, requests, sockets, close: () => close(listener, sockets) }
+}
+
+/** A TCP upstream: sends `<name>\n`, then every byte back. */
+export async function startTcpEcho(options: Pick<EchoOptions, 'name' | 'port'>): Promise<Omit<EchoServer, 'requests'>> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
+    track(sockets, socket)
+    socket.write(`${options.name}\n`)
+    socket.pipe(socket)
+  })
+  const port = await listen(server, options.port)
+  return { name: options.name, port, sockets, close: () => close(server, sockets) }
+}
+
+type Receive = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => void
+
+function createPlainServer(receive: Receive, name: string): Server {
+  const http1 = createHttpServer(receive)
+  http1.keepAliveTimeout = KEPT_MS
+  http1.on('upgrade', acceptUpgrades(name))
+  const http2 = createHttp2Server(receive)
+  http2.on('sessionError', () => {})
+  return createTcpServer((socket) => {
+    socket.once('data', (head: Buffer) => {
+      socket.pause()
+      socket.unshift(head)
+      // RFC 9113 §3.4: the preface is what tells HTTP/2 from HTTP/1.1.
+      const isHttp2 = head.subarray(0, 3).toString('latin1') === 'PRI'
+      ;(isHttp2 ? http2 : http1).emit('connection', socket)
+      if (!isHttp2) socket.resume()
+    })
+  })
+}
+
+function createTlsServer(tls: NonNullable<EchoOptions['tls']>, receive: Receive, name: string): Server {
+  const server = createSecureServer({
+    allowHTTP1: true,
+    cert: tls.certificate,
+    key: tls.privateKey,
+    ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true }),
+  })
+  server.on('request', receive)
+  server.on('sessionError', () => {})
+  server.on('tlsClientError', () => {})
+  server.on('upgrade', acceptUpgrades(name))
+  server.on('secureConnection', (socket: TLSSocket) => socket.on('error', () => {}))
+  return server
+}
+
+function acceptUpgrades(name: string): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  const webSockets = new WebSocketServer({ noServer: true })
+  webSockets.on('connection', (client: WebSocket, request: IncomingMessage) => {
+    client.send(JSON.stringify({ name, path: request.url, headers: request.headers }))
+    client.on('message', (data, isBinary) => client.send(data, { binary: isBinary }))
+    client.on('error', () => {})
+  })
+  return (request, socket, head) => {
+    socket.on('error', () => {})
+    if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+      webSockets.handleUpgrade(request, socket, head, (client) => webSockets.emit('connection', client, request))
+      return
+    }
+    if (request.headers.upgrade?.toLowerCase() !== 'echo') {
+      socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+      return
+    }
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\nx-server: ${name}\r\n\r\n`)
+    if (head.length > 0) socket.write(head)
+    socket.pipe(socket)
+  }
+}
+
+function track(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket)
+  socket.on('error', () => {})
+  socket.once('close', () => sockets.delete(socket))
+}
+
+async function listen(server: Server, port: number | undefined): Promise<number> {
+  server.listen(port ?? 0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+async function close(server: Server, sockets: Set<Socket>): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  for (const socket of sockets) socket.destroy()
+  await closed
+}

@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { makeCertificate } from '../../harness/certificates.ts'
+import { send } from '../../harness/client.ts'
+import { startDataplane } from '../../harness/program/dataplane.ts'
+import { findFreePort } from '../../harness/program/ports.ts'
+import { waitUntil } from '../../harness/wait.ts'
+import { modes, startWorld, type World } from './world.ts'
+
+describe.each(modes)('life cycle, from the %s', (mode) => {
+  let world: World
+  beforeAll(async () => {
+    // With a minimum deadline, new connections are accepted for so long after SIGTERM.
+    world = await startWorld(mode, { env: { CONNECTION_MIN_TERMINATION_DEADLINE: '5s', TERMINATION_GRACE_PERIOD_SECONDS: '60' } })
+  })
+  afterAll(() => world?.stop())
+
+  test('management ports answer, and what they say holds no key', async () => {
+    expect((await fetch(`http://127.0.0.1:${world.dataplane.ports.readiness}/healthz/ready`)).status).toBe(200)
+    await world.send('plain.test')
+    expect(await world.dataplane.metrics()).toMatch(/^proxy_requests_total\{.*status="200".*\} \d/m)
+    const dump = await world.dataplane.admin('/config_dump')
+    const text = await dump.text()
+    expect(dump.status).toBe(200)
+    expect(text).toContain('plain.test')
+    expect(text).not.toMatch(/PRIVATE KEY/)
+  })
+
+  test('each request is one line of access log', async () => {
+    await world.send('plain.test', { path: '/logged?x=1' })
+    const line = await world.dataplane.program.waitForLine(/\/logged/)
+    expect(line).toMatch(/\tinfo\trequest .*http\.method=GET .*http\.host=plain\.test .*http\.path=\/logged\?x=1 .*http\.status=200 .*duration=\d+ms/)
+  })
+
+  test('an edit takes effect while requests are served, and none fails', async () => {
+    const failures: unknown[] = []
+    let isDone = false
+    const load = Array.from({ length: 4 }, async () => {
+      while (!isDone) {
+        await world.send('plain.test').then(
+          (response) => response.status === 200 || failures.push(response.status),
+          (error: unknown) => failures.push(error),
+        )
+      }
+    })
+    const rule = async () => (await world.send('plain.test')).headers['x-rule']
+    await world.edit(/value: plain\b/, 'value: edited')
+    await waitUntil('the edited header', async () => (await rule()) === 'edited')
+    await world.edit(/value: edited\b/, 'value: plain')
+    await waitUntil('the original header', async () => (await rule()) === 'plain')
+    isDone = true
+    await Promise.all(load)
+    expect(failures).toEqual([])
+  })
+
+  test('an edit that is not valid changes nothing', async () => {
+    await world.edit(/type: Exact, value: '\/only'/, "type: Exactly, value: '/only'")
+    await sleep(300)
+    expect((await world.send('only.test', { path: '/only' })).headers['x-rule']).toBe('only')
+    await world.edit(/type: Exactly/, 'type: Exact')
+  })
+
+  test('a new certificate is served to new connections; open ones go on', async () => {
+    const tls = { ca: world.authority.certificate, servername: 'a.secure.test' }
+    const connectTls = async () => {
+      const socket = connect({ port: world.ports.TLS, host: '127.0.0.1', ...tls })
+      socket.once('close', () => socket.emit('error', new Error('closed by the data plane')))
+      await once(socket, 'secureConnect')
+      socket.removeAllListeners('close')
+      return socket
+    }
+    const open = await connectTls()
+    let received = ''
+    open.setEncoding('utf8').on('data', (chunk: string) => (received += chunk))
+    const serialOf = async () => {
+      const socket = await connectTls()
+      const { serialNumber } = socket.getPeerCertificate()
+      socket.destroy()
+      return serialNumber
+    }
+    const before = await serialOf()
+    await world.replaceCertificate(makeCertificate({ name: 'renewed', hosts: ['a.secure.test', 'localhost'], issuer: world.authority }))
+    await waitUntil('the new certificate', async () => (await serialOf()) !== before)
+    open.write('GET / HTTP/1.1\r\nhost: a.secure.test\r\n\r\n')
+    await waitUntil('an answer on the open connection', () => received.includes('\r\n\r\n'))
+    expect(received).toMatch(/^HTTP\/1\.1 200 /)
+    open.destroy()
+  })
+
+  test('SIGTERM ends with code 0 and loses no request', async () => {
+    const inFlight = [
+      world.send('plain.test', { path: '/?delay=7000' }),
+      world.send('plain.test', { path: '/?chunks=70&interval=100', protocol: 'http2' }),
+      world.send('plain.test', { path: '/?chunks=70&interval=100' }),
+    ]
+    await waitUntil('requests in flight', () => world.blue.requests.filter((request) => /delay=7000|chunks=70/.test(request.path)).length >= 3)
+    world.dataplane.program.signal('SIGTERM')
+    await world.dataplane.program.waitForLine(/\tdraining /)
+    // The minimum deadline has not passed: new connections are served.
+    expect((await world.send('plain.test')).status).toBe(200)
+    expect((await Promise.all(inFlight)).map((response) => response.status)).toEqual([200, 200, 200])
+    expect(await world.dataplane.program.exited).toEqual({ code: 0, signal: null })
+  })
+})
+
+describe('a data plane that cannot start', () => {
+  const directories: string[] = []
+  afterAll(async () => {
+    for (const directory of directories) await rm(directory, { recursive: true })
+  })
+  const write = async (name: string, text: string) => {
+    const directory = await mkdtemp(join(tmpdir(), 'behaviour-start-'))
+    directories.push(directory)
+    await writeFile(join(directory, name), text)
+    return join(directory, name)
+  }
+  const bind = (port: number, listener: string) => `binds: [{ port: ${port}, listeners: [${listener}] }]`
+  const route = '{ routes: [{ backends: [{ host: "127.0.0.1:9" }] }] }'
+
+  test.each([
+    ['a file that is not there', async () => '/nowhere/config.yaml', /\/nowhere\/config\.yaml/],
+    ['a field that does not exist', async () => write('c.yaml', `${bind(await findFreePort(), route)}\nbackend: []\n`), /backend\b/],
+    ['a value of the wrong type', async () => write('c.yaml', 'binds: [{ port: abc, listeners: [] }]'), /binds.*port/],
+    [
+      'a certificate that is not there',
+      async () => write('c.yaml', bind(await findFreePort(), '{ protocol: HTTPS, tls: { cert: none.crt, key: none.key } }')),
+      /none\.(crt|key)/,
+    ],
+  ])('says so in one line and ends with code 1: %s', async (_sentence, make, message) => {
+    await expect(startDataplane({ config: { file: await make() } })).rejects.toThrow(message)
+  })
+
+  test('says which port is taken', async () => {
+    const first = await findFreePort()
+    const one = await startDataplane({ config: { file: await write('c.yaml', bind(first, route)) } })
+    const second = await write('c.yaml', bind(first, route))
+    await expect(startDataplane({ config: { file: second } })).rejects.toThrow(String(first))
+    await expect(send({ port: first })).resolves.toMatchObject({ status: 503 })
+    await one.stop()
+  })
+})

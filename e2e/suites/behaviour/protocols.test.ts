@@ -1,0 +1,192 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect as connectHttp2 } from 'node:http2'
+import { request as requestHttp, type IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { WebSocket } from 'ws'
+import { makeCertificate } from '../../harness/certificates.ts'
+import { sendRaw } from '../../harness/client.ts'
+import { makeGrpcClient } from '../../harness/grpc-client.ts'
+import { isTrueWithin } from '../../harness/wait.ts'
+import { modes, startWorld, type World } from './world.ts'
+
+const run = promisify(execFile)
+
+describe.each(modes)('protocols, from the %s', (mode) => {
+  let world: World
+  let keys: string
+  beforeAll(async () => {
+    world = await startWorld(mode)
+    keys = await mkdtemp(join(tmpdir(), 'behaviour-keys-'))
+    const client = makeCertificate({ name: 'client', hosts: ['client.test'], issuer: world.authority })
+    await writeFile(join(keys, 'ca.pem'), world.authority.certificate)
+    await writeFile(join(keys, 'client.pem'), client.certificate + client.privateKey)
+  })
+  afterAll(async () => {
+    await world?.stop()
+    await rm(keys, { recursive: true, force: true })
+  })
+  const curl = async (...args: string[]) => (await run('curl', ['-sS', '--max-time', '60', ...args])).stdout
+
+  test('HTTP/1.1 keeps connections, to the client and to the upstream', async () => {
+    const text = await curl(
+      '-w',
+      '%{num_connects}',
+      '-o',
+      '/dev/null',
+      '-o',
+      '/dev/null',
+      '-H',
+      'host: plain.test',
+      ...twice(`http://127.0.0.1:${world.ports.HTTP}/`),
+    )
+    expect(text).toBe('10')
+    const ports = []
+    for (let count = 0; count < 3; count++) ports.push((await world.send('plain.test')).json().sourcePort)
+    expect(new Set(ports).size).toBe(1)
+  })
+
+  test('pipelined requests are answered in order', async () => {
+    const head = (path: string, last = '') => `GET ${path} HTTP/1.1\r\nhost: plain.test\r\n${last}\r\n`
+    const text = await sendRaw(world.ports.HTTP, head('/one?delay=50') + head('/two') + head('/three', 'connection: close\r\n'))
+    expect([...text.matchAll(/"path":"([^"]*)"/g)].map((match) => match[1])).toEqual(['/one?delay=50', '/two', '/three'])
+  })
+
+  test.each(['http1', 'http2'] as const)('HEAD, 204 and 304 have no body, over %s', async (protocol) => {
+    expect(await world.send('plain.test', { method: 'HEAD', protocol })).toMatchObject({ status: 200, body: '' })
+    expect(await world.send('plain.test', { path: '/?status=204', protocol })).toMatchObject({ status: 204, body: '' })
+    expect(await world.send('plain.test', { path: '/?status=304', protocol })).toMatchObject({ status: 304, body: '' })
+  })
+
+  test.each(['http1', 'http2'] as const)('a body arrives whole both ways, over %s', async (protocol) => {
+    const body = Buffer.alloc(3_000_000, 'y')
+    expect((await world.send('plain.test', { body, protocol })).json().bodyBytes).toBe(body.length)
+    expect((await world.send('plain.test', { path: '/?size=3000000', protocol })).body.length).toBe(3_000_000)
+    expect((await world.send('plain.test', { path: '/?chunks=3', protocol })).body).toBe('line 0\nline 1\nline 2\n')
+  })
+
+  test('an upload with Expect: 100-continue', async () => {
+    const request = requestHttp({ port: world.ports.HTTP, method: 'POST', headers: { host: 'plain.test', expect: '100-continue', 'content-length': 4 } })
+    request.flushHeaders()
+    await once(request, 'continue')
+    request.end('body')
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    expect(JSON.parse((await response.toArray()).join('')).body).toBe('body')
+  })
+
+  test('trailers pass, on HTTP/1.1 when asked for, on HTTP/2 always', async () => {
+    const path = '/?trailers=1'
+    expect((await world.send('plain.test', { path, headers: { te: 'trailers' } })).trailers).toMatchObject({ 'x-trailer': 'end' })
+    expect((await world.send('plain.test', { path, protocol: 'http2' })).trailers).toMatchObject({ 'x-trailer': 'end' })
+  })
+
+  test('HTTP/2 multiplexes: a slow stream does not hold up a fast one', async () => {
+    const session = connectHttp2(`http://127.0.0.1:${world.ports.HTTP}`)
+    const ask = (path: string) => session.request({ ':path': path, ':authority': 'plain.test' }).on('error', () => {})
+    const slow = ask('/slow?delay=60000')
+    let isAnswered = false
+    slow.once('response', () => (isAnswered = true))
+    await once(ask('/fast').resume(), 'end')
+    expect(isAnswered).toBe(false)
+    session.destroy()
+  })
+
+  test('curl negotiates HTTP/2 and HTTP/1.1 by ALPN', async () => {
+    for (const [flag, version] of [
+      ['--http2', '2'],
+      ['--http1.1', '1.1'],
+    ] as const) {
+      const connect = ['--cacert', join(keys, 'ca.pem'), '--connect-to', `::127.0.0.1:${world.ports.TLS}`]
+      expect(await curl(flag, ...connect, '-o', '/dev/null', '-w', '%{http_version} %{http_code}', 'https://a.secure.test/')).toBe(`${version} 200`)
+    }
+  })
+
+  test('gRPC by grpc-js: unary, streaming, metadata, trailers, status', async () => {
+    const client = makeGrpcClient(`127.0.0.1:${world.ports.HTTP}`, { authority: 'rpc.test' })
+    const reply = await client.unary('hello')
+    expect([reply.message, reply.trailers.get('x-trailer')]).toEqual(['hello', ['end']])
+    expect((await client.repeat('m', 100)).messages.length).toBe(100)
+    expect(await client.chat(['a', 'b', 'c'])).toEqual(['a', 'b', 'c'])
+    await expect(client.unary('x', { 'x-grpc-status': '7', 'x-grpc-message': 'no' })).rejects.toMatchObject({ code: 7, details: 'no' })
+    client.close()
+  })
+
+  test('WebSocket by ws, and upgrades to something else', async () => {
+    const client = new WebSocket(`ws://127.0.0.1:${world.ports.HTTP}/chat`, { headers: { host: 'plain.test' } })
+    await once(client, 'message')
+    client.send('hello')
+    expect(String((await once(client, 'message'))[0])).toBe('hello')
+    client.close(1000)
+    expect((await once(client, 'close'))[0]).toBe(1000)
+    const head = 'GET / HTTP/1.1\r\nhost: plain.test\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n'
+    expect(await sendRaw(world.ports.HTTP, `${head}raw bytes`, { until: /raw bytes$/ })).toMatch(/^HTTP\/1\.1 101 [\s\S]*\r\n\r\nraw bytes$/)
+  })
+
+  test.each(['http1', 'http2'] as const)('server-sent events are not held back, over %s', async (protocol) => {
+    const open = async (path: string) =>
+      protocol === 'http1'
+        ? ((await once(requestHttp({ port: world.ports.HTTP, path, headers: { host: 'plain.test' } }).end(), 'response'))[0] as IncomingMessage)
+        : connectHttp2(`http://127.0.0.1:${world.ports.HTTP}`).request({ ':path': path, ':authority': 'plain.test' })
+    const idsIn = (text: string) => [...text.matchAll(/^id: (\d)$/gm)].map((match) => match[1])
+    const whole = await open('/?events=4&interval=20')
+    let text = ''
+    for await (const chunk of whole.setEncoding('utf8')) text += chunk
+    if ('session' in whole) whole.session?.close()
+    expect(idsIn(text)).toEqual(['0', '1', '2', '3'])
+    // The second comes after a minute: what arrives before is the first alone.
+    const slow = await open('/?events=2&interval=60000')
+    slow.on('error', () => {})
+    expect(idsIn(String((await once(slow, 'data'))[0]))).toEqual(['0'])
+    if ('session' in slow) slow.session?.destroy()
+    else slow.destroy()
+  })
+
+  test('TCP passes bytes and half-closing', async () => {
+    expect(await sendRaw(world.ports.TCP, 'bytes', { end: true })).toBe('bytes\nbytes')
+  })
+
+  test('TLS for another name on the same port is passed through, and an unknown name is cut', async () => {
+    const ca = world.authority.certificate
+    const relayed = await world.send('relay.test', { port: world.ports.TLS, tls: { ca, sni: 'relay.test' } })
+    expect(relayed.json()).toMatchObject({ name: 'relayed', sni: 'relay.test' })
+    await expect(world.send('x', { port: world.ports.TLS, tls: { ca, sni: 'unknown.test' } })).rejects.toThrow()
+  })
+
+  test('openssl s_client: a client certificate is asked for, and without one nothing is served', async () => {
+    const request = 'GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
+    const openssl = (...args: string[]) => {
+      const child = run(
+        'openssl',
+        ['s_client', '-connect', `127.0.0.1:${world.ports.MTLS}`, '-servername', 'localhost', '-CAfile', join(keys, 'ca.pem'), '-ign_eof', ...args],
+        { timeout: 60_000 },
+      )
+      child.child.stdin?.end(request)
+      return child.then(
+        ({ stdout }) => stdout,
+        (error: { stdout: string }) => error.stdout,
+      )
+    }
+    const served = await openssl('-cert', join(keys, 'client.pem'))
+    expect(served).toMatch(/Acceptable client certificate CA names\s+CN = behaviour authority/)
+    expect(served).toMatch(/HTTP\/1\.1 200 OK/)
+    expect(await openssl()).not.toMatch(/HTTP\/1\.1 200/)
+  })
+
+  test('an aborted request is aborted upstream', async () => {
+    const open = world.blue.sockets.size
+    const request = requestHttp({ port: world.ports.HTTP, path: '/?delay=20000', headers: { host: 'plain.test' } }).end()
+    request.on('error', () => {})
+    expect(await isTrueWithin(60_000, () => world.blue.requests.some((seen) => seen.path === '/?delay=20000'))).toBe(true)
+    const during = world.blue.sockets.size
+    request.destroy()
+    expect(await isTrueWithin(60_000, () => world.blue.sockets.size < during || world.blue.sockets.size < open)).toBe(true)
+  })
+})
+
+function twice(url: string): string[] {
+  return [url, url]
+}

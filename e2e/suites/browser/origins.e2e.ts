@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { startEcho, type EchoServer } from '../../harness/upstream/echo.ts'
+import { startGateway } from '../../harness/program/gateway.ts'
+import { startBrowser } from './browser.ts'
+import { startSite } from './site.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+let upstream: EchoServer
+let page: Page
+/** The gateway under the name that pages of its own come from; `friend` may do what `stranger` may not. All are sites of their own or ports of one. */
+let origin: Record<'gateway' | 'friend' | 'stranger', string>
+
+const manifests = (friend: string): string => `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: cors }
+spec: { parentRefs: [{ name: gw }], rules: [{ matches: [{ path: { value: /cors } }], backendRefs: [{ name: app, port: 80 }] }] }
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: csrf }
+spec: { parentRefs: [{ name: gw }], rules: [{ matches: [{ path: { value: /csrf } }], backendRefs: [{ name: app, port: 80 }] }] }
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyPolicy
+metadata: { name: cors }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: cors }]
+  traffic:
+    cors: { allowOrigins: ["${friend}"], allowMethods: [GET, PUT], allowHeaders: [x-id, authorization], exposeHeaders: [x-total], allowCredentials: true }
+    basicAuthentication: { mode: Optional, users: ["ann:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="] }
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyPolicy
+metadata: { name: csrf }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: csrf }]
+  traffic: { csrf: { additionalOrigins: ["${friend}"] } }
+`
+
+beforeAll(async () => {
+  const [friend, stranger, echo] = await Promise.all([startSite(), startSite(), startEcho({ name: 'app' })])
+  for (const each of [friend, stranger, echo]) closing.unshift(() => each.close())
+  upstream = echo
+  const friendly = `http://127.0.0.1:${friend.port}`
+  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests(friendly)] })
+  closing.unshift(() => gateway.stop())
+  // To a browser localhost and 127.0.0.1 are two sites, and two ports of one are two origins.
+  origin = { gateway: gateway.origin, friend: friendly, stranger: `http://127.0.0.1:${stranger.port}` }
+  const browser = await startBrowser()
+  closing.unshift(() => browser.close())
+  page = await browser.context.newPage()
+}, 240_000)
+afterAll(async () => {
+  for (const close of closing) await close()
+})
+beforeEach(() => void upstream.requests.splice(0))
+
+interface Fetched {
+  readonly status: number
+  readonly total: string | null
+  readonly secret: string | null
+}
+
+interface Init {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+  readonly credentials?: 'include'
+  readonly mode?: 'no-cors'
+}
+
+/** What a script of a page on `from` gets of the gateway: the answer, or `blocked`, which is all that a browser tells. */
+async function fetchFrom(from: keyof typeof origin, path: string, init: Init = {}): Promise<Fetched | 'blocked'> {
+  await page.goto(from === 'gateway' ? `${origin.gateway}/csrf` : origin[from])
+  upstream.requests.splice(0)
+  return page.evaluate(
+    async ({ url, options }) => {
+      try {
+        const { status, headers } = await fetch(url, options)
+        return { status, total: headers.get('x-total'), secret: headers.get('x-secret') }
+      } catch {
+        return 'blocked' as const
+      }
+    },
+    { url: `${origin.gateway}${path}`, options: init },
+  )
+}
+const methods = (): string[] => upstream.requests.map(({ method }) => method)
+
+describe('CORS, as a browser sees it', () => {
+  const answer = '/cors?header=x-total:5&header=x-secret:1'
+
+  test('a page of an allowed origin reads the answer, and of its headers what is exposed', async () => {
+    expect(await fetchFrom('friend', answer)).toEqual({ status: 200, total: '5', secret: null })
+    expect(methods()).toEqual(['GET'])
+  })
+
+  test('its preflight is answered here, and the request that follows goes on', async () => {
+    expect(await fetchFrom('friend', answer, { method: 'PUT', headers: { 'x-id': '1' }, body: 'x' })).toMatchObject({ status: 200 })
+    expect(methods()).toEqual(['PUT'])
+  })
+
+  test('credentials go along, because they are allowed', async () => {
+    expect(await fetchFrom('friend', answer, { credentials: 'include' })).toMatchObject({ status: 200, total: '5' })
+  })
+
+  test.each<[string, Init]>([
+    ['a method', { method: 'DELETE' }],
+    ['a header', { headers: { 'x-other': '1' } }],
+  ])('%s that is not allowed stays in the browser', async (_, init) => {
+    expect([await fetchFrom('friend', answer, init), methods()]).toEqual(['blocked', []])
+  })
+
+  test('a page of another origin reads nothing, and what needs a preflight never reaches the backend', async () => {
+    expect(await fetchFrom('stranger', answer)).toBe('blocked')
+    expect([await fetchFrom('stranger', answer, { method: 'PUT' }), methods()]).toEqual(['blocked', []])
+  })
+
+  test('a refusal can be read (row 43)', async () => {
+    expect(await fetchFrom('friend', answer, { headers: { authorization: 'Basic YW5uOndyb25n' } })).toMatchObject({ status: 401 })
+    expect(methods()).toEqual([])
+  })
+})
+
+describe('CSRF, as a browser does it', () => {
+  /** Submits a form of a page on `from`; gives what the browser shows then. */
+  async function submit(from: keyof typeof origin, method: 'post' | 'get'): Promise<string> {
+    await page.goto(from === 'gateway' ? `${origin.gateway}/csrf` : origin[from])
+    upstream.requests.splice(0)
+    await page.setContent(`<form action="${origin.gateway}/csrf/form" method="${method}"></form>`)
+    await page.evaluate('document.forms[0].submit()')
+    await page.waitForURL(/\/csrf\/form/)
+    return (await page.locator('body').textContent()) ?? ''
+  }
+
+  test.each(['friend', 'gateway'] as const)('a form of %s is taken', async (from) => {
+    expect(JSON.parse(await submit(from, 'post'))).toMatchObject({ method: 'POST' })
+  })
+
+  test('a form of another site is refused, without touching the backend', async () => {
+    expect([await submit('stranger', 'post'), methods()]).toEqual(['CSRF validation failed', []])
+  })
+
+  test('a link of another site is followed', async () => {
+    expect(JSON.parse(await submit('stranger', 'get'))).toMatchObject({ method: 'GET' })
+  })
+
+  test('a script of another site is refused, though it sends what needs no preflight', async () => {
+    expect(await fetchFrom('stranger', '/csrf', { method: 'POST', mode: 'no-cors', body: 'x' })).toMatchObject({ status: 0 })
+    expect(methods()).toEqual([])
+  })
+})

@@ -1,0 +1,32 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { GROUP, VERSION } from '#api/names.ts'
+import { kinds } from '#api/v1alpha1/kinds.ts'
+import { connect, install, type Answer, type ApiServer } from './api-server.ts'
+import type { Manifest } from './rows/row.ts'
+
+const CRDS = join(import.meta.dirname, '../../../gen/crds')
+
+/** Connects, and installs our CRDs as they are generated. */
+export async function connectWithCrds(): Promise<ApiServer> {
+  const server = await connect()
+  const names = await readdir(CRDS)
+  await install(server, await Promise.all(names.map(async (name) => parse(await readFile(join(CRDS, name), 'utf8')) as { metadata: { name: string } })))
+  return server
+}
+
+/** Those of the Gateway API, as its module has them. */
+export async function readGatewayApiCrds(): Promise<{ metadata: { name: string } }[]> {
+  const module = process.env['GATEWAY_API']
+  if (!module) throw new Error('GATEWAY_API is not set; run this through e2e/suites/contract/run, which downloads the module')
+  const folder = join(module, 'config/crd/experimental')
+  const files = (await readdir(folder)).filter((file) => file.startsWith('gateway.networking.k8s.io_') && !file.includes('_vap_'))
+  return Promise.all(files.map(async (file) => parse(await readFile(join(folder, file), 'utf8')) as { metadata: { name: string } }))
+}
+
+/** Asks the API server to create an object, strictly and without keeping it. */
+export function create(server: ApiServer, object: Manifest): Promise<Answer> {
+  const plural = kinds.find(({ kind }) => kind === object.kind)?.plural
+  return server.call('POST', `/apis/${GROUP}/${VERSION}/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`, object)
+}

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { waitUntil } from '../../harness/wait.ts'
+
+export const ROOT = join(import.meta.dirname, '../../..')
+export const SYSTEM = 'proxy-system'
+export const RELEASE = 'proxy'
+
+/** Runs a program with the cluster's KUBECONFIG. Rejects with what it said on standard error. */
+export function run(command: string, args: readonly string[], input?: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(command, args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024, timeout: 900_000 }, (error, stdout, stderr) => {
+      if (error) reject(new Error(`${command} ${args.join(' ')}: ${stderr.trim() || error.message}`))
+      else resolve(stdout)
+    })
+    // Who reads no input may be gone before it is sent.
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input ?? '')
+  })
+}
+
+export const kubectl = (...args: string[]): Promise<string> => run('kubectl', args)
+export const helm = (...args: string[]): Promise<string> => run('helm', args)
+export const localcluster = (...args: string[]): Promise<string> => run(process.env['CLUSTER'] ?? 'e2e/cluster/localcluster', args)
+
+/** What these tests read of any object. */
+export interface Stored {
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly generation?: number
+    readonly resourceVersion: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+    readonly deletionTimestamp?: string
+  }
+  // oxlint-disable-next-line typescript/no-explicit-any -- objects of any kind; expectations say what is in them
+  readonly spec: any
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  readonly status?: any
+  readonly data?: Readonly<Record<string, string>>
+}
+
+export async function read(kind: string, name: string, namespace = 'default'): Promise<Stored | undefined> {
+  const text = await kubectl('-n', namespace, 'get', kind, name, '-o', 'json', '--ignore-not-found')
+  return text.trim() === '' ? undefined : (JSON.parse(text) as Stored)
+}
+
+export async function list(kind: string, namespace: string, selector = ''): Promise<Stored[]> {
+  const scope = namespace === '' ? ['-A'] : ['-n', namespace]
+  const text = await kubectl(...scope, 'get', kind, '-o', 'json', ...(selector === '' ? [] : ['-l', selector]))
+  return (JSON.parse(text) as { items: Stored[] }).items
+}
+
+/** Applies YAML or objects, server-side as GitOps tools do, so that null means null. Namespace '': objects name their own. */
+export async function apply(namespace: string, ...objects: (string | object)[]): Promise<void> {
+  const text = objects.map((object) => (typeof object === 'string' ? object : JSON.stringify(object))).join('\n---\n')
+  await run('kubectl', [...(namespace === '' ? [] : ['-n', namespace]), 'apply', '--server-side', '--force-conflicts', '-f', '-'], text)
+}
+
+export async function makeNamespace(name: string, labels: Readonly<Record<string, string>> = {}): Promise<void> {
+  await apply('default', { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
+}
+
+/** Gateway API's CRDs, ours, and the operator; what is installed already is changed to `values`. */
+export async function installProxy(values: object = {}, name = RELEASE): Promise<void> {
+  const crds = process.env['GATEWAY_API']
+  if (!crds) throw new Error('GATEWAY_API is not set; run this through e2e/suites/install/run')
+  if (!(await kubectl('get', 'crd', '-o', 'name')).includes('listenersets.gateway.networking.k8s.io'))
+    await kubectl('apply', '--server-side', '-k', join(crds, 'config/crd/experimental'))
+  await helm('upgrade', '--install', 'proxy-crds', 'charts/proxy-crds')
+  // Without it, no values would mean those of the release before.
+  const chart = ['upgrade', '--install', '--reset-values', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '600s', '-f', '-']
+  await run('helm', chart, JSON.stringify(values))
+  await kubectl('wait', '--for=create', 'gatewayclass/proxy', '--timeout=300s')
+  await kubectl('wait', 'gatewayclass/proxy', '--for=condition=Accepted', '--timeout=300s')
+}
+
+/** The quickstart of the README in a namespace of its own, served by every pod. Returns the address of its Gateway `web`. */
+export async function startQuickstart(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<string> {
+  await makeNamespace(namespace, labels)
+  await apply(namespace, await readFile(join(ROOT, 'e2e/suites/install/quickstart.yaml'), 'utf8'))
+  await kubectl('-n', namespace, 'rollout', 'status', 'deployment/echo', '--timeout=600s')
+  const address = await waitForGateway(namespace, 'web')
+  await untilServed(`http://${address}/`)
+  return address
+}
+
+/**
+ * Waits until a URL answers 200 thirty times in a row, each on a connection of its own: until every pod behind it has the route, and the
+ * node's rules know every pod.
+ */
+async function untilServed(url: string): Promise<void> {
+  await until(`${url} answers 200, whichever pod is asked`, async () => {
+    for (let n = 0; n < 30; n++) if ((await get(url)).status !== 200) return false
+    return true
+  })
+}
+
+/** Waits until a Gateway is programmed, its pods are ready, and it has an address. Returns that. */
+export async function waitForGateway(namespace: string, name: string, deployment = name): Promise<string> {
+  await kubectl('-n', namespace, 'wait', `gateway/${name}`, '--for=condition=Programmed', '--timeout=300s')
+  await kubectl('-n', namespace, 'wait', '--for=create', `deployment/${deployment}`, '--timeout=300s')
+  await kubectl('-n', namespace, 'rollout', 'status', `deployment/${deployment}`, '--timeout=600s')
+  let address: string | undefined
+  await until(`Gateway ${namespace}/${name} has an address`, async () => {
+    address = (await read('gateway', name, namespace))?.status?.addresses?.[0]?.value
+    return address !== undefined
+  })
+  return address ?? ''
+}
+
+/** GET, with what matters of the answer. A new connection each time. */
+export async function get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<{ status: number; body: string }> {
+  const response = await fetch(url, { headers: { connection: 'close', ...headers }, signal: AbortSignal.timeout(30_000), redirect: 'manual' })
+  return { status: response.status, body: await response.text() }
+}
+
+export const until = (what: string, ask: () => Promise<boolean>, timeoutMs = 240_000): Promise<void> => waitUntil(what, ask, timeoutMs)
+
+/** Waits until the URL answers with that status. */
+export const untilStatus = (url: string, status: number, timeoutMs?: number): Promise<void> =>
+  until(`${url} answers ${status}`, async () => (await get(url)).status === status, timeoutMs)
+
+/** A condition of an object, or of its first parent. */
+export function conditionOf(object: Stored | undefined, type: string): { status: string; reason: string; message: string } | undefined {
+  const conditions = object?.status?.conditions ?? object?.status?.parents?.[0]?.conditions ?? []
+  return conditions.find((each: { type: string }) => each.type === type)
+}
+
+/** Ends the first container of a pod without a word; it is started again in the same pod. */
+export async function crash(namespace: string, pod: string): Promise<void> {
+  const id = await kubectl('-n', namespace, 'get', 'pod', pod, '-o', 'jsonpath={.status.containerStatuses[0].containerID}')
+  await localcluster('crash', id.replace('containerd://', ''))
+}
+
+/** Who leads, as the Lease says: `<pod>_<process>`, or nobody. */
+export async function findHolder(): Promise<string> {
+  return String((await read('lease', 'proxy-operator', SYSTEM))?.spec.holderIdentity ?? '')
+}
+
+export const operatorPods = (): Promise<Stored[]> => list('pods', SYSTEM, 'app.kubernetes.io/component=controller')
+export const gatewayPods = (namespace: string, gateway: string): Promise<Stored[]> =>
+  list('pods', namespace, `gateway.networking.k8s.io/gateway-name=${gateway}`)

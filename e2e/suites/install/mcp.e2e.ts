@@ -1,0 +1,211 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { Client as ClientOfToday, StreamableHTTPClientTransport as TransportOfToday } from '@modelcontextprotocol/client'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { apply, crash, gatewayPods, installProxy, kubectl, list, makeNamespace, ROOT, until, waitForGateway } from './cluster.ts'
+import { loadMcpServers } from './mcp-image.ts'
+
+const NAMESPACE = 'mcp'
+let origin: string
+
+beforeAll(async () => {
+  await Promise.all([installProxy(), loadMcpServers()])
+  await makeNamespace(NAMESPACE)
+  await apply(NAMESPACE, await readFile(join(ROOT, 'e2e/suites/install/mcp.yaml'), 'utf8'))
+  for (const deployment of ['documents', 'everything']) await rolledOut(deployment)
+  origin = `http://${await waitForGateway(NAMESPACE, 'tools')}`
+  await until('a session', async () => (await connect()).transport.sessionId !== undefined)
+})
+afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
+
+const rolledOut = (deployment: string): Promise<string> => kubectl('-n', NAMESPACE, 'rollout', 'status', `deployment/${deployment}`, '--timeout=600s')
+const serverPods = async (): Promise<string[]> => (await list('pods', NAMESPACE, 'app=documents')).map(({ metadata }) => metadata.name)
+
+/** What a request meets where its connection leads to a pod that is gone: nothing was sent, so it is safe to try again. */
+const UNSENT = /ECONNREFUSED|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT/
+
+/** Each request on a connection of its own, so that kube-proxy chooses a data plane for it. */
+async function fetchAnew(url: string | URL, init?: RequestInit): Promise<Response> {
+  const headers = new Headers(init?.headers)
+  headers.set('connection', 'close')
+  for (let tries = 1; ; tries++) {
+    try {
+      return await fetch(url, { ...init, headers })
+    } catch (error) {
+      if (tries === 20 || !UNSENT.test(String((error as { cause?: { code?: unknown } }).cause?.code))) throw error
+      await sleep(200)
+    }
+  }
+}
+
+interface Connected {
+  readonly client: Pick<Client | ClientOfToday, 'callTool' | 'listTools'>
+  readonly transport: { readonly sessionId: string | undefined }
+  /** How many messages the server has sent by itself. */
+  readonly heard: () => number
+}
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const client of open.splice(0)) await client.close()
+})
+
+/** A client of the official SDK, of its older line (1) or today's (2). */
+async function connect(sdk = 1): Promise<Connected> {
+  const url = new URL(origin)
+  const info = { name: 'e2e', version: '1' }
+  // A stream that breaks is opened again; where a data plane is gone too, that may take more than the default of two tries.
+  const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1.5, maxRetries: 100 }
+  const options = { fetch: fetchAnew, reconnectionOptions }
+  let heard = 0
+  const hear = (): void => void (heard += 1)
+  if (sdk === 1) {
+    const [client, transport] = [new Client(info), new StreamableHTTPClientTransport(url, options)]
+    client.setNotificationHandler(ToolListChangedNotificationSchema, hear)
+    await client.connect(transport)
+    open.push(client)
+    return { client, transport, heard: () => heard }
+  }
+  const [client, transport] = [new ClientOfToday(info), new TransportOfToday(url, options)]
+  client.setNotificationHandler('notifications/tools/list_changed', hear)
+  await client.connect(transport)
+  open.push(client)
+  return { client, transport, heard: () => heard }
+}
+const connectSome = (count: number): Promise<Connected[]> => Promise.all(Array.from({ length: count }, (_, index) => connect(1 + (index % 2))))
+
+/** Calls a tool. Returns the pod that answered. */
+async function search({ client }: Connected): Promise<string> {
+  const { content } = await client.callTool({ name: 'search', arguments: { text: 'x' } })
+  return /^search in (\S+): "x"$/.exec((content as { text: string }[])[0]?.text ?? '')?.[1] ?? JSON.stringify(content)
+}
+const searchAll = (clients: readonly Connected[]): Promise<string[]> => Promise.all(clients.map((each) => search(each)))
+const idsOf = (clients: readonly Connected[]): (string | undefined)[] => clients.map(({ transport }) => transport.sessionId)
+const toolsOf = async ({ client }: Connected): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name)
+const isLost = (error: unknown): boolean => (error as { code?: unknown }).code === 404 || (error as { data?: { status?: unknown } }).data?.status === 404
+
+test('three data planes with clients on new connections lose no session, and each session stays with its server', async () => {
+  const clients = await connectSome(12)
+  const pods = await searchAll(clients)
+  // Which server a session goes to is chance, and the faster one is preferred: twelve may be at one.
+  while (new Set(pods).size === 1 && clients.length < 300) {
+    const one = await connect()
+    clients.push(one)
+    pods.push(await search(one))
+  }
+  expect(await serverPods()).toEqual(expect.arrayContaining(pods))
+  expect(new Set(pods).size).toBeGreaterThan(1)
+  for (let round = 0; round < 10; round++) expect(await searchAll(clients)).toEqual(pods)
+  const count = async (): Promise<number[]> => Promise.all((await gatewayPods(NAMESPACE, 'tools')).map(({ status }) => countCalls(status.podIP)))
+  // The last answers may be counted after they have arrived.
+  await until('all calls are counted', async () => (await count()).reduce((sum, calls) => sum + calls, 0) === 11 * clients.length)
+  expect((await count()).map((calls) => calls > 0)).toEqual([true, true, true])
+})
+
+/** Calls of tools that a data plane has answered. */
+async function countCalls(podIp: string): Promise<number> {
+  const text = await (await fetch(`http://${podIp}:15020/metrics`)).text()
+  const counts = [...text.matchAll(/^proxy_mcp_requests_total\{[^}]*tools\/call[^}]*\} (\d+)/gm)]
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+test('a Service that gets the label, and one that is deleted, change what new sessions list; those before them end', async () => {
+  const before = await connect()
+  expect(await toolsOf(before)).toEqual(['search', 'delete'])
+  const more = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'more' },
+    spec: { selector: { app: 'everything' }, ports: [{ name: 'mcp', port: 80, targetPort: 3001, appProtocol: 'proxy.dev/mcp' }] },
+  }
+  await apply(NAMESPACE, more)
+  expect(await toolsOf(await connect())).toEqual(['search', 'delete'])
+  await kubectl('-n', NAMESPACE, 'label', 'service', 'more', 'team=search')
+  const listed = ['documents-mcp_search', 'documents-mcp_delete', 'more-mcp_echo']
+  await untilTools((names) => listed.every((name) => names.includes(name)))
+  await untilLost(before)
+  const both = await connect()
+  expect((await both.client.callTool({ name: 'more-mcp_echo', arguments: { message: 'hello' } })).content).toEqual([{ type: 'text', text: 'Echo: hello' }])
+  await kubectl('-n', NAMESPACE, 'delete', 'service', 'more')
+  await untilTools((names) => names.join() === 'search,delete')
+  await untilLost(both)
+})
+
+/** Every data plane has it: a config takes a moment to reach all three. */
+const untilTools = (isExpected: (names: string[]) => boolean): Promise<void> =>
+  until('new sessions list what is there', async () => {
+    for (let tries = 0; tries < 6; tries++) if (!isExpected(await toolsOf(await connect()))) return false
+    return true
+  })
+const untilLost = (client: Connected): Promise<void> =>
+  until('404 for a session that was begun with other targets', () => client.client.listTools().then(() => false, isLost))
+
+test('data planes that are killed take no session with them: all go on under their ids, and their streams too', async () => {
+  const clients = await connectSome(6)
+  const [pods, ids] = [await searchAll(clients), idsOf(clients)]
+  const failures: string[] = []
+  let isOver = false
+  const call = async (client: Connected, pod: string | undefined): Promise<void> => {
+    const answer = await Promise.race([search(client), sleep(20_000).then(() => Promise.reject(new Error('no answer')))])
+    if (answer !== pod) failures.push(`answered by ${answer} instead of ${pod}`)
+  }
+  const load = clients.map(async (client, index) => {
+    while (!isOver) await call(client, pods[index]).catch((error: Error) => failures.push(error.message))
+  })
+  try {
+    for (const { metadata } of (await gatewayPods(NAMESPACE, 'tools')).slice(0, 2)) await crash(NAMESPACE, metadata.name)
+    await until('they run again', async () => {
+      const running = (await gatewayPods(NAMESPACE, 'tools')).map(({ status }) => status.containerStatuses[0] as { ready: boolean; restartCount: number })
+      return running.every(({ ready }) => ready) && running.filter(({ restartCount }) => restartCount > 0).length === 2
+    })
+  } finally {
+    isOver = true
+    await Promise.all(load)
+  }
+  // Calls that were under way there break; no data plane says that there is no such session.
+  expect(failures.filter((text) => !/^(fetch failed|terminated|no answer)$/.test(text))).toEqual([])
+  expect([await searchAll(clients), idsOf(clients)]).toEqual([pods, ids])
+  const heard = clients.map((each) => each.heard())
+  await until('every client hears its server again', async () => clients.every((each, index) => each.heard() > (heard[index] ?? 0) + 1))
+})
+
+test('data planes that are replaced, all of them, serve the sessions of those before', async () => {
+  const clients = await connectSome(6)
+  const [pods, ids] = [await searchAll(clients), idsOf(clients)]
+  await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/tools')
+  await rolledOut('tools')
+  expect([await searchAll(clients), idsOf(clients)]).toEqual([pods, ids])
+})
+
+test('servers that are rolled end their sessions with 404, and clients that begin anew get on', async () => {
+  const clients = await connectSome(6)
+  const before = new Set(await searchAll(clients))
+  await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/documents')
+  const failures = await Promise.all(clients.map((client) => callUntilRenewed(client, before)))
+  await rolledOut('documents')
+  // A call that was under way when its server ended breaks; the next one learns that the session is over.
+  expect(failures.flat().filter((text) => !/failed to send message|broke off/.test(text))).toEqual([])
+  const pods = await serverPods()
+  expect(pods).toEqual(expect.arrayContaining(await searchAll(await connectSome(6))))
+})
+
+/** Calls until the answer is of none of those servers; a 404 is answered as clients have to, by a new session. Returns what else went wrong. */
+async function callUntilRenewed(client: Connected, before: ReadonlySet<string>): Promise<string[]> {
+  const failures: string[] = []
+  let current = client
+  const hasNewServer = async (): Promise<boolean> => {
+    try {
+      return !before.has(await search(current))
+    } catch (error) {
+      if (isLost(error)) current = await connect()
+      else failures.push(String(error))
+      return false
+    }
+  }
+  await until('a session with a new server', hasNewServer, 300_000)
+  return failures
+}

@@ -1,0 +1,96 @@
+import type { Dataplane } from '../../harness/program/dataplane.ts'
+import { startGateway } from '../../harness/program/gateway.ts'
+import { startMcpUpstream } from '../../harness/upstream/mcp.ts'
+import type { Operator } from '../../harness/program/operator.ts'
+import { waitUntil } from '../../harness/wait.ts'
+
+/** An MCP backend at `/<name>`, with its well-known paths. */
+export interface SceneRoute {
+  readonly name: string
+  /** `policies` of the ProxyBackend. */
+  readonly policies?: object
+  /** `traffic` of a ProxyPolicy on its route. */
+  readonly traffic?: object
+}
+
+/** A ProxyBackend that key sets are fetched from. */
+export interface SceneProvider {
+  readonly name: string
+  readonly port: number
+  /** PEM: it is called with TLS and trusted by this alone. */
+  readonly authority?: string
+}
+
+export interface Scene {
+  /** `http://localhost:<port>`. */
+  readonly origin: string
+  readonly dataplane: Dataplane
+  readonly operator: Operator
+  readonly upstream: Awaited<ReturnType<typeof startMcpUpstream>>
+  /** Writes the manifests anew. */
+  apply(routes: readonly SceneRoute[]): Promise<void>
+  /** Waits until a token is good: the operator fetches keys after it has started. */
+  waitForKeys(path: string, token: string): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Operator (directory mode), data plane and an MCP server as programs would be deployed. `routes` learns the origin. */
+export async function startScene(routes: (origin: string) => readonly SceneRoute[], providers: readonly SceneProvider[]): Promise<Scene> {
+  const upstream = await startMcpUpstream({ name: 'documents', port: 0 })
+  const objectsOf = (wanted: readonly SceneRoute[]): object[] => [
+    ...providers.flatMap((provider) => providerObjects(provider)),
+    ...wanted.flatMap((route) => routeObjects(route, upstream.port)),
+  ]
+  const { origin, ...gateway } = await startGateway({ manifests: (at) => objectsOf(routes(at)) })
+  return {
+    origin,
+    dataplane: gateway.dataplane,
+    operator: gateway.operator,
+    upstream,
+    apply: (wanted) => gateway.apply(objectsOf(wanted)),
+    waitForKeys: (path, token) =>
+      waitUntil(
+        `keys of ${path}`,
+        async () => {
+          const response = await fetch(`${origin}${path}`, { headers: { authorization: `Bearer ${token}` } })
+          await response.body?.cancel()
+          return response.status !== 401
+        },
+        60_000,
+      ),
+    async stop() {
+      await gateway.stop()
+      await upstream.close()
+    },
+  }
+}
+
+function providerObjects({ name, port, authority }: SceneProvider): object[] {
+  const tls = authority !== undefined && { policies: { tls: { caCertificateRefs: [{ name: `${name}-ca` }] } } }
+  return [
+    { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyBackend', metadata: { name }, spec: { static: { host: 'localhost', port }, ...tls } },
+    ...(authority === undefined ? [] : [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `${name}-ca` }, data: { 'ca.crt': authority } }]),
+  ]
+}
+
+function routeObjects({ name, policies, traffic }: SceneRoute, upstreamPort: number): object[] {
+  const paths = [`/${name}`, `/.well-known/oauth-protected-resource/${name}`, `/.well-known/oauth-authorization-server/${name}`]
+  const backend = {
+    apiVersion: 'proxy.dev/v1alpha1',
+    kind: 'ProxyBackend',
+    metadata: { name },
+    spec: { mcp: { targets: [{ name: 'documents', static: { host: 'localhost', port: upstreamPort } }] }, ...(policies && { policies }) },
+  }
+  const route = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name },
+    spec: {
+      parentRefs: [{ name: 'gw' }],
+      rules: [{ matches: paths.map((value) => ({ path: { value } })), backendRefs: [{ group: 'proxy.dev', kind: 'ProxyBackend', name }] }],
+    },
+  }
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name }]
+  const policy = { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyPolicy', metadata: { name }, spec: { targetRefs, traffic } }
+  return [backend, route, ...(traffic === undefined ? [] : [policy])]
+}

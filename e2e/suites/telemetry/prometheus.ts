@@ -1,0 +1,61 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { startProgram } from '../../harness/program/program.ts'
+import { isTrueWithin } from '../../harness/wait.ts'
+
+export interface Sample {
+  readonly metric: Readonly<Record<string, string>>
+  /** NaN where there is nothing to compute with. */
+  readonly value: number
+}
+
+export interface Prometheus {
+  query(expression: string): Promise<Sample[]>
+  /** What scraping says of each target: `up`, or why not. */
+  targets(): Promise<string[]>
+  stop(): Promise<void>
+}
+
+/** Debian's Prometheus, scraping the targets once a second. */
+export async function startPrometheus(directory: string, port: number, targets: readonly string[], format: 'text' | 'protobuf' = 'text'): Promise<Prometheus> {
+  const config = join(directory, `prometheus-${format}.yml`)
+  await writeFile(
+    config,
+    stringify({ global: { scrape_interval: '1s', scrape_timeout: '900ms' }, scrape_configs: [{ job_name: 'proxy', static_configs: [{ targets }] }] }),
+  )
+  const program = startProgram({
+    name: 'prometheus',
+    command: 'prometheus',
+    args: [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(directory, `tsdb-${format}`)}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=warn',
+      // Only then does it ask for protobuf.
+      ...(format === 'protobuf' ? ['--enable-feature=native-histograms'] : []),
+    ],
+  })
+  const url = `http://127.0.0.1:${port}`
+  if (!(await isTrueWithin(120_000, async () => (await fetch(`${url}/-/ready`)).ok))) {
+    await program.stop()
+    throw new Error('prometheus did not become ready')
+  }
+  return {
+    async query(expression) {
+      const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expression)}`)
+      const answer = (await response.json()) as {
+        status: string
+        error?: string
+        data?: { result: { metric: Record<string, string>; value: [number, string] }[] }
+      }
+      if (answer.status !== 'success') throw new Error(`${expression}: ${answer.error}`)
+      return (answer.data?.result ?? []).map(({ metric, value }) => ({ metric, value: Number(value[1]) }))
+    },
+    async targets() {
+      const answer = (await (await fetch(`${url}/api/v1/targets`)).json()) as { data: { activeTargets: { health: string; lastError: string }[] } }
+      return answer.data.activeTargets.map(({ health, lastError }) => (health === 'up' ? health : `${health}: ${lastError}`))
+    },
+    stop: async () => void (await program.stop()),
+  }
+}

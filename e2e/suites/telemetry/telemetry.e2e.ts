@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { send } from '../../harness/client.ts'
+import { isTrueWithin, waitUntil } from '../../harness/wait.ts'
+import type { Received } from './collector.ts'
+import { startPrometheus, type Prometheus } from './prometheus.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => (world = await startWorld()), 900_000)
+afterAll(() => world?.stop())
+
+const portOf = (gateway: 'grpc' | 'http'): number => world.ports[gateway === 'grpc' ? 'GRPC_PORT' : 'HTTP_PORT']
+
+/** The records of the path, once there are as many as wanted. */
+async function recordsOf(read: () => Promise<Received[]>, path: string, count: number): Promise<Received[]> {
+  let found: Received[] = []
+  await isTrueWithin(60_000, async () => (found = (await read()).filter(({ attributes }) => attributes['http.path'] === path)).length >= count)
+  return found
+}
+
+describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) => {
+  const others = gateway === 'grpc' ? { team: 'blue', query: 'x' } : { 'http.host': 'shop.test' }
+
+  test('receives the log record and the spans of a request, of one trace', async () => {
+    const path = `/shop/${gateway}?q=x`
+    const response = await send({ port: portOf(gateway), host: 'shop.test', path })
+    expect(response.status).toBe(200)
+    const [record] = await recordsOf(() => world.collector().logs(), path, 1)
+    expect(record?.attributes).toMatchObject({ gateway: `default/${gateway}`, route: 'default/shop', 'http.method': 'GET', 'http.status': 200, ...others })
+    expect('http.host' in (record?.attributes ?? {})).toBe(gateway === 'http')
+    expect([record?.scope, record?.severityText, record?.resource['service.name']]).toEqual(['proxy.access', 'INFO', 'proxy'])
+
+    const spans = (await recordsOf(() => world.collector().spans(), path, 2)).filter(({ traceId }) => traceId === record?.traceId)
+    const server = spans.find(({ kind }) => kind === 2)
+    const clients = spans.filter(({ kind }) => kind === 3)
+    expect([server?.name, server?.spanId, server?.resource['service.name']]).toEqual([
+      'GET /shop/*',
+      record?.spanId,
+      gateway === 'grpc' ? 'gateway-grpc' : 'proxy',
+    ])
+    expect(clients.map(({ name, parentSpanId }) => [name, parentSpanId])).toContainEqual(['Http', server?.spanId])
+    const echoed = world.app.requests.find((request) => request.path === path)
+    expect(echoed?.headers['traceparent']).toBe(`00-${record?.traceId}-${record?.spanId}-01`)
+  })
+
+  test('joins the trace of the client', async () => {
+    const path = `/shop/${gateway}/joined?q=1`
+    const traceId = 'abcdef0123456789abcdef0123456789'
+    await send({ port: portOf(gateway), path, headers: { traceparent: `00-${traceId}-1234567890abcdef-01`, tracestate: 'vendor=1' } })
+    const spans = await recordsOf(() => world.collector().spans(), path, 2)
+    expect(spans.find(({ kind }) => kind === 2)).toMatchObject({ traceId, parentSpanId: '1234567890abcdef' })
+    expect(world.app.requests.find((request) => request.path === path)?.headers['tracestate']).toBe('vendor=1')
+  })
+
+  test('sees every attempt of a request that is retried', async () => {
+    const path = `/shop/${gateway}/retried?failures=1&key=${gateway}`
+    expect((await send({ port: portOf(gateway), path })).status).toBe(200)
+    const spans = await recordsOf(() => world.collector().spans(), path, 3)
+    const attempts = spans.filter(({ kind, attributes }) => kind === 3 && attributes['proxy.outbound.kind'] === 'Primary')
+    expect(attempts.map(({ attributes }) => attributes['http.status'])).toEqual([503, 200])
+  })
+})
+
+/** A chat, as a stream or not. */
+async function askModel(stream: boolean): Promise<void> {
+  const body = JSON.stringify({ model: 'gpt-4o', stream, messages: [{ role: 'user', content: 'what is the secret of six words?' }] })
+  await send({ port: portOf('grpc'), path: '/v1/chat/completions', method: 'POST', headers: { 'content-type': 'application/json' }, body })
+}
+
+async function useTool(): Promise<void> {
+  const client = new Client({ name: 'telemetry', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${portOf('grpc')}/mcp`)))
+  await client.callTool({ name: 'search', arguments: { text: 'x' } })
+  await client.close()
+}
+
+test('the filter of a Gateway holds for its records', async () => {
+  await send({ port: portOf('grpc'), path: '/shop/quiet' })
+  await send({ port: portOf('grpc'), path: '/shop/loud' })
+  await recordsOf(() => world.collector().logs(), '/shop/loud', 1)
+  expect((await world.collector().logs()).filter(({ attributes }) => attributes['http.path'] === '/shop/quiet')).toEqual([])
+})
+
+describe('a real Prometheus', () => {
+  const dashboard = JSON.parse(readFileSync(fileURLToPath(new URL('../../../charts/proxy/dashboards/proxy.json', import.meta.url)), 'utf8')) as {
+    panels: { title: string; targets?: { expr: string }[] }[]
+    templating: { list: { name: string; type: string; definition?: string }[] }
+  }
+  const variables: Readonly<Record<string, string>> = { gateway: '.*', route: '.*', job: '.*', __rate_interval: '20s' }
+  const fill = (text: string): string => text.replaceAll(/\$(\w+)/g, (_, name: string) => variables[name] ?? `unknown variable ${name}`)
+  const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, fill(expr)] as const))
+  let prometheus: Prometheus
+  let isLoading = true
+  let load: Promise<unknown>
+
+  beforeAll(async () => {
+    const targets = Object.values(world.dataplanes).map(({ ports }) => `127.0.0.1:${ports.stats}`)
+    prometheus = await startPrometheus(world.directory, world.ports.PROMETHEUS, targets)
+    const tls = { ca: world.authority, sni: 'localhost' }
+    load = (async () => {
+      for (let round = 0; isLoading; round++) {
+        for (const gateway of ['grpc', 'http'] as const) {
+          await send({ port: portOf(gateway), path: '/shop/load?header=connection:close' })
+          await send({ port: portOf(gateway), path: '/down' })
+          await send({ port: portOf(gateway), path: `/shop/load?failures=1&key=load-${gateway}-${round}` })
+        }
+        await send({ port: world.ports.TLS_PORT, path: '/shop/tls', host: 'localhost', tls })
+        // Plaintext where TLS is spoken is dropped.
+        await send({ port: world.ports.TLS_PORT, path: '/shop/plain' }).catch(() => undefined)
+        await askModel(round % 2 === 0)
+        await useTool()
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    })()
+  })
+  afterAll(async () => {
+    isLoading = false
+    await load
+    await prometheus?.stop()
+  })
+
+  test('scrapes every data plane, in the format that it prefers', async () => {
+    // A scrape may take longer than its 900 ms on a busy machine; not each of them does.
+    expect(await isTrueWithin(60_000, async () => (await prometheus.targets()).join() === 'up,up')).toBe(true)
+  })
+
+  test('reads the same as protobuf', async () => {
+    const stats = `127.0.0.1:${world.dataplanes.grpc.ports.stats}`
+    const other = await startPrometheus(world.directory, world.ports.PROMETHEUS_PROTOBUF, [stats], 'protobuf')
+    try {
+      const query = `sum(proxy_request_duration_seconds_bucket{instance="${stats}",le="+Inf"}) == sum(proxy_requests_total{instance="${stats}"})`
+      await waitUntil('the same numbers', async () => (await other.query(query)).some(({ value }) => value > 0))
+      await waitUntil('it is up', async () => (await other.targets()).join() === 'up')
+      let tags: unknown[] = []
+      await waitUntil('what was built', async () => (tags = (await other.query('proxy_build_info')).map(({ metric }) => metric['tag'])).length > 0)
+      expect(tags).toEqual([expect.stringMatching(/^\d/)])
+    } finally {
+      await other.stop()
+    }
+  })
+
+  test('the dashboard has queries, and each variable has values', async () => {
+    expect(queries.length).toBeGreaterThan(20)
+    for (const { type, definition = '' } of dashboard.templating.list) {
+      if (type !== 'query') continue
+      const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(fill(definition)) ?? []
+      await waitUntil(definition, async () => (await prometheus.query(selector)).some(({ metric }) => metric[label] !== undefined))
+    }
+  })
+
+  test.each(queries)('%s: %s', async (_, query) => {
+    expect(await isTrueWithin(60_000, async () => (await prometheus.query(query)).some(({ value }) => Number.isFinite(value)))).toBe(true)
+  })
+})

@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { setTimeout as sleep } from 'node:timers/promises'
+import packageJson from '../../package.json' with { type: 'json' }
+import { runClusterMode, type ClusterMode } from './cluster.ts'
+import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
+import { createLog } from '../runtime/log.ts'
+import { readSettings } from './settings.ts'
+import { until as untilTrue } from '../../e2e/harness/wait.ts'
+
+const LEASES = '/apis/coordination.k8s.io/v1/leases'
+const CLASSES = '/apis/gateway.networking.k8s.io/v1/gatewayclasses'
+const GATEWAYS = '/apis/gateway.networking.k8s.io/v1/gateways'
+const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
+const SERVICES = '/api/v1/services'
+const NAMESPACES = '/api/v1/namespaces'
+const POLICIES = '/apis/proxy.dev/v1alpha1/proxypolicies'
+const DEPLOYMENTS = '/apis/apps/v1/deployments'
+const SECRETS = '/api/v1/secrets'
+const OWNED = [DEPLOYMENTS, SECRETS, '/api/v1/configmaps', '/api/v1/serviceaccounts', '/apis/policy/v1/poddisruptionbudgets']
+
+let api: FakeApi
+const modes: ClusterMode[] = []
+const lines: string[] = []
+const until = (ask: () => boolean | Promise<boolean>): Promise<void> => untilTrue(ask, () => lines.join(''))
+
+beforeEach(async () => {
+  api = await startFakeApi()
+  for (const collection of [LEASES, CLASSES, GATEWAYS, ROUTES, SERVICES, NAMESPACES, ...OWNED]) api.install(collection)
+  api.put(NAMESPACES, { metadata: { name: 'default' } })
+  lines.length = 0
+})
+afterEach(async () => {
+  await Promise.all(modes.splice(0).map((mode) => mode.close()))
+  await api.close()
+})
+
+async function start(env: Record<string, string> = {}, name = 'pod'): Promise<ClusterMode> {
+  const ports = { PROXY_XDS_SERVICE_PORT: '0', PROXY_HEALTH_PORT: '0', PROXY_METRICS_PORT: '0', PROXY_ADMIN_PORT: '0' }
+  const mode = await runClusterMode({
+    settings: readSettings({ ...ports, POD_NAME: name, ...env }),
+    log: createLog('debug', (line) => lines.push(line)),
+    // The test's own, which a replica must not close.
+    connection: { ...api.connection, close: () => {} },
+    host: '127.0.0.1',
+    // Only the pauses are short: a machine that stands still for a second costs nobody the Lease.
+    leaseTimes: { leaseMs: 60_000, renewMs: 40_000, retryMs: 100 },
+  })
+  modes.push(mode)
+  return mode
+}
+const read = async (port: number, path: string): Promise<{ status: number; text: string }> => {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`)
+  return { status: response.status, text: await response.text() }
+}
+const gateway: StoredObject = {
+  metadata: { name: 'gw', namespace: 'default' },
+  spec: { gatewayClassName: 'proxy', listeners: [{ name: 'http', port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'Same' } } }] },
+}
+const statusOf = (collection: string, name: string, namespace = 'default'): Record<string, unknown> => ({ ...api.get(collection, namespace, name)?.status })
+const isAccepted = (status: Record<string, unknown>): boolean =>
+  (status['conditions'] as { type: string; status: string }[] | undefined)?.some((each) => each.type === 'Accepted' && each.status === 'True') ?? false
+const writes = (): string[] => api.requests.filter((request) => !request.startsWith('GET') && !request.includes('/leases'))
+
+test('makes its GatewayClass, accepts Gateways, and then writes nothing more', async () => {
+  api.put(GATEWAYS, gateway)
+  const mode = await start()
+  await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')) && isAccepted(statusOf(GATEWAYS, 'gw')))
+  expect(statusOf(CLASSES, 'proxy', '')['supportedFeatures']).toContainEqual({ name: 'HTTPRoute' })
+  await sleep(300)
+  const before = writes().length
+  await sleep(400)
+  expect(writes().slice(before)).toEqual([])
+  expect((await read(mode.ports.health, '/readyz')).status).toBe(200)
+  const { text } = await read(mode.ports.metrics, '/metrics')
+  expect(text).toMatch(/^proxy_leader 1$/m)
+  // A write counts when its answer was read.
+  await until(async () => /^proxy_status_writes_total 2$/m.test((await read(mode.ports.metrics, '/metrics')).text))
+})
+
+test('a GatewayClass that was deleted or changed comes back; one of another controller is left alone', async () => {
+  await start({ PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":"p","namespace":"s"}}' })
+  const find = (): StoredObject | undefined => api.get(CLASSES, '', 'proxy')
+  await until(() => find() !== undefined)
+  expect(find()?.spec).toMatchObject({
+    controllerName: 'proxy.dev/proxy',
+    parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'p', namespace: 's' },
+  })
+  api.drop(CLASSES, '', 'proxy')
+  await until(() => find() !== undefined)
+  api.drop(CLASSES, '', 'proxy')
+  api.put(CLASSES, { metadata: { name: 'proxy' }, spec: { controllerName: 'example.com/other' } })
+  await until(() => lines.some((line) => line.includes('belongs to controller example.com/other')))
+  expect(find()?.spec).toEqual({ controllerName: 'example.com/other' })
+})
+
+test('is not ready before everything is listed, and says what is missing', async () => {
+  api.fail('GET', ROUTES, 503)
+  const mode = await start()
+  await until(async () => (await read(mode.ports.health, '/readyz')).text.includes('HTTPRoute, translation'))
+  expect(await read(mode.ports.health, '/readyz')).toEqual({ status: 503, text: 'not ready, waiting for: HTTPRoute, translation\n' })
+  api.fail('GET', ROUTES)
+  await until(async () => (await read(mode.ports.health, '/readyz')).status === 200)
+})
+
+test('kinds without CRD are told', async () => {
+  api.install(POLICIES)
+  await start()
+  const told = (): string | undefined => lines.find((line) => line.includes('no CRD for'))
+  await until(() => told() !== undefined)
+  expect(told()).toMatch(/"level":"warn".*GRPCRoute/)
+  expect(told()).not.toContain('ProxyPolicy')
+})
+
+test('makes the objects of a Gateway, and gives the address that its Service gets', async () => {
+  api.put(GATEWAYS, gateway)
+  await start()
+  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
+  expect(statusOf(GATEWAYS, 'gw')['addresses']).toEqual([])
+  expect(api.get(DEPLOYMENTS, 'default', 'gw')?.metadata).toMatchObject({ ownerReferences: [{ kind: 'Gateway', name: 'gw', controller: true }] })
+  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
+  await until(() => JSON.stringify(statusOf(GATEWAYS, 'gw')['addresses']) === '[{"type":"IPAddress","value":"192.0.2.7"}]')
+})
+
+test('what the API server refuses shows in the status, and is tried again', async () => {
+  api.put(GATEWAYS, gateway)
+  api.fail('PATCH', DEPLOYMENTS, 403)
+  await start()
+  const programmed = () =>
+    (statusOf(GATEWAYS, 'gw')['conditions'] as { type: string; status: string; reason: string }[] | undefined)?.find(({ type }) => type === 'Programmed')
+  await until(() => programmed()?.status === 'False')
+  expect(programmed()).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('deployments/gw') })
+  expect(isAccepted(statusOf(GATEWAYS, 'gw'))).toBe(true)
+  api.fail('PATCH', DEPLOYMENTS)
+  await until(() => programmed()?.status === 'True')
+})
+
+test('an expression that cannot be read is told where it was written', async () => {
+  api.install(POLICIES)
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }]
+  const traffic = { authorization: { policy: { matchExpressions: ['request.path ==='] } } }
+  api.put(GATEWAYS, gateway)
+  api.put(POLICIES, { metadata: { name: 'p', namespace: 'default' }, spec: { targetRefs, traffic } })
+  await start()
+  const conditions = () => (statusOf(POLICIES, 'p')['ancestors'] as { conditions: { reason: string; message: string }[] }[] | undefined)?.[0]?.conditions
+  await until(() => conditions() !== undefined)
+  expect(conditions()?.[0]).toMatchObject({ reason: 'PartiallyValid', message: expect.stringContaining('traffic.authorization') })
+})
+
+test('only Gateways of selected namespaces are served, as soon as a label says so', async () => {
+  api.put(GATEWAYS, gateway)
+  await start({ PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":{"team":"a"}}]' })
+  await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')))
+  await sleep(100)
+  expect(statusOf(GATEWAYS, 'gw')).toEqual({})
+  api.put(NAMESPACES, { metadata: { name: 'default', labels: { team: 'a' } } })
+  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
+})
+
+test('of two replicas one writes; when it ends, the other one takes over', async () => {
+  const first = await start({}, 'one')
+  await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')))
+  const second = await start({}, 'two')
+  await until(async () => (await read(second.ports.health, '/readyz')).status === 200)
+  expect((await read(second.ports.metrics, '/metrics')).text).toMatch(/^proxy_leader 0$/m)
+  modes.splice(modes.indexOf(first), 1)
+  await first.close()
+  api.put(GATEWAYS, gateway)
+  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
+  expect(api.get(LEASES, 'proxy-system', 'proxy-operator')?.spec).toMatchObject({ holderIdentity: expect.stringMatching(/^two_/) })
+})
+
+test('the admin page is on loopback, tells names, and changes the log level', async () => {
+  api.put(GATEWAYS, gateway)
+  const { ports } = await start()
+  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
+  const dump = JSON.parse((await read(ports.admin, '/snapshot?pretty')).text) as { gateways: Record<string, string[]> }
+  expect(dump.gateways['default/gw']).toEqual(['bind/80/default/gw', 'listener/default/gw.http'])
+  expect(JSON.parse((await read(ports.admin, '/snapshots/krt')).text)).toMatchObject({ gateways: dump.gateways })
+  expect(JSON.parse((await read(ports.admin, '/version')).text)).toEqual({ version: packageJson.version })
+  expect((await read(ports.admin, '/logging')).status).toBe(405)
+  const post = async (query: string) => (await fetch(`http://127.0.0.1:${ports.admin}/logging?${query}`, { method: 'POST' })).status
+  expect([await post('level=warn'), await post('level=chatty'), await post('xds=debug')]).toEqual([200, 400, 400])
+})
+
+test('without the certificate that TLS needs it does not start', async () => {
+  api.install('/api/v1/secrets')
+  await expect(start({ PROXY_XDS_MODE: 'tls' })).rejects.toThrow('proxy-xds-cert')
+})

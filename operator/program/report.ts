@@ -1,0 +1,90 @@
+import type { Bind, Listener, Route } from '#gen/config/types.ts'
+import type { Condition, ObjectStatus, Translation } from '../translate/types.ts'
+
+/** What directory mode tells on standard output, one JSON object per line (README.md). */
+export type ReportEvent =
+  | { readonly event: 'listening'; readonly address: string }
+  | { readonly event: 'config'; readonly gateways: readonly GatewaySummary[] }
+  | { readonly event: 'error'; readonly file?: string; readonly line?: number; readonly message: string }
+  | ({ readonly event: 'condition' } & ConditionReport)
+
+export interface GatewaySummary {
+  readonly namespace: string
+  readonly name: string
+  readonly listeners: readonly {
+    readonly name: string
+    readonly port: number
+    readonly protocol: string
+    readonly hostname?: string
+    readonly routes: number
+  }[]
+}
+
+export interface ConditionReport {
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+/** What each Gateway listens on, and how many rules each listener serves. */
+export function summarizeGateways({ gateways }: Translation): GatewaySummary[] {
+  return [...gateways].map(([key, messages]) => {
+    const [namespace = '', name = ''] = key.split('/')
+    const of = <T>(...kinds: string[]): T[] => messages.flatMap(({ kind, message }) => (kinds.includes(kind) ? [message as T] : []))
+    const ports = new Map(of<Bind>('bind').map((bind) => [bind.key, bind.port]))
+    const rules = new Map<string, number>()
+    for (const { listeners } of of<Route>('route', 'tcpRoute')) for (const listener of listeners) rules.set(listener, (rules.get(listener) ?? 0) + 1)
+    const listeners = of<Listener>('listener').map((listener) => ({
+      name: listener.name,
+      port: ports.get(listener.bind) ?? 0,
+      protocol: listener.protocol,
+      ...(listener.hostname === undefined ? {} : { hostname: listener.hostname }),
+      routes: rules.get(listener.key) ?? 0,
+    }))
+    return { namespace, name, listeners }
+  })
+}
+
+/** Conditions whose True is the bad news. */
+const warnings: ReadonlySet<string> = new Set(['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'])
+
+/** Every condition that says something is wrong; PartiallyValid is one, although it is Accepted. */
+export function findTroubles(statuses: readonly ObjectStatus[]): ConditionReport[] {
+  return statuses.flatMap(({ kind, namespace = '', name, status }) =>
+    conditionsOf(status).flatMap(({ at, condition }) => {
+      const isGood = condition.reason !== 'PartiallyValid' && condition.status === (warnings.has(condition.type) ? 'False' : 'True')
+      const { type, reason, message } = condition
+      return isGood ? [] : [{ kind, namespace, name: at === '' ? name : `${name}/${at}`, type, status: condition.status, reason, message }]
+    }),
+  )
+}
+
+interface PlacedCondition {
+  /** Listener that it is about; '' for the object itself. */
+  readonly at: string
+  readonly condition: Condition
+}
+
+/** Conditions wherever Gateway API and our kinds put them: on the object, on its listeners, per parent, per ancestor. */
+function conditionsOf(status: object): PlacedCondition[] {
+  const {
+    conditions = [],
+    listeners = [],
+    parents = [],
+    ancestors = [],
+  } = status as {
+    conditions?: Condition[]
+    listeners?: { name: string; conditions?: Condition[] }[]
+    parents?: { conditions?: Condition[] }[]
+    ancestors?: { conditions?: Condition[] }[]
+  }
+  return [
+    ...conditions.map((condition) => ({ at: '', condition })),
+    ...listeners.flatMap(({ name, conditions: own = [] }) => own.map((condition) => ({ at: name, condition }))),
+    ...[...parents, ...ancestors].flatMap(({ conditions: own = [] }) => own.map((condition) => ({ at: '', condition }))),
+  ]
+}

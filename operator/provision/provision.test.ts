@@ -1,0 +1,224 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { createProvisioner, type Provisioner } from './provision.ts'
+import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
+import { createReconcileMetrics } from '../program/metrics.ts'
+import { systemClock } from '../serve/debounce.ts'
+import type { KubeObject } from '../source/objects.ts'
+import { createSnapshot } from '../source/snapshot.ts'
+import { translate } from '../translate/translate.ts'
+import { until as untilTrue } from '../../e2e/harness/wait.ts'
+
+const DEPLOYMENTS = '/apis/apps/v1/deployments'
+const BUDGETS = '/apis/policy/v1/poddisruptionbudgets'
+const SECRETS = '/api/v1/secrets'
+const SERVICES = '/api/v1/services'
+const CONFIG_MAPS = '/api/v1/configmaps'
+const KEY = 'ab'.repeat(32)
+
+let api: FakeApi
+let provisioner: Provisioner
+let isLeader = true
+const errors: string[] = []
+const until = (ask: () => boolean): Promise<void> => untilTrue(ask, () => errors.join('\n'))
+
+beforeEach(async () => {
+  api = await startFakeApi()
+  for (const collection of [DEPLOYMENTS, BUDGETS, SECRETS, SERVICES, CONFIG_MAPS, '/api/v1/serviceaccounts']) api.install(collection)
+  isLeader = true
+  errors.length = 0
+  provisioner = createProvisioner({
+    connection: api.connection,
+    clock: systemClock,
+    settings: { image: { registry: 'registry.example.com', repository: 'proxy', tag: 'v1' }, version: '1', xds: { host: 'op', port: 9978, isTls: false } },
+    xdsSecret: () => undefined,
+    isLeader: () => isLeader,
+    metrics: createReconcileMetrics(() => performance.now()).of('gateway'),
+    onOutcome: () => {},
+    onNote: () => {},
+    onError: (what, error) => errors.push(`${what}: ${String(error)}`),
+  })
+})
+afterEach(async () => {
+  provisioner.close()
+  await api.close()
+})
+
+const metadata = (name: string, namespace: string, generation: number) => ({ name, namespace, uid: `uid-${name}`, generation, creationTimestamp: '' })
+const gatewayClass = {
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'GatewayClass',
+  metadata: metadata('proxy', '', 1),
+  spec: { controllerName: 'proxy.dev/proxy' },
+}
+/** One Gateway `gw` with a listener for each port; `parameters` is the spec of its ProxyParameters. */
+function publish(generation: number, ports: readonly number[], parameters?: object, ...others: object[]): void {
+  const allowedRoutes = { namespaces: { from: 'Same' } }
+  const infrastructure = parameters ? { infrastructure: { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'p' } } } : {}
+  const gateway = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: metadata('gw', 'default', generation),
+    spec: { gatewayClassName: 'proxy', listeners: ports.map((port) => ({ name: `p${port}`, port, protocol: 'HTTP', allowedRoutes })), ...infrastructure },
+  }
+  const ofGateway = { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: metadata('p', 'default', generation), spec: parameters ?? {} }
+  const snapshot = createSnapshot([gatewayClass, gateway, ...(parameters ? [ofGateway] : []), ...others] as unknown as KubeObject[])
+  provisioner.publish(snapshot, translate(snapshot))
+}
+const isDone = (): boolean => provisioner.outcomeOf('default/gw')?.ok === true
+const portsOf = (): number[] => (api.get(SERVICES, 'default', 'gw')?.spec as { ports: { port: number }[] } | undefined)?.ports.map(({ port }) => port) ?? []
+const writes = (): string[] => api.requests.filter((request) => !request.startsWith('GET'))
+const sessionKey = (): string =>
+  Buffer.from((api.get(SECRETS, 'default', 'gw-session-key') as { data?: { key?: string } } | undefined)?.data?.key ?? '', 'base64').toString()
+
+test('every object is applied once, with our field manager, and then left alone', async () => {
+  publish(1, [80])
+  await until(isDone)
+  await sleep(200)
+  publish(1, [80])
+  provisioner.reconcileAll()
+  await sleep(200)
+  expect(writes().map((request) => request.replace('?fieldManager=proxy.dev%2Fproxy&force=true', ''))).toEqual([
+    'PATCH /api/v1/namespaces/default/secrets/gw-session-key',
+    'PATCH /api/v1/namespaces/default/serviceaccounts/gw',
+    'PATCH /api/v1/namespaces/default/configmaps/gw',
+    'PATCH /api/v1/namespaces/default/services/gw',
+    'PATCH /apis/apps/v1/namespaces/default/deployments/gw',
+  ])
+  expect(writes()[0]).toContain('?fieldManager=proxy.dev%2Fproxy&force=true')
+  expect(provisioner.applies()).toBe(5)
+})
+
+test('a changed listener changes the Service, and nothing that does not depend on it', async () => {
+  publish(1, [80])
+  await until(isDone)
+  const before = writes().length
+  publish(2, [8080, 80])
+  await until(() => portsOf().join() === '80,8080')
+  await sleep(100)
+  expect(writes().slice(before)).toEqual([expect.stringContaining('/services/gw')])
+})
+
+test('where parameters leave the trust domain open it is that of the mesh, as it changes', async () => {
+  const settings = (mesh: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('istio', 'istio-system', 1), data: { mesh } })
+  const trustDomain = (): unknown => {
+    const { spec } = (api.get(DEPLOYMENTS, 'default', 'gw') ?? {}) as {
+      spec?: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } }
+    }
+    return spec?.template.spec.containers[0]?.env.find(({ name }) => name === 'TRUST_DOMAIN')?.value
+  }
+  publish(1, [80], { mesh: {} }, settings('trustDomain: corp.example'))
+  await until(() => trustDomain() === 'corp.example')
+  publish(1, [80], { mesh: {} }, settings('trustDomain: other.example'))
+  await until(() => trustDomain() === 'other.example')
+  publish(2, [80], { mesh: { trustDomain: 'own.example' } }, settings('trustDomain: other.example'))
+  await until(() => trustDomain() === 'own.example')
+  expect(writes().every((request) => !request.includes('istio'))).toBe(true)
+})
+
+test('what somebody edits or deletes is mended; a deleted session key is a new one', async () => {
+  publish(1, [80])
+  await until(isDone)
+  const before = sessionKey()
+  expect(before).toMatch(/^[0-9a-f]{64}$/)
+  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), spec: { ports: [{ port: 1 }] } })
+  await until(() => portsOf().join() === '80')
+  const { ownerReferences, ...disowned } = (api.get(SERVICES, 'default', 'gw') as StoredObject).metadata
+  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), metadata: disowned })
+  await until(() => isDeepStrictEqual(api.get(SERVICES, 'default', 'gw')?.metadata.ownerReferences, ownerReferences))
+  api.drop(CONFIG_MAPS, 'default', 'gw')
+  await until(() => api.get(CONFIG_MAPS, 'default', 'gw') !== undefined)
+  expect(sessionKey()).toBe(before)
+  api.drop(SECRETS, 'default', 'gw-session-key')
+  await until(() => sessionKey() !== '' && sessionKey() !== before)
+})
+
+test('a session key that is there already is kept; one that is none stops everything', async () => {
+  api.put(SECRETS, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from(KEY).toString('base64') } })
+  publish(1, [80])
+  await until(isDone)
+  expect(sessionKey()).toBe(KEY)
+  const before = writes().length
+  api.put(SECRETS, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from('abc').toString('base64') } })
+  await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
+  publish(2, [81])
+  await sleep(200)
+  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ condition: 'Accepted', reason: 'InvalidParameters' })
+  expect(writes()).toHaveLength(before)
+  expect(sessionKey()).toBe('abc')
+})
+
+test('a PodDisruptionBudget comes with its overlay and goes with it; one of a user with the same label stays', async () => {
+  const labels = { 'gateway.networking.k8s.io/gateway-name': 'gw' }
+  api.put(BUDGETS, { metadata: { name: 'of-user', namespace: 'default', labels }, spec: {} })
+  publish(1, [80], { podDisruptionBudget: { spec: { minAvailable: 1 } } })
+  await until(() => api.get(BUDGETS, 'default', 'gw') !== undefined)
+  publish(2, [80], {})
+  await until(() => api.get(BUDGETS, 'default', 'gw') === undefined)
+  expect(api.get(BUDGETS, 'default', 'of-user')).toBeDefined()
+})
+
+test('an object of another Gateway is left to it, and the status says so', async () => {
+  const owner = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', name: 'other', uid: 'uid-other', controller: true }
+  const labels = { 'gateway.networking.k8s.io/gateway-name': 'other' }
+  api.put(CONFIG_MAPS, {
+    metadata: { name: 'gw', namespace: 'default', labels, ownerReferences: [owner] },
+    data: { 'ca.crt': 'theirs' },
+  })
+  publish(1, [80])
+  await until(() => provisioner.outcomeOf('default/gw') !== undefined)
+  expect(provisioner.outcomeOf('default/gw')).toMatchObject({
+    condition: 'Programmed',
+    reason: 'DeploymentFailed',
+    message: expect.stringContaining('belongs to Gateway other'),
+  })
+  expect(api.get(CONFIG_MAPS, 'default', 'gw')).toMatchObject({ data: { 'ca.crt': 'theirs' }, metadata: { ownerReferences: [owner] } })
+})
+
+test('an object that a user made under the same name is left alone until it is gone, and the status says so', async () => {
+  api.put(SERVICES, { metadata: { name: 'gw', namespace: 'default' }, spec: { selector: { app: 'theirs' } } })
+  publish(1, [80])
+  await until(() => provisioner.outcomeOf('default/gw') !== undefined)
+  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('Service gw is there already') })
+  expect(api.get(SERVICES, 'default', 'gw')?.spec).toEqual({ selector: { app: 'theirs' } })
+  api.drop(SERVICES, 'default', 'gw')
+  await until(isDone)
+  expect(portsOf()).toEqual([80])
+})
+
+test('who does not lead makes nothing', async () => {
+  isLeader = false
+  publish(1, [80])
+  await sleep(150)
+  expect(writes()).toEqual([])
+  isLeader = true
+  provisioner.reconcileAll()
+  await until(isDone)
+})
+
+test('an object that the API server refuses is an outcome, and what was wrong with a Secret is not in it', async () => {
+  api.fail('PATCH', SECRETS, 422)
+  publish(1, [80])
+  await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
+  expect(provisioner.outcomeOf('default/gw')).toEqual({
+    ok: false,
+    condition: 'Programmed',
+    reason: 'DeploymentFailed',
+    message: 'Secret gw-session-key: Injected',
+  })
+  api.fail('PATCH', SECRETS)
+  await until(isDone)
+})
+
+test('while one object is refused again and again, pods have their session key and keep it', async () => {
+  api.fail('PATCH', BUDGETS, 422)
+  publish(1, [80], { podDisruptionBudget: {} })
+  const attempts = (collection: string): number => writes().filter((request) => request.includes(`/${collection}/`)).length
+  await until(() => attempts('poddisruptionbudgets') >= 2)
+  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ condition: 'Programmed', reason: 'DeploymentFailed' })
+  expect(sessionKey()).toMatch(/^[0-9a-f]{64}$/)
+  expect(attempts('deployments')).toBe(1)
+  api.fail('PATCH', BUDGETS)
+  await until(isDone)
+})

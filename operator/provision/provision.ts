@@ -1,0 +1,281 @@
+import { hash, randomBytes } from 'node:crypto'
+import { CONTROLLER_NAME } from '#api/names.ts'
+import type { Listener } from '#gen/config/types.ts'
+import { isTrustDomainOpen, MESH_CONFIG, readTrustDomain } from '../deploy/mesh.ts'
+import { sessionSecretName } from '../deploy/metadata.ts'
+import { resolveParameters } from '../deploy/parameters.ts'
+import { selectPruned } from '../deploy/prune.ts'
+import { renderGateway } from '../deploy/render.ts'
+import type { DeployFailure, DeploySettings, LevelParameters, SecretData } from '../deploy/types.ts'
+import { ApiError, type KubeConnection } from '../kube/connection.ts'
+import { applyObject, deleteObject, ownerOf, readObject, watchOwned, type OwnedObject } from '../kube/owned.ts'
+import { createQueue } from '../kube/queue.ts'
+import { textOf } from '../runtime/log.ts'
+import type { ReconcileMetrics } from '../program/metrics.ts'
+import type { Clock } from '../serve/debounce.ts'
+import type { Gateway, GatewayClass } from '../source/objects.ts'
+import type { Snapshot } from '../source/snapshot.ts'
+import type { Translation } from '../translate/types.ts'
+
+export interface ProvisionerOptions {
+  readonly connection: KubeConnection
+  readonly clock: Clock
+  readonly settings: DeploySettings
+  /** Secret with the certificate of the config stream, where TLS is on. */
+  readonly xdsSecret: () => SecretData | undefined
+  readonly isLeader: () => boolean
+  readonly metrics: ReconcileMetrics
+  /** The outcome for some Gateway differs from what it was. */
+  readonly onOutcome: () => void
+  readonly onNote: (gateway: string, message: string) => void
+  readonly onError: (what: string, error: unknown) => void
+}
+
+/** How it went with the objects of one Gateway. */
+export type Outcome = { readonly ok: true } | Pick<DeployFailure, 'ok' | 'condition' | 'reason' | 'message'>
+
+/** Makes and mends the objects of every Gateway (operator.md §2, §3.4). Only the leader does. */
+export interface Provisioner {
+  /** The Gateways of this state, as far as they changed, are reconciled. */
+  publish(snapshot: Snapshot, translation: Translation): void
+  /** Reconciles every Gateway: this replica leads now, or the certificate changed. */
+  reconcileAll(): void
+  /** Undefined: not tried yet. */
+  outcomeOf(gateway: string): Outcome | undefined
+  missing(): readonly string[]
+  applies(): number
+  close(): void
+}
+
+interface Target {
+  readonly gateway: Gateway
+  readonly gatewayClass: GatewayClass
+  readonly listenerSets: readonly { readonly spec: { readonly listeners: readonly { name: string; port: number; protocol: string }[] } }[]
+  /** Changes with everything that the objects are made from. */
+  readonly signature: string
+}
+
+/** What we applied last, and what the API server made of it. */
+interface Applied {
+  readonly wanted: string
+  readonly stored: string
+  /** resourceVersion in the cache at that time: as long as it is still that one, the cache has not caught up. */
+  readonly cached: string | undefined
+}
+
+export function createProvisioner(options: ProvisionerOptions): Provisioner {
+  const { connection, clock } = options
+  let snapshot: Snapshot | undefined
+  let targets: ReadonlyMap<string, Target> = new Map()
+  let isSynced = false
+  let applies = 0
+  const outcomes = new Map<string, Outcome>()
+  const applied = new Map<string, Applied>()
+
+  const owned = watchOwned({
+    connection,
+    clock,
+    onChange(gateway, object, isGone) {
+      if (isGone) applied.delete(keyOf(object))
+      if (isSynced && targets.has(gateway)) add(gateway)
+    },
+    onSynced() {
+      isSynced = true
+      addAll()
+    },
+    onError: (kind, error) => options.onError(`watch of ${kind}`, error),
+  })
+
+  const settle = (key: string, outcome: Outcome): void => {
+    const isSame = JSON.stringify(outcomes.get(key)) === JSON.stringify(outcome)
+    outcomes.set(key, outcome)
+    if (!isSame) options.onOutcome()
+  }
+
+  const apply = async (object: OwnedObject): Promise<void> => {
+    const key = keyOf(object)
+    const live = owned.find(object.kind, object.metadata.namespace, object.metadata.name)
+    const rival = live && ownerOf(live)
+    // Gateways `a` and `a-xds-ca` both want ConfigMap a-xds-ca: our own field manager would take it from one for the other, again and again.
+    if (rival !== undefined && rival !== ownerOf(object))
+      throw new ApiError(409, 'AlreadyExists', `${object.kind} ${object.metadata.name} belongs to Gateway ${rival}; give one of the two another name`)
+    const wanted = hash('sha256', JSON.stringify(object))
+    const last = applied.get(key)
+    const isStored = last?.wanted === wanted && (live?.metadata.resourceVersion === last.cached || (live !== undefined && fingerprint(live) === last.stored))
+    if (isStored) return
+    if (last === undefined) await checkFree(object, live)
+    const stored = await applyObject(connection, object)
+    applies += 1
+    applied.set(key, { wanted, stored: fingerprint(stored), cached: live?.metadata.resourceVersion })
+  }
+
+  /** What a user made must not become a Gateway's because both have one name: a Service of theirs would lose its pods. */
+  const checkFree = async ({ kind, metadata }: OwnedObject, live: OwnedObject | undefined): Promise<void> => {
+    // A session key that is there already is kept (operator.md §2.8).
+    if (kind === 'Secret') return
+    const stored = live ?? (await readObject(connection, kind, metadata.namespace, metadata.name))
+    if (stored && ownerOf(stored) === undefined)
+      throw new ApiError(
+        409,
+        'AlreadyExists',
+        `${kind} ${metadata.name} is there already and belongs to no Gateway; delete it, or give the Gateway another name`,
+      )
+  }
+
+  const findSessionSecret = async (gateway: Gateway): Promise<SecretData | undefined> => {
+    const { namespace } = gateway.metadata
+    const name = sessionSecretName(gateway)
+    // A key that exists must never be replaced because a cache does not know it yet.
+    const found = owned.find('Secret', namespace, name) ?? (await readObject(connection, 'Secret', namespace, name))
+    return found as SecretData | undefined
+  }
+
+  const reconcile = async (key: string): Promise<void> => {
+    const target = targets.get(key)
+    if (!target || !snapshot || !options.isLeader()) return
+    const { gateway, gatewayClass, listenerSets } = target
+    const parameters = findParameters(snapshot, gateway, gatewayClass)
+    if ('ok' in parameters) return settle(key, toOutcome(parameters))
+    const sessionSecret = await findSessionSecret(gateway)
+    const xdsSecret = options.xdsSecret()
+    const meshTrustDomain = findTrustDomain(snapshot, parameters.levels)
+    const rendered = renderGateway({
+      gateway,
+      gatewayClass,
+      listenerSets,
+      parameters: parameters.levels,
+      settings: meshTrustDomain === undefined ? options.settings : { ...options.settings, meshTrustDomain },
+      generateSessionKey: () => randomBytes(32).toString('hex'),
+      ...(sessionSecret ? { sessionSecret } : {}),
+      ...(xdsSecret ? { xdsSecret } : {}),
+    })
+    if (!rendered.ok) return settle(key, toOutcome(rendered))
+    for (const note of rendered.notes) options.onNote(key, note)
+    try {
+      for (const object of keysFirst(rendered.objects)) {
+        if (!options.isLeader()) return
+        await apply(object)
+      }
+      for (const object of selectPruned(gateway, rendered.objects, owned.list(gateway.metadata.namespace))) await deleteObject(connection, object)
+    } catch (error) {
+      // Without an answer there is nothing to tell the user; it is tried again.
+      if (error instanceof ApiError) settle(key, { ok: false, condition: 'Programmed', reason: 'DeploymentFailed', message: textOf(error) })
+      throw error
+    }
+    settle(key, { ok: true })
+  }
+
+  const queue = createQueue({
+    work(key) {
+      const [namespace = '', name = ''] = key.split('/')
+      return options.metrics.measure(namespace, name, () => reconcile(key))
+    },
+    concurrency: 4,
+    intervalMs: 50,
+    backoff: { firstMs: 500, maxMs: 10_000 },
+    clock,
+    onError: (key, error) => options.onError(`objects of Gateway ${key}`, error),
+  })
+  const add = (key: string): void => {
+    if (isSynced && options.isLeader()) queue.add(key)
+  }
+  const addAll = (): void => {
+    for (const key of targets.keys()) add(key)
+  }
+
+  return {
+    publish(next, translation) {
+      const before = targets
+      snapshot = next
+      targets = findTargets(next, translation)
+      for (const key of outcomes.keys()) {
+        if (targets.has(key)) continue
+        outcomes.delete(key)
+        const [namespace = '', name = ''] = key.split('/')
+        options.metrics.forget(namespace, name)
+      }
+      for (const [key, { signature }] of targets) if (before.get(key)?.signature !== signature && isSynced && options.isLeader()) queue.renew(key)
+    },
+    reconcileAll: addAll,
+    outcomeOf: (key) => outcomes.get(key),
+    missing: () => owned.missing(),
+    applies: () => applies,
+    close() {
+      queue.clear()
+      owned.close()
+    },
+  }
+}
+
+/**
+ * The session key goes before the pods that start with it: where another object is refused, each attempt would make a new key, whose
+ * checksum rolls the pods, and no pod could start.
+ */
+const keysFirst = (objects: readonly OwnedObject[]): OwnedObject[] => [
+  ...objects.filter(({ kind }) => kind === 'Secret'),
+  ...objects.filter(({ kind }) => kind !== 'Secret'),
+]
+const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
+const toOutcome = ({ ok, condition, reason, message }: DeployFailure): Outcome => ({ ok, condition, reason, message })
+
+/** What of a live object an edit by somebody else changes: not its status, nor what the API server keeps for itself. */
+function fingerprint(object: OwnedObject): string {
+  const { status: _status, kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object
+  const {
+    resourceVersion: _version,
+    managedFields: _managed,
+    generation: _generation,
+    ...kept
+  } = metadata as OwnedObject['metadata'] & {
+    managedFields?: unknown
+    generation?: unknown
+  }
+  return hash('sha256', JSON.stringify([kept, rest]))
+}
+
+function findParameters(snapshot: Snapshot, gateway: Gateway, gatewayClass: GatewayClass): { readonly levels: LevelParameters } | DeployFailure {
+  const found = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
+  return found.ok ? { levels: found.parameters } : found
+}
+
+function findTargets(snapshot: Snapshot, translation: Translation): Map<string, Target> {
+  return new Map(
+    [...translation.gateways].flatMap(([key, messages]): [string, Target][] => {
+      const [namespace = '', name = ''] = key.split('/')
+      const gateway = snapshot.get('Gateway', namespace, name)
+      const gatewayClass = gateway && snapshot.get('GatewayClass', '', gateway.spec.gatewayClassName)
+      if (!gateway || gatewayClass?.spec.controllerName !== CONTROLLER_NAME) return []
+      const listeners = messages.flatMap(({ kind, message }) => (kind === 'listener' ? [message as Listener] : []))
+      // A listener's bind is `<port>/<Gateway>`: what a ListenerSet without a port was given is settled there.
+      const ofSets = listeners.flatMap(({ listenerSet, name: own, bind, protocol }) =>
+        listenerSet ? [{ name: own, port: Number.parseInt(bind, 10), protocol }] : [],
+      )
+      const parameters = findParameters(snapshot, gateway, gatewayClass)
+      const signature = JSON.stringify([
+        versionOf(gateway),
+        gateway.metadata.annotations,
+        versionOf(gatewayClass),
+        ofSets,
+        'ok' in parameters ? parameters.message : [parametersVersion(snapshot, gateway, gatewayClass), findTrustDomain(snapshot, parameters.levels)],
+      ])
+      return [[key, { gateway, gatewayClass, listenerSets: ofSets.length > 0 ? [{ spec: { listeners: ofSets } }] : [], signature }]]
+    }),
+  )
+}
+
+/** What the mesh says of itself, where a Gateway needs it. */
+function findTrustDomain(snapshot: Snapshot, parameters: LevelParameters): string | undefined {
+  if (!isTrustDomainOpen(parameters)) return undefined
+  return readTrustDomain(snapshot.get('ConfigMap', MESH_CONFIG.namespace, MESH_CONFIG.name)?.data?.[MESH_CONFIG.entry])
+}
+
+const versionOf = (object: { metadata: { uid?: string; generation: number } } | undefined): string => `${object?.metadata.uid}/${object?.metadata.generation}`
+
+function parametersVersion(snapshot: Snapshot, gateway: Gateway, gatewayClass: GatewayClass): string[] {
+  const ofClass = gatewayClass.spec.parametersRef
+  const own = gateway.spec.infrastructure?.parametersRef
+  return [
+    ofClass ? versionOf(snapshot.get('ProxyParameters', ofClass.namespace ?? '', ofClass.name)) : '',
+    own ? versionOf(snapshot.get('ProxyParameters', gateway.metadata.namespace, own.name)) : '',
+  ]
+}

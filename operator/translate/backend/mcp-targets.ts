@@ -1,0 +1,92 @@
+import { APP_PROTOCOL_MCP, APP_PROTOCOL_MCP_SSE, GROUP } from '#api/names.ts'
+import type { LabelSelector } from '../../source/gateway-api.ts'
+import { keyOf, type Service } from '../../source/objects.ts'
+import type { Context } from '../context.ts'
+import { matchesSelector, namespaceLabels, selectorProblems } from '../reference/selectors.ts'
+
+/** One MCP server that a selector found (`ResolvedMcpTargets` of the config). */
+export interface McpTarget {
+  readonly name: string
+  readonly service: string
+  readonly port: number
+  readonly path?: string
+  readonly protocol: 'StreamableHTTP' | 'SSE'
+}
+
+const NAME_ANNOTATION = `${GROUP}/mcp-target-name`
+const PATH_ANNOTATION = `${GROUP}/mcp-path`
+const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const protocols: Readonly<Record<string, McpTarget['protocol']>> = { [APP_PROTOCOL_MCP]: 'StreamableHTTP', [APP_PROTOCOL_MCP_SSE]: 'SSE' }
+
+/** Ports of Services that speak MCP, by selector (mcp.md §2). `selector` is an McpSelector of the API. */
+export function selectMcpTargets(context: Context, namespace: string, selector: unknown): { targets: McpTarget[]; problems: string[] } {
+  const { namespaces, services } = selector as { namespaces?: LabelSelector; services?: LabelSelector }
+  const problems = Object.entries({ namespaces, services }).flatMap(([name, given]) =>
+    given === undefined ? [] : selectorProblems(given).map((problem) => `${name}: ${problem}`),
+  )
+  if (problems.length > 0) return { targets: [], problems }
+  const all: readonly Service[] = namespaces
+    ? context.snapshot.list('Service').filter((service) => matchesSelector(namespaces, namespaceLabels(context.snapshot, service.metadata.namespace)))
+    : context.snapshot.inNamespace('Service', namespace)
+  const targets: McpTarget[] = []
+  const owners = new Map<string, string>()
+  for (const service of all.toSorted(byKey)) {
+    if (services && !matchesSelector(services, service.metadata.labels ?? {})) continue
+    for (const port of (service.spec.ports ?? []).toSorted((a, b) => a.port - b.port)) {
+      const protocol = protocols[port.appProtocol ?? '']
+      if (!protocol) continue
+      const named = service.metadata.annotations?.[NAME_ANNOTATION]
+      const name = named ?? `${service.metadata.name}-${port.name ?? port.port}`
+      const owner = `${keyOf(service)}:${port.port}`
+      const rival = owners.get(name)
+      if (named !== undefined && (named.length > 253 || !DNS_SUBDOMAIN.test(named)))
+        problems.push(`annotation ${NAME_ANNOTATION} of Service ${keyOf(service)} is not a DNS name: ${named}`)
+      else if (rival !== undefined) problems.push(`Services ${rival} and ${owner} are both MCP target ${name}; set annotation ${NAME_ANNOTATION}`)
+      else {
+        owners.set(name, owner)
+        const path = service.metadata.annotations?.[PATH_ANNOTATION]
+        targets.push({ name, service: keyOf(service), port: port.port, ...(path === undefined ? {} : { path }), protocol })
+      }
+    }
+  }
+  return { targets, problems }
+}
+
+/** By namespace and name, in code units: the order of targets is that of merged lists, which prompt caches want to stay. */
+function byKey(a: Service, b: Service): number {
+  const [keyA, keyB] = [`${a.metadata.namespace}\0${a.metadata.name}`, `${b.metadata.namespace}\0${b.metadata.name}`]
+  return keyA < keyB ? -1 : keyA > keyB ? 1 : 0
+}
+
+interface ResolvedTargets {
+  readonly targets: readonly { readonly name: string; readonly selector?: { readonly targets: readonly McpTarget[] } }[]
+}
+
+/** Names that two entries of a backend give: each entry by itself is fine, and clients could not tell them apart. */
+export function findMcpClashes({ targets }: ResolvedTargets): string[] {
+  const owners = new Map<string, string>()
+  const problems: string[] = []
+  for (const entry of targets) {
+    const found = entry.selector?.targets.map(({ name, service, port }) => ({ name, owner: `Service ${service}:${port} of target ${entry.name}` }))
+    for (const { name, owner } of found ?? [{ name: entry.name, owner: `static target ${entry.name}` }]) {
+      const rival = owners.get(name)
+      if (rival === undefined) owners.set(name, owner)
+      else problems.push(`${rival} and ${owner} are both MCP target ${name}; rename one, or set annotation ${NAME_ANNOTATION}`)
+    }
+  }
+  return problems
+}
+
+interface TargetWithPolicies {
+  readonly name: string
+  readonly static?: { readonly policies?: { readonly mcp?: { readonly authentication?: unknown } } }
+}
+
+/** Targets that ask for tokens of their own: a request is not for one target, so the data plane lets nobody in (mcp.md D1). */
+export function findOwnAuthentication(targets: readonly TargetWithPolicies[]): string[] {
+  return targets.flatMap(({ name, static: given }, index) =>
+    given?.policies?.mcp?.authentication === undefined
+      ? []
+      : `mcp.targets.${index}.static.policies.mcp.authentication: target ${name} cannot ask for tokens of its own, so requests to this backend are refused; move it to spec.policies`,
+  )
+}

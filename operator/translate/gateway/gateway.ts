@@ -1,0 +1,123 @@
+import { GATEWAY_GROUP } from '#api/names.ts'
+import type { Secret as SecretMessage } from '#gen/config/types.ts'
+import { chooseAddress } from '../../deploy/address.ts'
+import { resolveParameters } from '../../deploy/parameters.ts'
+import type { DeployFailure } from '../../deploy/types.ts'
+import type { Gateway, GatewayClass } from '../../source/objects.ts'
+import { keyOf } from '../../source/objects.ts'
+import { condition, conditionOf, fault, type Fault } from '../../status/conditions.ts'
+import { findConflicts } from './conflicts.ts'
+import type { Context } from '../context.ts'
+import { listenerStatus, notAcceptedOf, notProgrammedOf, readListener, type ListenerState } from './listener.ts'
+import type { ListenerSetState } from './listener-set.ts'
+import { readListenerSets } from './listener-set.ts'
+import { resolveCertificate } from './tls.ts'
+import type { Condition, ObjectStatus } from '../types.ts'
+
+/** A Gateway of ours with its listeners and ListenerSets. */
+export interface GatewayState {
+  readonly gateway: Gateway
+  readonly key: string
+  /** Those of the Gateway itself. */
+  readonly listeners: readonly ListenerState[]
+  readonly sets: readonly ListenerSetState[]
+  /** Certificate shown to backends (`spec.tls.backend`), when it is set: a message, or why there is none. */
+  readonly clientCertificate: { readonly message: SecretMessage } | { readonly fault: Fault } | undefined
+  /** Why no data plane can be made for it, as far as parametersRef and addresses say. */
+  readonly undeployable: DeployFailure | undefined
+}
+
+/** Reads every Gateway whose class is in `classes` (name -> class). */
+export function readGateways(context: Context, classes: ReadonlyMap<string, GatewayClass>): GatewayState[] {
+  const setsOf = readListenerSets(context)
+  return context.snapshot.list('Gateway').flatMap((gateway) => {
+    const gatewayClass = classes.get(gateway.spec.gatewayClassName)
+    return gatewayClass ? [readGateway(context, gateway, gatewayClass, setsOf)] : []
+  })
+}
+
+function readGateway(context: Context, gateway: Gateway, gatewayClass: GatewayClass, setsOf: ReturnType<typeof readListenerSets>): GatewayState {
+  const frontend = { gateway, tls: gateway.spec.tls?.frontend }
+  const listeners = gateway.spec.listeners.map((spec) => readListener(context, gateway, spec, frontend))
+  const sets = setsOf(gateway, frontend)
+  findConflicts(
+    listeners,
+    sets.flatMap((set) => set.listeners),
+  )
+  const ref = gateway.spec.tls?.backend?.clientCertificateRef
+  return {
+    gateway,
+    key: keyOf(gateway),
+    listeners,
+    sets,
+    clientCertificate: ref && resolveCertificate(context, gateway, ref, 'InvalidClientCertificateRef'),
+    undeployable: checkDeployment(context, gateway, gatewayClass),
+  }
+}
+
+/** All listeners that are served: the Gateway's and its sets'. */
+export function servedListeners(state: GatewayState): ListenerState[] {
+  return [...state.listeners, ...state.sets.flatMap((set) => set.listeners)].filter((listener) => !listener.rejected)
+}
+
+function checkDeployment({ snapshot }: Context, gateway: Gateway, gatewayClass: GatewayClass): DeployFailure | undefined {
+  const parameters = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
+  if (!parameters.ok) return parameters
+  const address = chooseAddress(gateway)
+  return address.ok ? undefined : address
+}
+
+function acceptedOf({ gateway, listeners, undeployable }: GatewayState): Condition {
+  const { generation } = gateway.metadata
+  if (undeployable?.condition === 'Accepted') return condition('Accepted', false, undeployable.reason, undeployable.message, generation)
+  const faulty = listeners.flatMap((listener) => {
+    const cause = notAcceptedOf(listener) ?? notProgrammedOf(listener)
+    return cause ? [`${listener.spec.name}: ${cause.message}`] : []
+  })
+  if (faulty.length === 0) return condition('Accepted', true, 'Accepted', 'Successfully accepted Gateway', generation)
+  const isAccepted = listeners.some((listener) => !notAcceptedOf(listener))
+  return condition('Accepted', isAccepted, 'ListenersNotValid', `Some listeners are not accepted: ${faulty.join('; ')}`, generation)
+}
+
+export function gatewayStatus(state: GatewayState): ObjectStatus {
+  const { gateway, listeners, sets, clientCertificate, undeployable } = state
+  const { generation, namespace, name } = gateway.metadata
+  const accepted = acceptedOf(state)
+  const notProgrammed = accepted.status === 'False' ? fault('Invalid', accepted.message) : undeployable && fault(undeployable.reason, undeployable.message)
+  const conditions = [accepted, conditionOf('Programmed', notProgrammed, 'Programmed', 'Successfully programmed Gateway', generation)]
+  if (clientCertificate) {
+    conditions.push(
+      conditionOf(
+        'ResolvedRefs',
+        'fault' in clientCertificate ? clientCertificate.fault : undefined,
+        'ResolvedRefs',
+        'Client certificate for backends is valid',
+        generation,
+      ),
+    )
+  }
+  const frontend = gateway.spec.tls?.frontend
+  const validations = [frontend?.default.validation, ...(frontend?.perPort ?? []).map((each) => each.tls.validation)]
+  if (validations.some((validation) => validation?.mode === 'AllowInsecureFallback')) {
+    conditions.push(
+      condition(
+        'InsecureFrontendValidationMode',
+        true,
+        'ConfigurationChanged',
+        'Clients without a valid certificate are let in: a validation mode is AllowInsecureFallback',
+        generation,
+      ),
+    )
+  }
+  return {
+    group: GATEWAY_GROUP,
+    kind: 'Gateway',
+    namespace,
+    name,
+    status: {
+      conditions,
+      listeners: listeners.map(listenerStatus),
+      attachedListenerSets: sets.filter((set) => set.isAccepted()).length,
+    },
+  }
+}

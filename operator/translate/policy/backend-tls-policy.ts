@@ -1,0 +1,192 @@
+import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS } from '#api/names.ts'
+import type { BackendTlsValidation, Policy, PolicyTarget, Secret as SecretMessage } from '#gen/config/types.ts'
+import type { BackendTLSPolicySpec, LocalRef } from '../../source/gateway-api.ts'
+import { INFERENCE_GROUP } from '../../source/inference.ts'
+import type { BackendTLSPolicy } from '../../source/objects.ts'
+import { keyOf } from '../../source/objects.ts'
+import { compareAge } from '../../source/snapshot.ts'
+import { conditionOf, fault, joinFaults, type Fault } from '../../status/conditions.ts'
+import { poolService } from '../backend/backend-ref.ts'
+import type { Context } from '../context.ts'
+import type { GatewayState } from '../gateway/gateway.ts'
+import { capAncestors } from './proxy-policy.ts'
+import { readConfigMapAuthority } from '../reference/secret.ts'
+import type { ObjectStatus } from '../types.ts'
+
+interface TlsTarget {
+  readonly index: number
+  readonly node: string
+  readonly target: PolicyTarget
+  /** An older policy has this target and section. */
+  readonly loser: boolean
+}
+
+/** A BackendTLSPolicy; `gateways` is filled in while Gateways are walked. */
+export interface BackendTlsState {
+  readonly policy: BackendTLSPolicy
+  readonly key: string
+  readonly validation: BackendTlsValidation
+  readonly secrets: readonly SecretMessage[]
+  readonly unresolved?: Fault
+  readonly rejected?: Fault
+  readonly targets: readonly TlsTarget[]
+  readonly gateways: Set<GatewayState>
+}
+
+/** The policies of each target: `<kind>/<namespace>/<name>` -> policies. */
+export type BackendTlsIndex = ReadonlyMap<string, readonly { readonly state: BackendTlsState; readonly target: TlsTarget }[]>
+
+export function readBackendTlsPolicies(context: Context): { states: BackendTlsState[]; index: BackendTlsIndex } {
+  const taken = new Map<string, string>()
+  const states = context.snapshot
+    .list('BackendTLSPolicy')
+    .toSorted(compareAge)
+    .map((policy) => readPolicy(context, policy, taken))
+  return {
+    states,
+    index: Map.groupBy(
+      states.flatMap((state) => state.targets.map((target) => ({ state, target }))),
+      ({ target }) => target.node,
+    ),
+  }
+}
+
+/** @param taken target and section -> the policy that has it */
+function readPolicy(context: Context, policy: BackendTLSPolicy, taken: Map<string, string>): BackendTlsState {
+  const { namespace } = policy.metadata
+  const conflicts: Fault[] = []
+  const targets = policy.spec.targetRefs.flatMap((ref, index): TlsTarget[] => {
+    const target = findTarget(context, namespace, ref)
+    if (!target) return []
+    const node = `${ref.kind}/${namespace}/${ref.name}`
+    const id = `${node} ${ref.sectionName ?? ''}`
+    const owner = taken.get(id)
+    if (owner === undefined) taken.set(id, keyOf(policy))
+    else conflicts.push(fault('Conflicted', `${ref.kind} ${namespace}/${ref.name} already has BackendTLSPolicy ${owner}`))
+    return [{ index, node, target, loser: owner !== undefined }]
+  })
+  const authorities = resolveAuthorities(context, namespace, policy.spec.validation)
+  const rejected = authorities.rejected ?? (conflicts.length > 0 && conflicts.length === targets.length ? joinFaults(conflicts) : undefined)
+  const { hostname, subjectAltNames } = policy.spec.validation
+  return {
+    policy,
+    key: keyOf(policy),
+    validation: {
+      sni: hostname,
+      ...(subjectAltNames?.length ? { subjectAltNames: subjectAltNames.map(toAltName) } : {}),
+      ...(authorities.keys ? { caCertificates: authorities.keys } : {}),
+    },
+    secrets: authorities.secrets,
+    targets,
+    gateways: new Set(),
+    ...(authorities.unresolved ? { unresolved: authorities.unresolved } : {}),
+    ...(rejected ? { rejected } : {}),
+  }
+}
+
+type AltName = NonNullable<BackendTlsValidation['subjectAltNames']>[number]
+function toAltName(each: { readonly type: string; readonly hostname?: string; readonly uri?: string }): AltName {
+  return each.type === 'URI' ? { type: 'URI', value: each.uri ?? '' } : { type: 'Hostname', value: each.hostname ?? '' }
+}
+
+/** The target, when it is of a kind that we know and exists; sectionName is the name of a Service's port. */
+function findTarget(context: Context, namespace: string, ref: LocalRef & { readonly sectionName?: string }): PolicyTarget | undefined {
+  if (ref.group === '' && ref.kind === 'Service') {
+    const service = context.snapshot.get('Service', namespace, ref.name)
+    const port =
+      ref.sectionName === undefined
+        ? undefined
+        : service?.spec.ports?.find((each) => each.name === ref.sectionName || String(each.port) === ref.sectionName)?.port
+    if (!service || (ref.sectionName !== undefined && port === undefined)) return undefined
+    return { kind: 'Service', namespace, name: ref.name, ...(port === undefined ? {} : { port }) }
+  }
+  if (ref.group === INFERENCE_GROUP && ref.kind === 'InferencePool') {
+    const isThere = context.options.isInferenceEnabled && context.snapshot.get('InferencePool', namespace, ref.name) !== undefined
+    return isThere && ref.sectionName === undefined ? { kind: 'Service', namespace, name: poolService(ref.name) } : undefined
+  }
+  if (ref.group !== GROUP || ref.kind !== 'ProxyBackend' || !context.snapshot.get('ProxyBackend', namespace, ref.name)) return undefined
+  return { kind: 'Backend', namespace, name: ref.name, ...(ref.sectionName === undefined ? {} : { section: ref.sectionName }) }
+}
+
+interface Authorities {
+  /** Absent: system CAs. One that does not resolve stays in the list, so that connections fail. */
+  readonly keys?: string[]
+  readonly secrets: readonly SecretMessage[]
+  readonly unresolved?: Fault
+  readonly rejected?: Fault
+}
+
+function resolveAuthorities(
+  context: Context,
+  namespace: string,
+  { caCertificateRefs = [], wellKnownCACertificates }: BackendTLSPolicySpec['validation'],
+): Authorities {
+  if (caCertificateRefs.length === 0) {
+    if (wellKnownCACertificates === 'System') return { secrets: [] }
+    const rejected = fault('Invalid', `wellKnownCACertificates ${wellKnownCACertificates ?? ''} is not supported; use System, or caCertificateRefs`)
+    return { keys: [`unsupported/${wellKnownCACertificates ?? ''}`], secrets: [], rejected }
+  }
+  const secrets: SecretMessage[] = []
+  const faults: Fault[] = []
+  const keys = caCertificateRefs.map((ref) => {
+    const missingKey = `missing/${ref.kind}/${namespace}/${ref.name}`
+    if (ref.group !== '' || ref.kind !== 'ConfigMap') {
+      faults.push(fault('InvalidKind', `CA reference ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; only ConfigMap is supported`))
+      return missingKey
+    }
+    const map = context.snapshot.get('ConfigMap', namespace, ref.name)
+    const material = map && readConfigMapAuthority(map)
+    if (!material?.message) {
+      faults.push(fault('InvalidCACertificateRef', material?.error ?? `ConfigMap ${namespace}/${ref.name} not found`))
+      return missingKey
+    }
+    secrets.push(material.message)
+    return material.message.key
+  })
+  const unresolved = joinFaults(faults)
+  return {
+    keys: secrets.length > 0 ? secrets.map((secret) => secret.key) : keys,
+    secrets,
+    ...(unresolved ? { unresolved } : {}),
+    ...(secrets.length === 0 && unresolved ? { rejected: fault('NoValidCACertificate', unresolved.message) } : {}),
+  }
+}
+
+/** The message for one target on one Gateway, whose certificate is shown to the backend. */
+export function backendTlsMessage({ policy, key, validation }: BackendTlsState, { index, target }: TlsTarget, gateway: GatewayState): Policy {
+  const { namespace, name, creationTimestamp } = policy.metadata
+  const client = gateway.clientCertificate
+  const clientCertificate = client && ('message' in client ? client.message.key : `missing/clientCertificate/${gateway.key}`)
+  return {
+    key: `backendTls/${key}:${index}`,
+    policy: { kind: 'BackendTLSPolicy', namespace, name },
+    creationTimestamp,
+    target,
+    backendTls: { ...validation, ...(clientCertificate === undefined ? {} : { clientCertificate }) },
+  }
+}
+
+export function backendTlsStatus({ policy, rejected, unresolved, gateways }: BackendTlsState): ObjectStatus | undefined {
+  const { generation, namespace, name } = policy.metadata
+  const status: { ancestors?: readonly { controllerName?: string }[] } | undefined = policy.status
+  const previous = status?.ancestors ?? []
+  if (gateways.size === 0 && !previous.some((entry) => entry.controllerName === CONTROLLER_NAME)) return undefined
+  const entries = [...gateways]
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map((state) => {
+      const client = state.clientCertificate
+      const bad = client && 'fault' in client ? fault('Invalid', `client certificate of Gateway ${state.key}: ${client.fault.message}`) : undefined
+      const { metadata } = state.gateway
+      return {
+        ancestorRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace: metadata.namespace, name: metadata.name },
+        controllerName: CONTROLLER_NAME,
+        conditions: [
+          conditionOf('Accepted', rejected ?? bad, 'Accepted', 'Policy is accepted', generation),
+          conditionOf('ResolvedRefs', unresolved, 'ResolvedRefs', 'Configuration is valid', generation),
+        ],
+      }
+    })
+  const room = MAX_ANCESTORS - previous.filter((entry) => entry.controllerName !== CONTROLLER_NAME).length
+  const accepted = conditionOf('Accepted', rejected, 'Accepted', 'Policy is accepted', generation)
+  return { group: GATEWAY_GROUP, kind: 'BackendTLSPolicy', namespace, name, status: { ancestors: capAncestors(entries, [], accepted, room, generation) } }
+}

@@ -1,0 +1,154 @@
+import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } from '#api/names.ts'
+import type { Policy } from '#gen/config/types.ts'
+import type { ProxyPolicy } from '../../source/objects.ts'
+import { keyOf } from '../../source/objects.ts'
+import { condition } from '../../status/conditions.ts'
+import type { Context } from '../context.ts'
+import type { GatewayState } from '../gateway/gateway.ts'
+import { resolveTargets, type Owned, type ResolvedTarget } from './policy-targets.ts'
+import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
+import type { Condition, ObjectStatus } from '../types.ts'
+
+export type Section = 'frontend' | 'traffic' | 'backend'
+const definitionOf: Readonly<Record<Section, string>> = { frontend: 'Frontend', traffic: 'Traffic', backend: 'BackendFull' }
+
+/** A ProxyPolicy in the config's form, and where it takes effect. The sets are filled in while Gateways are walked. */
+export interface PolicyState {
+  readonly policy: ProxyPolicy
+  readonly key: string
+  readonly sections: readonly { readonly section: Section; readonly resolved: ResolvedBody }[]
+  readonly errors: readonly string[]
+  readonly targets: readonly ResolvedTarget[]
+  readonly missing: readonly string[]
+  /** Gateways that it takes effect on, by the targets that each reaches. */
+  readonly gateways: Map<GatewayState, Set<ResolvedTarget>>
+  /** How it fares on each target. */
+  readonly standings: Map<ResolvedTarget, Standing>
+}
+
+/** How a policy fares against older ones on one target. */
+export interface Standing {
+  /** Fields that they set too. */
+  readonly losses: string[]
+  /** Some field is in force. */
+  isUsed: boolean
+}
+
+/** Fields without which nothing gets less safe: with a bad expression they are left out. All others stay and fail closed. */
+const droppable = new Set(['transformation', 'accessLog', 'tracing', 'health'])
+
+export function readPolicies(context: Context, owned: Owned): PolicyState[] {
+  return context.snapshot.list('ProxyPolicy').map((policy) => {
+    const { targets, problems } = resolveTargets(context, policy, owned)
+    const errors: string[] = []
+    const sections = (['frontend', 'traffic', 'backend'] as const).flatMap((section) => {
+      const body = policy.spec[section]
+      if (!body) return []
+      const resolved = resolveBody(context, 'ProxyPolicy', policy.metadata.namespace, definitionOf[section], body)
+      errors.push(...resolved.errors.map(({ path, message }) => `${section}.${path.join('.')}: ${message}`))
+      const kept = dropBroken(resolved)
+      return Object.keys(kept.body).some((field) => field !== 'phase') ? [{ section, resolved: kept }] : []
+    })
+    return {
+      policy,
+      key: keyOf(policy),
+      sections,
+      errors,
+      targets,
+      missing: problems,
+      gateways: new Map(),
+      standings: new Map(),
+    }
+  })
+}
+
+function dropBroken(resolved: ResolvedBody): ResolvedBody {
+  const isBroken = ({ kind, path }: BodyError): boolean => kind === 'expression' && droppable.has(path[0] ?? '')
+  const broken = new Set(resolved.errors.filter(isBroken).map((error) => error.path[0]))
+  return broken.size === 0 ? resolved : { ...resolved, body: Object.fromEntries(Object.entries(resolved.body).filter(([field]) => !broken.has(field))) }
+}
+
+/** Messages of a policy for one target, one for each section. */
+export function policyMessages({ policy, key, sections }: PolicyState, { index, target }: ResolvedTarget): Policy[] {
+  const { namespace, name, creationTimestamp } = policy.metadata
+  // Only an InferencePool, which travels as a Service, can be the target of a policy with other sections, too.
+  const meant = sections.filter(({ section }) => section === 'backend' || target.kind !== 'Service')
+  return meant.map(({ section, resolved }) => ({
+    key: `${section}/${key}:${index}`,
+    policy: { kind: 'ProxyPolicy' as const, namespace, name },
+    creationTimestamp,
+    target,
+    [section]: resolved.body,
+  }))
+}
+
+const isGatewayEntry = (gateway: GatewayState): object => ({
+  group: GATEWAY_GROUP,
+  kind: 'Gateway',
+  namespace: gateway.gateway.metadata.namespace,
+  name: gateway.gateway.metadata.name,
+})
+
+function acceptedCondition({ errors, sections, policy }: PolicyState): Condition {
+  const { generation } = policy.metadata
+  const problems = errors.join('; ')
+  if (sections.length === 0) return condition('Accepted', false, 'Invalid', problems, generation)
+  if (errors.length > 0) return condition('Accepted', true, 'PartiallyValid', problems, generation)
+  return condition('Accepted', true, 'Valid', 'Policy accepted', generation)
+}
+
+/** How it fares on the targets that one Gateway reaches. */
+function attachedCondition({ sections, policy, missing, standings }: PolicyState, targets: ReadonlySet<ResolvedTarget>): Condition {
+  const { generation } = policy.metadata
+  if (sections.length === 0) return condition('Attached', false, 'Pending', 'Policy is not attached due to invalid status', generation)
+  const reached = [...targets].flatMap((target) => standings.get(target) ?? [])
+  const losses = [...new Set(reached.flatMap((standing) => standing.losses))].toSorted().join('; ')
+  if (losses === '') {
+    const text = missing.length > 0 ? `Attached to some targets; see ${STATUS_SUMMARY}` : 'Attached to all targets'
+    return condition('Attached', true, 'Attached', text, generation)
+  }
+  return reached.some(({ isUsed }) => isUsed)
+    ? condition('Attached', true, 'Merged', `An older policy of the same target wins: ${losses}`, generation)
+    : condition('Attached', false, 'Overridden', `Older policies of the same target set every field: ${losses}`, generation)
+}
+
+/** `status.ancestors`: one entry for each Gateway, and one that sums up what is not attached (operator.md §4.8). */
+export function policyStatus(state: PolicyState): ObjectStatus {
+  const { generation, namespace, name } = state.policy.metadata
+  const accepted = acceptedCondition(state)
+  const reached = new Set([...state.gateways.values()].flatMap((targets) => [...targets].map(({ node }) => node)))
+  const problems = [
+    ...state.missing,
+    ...state.targets.filter(({ node }) => !reached.has(node)).map(({ node }) => `${node.replace('/', ' ')} is not attached to any Gateway`),
+  ].map((problem) => `Policy is not attached: ${problem}`)
+  const summary = problems.length > 0 ? [condition('Attached', false, 'Pending', [...new Set(problems)].join('\n'), generation)] : []
+  const previous: { ancestors?: readonly { controllerName?: string }[] } | undefined = state.policy.status
+  const foreign = previous?.ancestors?.filter((entry) => entry.controllerName !== CONTROLLER_NAME).length ?? 0
+  const entries = [...state.gateways]
+    .toSorted(([a], [b]) => (a.key < b.key ? -1 : 1))
+    .map(([gateway, targets]) => ({
+      ancestorRef: isGatewayEntry(gateway),
+      controllerName: CONTROLLER_NAME,
+      conditions: [accepted, attachedCondition(state, targets)],
+    }))
+  return {
+    group: GROUP,
+    kind: 'ProxyPolicy',
+    namespace,
+    name,
+    status: { ancestors: capAncestors(entries, summary, accepted, MAX_ANCESTORS - foreign, generation) },
+  }
+}
+
+/** Keeps the list within the API's bound: what does not fit is counted in the summary. */
+export function capAncestors(entries: readonly object[], problems: readonly Condition[], accepted: Condition, room: number, generation: number): object[] {
+  const ancestorRef = { group: GROUP, name: STATUS_SUMMARY }
+  const isFull = entries.length + (problems.length > 0 ? 1 : 0) > room
+  const kept = isFull ? entries.slice(0, Math.max(room - 1, 0)) : entries
+  const ignored = entries.length - kept.length
+  const conditions = [
+    ...(problems.length > 0 ? [accepted, ...problems] : []),
+    ...(ignored > 0 ? [condition('StatusSummarized', true, 'StatusSummary', `${ignored} AncestorRefs ignored due to max status size`, generation)] : []),
+  ]
+  return conditions.length > 0 && room > 0 ? [...kept, { ancestorRef, controllerName: CONTROLLER_NAME, conditions }] : [...kept]
+}

@@ -1,0 +1,84 @@
+import { backendTlsMessage, type BackendTlsIndex } from '../policy/backend-tls-policy.ts'
+import type { BackendTarget } from '../backend/backend-ref.ts'
+import type { Context } from '../context.ts'
+import type { GatewayState } from '../gateway/gateway.ts'
+import { poolMessage, type PoolState } from '../backend/inference-pool.ts'
+import type { Messages } from '../messages.ts'
+import type { PolicyIndex } from '../policy/overrides.ts'
+import type { BackendState } from '../backend/proxy-backend.ts'
+import { policyMessages } from '../policy/proxy-policy.ts'
+import { serviceMessage, type SliceIndex } from '../backend/service.ts'
+
+/** What a walk looks things up in. */
+export interface World {
+  readonly context: Context
+  readonly policies: PolicyIndex
+  readonly backendTls: BackendTlsIndex
+  readonly backends: ReadonlyMap<string, BackendState>
+  readonly pools: ReadonlyMap<string, PoolState>
+  readonly slices: SliceIndex
+}
+
+/**
+ * Finds what one Gateway leads to, and adds its messages: from the Gateway, its ListenerSets, its routes and their
+ * backends, through the policies of each and the backends that those name in turn (operator.md §4.8). Each object is
+ * visited once, so cycles end. A Gateway gets no Secret, Service or policy that it does not reach.
+ */
+export function walk(world: World, gateway: GatewayState, nodes: readonly string[], targets: readonly BackendTarget[], messages: Messages): void {
+  const { context } = world
+  const seen = new Set<string>()
+  const queue: string[] = []
+  const ports = new Map<string, Set<number>>()
+  const enter = (node: string): void => {
+    if (seen.has(node)) return
+    seen.add(node)
+    queue.push(node)
+  }
+  const enterTarget = ({ kind, key, port }: BackendTarget): void => {
+    if (kind === 'Service' && port !== undefined) {
+      const known = ports.get(key)
+      if (known) known.add(port)
+      else ports.set(key, new Set([port]))
+    }
+    enter(`${kind}/${key}`)
+  }
+  for (const node of nodes) enter(node)
+  for (const target of targets) enterTarget(target)
+
+  for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
+    for (const { policy, target } of world.policies.get(node) ?? []) {
+      const reached = policy.gateways.get(gateway)
+      if (reached) reached.add(target)
+      else policy.gateways.set(gateway, new Set([target]))
+      for (const message of policyMessages(policy, target)) messages.add('policy', message)
+      for (const { resolved } of policy.sections) {
+        for (const secret of resolved.secrets) messages.add('secret', secret)
+        for (const each of resolved.targets) enterTarget(each)
+      }
+    }
+    for (const { state, target } of world.backendTls.get(node) ?? []) {
+      state.gateways.add(gateway)
+      if (target.loser) continue
+      messages.add('policy', backendTlsMessage(state, target, gateway))
+      for (const secret of state.secrets) messages.add('secret', secret)
+      if (gateway.clientCertificate && 'message' in gateway.clientCertificate) messages.add('secret', gateway.clientCertificate.message)
+    }
+    const backend = node.startsWith('ProxyBackend/') ? world.backends.get(node.slice('ProxyBackend/'.length)) : undefined
+    if (backend?.message) {
+      messages.add('backend', backend.message)
+      for (const secret of backend.resolved.secrets) messages.add('secret', secret)
+      for (const each of backend.resolved.targets) enterTarget(each)
+    }
+    const pool = node.startsWith('InferencePool/') ? world.pools.get(node.slice('InferencePool/'.length)) : undefined
+    if (pool) {
+      pool.gateways.add(gateway)
+      messages.add('service', poolMessage(context, pool))
+      for (const each of pool.targets) enterTarget(each)
+    }
+  }
+  for (const [key, named] of ports) {
+    const [namespace = '', name = ''] = key.split('/')
+    const service = context.snapshot.get('Service', namespace, name)
+    if (service) messages.add('service', serviceMessage(context, world.slices, service, named))
+  }
+}

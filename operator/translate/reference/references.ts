@@ -1,0 +1,324 @@
+import { readRuntimeArn } from '#api/arn.ts'
+import { readApiKeyEntry } from '#api/credentials/api-key.ts'
+import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
+import { findKeySetProblem } from '#api/credentials/key-set.ts'
+import { parseDuration } from '#api/duration.ts'
+import { GROUP } from '#api/names.ts'
+import { refName, type Schema } from '#api/schema.ts'
+import { definitions } from '#api/v1alpha1/definitions.ts'
+import type { BackendRef, ResolvedKeySet, ResolvedSecret, ResolvedSecrets, Secret as SecretMessage } from '#gen/config/types.ts'
+import type { BackendObjectRef } from '../../source/gateway-api.ts'
+import { invalidBackend, resolveBackend, type BackendTarget } from '../backend/backend-ref.ts'
+import type { Context } from '../context.ts'
+import { checkPattern } from '../route/matches.ts'
+import { phaseOf } from '../policy/phases.ts'
+import { selectMcpTargets } from '../backend/mcp-targets.ts'
+import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from './secret.ts'
+import { matchesLabels } from './selectors.ts'
+
+/** Something wrong in a body. The data plane is told of a bad `reference` and fails closed; an `expression` is bad text; a `variable`, or function, is not there at its place, so the expression fails when it is evaluated (traffic.md §1: syntax is the controller's, the rest the data plane's); `selection` leaves unclear what was meant. */
+export interface BodyError {
+  readonly path: readonly string[]
+  readonly kind: 'reference' | 'expression' | 'variable' | 'selection'
+  readonly message: string
+}
+
+/** A policy or backend body in the config's form (`api/config/resolved.ts`), with all that it leads to. */
+export interface ResolvedBody {
+  readonly body: object
+  readonly errors: readonly BodyError[]
+  readonly targets: readonly BackendTarget[]
+  readonly secrets: readonly SecretMessage[]
+  readonly keySets: readonly KeySetReference[]
+}
+
+/** A remote key set whose backend resolves. */
+export interface KeySetReference {
+  /** What `keySetId` gives. */
+  readonly id: string
+  readonly backend: BackendTarget
+  readonly path: string
+  /** Time between fetches. */
+  readonly cacheMs: number
+}
+
+/** Entries that a Secret must have, by definition and field that refer to it. */
+const neededEntries: Readonly<Record<string, readonly string[]>> = {
+  'BackendAuth.secretRef': ['Authorization'],
+  'CloudAAuth.secretRef': ['accessKey', 'secretKey'],
+  'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
+  'BasicAuthentication.secretRef': ['.htaccess'],
+}
+/** Entries that Secrets also have under another name (llm.md §1.6). */
+const otherNames: Readonly<Record<string, string>> = { clientId: 'clientID', tenantId: 'tenantID' }
+const hasEntry = (data: Readonly<Record<string, string>> | undefined, entry: string): boolean =>
+  data?.[entry] !== undefined || data?.[otherNames[entry] ?? entry] !== undefined
+
+interface RemoteKeySet {
+  readonly jwksPath: string
+  readonly cacheDuration?: string
+  readonly backendRef: Partial<BackendObjectRef>
+}
+const DEFAULT_CACHE_MS = 300_000
+
+const leaves = new Set(['BackendObjectReference', 'SecretReference', 'ConfigMapReference', 'SecretSelector', 'RemoteJWKS', 'McpSelector', 'CELExpression'])
+/** Definitions with a check of their own besides the references in them. */
+const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
+
+/** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
+const interesting = findInteresting()
+
+function findInteresting(): ReadonlySet<string> {
+  const found = new Set([...leaves, ...checked])
+  const holds = (schema: Schema): boolean =>
+    (schema.$ref !== undefined && found.has(refName(schema.$ref))) ||
+    Object.values(schema.properties ?? {}).some(holds) ||
+    (schema.items !== undefined && holds(schema.items)) ||
+    (typeof schema.additionalProperties === 'object' && holds(schema.additionalProperties))
+  let size = 0
+  while (size !== found.size) {
+    size = found.size
+    for (const [name, schema] of Object.entries(definitions)) if (holds(schema)) found.add(name)
+  }
+  return found
+}
+
+/** Resolves every reference of `body`, which is a `definition` written in an object of `kind` and `namespace`. */
+export function resolveBody(context: Context, kind: 'ProxyPolicy' | 'ProxyBackend', namespace: string, definition: string, body: object): ResolvedBody {
+  const resolver = new Resolver(context, kind, namespace, definition)
+  // The walk keeps the shape: an object stays an object.
+  const resolved = resolver.resolve({ $ref: `#/$defs/${definition}` }, body, [], '') as object
+  return { body: resolved, errors: resolver.errors, targets: resolver.targets, secrets: resolver.secrets, keySets: resolver.keySets }
+}
+
+class Resolver {
+  readonly errors: BodyError[] = []
+  readonly targets: BackendTarget[] = []
+  readonly secrets: SecretMessage[] = []
+  readonly keySets: KeySetReference[] = []
+  readonly #context: Context
+  readonly #kind: string
+  readonly #namespace: string
+  readonly #definition: string
+
+  constructor(context: Context, kind: string, namespace: string, definition: string) {
+    this.#definition = definition
+    this.#context = context
+    this.#kind = kind
+    this.#namespace = namespace
+  }
+
+  /** @param owner `<definition>.<field>` that holds the value */
+  resolve(schema: Schema, value: unknown, path: readonly string[], owner: string): unknown {
+    if (value === undefined || value === null) return value
+    if (schema.$ref !== undefined) {
+      const name = refName(schema.$ref)
+      if (leaves.has(name)) return this.#replace(name, value, path, owner)
+      const target = definitions[name]
+      if (!target || !interesting.has(name)) return value
+      const resolved = this.#children(target, value, path, name)
+      if (checked.has(name)) this.#check(name, value as Record<string, unknown>, resolved as Record<string, unknown>, path)
+      return resolved
+    }
+    return this.#children(schema, value, path, owner.split('.')[0] ?? '', owner)
+  }
+
+  #children(schema: Schema, value: unknown, path: readonly string[], definition: string, owner = ''): unknown {
+    const { items, properties, additionalProperties } = schema
+    if (Array.isArray(value)) return items ? value.map((item, index) => this.resolve(items, item, [...path, String(index)], owner)) : value
+    if (typeof value !== 'object' || value === null) return value
+    const entries = Object.entries(value).map(([field, child]) => {
+      const own = properties?.[field]
+      if (own !== undefined) return [field, this.resolve(own, child, [...path, field], `${definition}.${field}`)] as const
+      // Values of a map belong to the field that holds the map, whatever their names are.
+      return [field, typeof additionalProperties === 'object' ? this.resolve(additionalProperties, child, [...path, field], owner) : child] as const
+    })
+    return Object.fromEntries(entries)
+  }
+
+  #fail(path: readonly string[], message: string, kind: BodyError['kind'] = 'reference'): string {
+    this.errors.push({ path, message, kind })
+    return message
+  }
+
+  /** The schema has been validated where the object came from, so each reference has the shape of its definition. */
+  #replace(name: string, value: unknown, path: readonly string[], owner: string): unknown {
+    switch (name) {
+      case 'BackendObjectReference':
+        return this.#backend(value as Partial<BackendObjectRef>, path)
+      case 'SecretReference':
+        return this.#secret((value as { name: string }).name, path, owner)
+      case 'ConfigMapReference': {
+        const key = (value as { name: string }).name
+        const map = this.#context.snapshot.get('ConfigMap', this.#namespace, key)
+        return this.#material(map && readConfigMapAuthority(map), `ConfigMap ${this.#namespace}/${key} not found`, path)
+      }
+      case 'SecretSelector':
+        return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels, path)
+      case 'RemoteJWKS':
+        return this.#keySet(value as RemoteKeySet, path, owner)
+      case 'McpSelector': {
+        const { targets, problems } = selectMcpTargets(this.#context, this.#namespace, value)
+        for (const problem of problems) this.#fail(path, problem, 'selection')
+        this.targets.push(...targets.map(({ service, port }) => ({ kind: 'Service' as const, key: service, port })))
+        return { targets }
+      }
+      default:
+        this.#checkExpression(String(value), path, owner)
+        return value
+    }
+  }
+
+  #checkExpression(expression: string, path: readonly string[], owner: string): void {
+    const { checkExpression } = this.#context.options
+    const problem = checkExpression(expression)
+    if (problem !== undefined) return void this.#fail(path, problem, 'expression')
+    const misplaced = checkExpression(expression, phaseOf(this.#definition, path, owner))
+    if (misplaced !== undefined) this.#fail(path, misplaced, 'variable')
+  }
+
+  #backend(ref: Partial<BackendObjectRef>, path: readonly string[]): BackendRef {
+    const from = { group: GROUP, kind: this.#kind, namespace: this.#namespace }
+    const resolved = resolveBackend(this.#context, from, { ...ref, group: ref.group ?? '', kind: ref.kind ?? 'Service', name: ref.name ?? '' }, 'policy')
+    if ('fault' in resolved) {
+      this.#fail(path, resolved.fault.message)
+      return invalidBackend
+    }
+    this.targets.push(resolved.target)
+    return resolved.ref
+  }
+
+  #material(material: Material | undefined, missing: string, path: readonly string[]): ResolvedSecret {
+    if (!material?.message) return { invalid: this.#fail(path, material?.error ?? missing) }
+    this.secrets.push(material.message)
+    return { secret: material.message.key }
+  }
+
+  #secret(name: string, path: readonly string[], owner: string): ResolvedSecret {
+    const secret = this.#context.snapshot.get('Secret', this.#namespace, name)
+    const missing = `Secret ${this.#namespace}/${name} not found`
+    if (owner === 'BackendTLS.mtlsCertificateRef') return this.#material(secret && readCertificate(secret), missing, path)
+    const lacking = secret && neededEntries[owner]?.filter((entry) => !hasEntry(secret.data, entry))
+    if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`) }
+    const material = secret && readOpaque(secret)
+    for (const problem of this.#badCredentials(material?.message, owner)) this.#fail(path, `Secret ${this.#namespace}/${name}: ${problem}; skipped`)
+    return this.#material(material, missing, path)
+  }
+
+  /** What of a Secret the data plane will pass over. */
+  #badCredentials(message: SecretMessage | undefined, owner: string): string[] {
+    if (message === undefined) return []
+    if (owner === 'BasicAuthentication.secretRef') return badLines(message.data?.['.htaccess']?.split(/\r?\n/) ?? [])
+    return owner === 'APIKeyAuthentication.secretRef' ? badApiKeys(message) : []
+  }
+
+  /** Only API keys are selected. */
+  #selectSecrets(labels: Record<string, string>, path: readonly string[]): ResolvedSecrets {
+    const secrets = this.#context.snapshot.inNamespace('Secret', this.#namespace).filter((secret) => matchesLabels(labels, secret.metadata.labels ?? {}))
+    const messages = secrets.flatMap((secret) => readOpaque(secret).message ?? [])
+    this.secrets.push(...messages)
+    if (messages.length === 0) this.#fail(path, `no Secret in namespace ${this.#namespace} has the labels ${JSON.stringify(labels)}`)
+    for (const message of messages)
+      for (const problem of badApiKeys(message)) this.#fail(path, `Secret ${message.key.replace('opaque/', '')}: ${problem}; skipped`)
+    return { secrets: messages.map((message) => message.key) }
+  }
+
+  #keySet(remote: RemoteKeySet, path: readonly string[], owner: string): ResolvedKeySet {
+    const ref = this.#backend(remote.backendRef, [...path, 'backendRef'])
+    // The operator fetches it; the data plane calls the identity provider for its metadata, never for keys.
+    const isCalled = owner === 'MCPAuthentication.jwks'
+    const backend = ref.invalid === undefined ? (isCalled ? this.targets.at(-1) : this.targets.pop()) : undefined
+    const from = isCalled ? { from: ref } : {}
+    if (!backend) return { invalid: 'the backend of the key set does not resolve' }
+    const [namespace = '', name = ''] = backend.key.split('/')
+    if (backend.kind === 'ProxyBackend' && !this.#context.snapshot.get('ProxyBackend', namespace, name)?.spec.static)
+      return { invalid: this.#fail([...path, 'backendRef'], `ProxyBackend ${backend.key} has no fixed host; give it spec.static, or name a Service`) }
+    const id = keySetId(ref, remote.jwksPath)
+    this.keySets.push({ id, backend, path: remote.jwksPath, cacheMs: parseDuration(remote.cacheDuration ?? '') ?? DEFAULT_CACHE_MS })
+    const { keySets, keySetErrors } = this.#context.options
+    const inline = keySets.get(id)
+    const url = `${this.#hostOf(backend)}${remote.jwksPath.startsWith('/') ? '' : '/'}${remote.jwksPath}`
+    if (inline === undefined) {
+      const error = keySetErrors.get(id)
+      const invalid = `keyset for "${url}" isn't available: it has not been fetched yet`
+      // The config says nothing that changes with each attempt.
+      this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`)
+      return { invalid, ...from }
+    }
+    const problem = findKeySetProblem(inline)
+    if (problem !== undefined) this.#fail(path, `key set ${url} ${problem}; all its tokens are refused`)
+    return { inline, ...from }
+  }
+
+  #hostOf({ kind, key, port }: BackendTarget): string {
+    const [namespace = '', name = ''] = key.split('/')
+    const fixed = kind === 'ProxyBackend' ? this.#context.snapshot.get('ProxyBackend', namespace, name)?.spec.static : undefined
+    return fixed ? `${fixed.host}:${fixed.port}` : `${name}.${namespace}.svc.${this.#context.options.clusterDomain}:${port ?? ''}`
+  }
+
+  #check(name: string, value: Record<string, unknown>, resolved: Record<string, unknown>, path: readonly string[]): void {
+    if (name === 'JWKS' && typeof value['inline'] === 'string') {
+      const problem = findKeySetProblem(value['inline'])
+      if (problem !== undefined) this.#fail([...path, 'inline'], `${problem}; all its tokens are refused`, 'expression')
+    }
+    if (name === 'BasicAuthentication')
+      for (const problem of badLines((value['users'] ?? []) as string[])) this.#fail([...path, 'users'], `${problem}; skipped`)
+    if (name === 'Regex') {
+      for (const pattern of (value['matches'] ?? []) as string[]) {
+        const error = checkPattern(pattern)
+        if (error !== undefined) this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax: ${error}`, 'expression')
+      }
+    }
+    if (name === 'AgentRuntime') {
+      const runtime = readRuntimeArn(String(value['agentRuntimeRef']))
+      if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime)
+    }
+    if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
+  }
+
+  /** Part 2: a ca.cert in the client certificate's Secret verifies the server, unless caCertificateRefs is given. */
+  #addServerAuthority(value: Record<string, unknown>, resolved: Record<string, unknown>): void {
+    const [ref] = (value['mtlsCertificateRef'] ?? []) as { name: string }[]
+    const own = (value['caCertificateRefs'] ?? []) as unknown[]
+    const secret = ref && this.#context.snapshot.get('Secret', this.#namespace, ref.name)
+    if (!secret || own.length > 0 || secret.data?.['ca.cert'] === undefined) return
+    resolved['caCertificateRefs'] = [this.#material(readSecretAuthority(secret, 'ca.cert'), '', ['mtlsCertificateRef'])]
+  }
+}
+
+/** A status has room for some; whoever has more of them has one mistake made many times. */
+const MAX_TOLD = 5
+
+function firstOf(problems: readonly string[]): string[] {
+  return problems.length <= MAX_TOLD ? [...problems] : [...problems.slice(0, MAX_TOLD), `${problems.length - MAX_TOLD} more like these`]
+}
+
+/** Lines are named by number: they hold hashes. */
+function badLines(lines: readonly string[]): string[] {
+  const problems = lines.map((line, index) => {
+    const user = readHtpasswdLine(line)
+    return user !== undefined && 'problem' in user ? `line ${index + 1} ${user.problem}` : undefined
+  })
+  return firstOf(problems.filter((problem) => problem !== undefined))
+}
+
+const knownApiKeys = new WeakMap<SecretMessage, string[]>()
+
+/** Reading keys takes time where there are thousands of them, so it happens once per Secret. */
+function badApiKeys(message: SecretMessage): string[] {
+  let problems = knownApiKeys.get(message)
+  if (problems === undefined) {
+    const bad = Object.entries(message.data ?? {}).flatMap(([entry, value]) => {
+      const key = readApiKeyEntry(value)
+      return 'problem' in key ? [`entry ${entry} ${key.problem}`] : []
+    })
+    knownApiKeys.set(message, (problems = firstOf(bad.toSorted())))
+  }
+  return problems
+}
+
+/** Names a remote key set in `TranslateOptions.keySets`. */
+function keySetId(backend: BackendRef, jwksPath: string): string {
+  const host = backend.service === undefined ? `backend/${backend.backend ?? ''}` : `service/${backend.service}:${backend.port ?? ''}`
+  return `${host}${jwksPath.startsWith('/') ? '' : '/'}${jwksPath}`
+}

@@ -1,0 +1,101 @@
+import { GATEWAY_GROUP } from '#api/names.ts'
+import type { ParentRef } from '../../source/gateway-api.ts'
+import type { GRPCRoute, HTTPRoute, TCPRoute, TLSRoute } from '../../source/objects.ts'
+import { fault, type Fault } from '../../status/conditions.ts'
+import type { Context } from '../context.ts'
+import type { GatewayState } from '../gateway/gateway.ts'
+import { lowerHostname, matchesListener } from './hostname.ts'
+import type { ListenerState } from '../gateway/listener.ts'
+import { admitsNamespace } from '../reference/selectors.ts'
+
+export type AnyRoute = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute
+
+/** A parent that routes can name: a Gateway of ours, or a ListenerSet of one. */
+export interface Parent {
+  readonly gateway: GatewayState
+  readonly listeners: readonly ListenerState[]
+  /** The ListenerSet is not allowed by its Gateway. */
+  readonly refused?: Fault
+}
+
+/** `<kind>/<namespace>/<name>` -> parent. */
+export type Parents = ReadonlyMap<string, Parent>
+
+export function indexParents(gateways: readonly GatewayState[]): Parents {
+  const parents = new Map<string, Parent>()
+  for (const gateway of gateways) {
+    parents.set(`Gateway/${gateway.key}`, { gateway, listeners: gateway.listeners })
+    for (const set of gateway.sets)
+      parents.set(`ListenerSet/${set.key}`, { gateway, listeners: set.listeners, ...(set.refused ? { refused: set.refused } : {}) })
+  }
+  return parents
+}
+
+/** What one parentRef of a route came to. */
+export interface Attachment {
+  /** As in the spec, with the namespace filled in. */
+  readonly parentRef: ParentRef
+  readonly gateway: GatewayState
+  readonly listeners: readonly ListenerState[]
+  readonly fault?: Fault
+}
+
+/** Lower-case hostnames of a route. */
+export function hostnamesOf(route: AnyRoute): string[] {
+  const hostnames = 'hostnames' in route.spec ? (route.spec.hostnames ?? []) : []
+  return hostnames.flatMap((hostname) => lowerHostname(hostname) ?? [])
+}
+
+/** One entry for each parentRef that names a parent of ours; others are another controller's business. */
+export function attach(context: Context, route: AnyRoute, parents: Parents): Attachment[] {
+  const seen = new Set<string>()
+  return (route.spec.parentRefs ?? []).flatMap((ref) => {
+    if (ref.group !== GATEWAY_GROUP || (ref.kind !== 'Gateway' && ref.kind !== 'ListenerSet')) return []
+    const parentRef = { ...ref, namespace: ref.namespace ?? route.metadata.namespace }
+    const id = `${ref.kind}/${parentRef.namespace}/${ref.name}`
+    const parent = parents.get(id)
+    const entry = `${id}/${ref.sectionName ?? ''}/${ref.port ?? ''}`
+    if (!parent || seen.has(entry)) return []
+    seen.add(entry)
+    return [attachTo(context, route, parentRef, parent)]
+  })
+}
+
+/** How far a route got with a listener; the furthest says most about why none took it. */
+const stages = { kind: 1, hostname: 2, namespace: 3 }
+
+function attachTo(context: Context, route: AnyRoute, parentRef: ParentRef, parent: Parent): Attachment {
+  const refuse = (failure: Fault): Attachment => ({ parentRef, gateway: parent.gateway, listeners: [], fault: failure })
+  if (parent.refused)
+    return refuse(fault('NoMatchingParent', `ListenerSet ${parentRef.namespace}/${parentRef.name} is not accepted: ${parent.refused.message}`))
+  const named = parent.listeners.filter((listener) => parentRef.sectionName === undefined || listener.spec.name === parentRef.sectionName)
+  if (named.length === 0) return refuse(fault('NoMatchingParent', `sectionName "${parentRef.sectionName ?? ''}" not found`))
+  const candidates = named.filter((listener) => parentRef.port === undefined || listener.port === parentRef.port)
+  if (candidates.length === 0) return refuse(fault('NoMatchingParent', `port ${parentRef.port} not found`))
+  const live = candidates.filter((listener) => !listener.isConflicted && listener.rejected?.reason !== 'PortUnavailable')
+  if (live.length === 0)
+    return refuse(
+      fault('NoMatchingParent', `no listener is accepted: ${candidates.map((listener) => `${listener.spec.name}: ${listener.rejected?.message}`).join('; ')}`),
+    )
+
+  const hostnames = hostnamesOf(route)
+  const { namespace } = route.metadata
+  let stage = 0
+  const listeners = live.filter((listener) => {
+    const reached = !listener.supportedKinds.includes(route.kind)
+      ? stages.kind
+      : !matchesListener(listener.hostname, hostnames)
+        ? stages.hostname
+        : !admitsNamespace(context.snapshot, listener.spec.allowedRoutes.namespaces, listener.owner.metadata.namespace, namespace)
+          ? stages.namespace
+          : undefined
+    stage = Math.max(stage, reached ?? 0)
+    return reached === undefined
+  })
+  if (listeners.length > 0) return { parentRef, gateway: parent.gateway, listeners }
+  if (stage === stages.kind)
+    return refuse(fault('NotAllowedByListeners', `kind ${route.kind} is not allowed by ${live.map((listener) => listener.spec.name).join(', ')}`))
+  if (stage === stages.namespace)
+    return refuse(fault('NotAllowedByListeners', `namespace ${namespace} is not allowed by the listener's allowedRoutes.namespaces`))
+  return refuse(fault('NoMatchingListenerHostname', `no listener has a hostname that overlaps with ${hostnames.join(', ')}`))
+}

@@ -1,0 +1,45 @@
+import type { BackendRef, RouteExtAuth } from '#gen/config/types.ts'
+import type { ExternalAuthFilter } from '../../source/gateway-api.ts'
+import { invalidBackend, resolveBackend } from '../backend/backend-ref.ts'
+import type { Context } from '../context.ts'
+import type { RefSink } from './filters.ts'
+import type { Referrer } from '../reference/reference-grant.ts'
+
+/** An ExternalAuth filter (GEP-1494) as the policy it comes to. A server that does not resolve lets nobody pass. */
+export function compileExternalAuth(context: Context, from: Referrer, filter: ExternalAuthFilter, refs: RefSink): RouteExtAuth {
+  const backend = resolveBackend(context, from, filter.backendRef, 'route')
+  let backendRef: BackendRef = invalidBackend
+  if ('fault' in backend) refs.unresolved.push(backend.fault)
+  else {
+    refs.targets.push(backend.target)
+    backendRef = backend.ref
+  }
+  const maxSize = filter.forwardBody?.maxSize ?? 0
+  const server = { backendRef, ...(maxSize > 0 ? { forwardBody: { maxSize } } : {}) }
+  return filter.protocol === 'GRPC' ? ofGrpc(server, filter.grpc) : ofHttp(server, filter.http)
+}
+
+type AuthServer = Pick<RouteExtAuth['policy'], 'backendRef' | 'forwardBody'>
+
+function ofGrpc(server: AuthServer, { allowedHeaders = [] }: NonNullable<ExternalAuthFilter['grpc']> = {}): RouteExtAuth {
+  return { policy: { ...server, grpc: {} }, ...(allowedHeaders.length > 0 ? { grpcHeaders: [...allowedHeaders] } : {}) }
+}
+
+/** Authorization always goes along; with no list of its headers the whole answer is copied. */
+function ofHttp(
+  server: AuthServer,
+  { path = '', allowedHeaders = [], allowedResponseHeaders = [] }: NonNullable<ExternalAuthFilter['http']> = {},
+): RouteExtAuth {
+  return {
+    policy: {
+      ...server,
+      http: {
+        ...(path === '' ? {} : { path: `${JSON.stringify(path.replace(/\/+$/, ''))} + string(request.pathAndQuery)` }),
+        allowedRequestHeaders: ['Authorization', ...allowedHeaders],
+        ...(allowedResponseHeaders.length > 0 ? { allowedResponseHeaders: [...allowedResponseHeaders] } : {}),
+      },
+    },
+    isHostSent: true,
+    ...(allowedResponseHeaders.length > 0 ? {} : { areAllHeadersCopied: true }),
+  }
+}

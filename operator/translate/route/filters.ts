@@ -1,0 +1,112 @@
+import type { CORS, HeaderModifier, PathModifier as PathModifierMessage, RequestMirror, RequestRedirect, RouteFilters, UrlRewrite } from '#gen/config/types.ts'
+import type { CorsFilter, HeaderFilter, MirrorFilter, PathModifier, RedirectFilter, RewriteFilter, RouteFilter } from '../../source/gateway-api.ts'
+import { fault, type Fault } from '../../status/conditions.ts'
+import { resolveBackend, type BackendTarget } from '../backend/backend-ref.ts'
+import type { Context } from '../context.ts'
+import { compileExternalAuth } from './external-auth.ts'
+import type { Referrer } from '../reference/reference-grant.ts'
+
+/** Collects what a route's references came to while its rules are compiled. */
+export interface RefSink {
+  readonly unresolved: Fault[]
+  readonly targets: BackendTarget[]
+}
+
+const headerTypes = ['RequestHeaderModifier', 'ResponseHeaderModifier', 'RequestMirror']
+/** Filter types that each place supports (traffic.md §7). */
+const supportedFilters = {
+  HTTPRoute: new Set([...headerTypes, 'RequestRedirect', 'URLRewrite', 'CORS', 'ExternalAuth']),
+  GRPCRoute: new Set(headerTypes),
+  'backendRef of HTTPRoute': new Set([...headerTypes, 'RequestRedirect']),
+  'backendRef of GRPCRoute': new Set(headerTypes),
+} as const
+export type FilterPlace = keyof typeof supportedFilters
+
+/** Messages for a list of filters; `fault` when it cannot be honoured as written. */
+export interface CompiledFilters {
+  readonly filters: RouteFilters
+  readonly fault?: Fault
+}
+
+export function compileFilters(context: Context, from: Referrer, filters: readonly RouteFilter[], place: FilterPlace, refs: RefSink): CompiledFilters {
+  const result: RouteFilters = {}
+  const refuse = (message: string): CompiledFilters => ({ filters: {}, fault: fault('IncompatibleFilters', message) })
+  for (const filter of filters) {
+    if (!supportedFilters[place].has(filter.type))
+      return refuse(`filter ${filter.type} is not supported (${place}); supported: ${[...supportedFilters[place]].join(', ')}`)
+    if (filter.requestHeaderModifier) (result.requestHeaders ??= []).push(toHeaderModifier(filter.requestHeaderModifier))
+    else if (filter.responseHeaderModifier) (result.responseHeaders ??= []).push(toHeaderModifier(filter.responseHeaderModifier))
+    else if (filter.requestMirror) {
+      const mirror = toRequestMirror(context, from, filter.requestMirror, refs)
+      if (mirror) (result.mirrors ??= []).push(mirror)
+    } else if (filter.requestRedirect) {
+      if (result.redirect) return refuse('more than one RequestRedirect filter')
+      result.redirect = toRequestRedirect(filter.requestRedirect)
+    } else if (filter.urlRewrite) {
+      if (result.urlRewrite) return refuse('more than one URLRewrite filter')
+      result.urlRewrite = toUrlRewrite(filter.urlRewrite)
+    } else if (filter.cors) {
+      if (result.cors) return refuse('more than one CORS filter')
+      result.cors = toCors(filter.cors)
+    } else if (filter.externalAuth) {
+      if (result.extAuth) return refuse('more than one ExternalAuth filter')
+      result.extAuth = compileExternalAuth(context, from, filter.externalAuth, refs)
+    } else return refuse(`filter of type ${filter.type} has no ${filter.type} settings`)
+  }
+  if (result.redirect && result.urlRewrite) return refuse('RequestRedirect and URLRewrite cannot be used together')
+  return { filters: result }
+}
+
+function toHeaderModifier({ add = [], set = [], remove = [] }: HeaderFilter): HeaderModifier {
+  const values = (list: NonNullable<HeaderFilter['add']>): { name: string; value: string }[] => list.map(({ name, value }) => ({ name, value }))
+  return {
+    ...(add.length > 0 ? { add: values(add) } : {}),
+    ...(set.length > 0 ? { set: values(set) } : {}),
+    ...(remove.length > 0 ? { remove: [...remove] } : {}),
+  }
+}
+
+/** Absent when the backend does not resolve: a mirror never touches the request itself. */
+function toRequestMirror(context: Context, from: Referrer, mirror: MirrorFilter, refs: RefSink): RequestMirror | undefined {
+  const backend = resolveBackend(context, from, mirror.backendRef, 'route')
+  if ('fault' in backend) {
+    refs.unresolved.push(backend.fault)
+    return undefined
+  }
+  refs.targets.push(backend.target)
+  return { backend: backend.ref, numerator: mirror.fraction?.numerator ?? mirror.percent ?? 100, denominator: mirror.fraction?.denominator ?? 100 }
+}
+
+function toPathModifier(path: PathModifier): PathModifierMessage {
+  return path.type === 'ReplaceFullPath'
+    ? { type: 'ReplaceFullPath', value: path.replaceFullPath ?? '' }
+    : { type: 'ReplacePrefixMatch', value: path.replacePrefixMatch ?? '' }
+}
+
+/** The API's enum values reach the message unchecked: both schemas list the same ones. */
+function toRequestRedirect({ scheme, hostname, path, port, statusCode }: RedirectFilter): RequestRedirect {
+  return {
+    ...(scheme === undefined ? {} : { scheme: scheme as NonNullable<RequestRedirect['scheme']> }),
+    ...(hostname === undefined ? {} : { hostname }),
+    ...(path ? { path: toPathModifier(path) } : {}),
+    ...(port === undefined ? {} : { port }),
+    statusCode: (statusCode ?? 302) as NonNullable<RequestRedirect['statusCode']>,
+  }
+}
+
+function toUrlRewrite({ hostname, path }: RewriteFilter): UrlRewrite {
+  return { ...(hostname === undefined ? {} : { hostname }), ...(path ? { path: toPathModifier(path) } : {}) }
+}
+
+function toCors(filter: CorsFilter): CORS {
+  const list = (field: 'allowOrigins' | 'allowMethods' | 'allowHeaders' | 'exposeHeaders'): object =>
+    filter[field]?.length ? { [field]: [...filter[field]] } : {}
+  return {
+    ...list('allowOrigins'),
+    ...(filter.allowCredentials === undefined ? {} : { allowCredentials: filter.allowCredentials }),
+    ...list('allowMethods'),
+    ...list('allowHeaders'),
+    ...list('exposeHeaders'),
+    maxAge: filter.maxAge ?? 5,
+  }
+}

@@ -1,0 +1,147 @@
+import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
+import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBackend } from '#gen/config/types.ts'
+import type { ParentRef, RouteBackendRef } from '../../source/gateway-api.ts'
+import { condition, conditionOf, fault, joinFaults, type Fault } from '../../status/conditions.ts'
+import type { AnyRoute, Attachment } from './attach.ts'
+import { invalidBackend, resolveBackend, type BackendTarget } from '../backend/backend-ref.ts'
+import type { Context } from '../context.ts'
+import { compileFilters, type FilterPlace, type RefSink } from './filters.ts'
+import type { CompiledMatches } from './matches.ts'
+import type { Condition, ObjectStatus } from '../types.ts'
+
+/** A route's rules as messages, before it is known which listeners they go to. */
+export interface CompiledRoute {
+  readonly messages: readonly (
+    | { readonly kind: 'route'; readonly message: Omit<Route, 'listeners'> }
+    | { readonly kind: 'tcpRoute'; readonly message: Omit<TcpRoute, 'listeners'> }
+  )[]
+  /** No rule can be honoured: Accepted=False. */
+  readonly rejected?: Fault
+  /** Some rules cannot be honoured: message of PartiallyInvalid. */
+  readonly partial?: string
+  readonly unresolved?: Fault
+  readonly targets: readonly BackendTarget[]
+}
+
+/** A rule that cannot be honoured, by index. */
+export interface RuleFault {
+  readonly index: number
+  readonly fault: Fault
+}
+
+const twoDigits = (index: number): string => String(index).padStart(2, '0')
+
+export function routeRef(route: AnyRoute, index: number, rule: string | undefined): RouteRef {
+  return { kind: route.kind, namespace: route.metadata.namespace, name: route.metadata.name, ...(rule === undefined ? {} : { rule }), ruleIndex: index }
+}
+
+export function ruleKey(route: AnyRoute, index: number, suffix = ''): string {
+  return `${route.metadata.namespace}/${route.metadata.name}.${twoDigits(index)}${suffix}`
+}
+
+export const referrerOf = (route: AnyRoute): { group: string; kind: string; namespace: string } => ({
+  group: GATEWAY_GROUP,
+  kind: route.kind,
+  namespace: route.metadata.namespace,
+})
+
+/** What the rules of HTTPRoute and GRPCRoute have in common. */
+export interface L7Rule {
+  readonly name?: string
+  readonly compiled: CompiledMatches
+  readonly filters: RouteFilters
+  readonly backendRefs: readonly RouteBackendRef[]
+  readonly faults: readonly Fault[]
+  readonly more?: Pick<Route, 'timeouts' | 'retry'>
+}
+
+/** Compiles the rules of an HTTPRoute or GRPCRoute. A rule that cannot be honoured answers 500 where it matches; the others live on. */
+export function compileL7(
+  context: Context,
+  route: AnyRoute,
+  hostnames: readonly string[],
+  rules: readonly L7Rule[],
+  refs: RefSink,
+  place: FilterPlace,
+  suffix: string,
+): CompiledRoute {
+  const broken: RuleFault[] = []
+  const from = referrerOf(route)
+  const messages = rules.flatMap((rule, index): CompiledRoute['messages'] => {
+    const faults = [...rule.faults]
+    const backends = rule.backendRefs.map((ref): WeightedBackend => {
+      const resolved = resolveBackend(context, from, ref, 'route', true)
+      if ('fault' in resolved) refs.unresolved.push(resolved.fault)
+      else refs.targets.push(resolved.target)
+      const compiled = compileFilters(context, from, ref.filters ?? [], place, refs)
+      if (compiled.fault) faults.push(compiled.fault)
+      return { ref: 'fault' in resolved ? invalidBackend : resolved.ref, weight: ref.weight, ...compiled.filters }
+    })
+    const { matches, problems } = rule.compiled
+    if (problems.length > 0) faults.unshift(fault('UnsupportedValue', problems.join('; ')))
+    const failure = joinFaults(faults)
+    if (failure) broken.push({ index, fault: failure })
+    const known = matches.filter(isExpressible)
+    // Without its matches a rule would catch everything.
+    if (known.length === 0 && matches.length > 0) return []
+    const filters: RouteFilters = failure ? { invalid: failure.message } : rule.filters
+    const message: Omit<Route, 'listeners'> = {
+      key: ruleKey(route, index, suffix),
+      route: routeRef(route, index, rule.name),
+      creationTimestamp: route.metadata.creationTimestamp,
+      ...(hostnames.length > 0 ? { hostnames: [...hostnames] } : {}),
+      ...(known.length > 0 ? { matches: known } : {}),
+      ...(Object.keys(filters).length > 0 ? { filters } : {}),
+      ...(failure ? {} : rule.more),
+      ...(backends.length > 0 && !failure ? { backends } : {}),
+    }
+    return [{ kind: 'route', message }]
+  })
+  return { messages, ...outcomeOf(rules.length, broken, refs) }
+}
+
+/** Whether the config contract has words for a match; unknown types come from a newer API than ours. */
+function isExpressible(match: RouteMatch): boolean {
+  const isKnown = (type: string): boolean => type === 'Exact' || type === 'PathPrefix' || type === 'RegularExpression'
+  return [match.path, ...(match.headers ?? []), ...(match.queryParams ?? [])].every((each) => !each || isKnown(each.type))
+}
+
+/** What broken rules and references mean for the whole route (Gateway API: PartiallyInvalid by dropping rules). */
+export function outcomeOf(ruleCount: number, broken: readonly RuleFault[], refs: RefSink): Omit<CompiledRoute, 'messages'> {
+  const unresolved = joinFaults(refs.unresolved)
+  const list = broken.map(({ index, fault: { message } }) => `${index} (${message})`).join(', ')
+  const isAllBroken = broken.length === ruleCount && broken[0] !== undefined
+  return {
+    targets: refs.targets,
+    ...(unresolved ? { unresolved } : {}),
+    ...(isAllBroken ? { rejected: fault(broken[0]?.fault.reason ?? 'UnsupportedValue', `no rule can be honoured: ${list}`) } : {}),
+    ...(broken.length > 0 && !isAllBroken ? { partial: `Dropped Rule ${list}; requests that match get 500` } : {}),
+  }
+}
+
+const parentOrder = (ref: ParentRef): string =>
+  [ref.group, ref.kind, ref.name, ref.sectionName ?? '', String(ref.port ?? '').padStart(5, '0'), ref.namespace].join('\u0000')
+
+/** `status.parents` of a route; undefined when the route is none of our business. */
+export function routeStatus(route: AnyRoute, attachments: readonly Attachment[], compiled: CompiledRoute): ObjectStatus | undefined {
+  if (attachments.length === 0 && !hasOwnEntries(route)) return undefined
+  const { generation, namespace, name } = route.metadata
+  const parents = attachments
+    .toSorted((a, b) => (parentOrder(a.parentRef) < parentOrder(b.parentRef) ? -1 : 1))
+    .map((attachment) => {
+      const notAccepted = attachment.fault ?? compiled.rejected
+      const conditions: Condition[] = [
+        conditionOf('Accepted', notAccepted, 'Accepted', 'Route is accepted', generation),
+        conditionOf('ResolvedRefs', compiled.unresolved, 'ResolvedRefs', 'All references are resolved', generation),
+      ]
+      if (compiled.partial !== undefined && !notAccepted) conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', compiled.partial, generation))
+      return { parentRef: attachment.parentRef, controllerName: CONTROLLER_NAME, conditions }
+    })
+  return { group: GATEWAY_GROUP, kind: route.kind, namespace, name, status: { parents } }
+}
+
+/** Entries of ours that an earlier spec left behind must be taken back, even when no parent of ours is named any more. */
+export function hasOwnEntries(object: { readonly status?: object }): boolean {
+  const status: { parents?: readonly { controllerName?: string }[] } | undefined = object.status
+  return status?.parents?.some((parent) => parent.controllerName === CONTROLLER_NAME) ?? false
+}
