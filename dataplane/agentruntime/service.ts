@@ -9,7 +9,7 @@ import type { ResponseHead } from '../http/message.ts'
 import { transformForBackend } from '../transformation/backend.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { ForwardPlan } from '../forward/plan.ts'
+import type { CallPlan } from '../forward/call-plan.ts'
 import { placeOf, type RuntimePlace } from './arn.ts'
 
 /** The weakest of all policies: the credentials of the process. */
@@ -43,7 +43,7 @@ function compile({ backend, outer, destinations }: ServiceConfig): { destination
   return { destination: destinations.forPart(part), place }
 }
 
-async function invoke(exchange: Exchange, plan: ForwardPlan, destination: Destination | undefined, place: RuntimePlace | string): Promise<ResponseHead> {
+async function invoke(exchange: Exchange, plan: CallPlan, destination: Destination | undefined, place: RuntimePlace | string): Promise<ResponseHead> {
   if (destination === undefined || typeof place === 'string') throw new ProxyError('FILTER_FAILED', { detail: typeof place === 'string' ? place : '' })
   const { request } = exchange
   const { transformation } = destination.settings

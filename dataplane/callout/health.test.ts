@@ -7,7 +7,7 @@ import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { testExchange } from '../testing/exchange.ts'
 import { defaultSettings, Destination } from '../upstream/destination.ts'
-import type { RetryPlan } from '../forward/plan.ts'
+import type { RetryPlan } from '../forward/call-plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
 
 type Answer = number | UpstreamError | { status?: number; headers?: string[]; trailers?: string[]; body?: ResponseHead['body'] }

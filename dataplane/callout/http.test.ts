@@ -10,6 +10,7 @@ import type { Destination, DestinationConfig, UpstreamSettings } from '../upstre
 import { callDestination, fetchDestination, startCall, type Callout, type CalloutOptions } from './http.ts'
 import { destinationTo } from './testing.ts'
 import { until } from '../../e2e/harness/wait.ts'
+import { variables } from '../exchange/variables.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {
@@ -58,7 +59,7 @@ describe('a call', () => {
     ["its client's, which a policy left", { auth: { kind: 'passthrough' } }, [{}, {}], 'Bearer theirs'],
   ])('shows %s', async (_, settings, change, expected) => {
     const exchange = testExchange(...change)
-    exchange.set('jwt', { rawToken: new Secret('theirs') })
+    variables.jwt.set(exchange, { rawToken: new Secret('theirs') })
     const text = await outcomeOf(await service(echo, settings), get, { exchange })
     expect((JSON.parse(text.slice(4)) as { authorization?: string }).authorization).toBe(expected)
   })

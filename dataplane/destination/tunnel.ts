@@ -4,8 +4,7 @@ import type { RequestHead } from '../http/message.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
-import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
-import type { Tunnel } from '../upstream/tunnel.ts'
+import { UpstreamError, type Tunnel, type UpstreamCall } from '../upstream/types.ts'
 
 /** What a tunnel's reference leads to, as of now. */
 export type FindDestination = (ref: BackendRef) => Destination

@@ -1,8 +1,10 @@
 import { errorTable, grpcStatusOf, type ErrorCode, type ErrorRow } from '#api/errors.ts'
-import type { Exchange } from './exchange.ts'
 import { BufferBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
+
+/** Formats the body of an error response for clients of one protocol. */
+export type ErrorFormat = (status: number, message: string) => { readonly contentType: string; readonly body: string }
 
 /**
  * The one error type of the data plane. `detail` may reach the client where the error table says so; `cause` never does.
@@ -52,7 +54,7 @@ function encodeGrpcMessage(text: string): string {
 }
 
 /** The client's projection of an error: text/plain, or grpc-status for gRPC callers (traffic.md §6). */
-export function toErrorResponse(error: ProxyError, request: RequestHead, format?: Exchange['errorFormat']): ResponseHead {
+export function toErrorResponse(error: ProxyError, request: RequestHead, format?: ErrorFormat): ResponseHead {
   const { status, text, detail, grpc } = error.row
   const message = detail === undefined ? text : error.message
   if (isGrpcRequest(request)) {

@@ -1,11 +1,9 @@
 import type { HeaderModifier, PathMatch, RouteRef } from '#gen/config/types.ts'
-import type { ProxyError } from './error.ts'
+import type { ErrorFormat, ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
-import type { GatewayTelemetry } from '../telemetry/policy.ts'
+import { forkSlots, type SlotHolder } from './slot.ts'
 import type { RequestTrace } from './trace.ts'
 import type { TokenBudgets } from './token-budgets.ts'
-import type { BackendTransformation } from '../transformation/backend.ts'
-import type { PlannedBackend } from '../forward/plan.ts'
 
 /** What is known of a client's TLS session. */
 export interface TlsSession {
@@ -45,6 +43,12 @@ export interface Connection {
 /** As expressions call it: `backend.type` (traffic.md §9). */
 export type BackendType = 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
 
+/** What expressions see of a backend before the request is sent. */
+export interface NamedBackend {
+  readonly name: string
+  readonly type: BackendType
+}
+
 /** Names that logs, metrics and policies know a route by. */
 export interface RouteLabels {
   /** `<namespace>/<name>` of the Gateway. */
@@ -60,7 +64,7 @@ export interface RouteLabels {
  * One request in flight: its head, what policies wrote, the response, the timings. Servers make it, the route's chain
  * works on it, telemetry reads it when it is finished.
  */
-export class Exchange {
+export class Exchange implements SlotHolder {
   readonly connection: Connection
   readonly request: RequestHead
   /** As received; policies may rewrite `request`. */
@@ -73,15 +77,13 @@ export class Exchange {
   /** Set when the gateway itself answered because of an error; what `error` and `reason` show in logs. */
   error: ProxyError | undefined = undefined
   /** How this client wants errors told; undefined: as text, or as gRPC callers do. */
-  errorFormat: ((status: number, message: string) => { readonly contentType: string; readonly body: string }) | undefined = undefined
+  errorFormat: ErrorFormat | undefined = undefined
   /** Set when a policy answered without an error: redirects, CORS preflights, direct responses. */
   isLocalAnswer = false
 
   labels: Partial<RouteLabels> | undefined = undefined
-  /** What its Gateway's policies say about logs and traces. */
-  telemetry: GatewayTelemetry | undefined = undefined
-  /** The backend that the rule chose by weight, before its policies run (traffic.md §5 step 5). */
-  chosen: PlannedBackend | undefined = undefined
+  /** The backend that the rule picked by weight, before its policies run (traffic.md §5 step 5). */
+  picked: NamedBackend | undefined = undefined
   /** `host:port` of the endpoint that answered. */
   endpoint: string | undefined = undefined
   /** Where the request was sent, or would have been had there been an endpoint: the label of metrics. */
@@ -90,8 +92,6 @@ export class Exchange {
   backendType: BackendType | undefined = undefined
   /** Response filters of the chosen backendRef; they run after those of the rule (traffic.md §5, Response). */
   backendResponseHeaders: readonly HeaderModifier[] | undefined = undefined
-  /** What the backend's policies change in the response; set with the request's changes. */
-  backendTransformation: BackendTransformation | undefined = undefined
   /** Path condition of the rule that the request matched: prefix rewriting and span names need it. */
   pathMatch: PathMatch | undefined = undefined
   /** A rewrite fixed the authority: automatic host rewriting leaves it alone. */
@@ -121,8 +121,8 @@ export class Exchange {
   /** Set while somebody on the admin port traces this very request. */
   trace: RequestTrace | undefined = undefined
 
-  /** Values that policies leave for others and for expressions (`metadata`, `jwt`, …): name, value, name, value. Few, so that a Map would cost more. */
-  #values: unknown[] | undefined = undefined
+  /** Values of slots; see slot.ts. */
+  slots: unknown[] | undefined = undefined
   #onAbort: ((error: Error) => void)[] | undefined = undefined
   #aborted: Error | undefined = undefined
 
@@ -135,20 +135,6 @@ export class Exchange {
     this.startedAtMs = startedAtMs
   }
 
-  get(name: string): unknown {
-    const values = this.#values
-    if (values !== undefined) for (let i = 0; i < values.length; i += 2) if (values[i] === name) return values[i + 1]
-    return undefined
-  }
-
-  set(name: string, value: unknown): void {
-    const values = (this.#values ??= [])
-    let i = 0
-    while (i < values.length && values[i] !== name) i += 2
-    values[i] = name
-    values[i + 1] = value
-  }
-
   /** For a copy of the request that goes elsewhere: it sees what policies left so far, and leaves nothing here. */
   fork(request: RequestHead): Exchange {
     const copy = new Exchange(this.connection, request, this.startedAtMs)
@@ -157,7 +143,7 @@ export class Exchange {
     copy.backendType = this.backendType
     copy.isHostRewritten = this.isHostRewritten
     copy.isAuthorityFixed = this.isAuthorityFixed
-    if (this.#values !== undefined) copy.#values = this.#values.slice()
+    copy.slots = forkSlots(this.slots)
     return copy
   }
 

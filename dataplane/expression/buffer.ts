@@ -1,5 +1,6 @@
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { defineSlot } from '../exchange/slot.ts'
 import { BufferBody, type Body } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
@@ -18,17 +19,17 @@ export interface BufferedBody {
   readonly trailers: HeaderList | undefined
 }
 
-const REQUEST_KEY = 'expression.requestBody'
-const RESPONSE_KEY = 'expression.responseBody'
+const requestBody = defineSlot<BufferedBody>('expression.requestBody')
+const responseBody = defineSlot<BufferedBody>('expression.responseBody')
 const EMPTY = Buffer.alloc(0)
 
 export function bufferedRequest(exchange: Exchange): BufferedBody | undefined {
-  return exchange.get(REQUEST_KEY) as BufferedBody | undefined
+  return requestBody.get(exchange)
 }
 
 /** Undefined when the response has another body by now. */
 export function bufferedResponse(exchange: Exchange): BufferedBody | undefined {
-  const buffered = exchange.get(RESPONSE_KEY) as BufferedBody | undefined
+  const buffered = responseBody.get(exchange)
   return buffered !== undefined && buffered.body === exchange.response?.body ? buffered : undefined
 }
 
@@ -45,7 +46,7 @@ export async function bufferRequest(exchange: Exchange, limitBytes: number): Pro
     const work = bufferBody(body, limitBytes)
     const buffered = await (work instanceof Promise && deadlineAtMs !== undefined ? withinDeadline(work, deadlineAtMs) : work)
     request.body = buffered.body
-    exchange.set(REQUEST_KEY, buffered)
+    requestBody.set(exchange, buffered)
   } catch (error) {
     body?.cancel()
     throw error instanceof ProxyError ? error : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
@@ -59,7 +60,7 @@ export async function bufferResponse(exchange: Exchange, limitBytes: number): Pr
   try {
     const buffered = await bufferBody(response.body, limitBytes)
     response.body = buffered.body
-    exchange.set(RESPONSE_KEY, buffered)
+    responseBody.set(exchange, buffered)
   } catch (error) {
     throw error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
   }
@@ -67,12 +68,12 @@ export async function bufferResponse(exchange: Exchange, limitBytes: number): Pr
 
 /** While `look` runs, expressions see these bytes as the body of a response that nobody has buffered. */
 export function withResponseBytes<T>(exchange: Exchange, response: ResponseHead, bytes: Pick<BufferedBody, 'prefix' | 'isComplete'>, look: () => T): T {
-  const before = exchange.get(RESPONSE_KEY)
-  exchange.set(RESPONSE_KEY, { body: response.body, trailers: undefined, ...bytes } satisfies BufferedBody)
+  const before = responseBody.get(exchange)
+  responseBody.set(exchange, { body: response.body, trailers: undefined, ...bytes })
   try {
     return look()
   } finally {
-    exchange.set(RESPONSE_KEY, before)
+    responseBody.set(exchange, before)
   }
 }
 
@@ -81,7 +82,7 @@ export function replaceRequestBody(exchange: Exchange, bytes: Buffer): void {
   const { request } = exchange
   request.body?.cancel()
   request.body = bytes.length === 0 ? undefined : new BufferBody(bytes)
-  exchange.set(REQUEST_KEY, { body: request.body, prefix: bytes, isComplete: true, trailers: undefined } satisfies BufferedBody)
+  requestBody.set(exchange, { body: request.body, prefix: bytes, isComplete: true, trailers: undefined })
 }
 
 /** Gives up what was begun to read and nobody went on with, so that the client's connection can go on or close. */

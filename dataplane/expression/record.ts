@@ -1,4 +1,5 @@
 import type { Exchange } from '../exchange/exchange.ts'
+import { defineSlot, type Slot } from '../exchange/slot.ts'
 import type { Body } from '../http/body.ts'
 import { ObservedBody } from '../http/observe.ts'
 
@@ -9,8 +10,8 @@ export interface BodyRecording {
   readonly limitBytes: number
 }
 
-const REQUEST_KEY = 'expression.recordedRequest'
-const RESPONSE_KEY = 'expression.recordedResponse'
+const requestRecording = defineSlot<Recording>('expression.recordedRequest')
+const responseRecording = defineSlot<Recording>('expression.recordedResponse')
 
 /**
  * Keeps what goes by of the bodies while `handle` answers the request, for expressions that look once it is over (traffic.md §9, body
@@ -18,11 +19,11 @@ const RESPONSE_KEY = 'expression.recordedResponse'
  * response's what goes to it.
  */
 export function recordBodies(exchange: Exchange, { request, response, limitBytes }: BodyRecording, handle: () => Promise<void> | void): Promise<void> | void {
-  if (request) exchange.request.body = record(exchange, REQUEST_KEY, exchange.request.body, limitBytes)
+  if (request) exchange.request.body = record(exchange, requestRecording, exchange.request.body, limitBytes)
   if (!response) return handle()
   const recordResponse = (): void => {
     if (exchange.response?.upgraded === undefined && exchange.response !== undefined)
-      exchange.response.body = record(exchange, RESPONSE_KEY, exchange.response.body, limitBytes)
+      exchange.response.body = record(exchange, responseRecording, exchange.response.body, limitBytes)
   }
   const handled = handle()
   return handled === undefined ? recordResponse() : handled.then(recordResponse)
@@ -30,17 +31,17 @@ export function recordBodies(exchange: Exchange, { request, response, limitBytes
 
 /** What was kept of the request's body; undefined where nobody recorded it. */
 export function recordedRequest(exchange: Exchange): Buffer | undefined {
-  return (exchange.get(REQUEST_KEY) as Recording | undefined)?.bytes
+  return requestRecording.get(exchange)?.bytes
 }
 
 /** The same of the response's. */
 export function recordedResponse(exchange: Exchange): Buffer | undefined {
-  return (exchange.get(RESPONSE_KEY) as Recording | undefined)?.bytes
+  return responseRecording.get(exchange)?.bytes
 }
 
-function record(exchange: Exchange, key: string, body: Body | undefined, limitBytes: number): Body | undefined {
+function record(exchange: Exchange, slot: Slot<Recording>, body: Body | undefined, limitBytes: number): Body | undefined {
   const recording = new Recording(limitBytes)
-  exchange.set(key, recording)
+  slot.set(exchange, recording)
   return body && new ObservedBody(body, { onData: (chunk) => recording.add(chunk) })
 }
 

@@ -9,6 +9,8 @@ import { testConnection, testExchange, testRequest } from '../testing/exchange.t
 import { bufferRequest, bufferResponse, replaceRequestBody } from './buffer.ts'
 import { compileExpression, readsRequestBody, readsResponseBody } from './program.ts'
 import { ExchangeView } from './view.ts'
+import { variables } from '../exchange/variables.ts'
+import { defineSlot } from '../exchange/slot.ts'
 
 /** Value of an expression on a finished exchange, in the host's form. */
 const evaluate = (exchange: Exchange, expression: string): unknown => evalHost(compileExpression(expression, 'log'), new ExchangeView(exchange))
@@ -19,9 +21,9 @@ function sample(connection: Partial<Connection> = {}): Exchange {
   exchange.labels = { gateway: 'ns/gw', listener: 'http', route: 'ns/r', rule: 'first', kind: 'GRPCRoute' }
   exchange.backend = 'ns/svc:80'
   exchange.response = { status: 503, headers: new HeaderList(['grpc-status', '7', 'x-r', '1']), body: undefined, upgraded: undefined }
-  exchange.set('jwt', { sub: 'ann', groups: ['a'] })
-  exchange.set('metadata', { tenant: 'acme' })
-  exchange.set('telemetry.private', 1)
+  variables.jwt.set(exchange, { sub: 'ann', groups: ['a'] })
+  variables.metadata.set(exchange, { tenant: 'acme' })
+  defineSlot<number>('telemetry.private').set(exchange, 1)
   return exchange
 }
 
@@ -102,8 +104,7 @@ describe('ExchangeView', () => {
   test('builds only what is read', () => {
     const exchange = sample({ tls })
     const read: string[] = []
-    const get = exchange.get.bind(exchange)
-    exchange.get = (name) => (read.push(name), get(name))
+    Object.defineProperty(exchange, 'slots', { get: () => (read.push('slots'), undefined) })
     evaluate(exchange, 'request.method == "POST" || jwt.sub == "x"')
     expect(read).toEqual([])
   })

@@ -2,11 +2,10 @@ import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
 import type { BackendType, Exchange } from '../exchange/exchange.ts'
 import { RequestView, ResponseView } from './message.ts'
 import type { RequestTrace } from '../exchange/trace.ts'
+import { variableNamed, variableNames } from '../exchange/variables.ts'
 import { viewDestination, viewSource } from './peer.ts'
 
-/** Variables that policies leave with `exchange.set`. */
-const LEFT_BY_POLICIES = ['jwt', 'apiKey', 'basicAuth', 'extauthz', 'extproc', 'metadata', 'mcpGuardrails', 'llm', 'llmRequest', 'mcp'] as const
-const ROOTS = ['request', 'response', 'source', 'destination', 'backend', 'proxy', 'env', ...LEFT_BY_POLICIES] as const
+const ROOTS = ['request', 'response', 'source', 'destination', 'backend', 'proxy', 'env', ...variableNames] as const
 
 /** What an expression sees of an exchange, as it is when it looks. Only what is read is built. */
 export class ExchangeView extends HostMap {
@@ -42,7 +41,7 @@ export class ExchangeView extends HostMap {
       case 'env':
         return viewEnv(process.env)
       default:
-        return (LEFT_BY_POLICIES as readonly string[]).includes(key) ? exchange.get(key) : undefined
+        return variableNamed(key)?.get(exchange)
     }
   }
 
@@ -52,10 +51,10 @@ export class ExchangeView extends HostMap {
 }
 
 /** Known from the choice of the route on, so also to the policies that run before the request is sent (traffic.md §5 step 5). */
-function viewBackend({ backend, backendType, chosen }: Exchange): Record<string, string> | undefined {
-  const name = backend ?? chosen?.destination.name
+function viewBackend({ backend, backendType, picked }: Exchange): Record<string, string> | undefined {
+  const name = backend ?? picked?.name
   if (name === undefined) return undefined
-  const type: BackendType = (backend === undefined ? chosen?.destination.type : backendType) ?? 'unknown'
+  const type: BackendType = (backend === undefined ? picked?.type : backendType) ?? 'unknown'
   return { name, type, protocol: type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : 'http' }
 }
 

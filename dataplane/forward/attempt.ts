@@ -4,7 +4,8 @@ import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { recordAttempt } from '../telemetry/attempts.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { ForwardPlan, RetryPlan } from './plan.ts'
+import type { RetryPlan } from './call-plan.ts'
+import type { ForwardPlan } from './plan.ts'
 import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
 
 /**

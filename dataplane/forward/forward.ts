@@ -11,7 +11,8 @@ import { sendMirrors } from './mirror.ts'
 import { applyHeaderModifiers } from '../policy/header-modifiers/apply.ts'
 import { transformForBackend } from '../transformation/backend.ts'
 import { redirectTo } from '../policy/request-redirect/redirect.ts'
-import type { ForwardPlan, PlannedBackend, RetryPlan } from './plan.ts'
+import type { RetryPlan } from './call-plan.ts'
+import { pickedBackend, type ForwardPlan, type PlannedBackend } from './plan.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../upstream/auth.ts'
 import { authorityFor, type Destination } from '../upstream/destination.ts'
@@ -21,7 +22,7 @@ import { authorityFor, type Destination } from '../upstream/destination.ts'
  * `exchange.response`. Throws a ProxyError when there is none to give (traffic.md §5 steps 7 and 8, §8.11 retries).
  */
 export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<void> {
-  const backend = exchange.chosen ?? plan.pick()
+  const backend = pickedBackend.get(exchange) ?? plan.pick()
   if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
   const { destination } = backend
   exchange.backend = destination.name

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { planRetry, planTimeouts } from './plan.ts'
+import { planRetry, planTimeouts } from './call-plan.ts'
 
 // Timers of Node reach 2^31 - 1 ms; a longer one would fire at once, and every request be late.
 const longest = 2_147_483_647

@@ -9,6 +9,7 @@ import type { RequestHead } from '../http/message.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import type { UpstreamPool } from '../upstream/types.ts'
 import { replaceMessages } from '../testing/store.ts'
+import { gatewayTelemetry } from '../telemetry/gateway.ts'
 
 const bind = { kind: 'bind', message: { key: 'b', port: 80 } } as const
 
@@ -98,7 +99,7 @@ describe('Gateway', () => {
     const exchange = new Exchange({ ...testConnection, bind: 'b' }, testRequest({ authority: 'a.example.com:443', method: 'CONNECT', target: '' }), 0)
     await gateway.handle(exchange)
     expect(exchange.labels).toEqual({ gateway: 'ns/gw', listener: 'http' })
-    expect(exchange.telemetry?.accessLog?.filter).toBeDefined()
+    expect(gatewayTelemetry.get(exchange)?.accessLog?.filter).toBeDefined()
   })
 
   test('no rule for the path is 404, for gRPC callers in their format', async () => {

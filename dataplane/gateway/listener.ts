@@ -10,10 +10,12 @@ import { effectiveFrontend } from './frontend.ts'
 import { effectiveBackend, effectiveTraffic } from '../config/merge.ts'
 import { recordBodies } from '../expression/record.ts'
 import { compilePolicies } from '../policy/index.ts'
-import { compileTelemetry, sampleTrace, type GatewayTelemetry } from '../telemetry/policy.ts'
+import { compileTelemetry, sampleTrace } from '../telemetry/policy.ts'
+import type { GatewayTelemetry } from '../telemetry/gateway.ts'
 import { compileTcpRule, type TcpRule } from './tcp-rule.ts'
 import { Rule, type RuleContext } from './rule.ts'
 import { runInSlices } from '../runtime/slices.ts'
+import { gatewayTelemetry } from '../telemetry/gateway.ts'
 
 /** A table made ahead, and what it was made of. */
 export interface PreparedTable {
@@ -110,7 +112,8 @@ export class RunningListener {
     // Before PreRouting policies, whose expressions and denials name the listener.
     exchange.labels = this.labels
     exchange.trace?.add('listener', this.key)
-    const telemetry = (exchange.telemetry = this.#telemetry)
+    const telemetry = this.#telemetry
+    if (telemetry !== undefined) gatewayTelemetry.set(exchange, telemetry)
     if (telemetry?.tracing !== undefined) sampleTrace(exchange, telemetry.tracing)
     if (exchange.request.method === 'CONNECT') throw new ProxyError('METHOD_NOT_ALLOWED')
     const chain = (this.#preRouting ??= this.#composePreRouting(context))

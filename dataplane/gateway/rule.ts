@@ -8,9 +8,10 @@ import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { forward } from '../forward/forward.ts'
 import { compilePolicies } from '../policy/index.ts'
 import type { PolicyState } from '../policy/state.ts'
-import type { Services } from '../forward/service.ts'
+import type { Services } from '../forward/services.ts'
 import { createWeightedPicker } from '../route/weights.ts'
-import { planRetry, planTimeouts, type ForwardPlan, type PlannedBackend } from '../forward/plan.ts'
+import { planRetry, planTimeouts } from '../forward/call-plan.ts'
+import { pickedBackend, type ForwardPlan, type PlannedBackend } from '../forward/plan.ts'
 
 /** What rules are compiled with. */
 export interface RuleContext {
@@ -41,7 +42,9 @@ export class Rule {
     exchange.labels = this.#labels
     exchange.trace?.add('route', this.#labels.route, { kind: this.#labels.kind ?? '', rule: this.#labels.rule })
     const { chain, requestMs, pick } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
-    exchange.chosen = pick?.()
+    const backend = pick?.()
+    pickedBackend.set(exchange, backend)
+    exchange.picked = backend?.destination
     if (requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + requestMs
     return chain(exchange)
   }

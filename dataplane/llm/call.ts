@@ -5,9 +5,10 @@ import { isUnhealthy } from '../callout/health.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { PolicyState } from '../policy/state.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
-import type { ForwardPlan } from '../forward/plan.ts'
+import type { CallPlan } from '../forward/call-plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
-import { finishAnswer, isStream, openStream, type AnswerContext } from './answer/answer.ts'
+import type { AnswerContext } from './answer/answer-context.ts'
+import { finishAnswer, isStream, openStream } from './answer/answer.ts'
 import { chooseCandidate, recordCandidate } from './choice/candidates.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
@@ -22,6 +23,7 @@ import { entryOf } from './request/shape.ts'
 import { RequestSource } from './request/source.ts'
 import type { LlmTarget } from './choice/target.ts'
 import { buildUpstreamRequest } from './request/upstream-request.ts'
+import { backendTransformation } from '../transformation/backend.ts'
 
 export interface CallContext {
   readonly groups: readonly (readonly LlmTarget[])[]
@@ -45,7 +47,7 @@ interface Attempted {
 /** One request to an LLM backend: attempts until one answers, then the way of its answer to the client (llm.md §2). */
 export class LlmCall {
   readonly #exchange: Exchange
-  readonly #plan: ForwardPlan
+  readonly #plan: CallPlan
   readonly #context: CallContext
   readonly #source: RequestSource
   readonly #record: LlmRecord
@@ -56,7 +58,7 @@ export class LlmCall {
   /** The gateway's own answer: a refusal, a list, a count. */
   #isLocal = false
 
-  constructor(exchange: Exchange, plan: ForwardPlan, context: CallContext) {
+  constructor(exchange: Exchange, plan: CallPlan, context: CallContext) {
     this.#exchange = exchange
     this.#plan = plan
     this.#context = context
@@ -101,12 +103,12 @@ export class LlmCall {
     const exchange = this.#exchange
     this.#attempted = undefined
     // Of the provider before, which has not answered this.
-    exchange.backendTransformation = undefined
+    backendTransformation.set(exchange, undefined)
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
     if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
     this.#failed = target
     // Its response side is for whatever is answered from here on, the gateway's own answers too (traffic.md §5).
-    exchange.backendTransformation = target.destination.settings.transformation
+    backendTransformation.set(exchange, target.destination.settings.transformation)
     const route = target.settings.routeOf(exchange.request.target)
     setErrorFormat(exchange, route)
     checkTarget(target)

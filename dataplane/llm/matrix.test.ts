@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { sdkRoutes, startWorld, type World } from './testing/world.ts'
+import { logFieldsOf } from '../testing/log-fields.ts'
 
 const open: World[] = []
 afterEach(async () => {
@@ -115,7 +116,7 @@ describe.each(rows)('%s', (_name, provider, client, model, path, streamPath) => 
     for (const key of text) found = (found as Record<string | number, unknown> | undefined)?.[key]
     expect([status, found, headers['content-type']]).toEqual([200, 'echo: hello you', 'application/json'])
     expect(mock.requests.map((request) => request.path)).toEqual([path])
-    const fields = gateway.finished[0]?.get('accessLogFields') as Record<string, unknown>
+    const fields = logFieldsOf(gateway.finished[0])
     expect([fields['gen_ai.usage.output_tokens'], Number(fields['gen_ai.usage.input_tokens']) >= 4]).toEqual([3, true])
   })
 
@@ -125,7 +126,7 @@ describe.each(rows)('%s', (_name, provider, client, model, path, streamPath) => 
     expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream'])
     expect(answer.text).toMatch(streamed)
     expect(mock.requests.map((request) => request.path)).toEqual([streamPath])
-    const fields = gateway.finished[0]?.get('accessLogFields') as Record<string, unknown>
+    const fields = logFieldsOf(gateway.finished[0])
     expect([fields['gen_ai.usage.output_tokens'], Number(fields['gen_ai.usage.input_tokens']) >= 4, typeof fields['proxy.ai.time_to_first_token']]).toEqual([
       3,
       true,
@@ -166,7 +167,7 @@ test.each<[string, Config, string, string]>([
   const { status, json } = await post({ path: '/v1/embeddings', body: { model, input: 'some words here' } })
   expect([status, json['object'], json['data']?.[0]?.['embedding'], json['usage']?.['total_tokens']]).toEqual([200, 'list', [15 / 128, 3 / 16, 0.5], 3])
   expect(mock.requests[0]?.path).toBe(path)
-  expect(gateway.finished[0]?.get('accessLogFields')).toMatchObject({ 'gen_ai.operation.name': 'embeddings', 'gen_ai.usage.input_tokens': 3 })
+  expect(logFieldsOf(gateway.finished[0])).toMatchObject({ 'gen_ai.operation.name': 'embeddings', 'gen_ai.usage.input_tokens': 3 })
 })
 
 test.each<[string, Config, string, string | undefined]>([

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
 import type { BackendAI, BackendFull, FieldDefault } from '#gen/config/types.ts'
 import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from './testing/world.ts'
+import { logFieldsOf } from '../testing/log-fields.ts'
 
 const open: World[] = []
 afterEach(async () => {
@@ -176,7 +177,7 @@ describe('routes', () => {
     const { status } = await post({ path, body, headers: { 'content-type': type } })
     expect([status, mock.requests[0]?.path]).toEqual([200, path])
     expect(mock.requests[0]?.raw).toEqual(Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)))
-    const fields = gateway.finished[0]?.get('accessLogFields') as Record<string, unknown>
+    const fields = logFieldsOf(gateway.finished[0])
     const named = {
       input_tokens: fields['gen_ai.usage.input_tokens'],
       output_tokens: fields['gen_ai.usage.output_tokens'],

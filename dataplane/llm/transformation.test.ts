@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import type { BackendFull, Transformation } from '#gen/config/types.ts'
 import { waitUntil } from '../../e2e/harness/wait.ts'
 import { chat, sdkRoutes, startWorld, type World } from './testing/world.ts'
+import { variables } from '../exchange/variables.ts'
 
 let world: World | undefined
 afterEach(async () => {
@@ -27,7 +28,7 @@ describe("a backend's transformation", () => {
     expect([answer.status, answer.headers['x-team'], world.mock.requests[0]?.headers['x-sent']]).toEqual([200, 'red', 'red'])
     const { finished } = world.gateway
     await waitUntil('the end of the request', () => finished.length > 0)
-    expect(finished[0]?.get('metadata')).toEqual({ team: 'red' })
+    expect(finished[0] && variables.metadata.get(finished[0])).toEqual({ team: 'red' })
   })
 
   test('without metadata leaves that of the route', async () => {

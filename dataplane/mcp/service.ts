@@ -5,7 +5,7 @@ import { HeaderList } from '../http/headers.ts'
 import { pathOf, type ResponseHead } from '../http/message.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
-import type { ForwardPlan } from '../forward/plan.ts'
+import type { CallPlan } from '../forward/call-plan.ts'
 import { failureResponse, relay, toResponse } from './answer/answer.ts'
 import { judgeItems } from './target/authorize.ts'
 import { dispatch } from './method/dispatch.ts'
@@ -85,7 +85,7 @@ class McpService implements BackendService {
     this.#onClose()
   }
 
-  async handle(exchange: Exchange, plan: ForwardPlan): Promise<ResponseHead> {
+  async handle(exchange: Exchange, plan: CallPlan): Promise<ResponseHead> {
     setProtocol(exchange, 'mcp')
     const config = this.#config
     if (config.broken !== undefined) throw new ProxyError('FILTER_FAILED', { detail: config.broken })
@@ -104,7 +104,7 @@ class McpService implements BackendService {
     }
   }
 
-  async #answer(exchange: Exchange, plan: ForwardPlan, config: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
+  async #answer(exchange: Exchange, plan: CallPlan, config: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
     const { method, target } = exchange.request
     const path = pathOf(target)
     const [sole] = config.targets
@@ -126,7 +126,7 @@ class McpService implements BackendService {
     return this.#respond(run, listen(run, exchange.request.headers.get('last-event-id')))
   }
 
-  async #post(exchange: Exchange, plan: ForwardPlan, config: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
+  async #post(exchange: Exchange, plan: CallPlan, config: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
     const { headers } = exchange.request
     checkPost(headers)
     const bytes = await readMessage(exchange, plan)
@@ -182,7 +182,7 @@ class McpService implements BackendService {
     return session
   }
 
-  #runOf(exchange: Exchange, plan: ForwardPlan, config: McpConfig, session: Session): Run {
+  #runOf(exchange: Exchange, plan: CallPlan, config: McpConfig, session: Session): Run {
     return {
       exchange,
       config,
@@ -211,7 +211,7 @@ class McpService implements BackendService {
     }
   }
 
-  async #answerLegacy(exchange: Exchange, plan: ForwardPlan, given: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
+  async #answerLegacy(exchange: Exchange, plan: CallPlan, given: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
     const { method } = exchange.request
     const { legacy } = this.#shared
     // The stream is the session, in both modes.
@@ -249,7 +249,7 @@ function freshLinks({ targets }: McpConfig): Session['links'] {
   return new Map(targets.map(({ name }) => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
 }
 
-async function readMessage(exchange: Exchange, { maxBufferBytes = MAX_BUFFER_BYTES }: ForwardPlan): Promise<Buffer> {
+async function readMessage(exchange: Exchange, { maxBufferBytes = MAX_BUFFER_BYTES }: CallPlan): Promise<Buffer> {
   await bufferRequest(exchange, maxBufferBytes)
   const buffered = bufferedRequest(exchange)
   if (buffered?.isComplete === true) return buffered.prefix

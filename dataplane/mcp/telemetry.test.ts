@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { ServerResponse } from 'node:http'
 import { evalHost } from '#api/cel/index.ts'
 import { compileExpression } from '../expression/program.ts'
+import { logFieldsOf } from '../testing/log-fields.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { protocolOf, reasonOf } from '../telemetry/outcome.ts'
 import { traceOf } from '../telemetry/trace.ts'
@@ -23,7 +24,6 @@ async function start(more: object = {}) {
   }
   return { gateway, ...session, last: fields, one }
 }
-const logOf = (exchange: { get(name: string): unknown } | undefined): unknown => exchange?.get('accessLogFields')
 
 describe('the access log (mcp.md §10, row 46)', () => {
   test.each<[string, object, object]>([
@@ -43,14 +43,14 @@ describe('the access log (mcp.md §10, row 46)', () => {
     const { post, id, last } = await start()
     await post(body)
     const exchange = await last(3)
-    expect(logOf(exchange)).toMatchObject({ ...expected, 'mcp.session.id': id })
+    expect(logFieldsOf(exchange)).toMatchObject({ ...expected, 'mcp.session.id': id })
     expect(exchange && [protocolOf(exchange), exchange.backend]).toEqual(['mcp', 'ns/mcp'])
   })
 
   test('a stream and the end of a session have its id, too', async () => {
     const { gateway, id, last } = await start()
     await send(gateway.url, 'DELETE', { 'mcp-session-id': id })
-    expect(logOf(await last(3))).toEqual({ 'mcp.session.id': id })
+    expect(logFieldsOf(await last(3))).toEqual({ 'mcp.session.id': id })
   })
 
   test('a failure has its reason', async () => {
@@ -191,7 +191,7 @@ describe('clients of the older transport', () => {
     await post(call('tools/call', { name: 'echo', arguments: { text: 'x' } }))
     await until('the end of the requests', () => gateway.server.finished.length >= 2)
     const exchange = gateway.server.finished.at(-1)
-    expect(logOf(exchange)).toEqual({
+    expect(logFieldsOf(exchange)).toEqual({
       'mcp.method.name': 'tools/call',
       'mcp.session.id': new URL(path, gateway.url).searchParams.get('sessionId'),
       'mcp.target': 'a',

@@ -4,6 +4,7 @@ import { mountPolicies } from '../testing/hono.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { compilePolicies } from './index.ts'
 import { createPolicyState } from './state.ts'
+import { variables } from '../exchange/variables.ts'
 
 type Mode = 'Strict' | 'Optional' | 'Permissive'
 
@@ -26,7 +27,7 @@ async function send(jwt: Mode, apiKey: Mode, lines: string[]) {
     for (const line of lines) exchange.request.headers.append('authorization', line)
   }
   const { exchange, response } = await mountPolicies(policies, { prepare }).request('http://host/')
-  const known = ['jwt', 'apiKey'].filter((name) => exchange.get(name) !== undefined)
+  const known = (['jwt', 'apiKey'] as const).filter((name) => variables[name].get(exchange) !== undefined)
   return [response.status, response.status === 200 ? known.join(' ') : await response.text(), exchange.request.headers.getAll('authorization')]
 }
 

@@ -13,6 +13,7 @@ import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
+import { variables } from '../exchange/variables.ts'
 
 const nowSeconds = 1_700_000_000
 const SHA_SECRET = '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
@@ -171,7 +172,7 @@ row('apiKeyAuthentication', 'the Secret is missing, in mode `Strict` or `Optiona
 })
 row('apiKeyAuthentication', 'the Secret is missing, in mode `Permissive`', 'everyone passes, nobody is known', async () => {
   const { status, exchange } = await start({ traffic: { apiKeyAuthentication: { mode: 'Permissive', ...toSecret } } })(bearer('k'))
-  expect([status, exchange.get('apiKey')]).toEqual([200, undefined])
+  expect([status, variables.apiKey.get(exchange)]).toEqual([200, undefined])
 })
 row('apiKeyAuthentication', 'an entry is no key', 'the entry is skipped, others count', async () => {
   const send = start({ traffic: { apiKeyAuthentication: toSecret }, secrets: secret({ a: '{"key":', b: '{"key":"k-b"}' }) })

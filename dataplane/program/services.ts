@@ -1,7 +1,7 @@
 import type { OnEviction } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
-import type { ServiceFactories } from '../forward/service.ts'
+import type { ServiceFactories } from '../forward/services.ts'
 
 export interface RoomOptions {
   readonly onEviction: OnEviction

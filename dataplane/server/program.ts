@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Connection } from '../exchange/exchange.ts'
 import type { HeadLimits } from '../http/syntax.ts'
 import type { Http1Timeouts } from './http1/connection.ts'
-import type { Http2Settings } from './http2/session.ts'
+import type { Http2Settings } from './http2/options.ts'
 import type { ProxyProtocolSettings } from './proxy-protocol.ts'
 import type { TlsChoice } from './tls.ts'
 

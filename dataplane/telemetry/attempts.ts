@@ -1,8 +1,9 @@
 import type { Exchange } from '../exchange/exchange.ts'
+import { defineSlot } from '../exchange/slot.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { ClientSpan } from './trace.ts'
 
-const KEY = 'attempts'
+const attemptsSlot = defineSlot<Attempt[]>('attempts')
 
 /** Notes one of several attempts of a request: what one attempt alone took is in the exchange's own timings. */
 export function recordAttempt(exchange: Exchange, startedAtMs: number, result: ResponseHead | Error): void {
@@ -16,8 +17,8 @@ export function recordAttempt(exchange: Exchange, startedAtMs: number, result: R
     endpoint,
     ...(result instanceof Error ? { error: result } : { status: result.status }),
   }
-  const attempts = exchange.get(KEY) as Attempt[] | undefined
-  if (attempts === undefined) exchange.set(KEY, [attempt])
+  const attempts = attemptsSlot.get(exchange)
+  if (attempts === undefined) attemptsSlot.set(exchange, [attempt])
   else attempts.push(attempt)
 }
 
@@ -25,7 +26,7 @@ export type Attempt = Omit<ClientSpan, 'kind' | 'subtype'>
 
 /** All attempts, or none where there was but one. */
 export function attemptsOf(exchange: Exchange): readonly Attempt[] {
-  return (exchange.get(KEY) as Attempt[] | undefined) ?? none
+  return attemptsSlot.get(exchange) ?? none
 }
 
 const none: readonly Attempt[] = []

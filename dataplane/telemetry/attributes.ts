@@ -1,7 +1,7 @@
 import { evalHost, Flattened, type Program } from '#api/cel/index.ts'
 import type { LogTracingAttributes } from '#gen/config/types.ts'
 import { compileExpression } from '../expression/program.ts'
-import type { FieldSink } from './access-log/fields.ts'
+import type { FieldSink } from './field-sink.ts'
 
 /** What a policy changes in the default fields of a record. */
 export interface AttributeChanges {

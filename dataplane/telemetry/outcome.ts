@@ -1,17 +1,18 @@
 import type { Reason } from '#api/errors.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { defineSlot } from '../exchange/slot.ts'
 
 /** What the backend is spoken to as; `backend.protocol` of expressions. */
 export type Protocol = 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
-const PROTOCOL_KEY = 'protocol'
+const protocolSlot = defineSlot<Protocol>('protocol')
 
 /** Whoever takes a request over as more than HTTP says so. */
 export function setProtocol(exchange: Exchange, protocol: Protocol): void {
-  exchange.set(PROTOCOL_KEY, protocol)
+  protocolSlot.set(exchange, protocol)
 }
 
 export function protocolOf(exchange: Exchange): Protocol {
-  return (exchange.get(PROTOCOL_KEY) as Protocol | undefined) ?? 'http'
+  return protocolSlot.get(exchange) ?? 'http'
 }
 
 /** Why the client got what it got: the `reason` of logs and metrics (traffic.md §6). */

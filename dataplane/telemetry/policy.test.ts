@@ -16,6 +16,7 @@ import { ProtoWriter } from './otlp/writer.ts'
 import { compileTelemetry, sampleTrace } from './policy.ts'
 import { createTelemetry, type Telemetry } from './telemetry.ts'
 import { traceOf } from './trace.ts'
+import { gatewayTelemetry } from './gateway.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {
@@ -50,7 +51,7 @@ async function start(
     telemetry,
     collector,
     async finish(exchange, change) {
-      exchange.telemetry = compiled
+      gatewayTelemetry.set(exchange, compiled)
       if (compiled?.tracing !== undefined) sampleTrace(exchange, compiled.tracing)
       exchange.response ??= { status: 200, headers: new HeaderList(), body: undefined, upgraded: undefined }
       change?.(exchange)

@@ -6,34 +6,11 @@ import { compileExpression, readsRequestBody, readsResponseBody } from '../expre
 import type { BodyRecording } from '../expression/record.ts'
 import { ExchangeView, viewEnv } from '../expression/view.ts'
 import type { PolicyState } from '../policy/state.ts'
-import { compileAttributes, type AttributeChanges } from './attributes.ts'
+import { compileAttributes } from './attributes.ts'
+import type { CompiledAccessLog, CompiledTracing, GatewayTelemetry } from './gateway.ts'
 import { setLogField } from './access-log/fields.ts'
 import { OtlpExporter } from './otlp/exporter.ts'
 import { readTraceparent, startTrace } from './trace.ts'
-
-/** What the frontend policies of a Gateway say about its records. */
-export interface GatewayTelemetry {
-  readonly accessLog: CompiledAccessLog | undefined
-  readonly tracing: CompiledTracing | undefined
-  /** Undefined: their expressions look at no body. */
-  readonly bodies?: BodyRecording | undefined
-}
-
-export interface CompiledAccessLog {
-  readonly filter: Program | undefined
-  readonly changes: AttributeChanges | undefined
-  readonly exporter: OtlpExporter | undefined
-}
-
-export interface CompiledTracing {
-  readonly changes: AttributeChanges | undefined
-  readonly exporter: OtlpExporter
-  /** Undefined: never. */
-  readonly randomSampling: Program | undefined
-  /** Undefined: always. */
-  readonly clientSampling: Program | undefined
-  readonly random: () => number
-}
 
 type Sources = Pick<PolicyState, 'kept' | 'destinations' | 'registry'>
 

@@ -8,6 +8,7 @@ import { exportMetrics } from './otlp/exporter.ts'
 import { exportSpans } from './otlp/span.ts'
 import { addProcessMetrics } from './metrics/process.ts'
 import { traceOf } from './trace.ts'
+import { gatewayTelemetry } from './gateway.ts'
 
 /** How long the end of the process waits for collectors. */
 const FLUSH_MS = 2000
@@ -46,7 +47,7 @@ export function createTelemetry(logging: Logging, options: { version: string }):
         if (exchange.finishedAtMs === 0) exchange.finishedAtMs = performance.now()
         metrics.recordExchange(exchange)
         const trace = traceOf(exchange)
-        const tracing = exchange.telemetry?.tracing
+        const tracing = gatewayTelemetry.get(exchange)?.tracing
         if (tracing !== undefined && trace?.isRecorded === true) exportSpans(exchange, trace, tracing)
         accessLog.logExchange(exchange)
       } catch (error) {

@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import type { Exchange } from '../exchange/exchange.ts'
+import { defineSlot } from '../exchange/slot.ts'
 
 /** What a request's trace context says (W3C Trace Context, level 1). */
 export interface TraceContext {
@@ -42,11 +43,11 @@ export interface ActiveTrace extends TraceContext {
 /** A request cannot make us remember more calls than this. */
 const MAX_CALLS = 64
 const SAMPLED = 1
-const TRACE_KEY = 'traceContext'
+const traceSlot = defineSlot<ActiveTrace>('traceContext')
 
 /** The trace of a request, if it was chosen. */
 export function traceOf(exchange: Exchange): ActiveTrace | undefined {
-  return exchange.get(TRACE_KEY) as ActiveTrace | undefined
+  return traceSlot.get(exchange)
 }
 
 /** The header for calls on behalf of a request. */
@@ -70,7 +71,7 @@ export function startTrace(exchange: Exchange, incoming: TraceContext | undefine
     isRecorded: incoming === undefined || (incoming.flags & SAMPLED) !== 0,
     calls: [],
   }
-  exchange.set(TRACE_KEY, trace)
+  traceSlot.set(exchange, trace)
   exchange.request.headers.set('traceparent', formatTraceparent(trace))
   return trace
 }

@@ -1,6 +1,7 @@
 import type { Transformation } from '#gen/config/types.ts'
 import type { Policy } from '../exchange/context.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { defineSlot } from '../exchange/slot.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../expression/buffer.ts'
 import { readsRequestBody, readsResponseBody } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
@@ -15,6 +16,9 @@ export interface BackendTransformation {
   readonly buffersRequest: boolean
   readonly buffersResponse: boolean
 }
+
+/** Transformation of the backend that the request was sent to; its response side runs when the response is received. */
+export const backendTransformation = defineSlot<BackendTransformation>('backendTransformation', { isForked: false })
 
 /** A section is the same object over config versions, and settings are made anew for each of them. */
 const compiled = new WeakMap<Transformation, BackendTransformation>()
@@ -35,7 +39,7 @@ export function compileBackendTransformation(section: Transformation): BackendTr
  * `transformBackendResponse`. Who tries several backends calls it for each, on a request that none of them has changed yet.
  */
 export async function transformForBackend(exchange: Exchange, transformation: BackendTransformation, maxBufferBytes = MAX_BUFFER_BYTES): Promise<void> {
-  exchange.backendTransformation = transformation
+  backendTransformation.set(exchange, transformation)
   if (transformation.buffersRequest) await bufferRequest(exchange, maxBufferBytes)
   if (transformation.request !== undefined) transformRequest(exchange, transformation.request, new ExchangeView(exchange))
 }
@@ -47,14 +51,14 @@ export function transformBackendResponse(maxBufferBytes = MAX_BUFFER_BYTES): Pol
     const { method } = exchange.request
     try {
       await next()
-      const transformation = exchange.backendTransformation
+      const transformation = backendTransformation.get(exchange)
       if (transformation?.response === undefined) return
       if (transformation.buffersResponse) await bufferResponse(exchange, maxBufferBytes)
       transformResponse(exchange, transformation.response, new ExchangeView(exchange))
     } finally {
       // Whether a response has a body depends on the method that the client used, not on the one that the upstream got.
       exchange.request.method = method
-      if (exchange.backendTransformation?.buffersRequest === true) releaseRequest(exchange)
+      if (backendTransformation.get(exchange)?.buffersRequest === true) releaseRequest(exchange)
     }
   }
 }

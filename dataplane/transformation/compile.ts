@@ -7,6 +7,7 @@ import type { ExchangeView } from '../expression/view.ts'
 import type { HeaderList } from '../http/headers.ts'
 import { isFieldValue, isToken } from '../http/syntax.ts'
 import { framingFields } from '../exchange/fields.ts'
+import { variables } from '../exchange/variables.ts'
 
 /** A header or pseudo header, in lower case, and what gives its value. */
 export interface ComputedField {
@@ -60,12 +61,12 @@ export function programsOf(transform: CompiledTransform | undefined): Program[] 
 /** Step 1: values for later expressions, later steps and logs. One that fails is left out. */
 export function computeMetadata(exchange: Exchange, { metadata }: CompiledTransform, view: ExchangeView): void {
   if (metadata.length === 0) return
-  const values: Record<string, unknown> = Object.assign(Object.create(null) as Record<string, unknown>, exchange.get('metadata'))
+  const values: Record<string, unknown> = Object.assign(Object.create(null) as Record<string, unknown>, variables.metadata.get(exchange))
   for (const [key, program] of metadata) {
     const value = evalHost(program, view)
     if (value === undefined) continue
     values[key] = value
-    exchange.set('metadata', values)
+    variables.metadata.set(exchange, values)
   }
 }
 

@@ -1,9 +1,9 @@
-import { Secret } from '#api/cel/index.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 import { hostOf, type RequestHead } from '../http/message.ts'
+import { variables } from '../exchange/variables.ts'
 import {
   CREDENTIAL_TIMEOUT_MS,
   CredentialError,
@@ -116,17 +116,8 @@ async function within<T>(wanted: Promise<T>): Promise<T> {
   }
 }
 
-/** Where the JWT and API key policies leave what they accepted and removed. */
-const places = [
-  ['jwt', 'rawToken'],
-  ['apiKey', 'key'],
-] as const
-
+/** The credential that a JWT or API key policy accepted and removed from the request. */
 function validatedCredential(exchange: Exchange): string | undefined {
-  for (const [name, member] of places) {
-    const left = exchange.get(name) as Readonly<Record<string, unknown>> | undefined
-    const credential = left?.[member]
-    if (credential instanceof Secret) return credential.reveal()
-  }
-  return undefined
+  const credential = variables.jwt.get(exchange)?.rawToken ?? variables.apiKey.get(exchange)?.key
+  return credential?.reveal()
 }

@@ -8,8 +8,7 @@ import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type BalancerOptions, type EndpointState } from './balancer/balancer.ts'
 import type { HealthPolicy } from './balancer/health.ts'
 import type { PlacedEndpoint } from './balancer/locality.ts'
-import type { Tunnel } from './tunnel.ts'
-import type { TcpProbes, Transport, UpstreamPool, UpstreamTls } from './types.ts'
+import type { TcpProbes, Transport, Tunnel, UpstreamPool, UpstreamTls } from './types.ts'
 
 /** What choosing an endpoint and a protocol needs to know of an exchange; a call of our own has no more. */
 export interface Caller {

@@ -1,15 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { authorityOf, type ResponseHead } from '../http/message.ts'
-import { UpstreamError, type UpstreamCall } from './types.ts'
-
-/** How connections to an endpoint reach it through an HTTP proxy (backend policy `tunnel`). */
-export interface Tunnel {
-  /** Tells tunnels apart: connections through one are not used for another. */
-  readonly key: string
-  /** Sends CONNECT for `authority` to the proxy. Throws an UpstreamError when there is nobody to ask. */
-  connect(authority: string): UpstreamCall
-}
+import { UpstreamError, type Tunnel, type UpstreamCall } from './types.ts'
 
 /**
  * A connection to an endpoint through a proxy, by CONNECT (RFC 9110 §9.3.6). What is written before the proxy has answered waits;

@@ -1,5 +1,4 @@
 import type { RequestHead, ResponseHead } from '../http/message.ts'
-import type { Tunnel } from './tunnel.ts'
 
 /**
  * One HTTP call to one endpoint. `request.authority` becomes Host or `:authority`; hop-by-hop headers are added back by the client
@@ -42,6 +41,14 @@ export class UpstreamError extends Error {
     this.name = 'UpstreamError'
     this.failure = failure
   }
+}
+
+/** How connections to an endpoint reach it through an HTTP proxy (backend policy `tunnel`). */
+export interface Tunnel {
+  /** Tells tunnels apart: connections through one are not used for another. */
+  readonly key: string
+  /** Sends CONNECT for `authority` to the proxy. Throws an UpstreamError when there is nobody to ask. */
+  connect(authority: string): UpstreamCall
 }
 
 /** How to reach an endpoint: the transport part of a pool's key. */

@@ -2,8 +2,11 @@ import { anywhere, compile, formatDiagnostic, isParseError } from '#api/cel/inde
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { findKeySetProblem } from '#api/credentials/key-set.ts'
 import { compileRegex, isRegexError } from '#api/regex/index.ts'
-import type { CheckedDefinition } from './warnings.ts'
 import type { SchemaProblem } from '../validate.ts'
+
+/** Schema definitions whose values are checked beyond what JSON Schema can state. */
+export const checkedDefinitions = ['CELExpression', 'Regex', 'JWKS', 'BasicAuthentication'] as const
+export type CheckedDefinition = (typeof checkedDefinitions)[number]
 
 type Path = SchemaProblem['path']
 type Tell = (path: Path, text: string) => void

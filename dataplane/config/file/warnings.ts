@@ -1,5 +1,6 @@
 import schema from '#gen/config/schema.json' with { type: 'json' }
 import type { SchemaProblem } from '../validate.ts'
+import { checkedDefinitions, type CheckedDefinition } from './checks.ts'
 
 type Path = SchemaProblem['path']
 
@@ -10,9 +11,6 @@ interface Node {
   readonly additionalProperties?: Node | boolean
 }
 
-/** Definitions with more to them than the schema says; `file-checks.ts` knows what. */
-export const checkedDefinitions = ['CELExpression', 'Regex', 'JWKS', 'BasicAuthentication'] as const
-export type CheckedDefinition = (typeof checkedDefinitions)[number]
 const isChecked = (name: string): name is CheckedDefinition => checkedDefinitions.some((one) => one === name)
 
 const definitions = schema.$defs as unknown as Readonly<Record<string, Node>>

@@ -6,6 +6,7 @@ import { estimateTokens } from './estimate.ts'
 import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../formats/types.ts'
 import { costOf, type PriceTable, type Rates } from '../settings/price.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** What is known of a request when it goes to a provider. */
 export interface RequestFacts {
@@ -65,7 +66,7 @@ export class LlmRecord extends HostMap {
     super()
     this.#exchange = exchange
     this.#registry = registry
-    exchange.set('llm', this)
+    variables.llm.set(exchange, this)
   }
 
   /** The request as this attempt sends it. */

@@ -1,32 +1,16 @@
+import type { AnswerContext } from './answer-context.ts'
 import { randomBytes } from 'node:crypto'
 import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
 import { withinDeadline } from '../../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody, readBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { Prepared } from '../request/chat.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
 import { collectsAnswer } from './collect.ts'
 import { EventBody } from './event-body.ts'
 import { parseJson, printJson, renderBody } from '../formats/json.ts'
 import { FormatError, type JsonObject, type ResponseContext } from '../formats/types.ts'
-import type { LlmRecord } from '../accounting/record.ts'
-import type { LlmTarget } from '../choice/target.ts'
 import { watchRaw } from './watch.ts'
-
-/** What the way back knows. */
-export interface AnswerContext {
-  readonly exchange: Exchange
-  readonly target: LlmTarget
-  readonly prepared: Prepared
-  readonly record: LlmRecord
-  readonly limitBytes: number
-  /** The upstream's answer is over; false when the client did not wait for it. */
-  onOver(isWhole: boolean): void
-  /** The answer said that it failed before it had any content. */
-  onBroken(): void
-}
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 

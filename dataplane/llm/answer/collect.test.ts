@@ -1,18 +1,14 @@
 import { expect, test } from '@jest/globals'
 import { compileExpression } from '../../expression/program.ts'
+import { gatewayTelemetry } from '../../telemetry/gateway.ts'
 import { collectsAnswer } from './collect.ts'
 
-const logging = (expression: string) => ({
-  tokenBudgets: undefined,
-  telemetry: {
-    accessLog: {
-      filter: undefined,
-      exporter: undefined,
-      changes: { hidden: new Set<string>(), added: [{ name: 'x', program: compileExpression(expression, 'log') }] },
-    },
-    tracing: undefined,
-  },
-})
+function logging(expression: string): Parameters<typeof collectsAnswer>[0] {
+  const exchange = { tokenBudgets: undefined, slots: undefined }
+  const changes = { hidden: new Set<string>(), added: [{ name: 'x', program: compileExpression(expression, 'log') }] }
+  gatewayTelemetry.set(exchange, { accessLog: { filter: undefined, exporter: undefined, changes }, tracing: undefined })
+  return exchange
+}
 
 test.each([
   ['llm.completion[0]', true],
@@ -28,5 +24,5 @@ test.each([
 })
 
 test('nothing is kept where nobody asks', () => {
-  expect(collectsAnswer({ tokenBudgets: undefined, telemetry: undefined })).toBe(false)
+  expect(collectsAnswer({ tokenBudgets: undefined, slots: undefined })).toBe(false)
 })

@@ -1,6 +1,7 @@
 import { readsMember, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { asksRecords } from '../../telemetry/policy.ts'
+import { gatewayTelemetry } from '../../telemetry/gateway.ts'
 
 const recordsReadAnswer = asksRecords(readsAnswer)
 
@@ -8,8 +9,8 @@ const recordsReadAnswer = asksRecords(readsAnswer)
  * Whether the text of a streamed answer is kept until its end, which costs every event: for log and trace expressions that read
  * it, and for token budgets, which estimate what a stream that breaks off has cost.
  */
-export function collectsAnswer({ tokenBudgets, telemetry }: Pick<Exchange, 'tokenBudgets' | 'telemetry'>): boolean {
-  return tokenBudgets !== undefined || recordsReadAnswer(telemetry)
+export function collectsAnswer(exchange: Pick<Exchange, 'tokenBudgets' | 'slots'>): boolean {
+  return exchange.tokenBudgets !== undefined || recordsReadAnswer(gatewayTelemetry.get(exchange))
 }
 
 /** Members by index (`llm["completion"]`) are known by their word only; the whole of `llm` has everything. */

@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } fro
 import { BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
-import type { AnswerContext } from './answer.ts'
+import type { AnswerContext } from './answer-context.ts'
 import { detectResponseModel, detectUsage } from '../request/detect.ts'
 import { isObject } from '../formats/json.ts'
 import type { RawUsage } from '../formats/neutral.ts'

@@ -5,6 +5,7 @@ import { ExchangeView } from '../../expression/view.ts'
 import { evalHost } from '#api/cel/index.ts'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
 import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from '../testing/world.ts'
+import { logFieldsOf } from '../../testing/log-fields.ts'
 
 const open: World[] = []
 afterEach(async () => {
@@ -77,7 +78,7 @@ describe('prices', () => {
     const [exchange] = gateway.finished
     if (exchange === undefined) throw new Error('no exchange')
     // 3 tokens in, 4 out.
-    const fields = exchange.get('accessLogFields') as Record<string, unknown>
+    const fields = logFieldsOf(exchange)
     expect(fields['proxy.ai.usage.cost.total']).toBe(4.3)
     expect(
       evalHost(compileExpression('[llm.cost, llm.costRates.input, llm.totalTokens, llm.provider, llm.streaming]', 'log'), new ExchangeView(exchange)),
@@ -88,7 +89,7 @@ describe('prices', () => {
   test('a model without a price has no cost', async () => {
     const { post, gateway } = await start({ ai: { prices } })
     await post({ body: chat('x', { model: 'o3' }) })
-    expect(Object.keys(gateway.finished[0]?.get('accessLogFields') as object)).not.toContain('proxy.ai.usage.cost.total')
+    expect(Object.keys(logFieldsOf(gateway.finished[0]))).not.toContain('proxy.ai.usage.cost.total')
   })
 })
 

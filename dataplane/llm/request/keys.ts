@@ -8,6 +8,7 @@ import { addHeaders } from '../../policy/rate-limit/headers.ts'
 import { LocalTokenBudget } from '../../policy/rate-limit/local.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
 import { createNameTable } from '../settings/patterns.ts'
+import { variables } from '../../exchange/variables.ts'
 
 const unitMs: Readonly<Record<string, number>> = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000, Days: 86_400_000 }
 /** Keys with budgets of their own; when there are more, the oldest starts anew. */
@@ -46,7 +47,7 @@ export class KeyBudgets {
    * understood allows nothing.
    */
   apply(exchange: Exchange): KeyPolicy {
-    const metadata = exchange.get('apiKey') as Readonly<Record<string, unknown>> | undefined
+    const metadata = variables.apiKey.get(exchange)
     if (metadata === undefined) return anything
     const { models, tokenBudget, key } = metadata
     const policy = models === undefined ? anything : allowListOf(models)

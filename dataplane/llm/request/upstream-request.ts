@@ -2,12 +2,13 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { pathOf, queryOf, type RequestHead } from '../../http/message.ts'
-import { transformForBackend } from '../../transformation/backend.ts'
+import { transformForBackend, backendTransformation } from '../../transformation/backend.ts'
 import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../../upstream/auth.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { acceptableCodings } from './coding.ts'
 import type { ClientFormat } from '../formats/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** What is sent to a provider. */
 export interface Draft {
@@ -52,7 +53,7 @@ export async function buildUpstreamRequest(
     acceptsTrailers: exchange.request.acceptsTrailers,
   }
   // Not reached yet: credentials come first.
-  exchange.backendTransformation = undefined
+  backendTransformation.set(exchange, undefined)
   const auth = settings.auth ?? target.implicitAuth
   const hints = { signing: provider.signing, scope: provider.tokenScope }
   if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
@@ -64,10 +65,10 @@ export async function buildUpstreamRequest(
   if (transformation !== undefined) {
     const sent = exchange.fork(request)
     await transformForBackend(sent, transformation, maxBufferBytes)
-    const metadata = sent.get('metadata')
-    if (metadata !== undefined) exchange.set('metadata', metadata)
+    const metadata = variables.metadata.get(sent)
+    if (metadata !== undefined) variables.metadata.set(exchange, metadata)
   }
-  exchange.backendTransformation = transformation
+  backendTransformation.set(exchange, transformation)
   if (auth !== undefined && isInCloud) await signByCloud(request, auth, hints)
   return request
 }

@@ -5,6 +5,7 @@ import { compileExpression } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { isRawNumber } from '../formats/json.ts'
 import type { JsonObject } from '../formats/types.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** What policies do to the top-level fields of a body. */
 export interface Mutations {
@@ -30,14 +31,14 @@ export function mutate(body: JsonObject, { overrides, transformations, defaults 
   const result: Record<string, unknown> = { ...body }
   for (const [field, value] of overrides) setField(result, field, value)
   if (transformations.length > 0) {
-    exchange.set('llmRequest', toStored(body))
+    variables.llmRequest.set(exchange, toStored(body))
     const view = new ExchangeView(exchange)
     for (const [field, program] of transformations) {
       const value = evalHost(program, view)
       if (isJson(value)) setField(result, field, value)
       else delete result[field]
     }
-    exchange.set('llmRequest', undefined)
+    variables.llmRequest.set(exchange, undefined)
   }
   for (const [field, value] of defaults) if (!Object.hasOwn(result, field)) setField(result, field, value)
   return result

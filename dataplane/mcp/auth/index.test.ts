@@ -13,6 +13,7 @@ import { replaceMessages } from '../../testing/store.ts'
 import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
 import { createPool } from '../../upstream/pools.ts'
 import { compileMcpAuthentication, type McpAuthentication } from './index.ts'
+import { variables, type JwtVariable } from '../../exchange/variables.ts'
 
 const nowSeconds = 1_700_000_000
 const key = makeSigningKey('one')
@@ -78,7 +79,7 @@ interface Ask {
   readonly headers?: Record<string, string>
   readonly body?: string
   readonly isTls?: boolean
-  readonly jwt?: object
+  readonly jwt?: JwtVariable
 }
 
 async function ask(authentication: McpAuthentication, target: string, { method = 'GET', headers = {}, body, isTls = true, jwt }: Ask = {}) {
@@ -91,7 +92,7 @@ async function ask(authentication: McpAuthentication, target: string, { method =
     body: body === undefined ? undefined : new BufferBody(body),
   })
   const exchange = new Exchange(connection, request, 0)
-  if (jwt !== undefined) exchange.set('jwt', jwt)
+  if (jwt !== undefined) variables.jwt.set(exchange, jwt)
   const response = await authentication.admit(exchange)
   const text = response === undefined ? undefined : (await readBody(response.body, 1e6)).bytes.toString()
   return {
@@ -113,7 +114,7 @@ describe('a token at the MCP endpoint', () => {
   test('that is valid lets the request go on, with its claims and without itself', async () => {
     const { exchange, response } = await ask(compile(), '/mcp', bearer())
     expect(response).toBeUndefined()
-    expect(exchange.get('jwt')).toMatchObject({ sub: 'bob' })
+    expect(variables.jwt.get(exchange)).toMatchObject({ sub: 'bob' })
     expect(exchange.request.headers.has('authorization')).toBe(false)
   })
 
@@ -130,7 +131,7 @@ describe('a token at the MCP endpoint', () => {
     expect(header('content-type')).toBe('application/json')
     expect(json()).toEqual({ error: 'unauthorized', error_description: 'JWT token required' })
     expect(header('www-authenticate')).toBe('Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp"')
-    expect([exchange.error?.row.reason, exchange.get('jwt')]).toEqual(['JwtAuth', undefined])
+    expect([exchange.error?.row.reason, variables.jwt.get(exchange)]).toEqual(['JwtAuth', undefined])
   })
 
   test.each<[NonNullable<MCPAuthentication['mode']>, string, () => Ask, boolean]>([
@@ -140,7 +141,7 @@ describe('a token at the MCP endpoint', () => {
     ['Permissive', 'a bad token', () => bearer({ aud: 'x' }), true],
   ])('%s, %s', async (mode, _, request, isAdmitted) => {
     const { response, exchange } = await ask(compile({ mode }), '/mcp', request())
-    expect([response === undefined, exchange.get('jwt')]).toEqual([isAdmitted, undefined])
+    expect([response === undefined, variables.jwt.get(exchange)]).toEqual([isAdmitted, undefined])
     // What was not accepted stays where it is.
     if (isAdmitted) expect(exchange.request.headers.has('authorization')).toBe(request().headers !== undefined)
   })

@@ -12,6 +12,7 @@ import { setLogField } from '../../telemetry/access-log/access-log.ts'
 import { adaptServerMetadata, describeResource } from './metadata.ts'
 import { IdentityProvider } from './provider.ts'
 import { clientUrlOf, isRegistration, parseWellKnown, resourceMetadataUrl, type ClientUrl, type WellKnown } from './urls.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** What stands before an MCP backend with `mcp.authentication` (mcp.md §8). */
 export interface McpAuthentication {
@@ -92,7 +93,8 @@ async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchan
   const { mode = 'Strict', resourceMetadata } = config
   const { headers } = exchange.request
   // A policy of the route has taken its token: this one cannot check it again, in no mode.
-  if (exchange.get('jwt') !== undefined) return challenge(exchange, url, resourceMetadata, refuse('a JWT policy before mcp.authentication has taken the token'))
+  if (variables.jwt.get(exchange) !== undefined)
+    return challenge(exchange, url, resourceMetadata, refuse('a JWT policy before mcp.authentication has taken the token'))
   try {
     const token = findCredentials(headers, 'bearer')
     if (token === undefined) {
@@ -102,7 +104,7 @@ async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchan
     if (token === null || token === '') throw refuse('malformed authorization header')
     const claims: Claims = await verify(token)
     removeCredentials(headers, 'bearer')
-    exchange.set('jwt', claims)
+    variables.jwt.set(exchange, claims)
     if (typeof claims['sub'] === 'string') setLogField(exchange, 'jwt.sub', claims['sub'])
     return undefined
   } catch (error) {

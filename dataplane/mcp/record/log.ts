@@ -1,25 +1,19 @@
 import { readsMember, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import { defineSlot, type SlotHolder } from '../../exchange/slot.ts'
+import { variables, type McpVariables } from '../../exchange/variables.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
 import { asksRecords } from '../../telemetry/policy.ts'
 import type { Item } from '../target/authorize.ts'
 import { isObject } from '../message/json.ts'
 import type { Run } from '../run/run.ts'
 import type { RpcMessage } from '../message/rpc.ts'
-
-/** `mcp` of expressions, as far as a request got (mcp.md §10). */
-interface McpVariables {
-  methodName?: string
-  sessionId?: string
-  tool?: Record<string, unknown>
-  prompt?: Record<string, unknown>
-  resource?: Record<string, unknown>
-}
+import { gatewayTelemetry } from '../../telemetry/gateway.ts'
 
 function variablesOf(exchange: Exchange): McpVariables {
-  let variables = exchange.get('mcp') as McpVariables | undefined
-  if (variables === undefined) exchange.set('mcp', (variables = {}))
-  return variables
+  let known = variables.mcp.get(exchange)
+  if (known === undefined) variables.mcp.set(exchange, (known = {}))
+  return known
 }
 
 export function noteMessage(exchange: Exchange, { method }: RpcMessage): void {
@@ -33,17 +27,16 @@ export function noteSession(exchange: Exchange, sessionId: string): void {
   setLogField(exchange, 'mcp.session.id', sessionId)
 }
 
-const ITEM_KEY = 'mcp.item'
+const admittedItem = defineSlot<Item>('mcp.item')
 
 /** The item that a request is about, once it was let through: clients must not choose what metrics are labelled by. */
 export function noteAdmitted({ exchange }: Pick<Run, 'exchange'>, item: Item): void {
-  exchange.set(ITEM_KEY, item)
+  admittedItem.set(exchange, item)
 }
 
 /** The item that a request is about, resolved, and what is asked of it. */
 export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, name, arguments: given }: Item): void {
-  const variables = variablesOf(exchange)
-  variables[kind] = { target, name, ...(given === undefined ? {} : { arguments: given }) }
+  variablesOf(exchange)[kind] = { target, name, ...(given === undefined ? {} : { arguments: given }) }
   setLogField(exchange, 'mcp.target', target)
   setLogField(exchange, 'mcp.resource.type', kind)
   if (kind === 'tool') setLogField(exchange, 'gen_ai.tool.name', name)
@@ -54,8 +47,8 @@ export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, na
 const recordsReadResults = asksRecords(readsResult)
 
 /** Whether log or trace expressions read what tools gave. Else an answer that nothing changes passes through unread (mcp.md §15). */
-export function readsResults({ telemetry }: Pick<Exchange, 'telemetry'>): boolean {
-  return recordsReadResults(telemetry)
+export function readsResults(exchange: SlotHolder): boolean {
+  return recordsReadResults(gatewayTelemetry.get(exchange))
 }
 
 /** Members by index (`mcp.tool["result"]`) are known by their word only; the whole of `mcp` or of `mcp.tool` has everything. */
@@ -81,5 +74,5 @@ export function noteError(exchange: Exchange, code: number, message: string): vo
 
 /** The item that the request was about, if it was let through to its target. */
 export function itemOf(exchange: Exchange): Item | undefined {
-  return exchange.get(ITEM_KEY) as Item | undefined
+  return admittedItem.get(exchange)
 }

@@ -9,8 +9,8 @@ import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessag
 import type { Session } from '../session/sessions.ts'
 import { MAX_EVENT_CHARS } from '../sse/parser.ts'
 import type { McpConfig, Target } from '../target/target.ts'
-import { EndpointGoneError, type CallContext } from '../upstream/call.ts'
-import type { Link, LinkAnswer, LinkState, MessageLabel } from '../upstream/link.ts'
+import { EndpointGoneError, type CallContext, type MessageLabel } from '../upstream/call.ts'
+import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
 

@@ -7,7 +7,8 @@ import { brokenAnswer, isAnswerTo, post, readAnswer, type Run } from './run.ts'
 import { errorText, INTERNAL_ERROR, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { Target } from '../target/target.ts'
-import type { LinkAnswer, MessageLabel } from '../upstream/link.ts'
+import type { MessageLabel } from '../upstream/call.ts'
+import type { LinkAnswer } from '../upstream/link.ts'
 
 /** Changes the answer to a request; throws a McpFailure when it is not what was asked for. */
 export type ChangeAnswer = (message: RpcMessage) => RpcMessage

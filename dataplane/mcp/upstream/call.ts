@@ -8,12 +8,22 @@ import { beginCall, type CallDetails } from '../../telemetry/metrics/call.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import type { EndpointState } from '../../upstream/balancer/balancer.ts'
 import { authorityFor } from '../../upstream/destination.ts'
-import type { RetryPlan } from '../../forward/plan.ts'
+import type { RetryPlan } from '../../forward/call-plan.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { Target } from '../target/target.ts'
 import { decodeBody } from './decode.ts'
-import type { MessageLabel } from './link.ts'
 import { transformAnswer } from './transform.ts'
+import type { RpcId } from '../message/rpc.ts'
+
+/** What a message is, for headers and for whoever waits for its answer. */
+export interface MessageLabel {
+  /** Undefined: a response to the server. */
+  readonly method: string | undefined
+  /** Name or URI in it, as the target knows it. */
+  readonly name?: string | undefined
+  /** Id of a request. */
+  readonly id?: RpcId | undefined
+}
 
 /** What a call to a target needs to know of the request that it is made for. */
 export interface CallContext {

@@ -7,8 +7,8 @@ import { idKey, parseUpstreamMessage, type RpcId } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import { readEvents, type EventSink, type EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
-import { callTarget, type CallContext } from './call.ts'
-import { isRepeatable, type LinkAnswer, type MessageLabel } from './link.ts'
+import { callTarget, type CallContext, type MessageLabel } from './call.ts'
+import { isRepeatable, type LinkAnswer } from './link.ts'
 
 /** What nobody listens to is kept for the next GET, up to so many messages. */
 const MAX_KEPT = 64

@@ -1,18 +1,7 @@
 import type { Body } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { RpcId } from '../message/rpc.ts'
 import type { EventSource } from '../sse/source.ts'
-import type { CallContext } from './call.ts'
-
-/** What a message is, for headers and for whoever waits for its answer. */
-export interface MessageLabel {
-  /** Undefined: a response to the server. */
-  readonly method: string | undefined
-  /** Name or URI in it, as the target knows it. */
-  readonly name?: string | undefined
-  /** Id of a request. */
-  readonly id?: RpcId | undefined
-}
+import type { CallContext, MessageLabel } from './call.ts'
 
 /** Methods that change nothing when they come twice. A tool may, and so may what we do not know. */
 const REPEATABLE = new Set([

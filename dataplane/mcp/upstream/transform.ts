@@ -7,6 +7,7 @@ import type { CompiledTransform } from '../../transformation/compile.ts'
 import { transformResponse } from '../../transformation/response.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { Target } from '../target/target.ts'
+import { backendTransformation } from '../../transformation/backend.ts'
 
 /** Written by us in whatever a client gets. */
 const OWN = new Set(['content-type', 'content-length', 'content-encoding', 'cache-control', 'mcp-session-id'])
@@ -22,7 +23,7 @@ export async function transformAnswer(
   response: ResponseHead,
   { maxBufferBytes, answerHeaders }: { readonly maxBufferBytes: number | undefined; readonly answerHeaders: HeaderList },
 ): Promise<ResponseHead> {
-  const { backendTransformation: transformation } = sent
+  const transformation = backendTransformation.get(sent)
   if (transformation?.response === undefined) return response
   const { body } = transformation.response
   if ((body !== undefined || transformation.buffersResponse) && isStream(response)) {

@@ -4,6 +4,7 @@ import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileApiKeyAuthentication } from './index.ts'
 import { digestKey, readKeys } from './keys.ts'
+import { variables } from '../../exchange/variables.ts'
 
 const secretOf = (name: string, data: Record<string, string>): Secret => ({ key: `opaque/ns/${name}`, type: 'opaque', data })
 const one = secretOf('one', {
@@ -27,7 +28,7 @@ async function send(section: APIKeyAuthentication, authorization: string | strin
     for (const line of [authorization].flat()) exchange.request.headers.append('authorization', line)
   }
   const { exchange, response, isForwarded } = await mountPolicies([policy], { prepare }).request('http://host/')
-  const apiKey = exchange.get('apiKey') as (Record<string, unknown> & { key: { reveal(): string } }) | undefined
+  const apiKey = variables.apiKey.get(exchange) as (Record<string, unknown> & { key: { reveal(): string } }) | undefined
   return { status: response.status, text: await response.text(), isForwarded, forwarded: exchange.request.headers.getAll('authorization'), apiKey, response }
 }
 

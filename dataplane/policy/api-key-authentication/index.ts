@@ -5,6 +5,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import { findCredentials, isKeyShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { digestKey, readKeys, type KeyTable } from './keys.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /**
  * API keys in `Authorization: Bearer` (traffic.md §8.5). The metadata of the key is `apiKey` for whoever comes after, with the
@@ -25,7 +26,7 @@ export function compileApiKeyAuthentication(config: APIKeyAuthentication, state:
         throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })
       }
       removeCredentials(headers, 'bearer', isConcerned)
-      exchange.set('apiKey', { ...metadata, key: new Secret(key ?? '') })
+      variables.apiKey.set(exchange, { ...metadata, key: new Secret(key ?? '') })
     },
   })
 }

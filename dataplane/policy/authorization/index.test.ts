@@ -7,6 +7,7 @@ import { testExchange } from '../../testing/exchange.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileAuthorization } from './index.ts'
+import { variableNamed } from '../../exchange/variables.ts'
 
 type Action = NonNullable<Authorization['action']>
 
@@ -22,7 +23,7 @@ async function send(sets: readonly Authorization[], request: { headers?: Record<
   const app = mountPolicies([compile(sets)], {
     prepare: (exchange) => {
       exchange.request.body = request.body
-      for (const [name, value] of Object.entries(request.values ?? {})) exchange.set(name, value)
+      for (const [name, value] of Object.entries(request.values ?? {})) variableNamed(name)?.set(exchange, value)
     },
   })
   const { response, exchange, isForwarded } = await app.request('http://host/a', { headers: request.headers ?? {} })

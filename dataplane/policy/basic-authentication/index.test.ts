@@ -7,6 +7,7 @@ import { checkInThread } from './checks.ts'
 import { verifyPassword } from './hashes.ts'
 import { compileBasicAuthentication } from './index.ts'
 import { createUserVerifier, readUsers } from './users.ts'
+import { variables } from '../../exchange/variables.ts'
 
 const bcrypt = 'bob:$2y$04$DSPzK1TY8K4zf9GNutemduhMRfnZ9Iz4TdfuKcKy/LtO3uiSTVsWi'
 const sha = 'alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
@@ -26,7 +27,7 @@ async function send(config: BasicAuthentication, authorization: string | string[
     challenge: response.headers.get('www-authenticate'),
     isForwarded,
     forwarded: exchange.request.headers.getAll('authorization'),
-    user: exchange.get('basicAuth'),
+    user: variables.basicAuth.get(exchange),
   }
 }
 

@@ -7,6 +7,7 @@ import { findCredentials, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { checkInThread, type CheckPassword } from './checks.ts'
 import { createUserVerifier, readUsers, type VerifyUser } from './users.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** Entry of the Secret that holds the htpasswd file. */
 const ENTRY = '.htaccess'
@@ -23,7 +24,7 @@ export function compileBasicAuthentication(config: BasicAuthentication, state: P
   const judge = (exchange: Exchange, username: string, isRight: boolean): void => {
     if (!isRight) throw refuse('invalid credentials')
     removeCredentials(exchange.request.headers, 'basic')
-    exchange.set('basicAuth', { username })
+    variables.basicAuth.set(exchange, { username })
   }
   return withSides({
     request(exchange) {

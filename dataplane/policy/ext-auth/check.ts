@@ -8,6 +8,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { toEpochMs } from '../../runtime/time.ts'
 import { randomId, traceparentOf } from '../../telemetry/trace.ts'
 import { decodeFieldValue } from '../mutations.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** What the gRPC policy says of the requests that it sends. */
 export interface CheckPlan {
@@ -81,7 +82,7 @@ function headersOf({ request }: Exchange, allowed: ReadonlySet<string> | undefin
 type Metadata = Record<string, ReturnType<typeof toStruct> & object>
 
 function claimsOf(exchange: Exchange): Metadata {
-  const claims = exchange.get('jwt')
+  const claims = variables.jwt.get(exchange)
   if (typeof claims !== 'object' || claims === null) return {}
   // The token itself is nobody else's business.
   const { rawToken: _, ...rest } = claims as Readonly<Record<string, unknown>>

@@ -4,6 +4,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { isHopField } from '../../http/http2/incoming.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** What the client gets instead of the upstream's response. */
 export interface Answer {
@@ -22,7 +23,7 @@ export interface Decision {
 /** Adds to what expressions see as `extauthz`. */
 export function keepMetadata(exchange: Exchange, metadata: Readonly<Record<string, unknown>> | undefined): void {
   if (metadata === undefined || Object.keys(metadata).length === 0) return
-  exchange.set('extauthz', Object.assign(Object.create(null) as Record<string, unknown>, exchange.get('extauthz'), metadata))
+  variables.extauthz.set(exchange, Object.assign(Object.create(null) as Record<string, unknown>, variables.extauthz.get(exchange), metadata))
 }
 
 /** A denial as the service worded it; logs call it ExtAuth. */

@@ -13,6 +13,7 @@ import { LongBody } from '../../testing/body.ts'
 import { testConnection, testRequest } from '../../testing/exchange.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState } from '../state.ts'
+import { variables } from '../../exchange/variables.ts'
 
 const open: (() => unknown)[] = []
 afterEach(() => {
@@ -101,13 +102,13 @@ describe('the question', () => {
   })
 
   test('has the claims of a verified token, never the token', async () => {
-    const prepare = (exchange: Exchange): void => exchange.set('jwt', { sub: 'me', groups: ['a'], rawToken: new Secret('secret') })
+    const prepare = (exchange: Exchange): void => variables.jwt.set(exchange, { sub: 'me', groups: ['a'], rawToken: new Secret('secret') })
     const { asked } = await send(ok({}), {}, { prepare })
     expect(asked[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ 'envoy.filters.http.jwt_authn': { jwt_payload: { sub: 'me', groups: ['a'] } } })
   })
 
   test('has the metadata of the policy instead; what is no map is left out', async () => {
-    const prepare = (exchange: Exchange): void => exchange.set('jwt', { sub: 'me', rawToken: new Secret('secret') })
+    const prepare = (exchange: Exchange): void => variables.jwt.set(exchange, { sub: 'me', rawToken: new Secret('secret') })
     const requestMetadata = { a: '{"m": request.method, "n": 1}', b: '"text"', c: 'nothing.here' }
     const { asked } = await send(ok({}), { grpc: { requestMetadata } }, { prepare })
     expect(asked[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ a: { m: 'GET', n: 1 } })
@@ -177,7 +178,7 @@ describe('an answer that allows', () => {
 
   test('leaves metadata for expressions', async () => {
     const { exchange } = await send({ ...ok({}), dynamicMetadata: { user: 'me' } })
-    expect({ ...(exchange.get('extauthz') as object) }).toEqual({ user: 'me' })
+    expect({ ...(variables.extauthz.get(exchange) as object) }).toEqual({ user: 'me' })
   })
 
   const answers: Record<string, { answer: Response; expected: string }> = {
@@ -217,7 +218,8 @@ describe('an answer that denies', () => {
   })
 
   test('leaves metadata for logs', async () => {
-    expect({ ...((await send({ ...denied({}), dynamicMetadata: { why: 'x' } })).exchange.get('extauthz') as object) }).toEqual({ why: 'x' })
+    const { exchange } = await send({ ...denied({}), dynamicMetadata: { why: 'x' } })
+    expect({ ...variables.extauthz.get(exchange) }).toEqual({ why: 'x' })
   })
 })
 

@@ -10,6 +10,7 @@ import { HeaderList } from '../../http/headers.ts'
 import { testExchange, type testRequest } from '../../testing/exchange.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState } from '../state.ts'
+import { variables } from '../../exchange/variables.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {
@@ -146,7 +147,7 @@ describe('200', () => {
   test('leaves what is computed from the answer', async () => {
     const responseMetadata = { body: 'string(response.body)', user: 'response.headers["x-user"] + " " + request.method', none: 'nothing.here' }
     const { exchange } = await send(allow, { responseMetadata })
-    expect({ ...(exchange.get('extauthz') as object) }).toEqual({ body: 'fine', user: 'me GET' })
+    expect({ ...(variables.extauthz.get(exchange) as object) }).toEqual({ body: 'fine', user: 'me GET' })
   })
 })
 

@@ -16,6 +16,7 @@ import { testExchange, type testRequest } from '../../testing/exchange.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState } from '../state.ts'
 import { until } from '../../../e2e/harness/wait.ts'
+import { variables } from '../../exchange/variables.ts'
 
 const open: (() => unknown)[] = []
 afterEach(() => {
@@ -221,7 +222,7 @@ describe('what the processor changes', () => {
       modes: { responseBodyMode: 'None' },
     })
     expect([[...exchange.request.headers], exchange.request.target, exchange.request.authority]).toEqual([[['x-both', 'new']], '/other', 'other.example'])
-    expect({ ...(exchange.get('extproc') as object) }).toEqual({ a: 1 })
+    expect({ ...(variables.extproc.get(exchange) as object) }).toEqual({ a: 1 })
   })
 
   test('headers and status of the response', async () => {

@@ -19,6 +19,7 @@ import {
 } from './messages.ts'
 import { overrideAll, type Modes } from './modes.ts'
 import type { Session } from './session.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** What a phase works with. `modes` changes when the processor may override it. */
 export interface PhaseContext {
@@ -83,7 +84,7 @@ function takeHeaders(context: PhaseContext, direction: Direction, reply: Process
   const common = response.case === 'requestHeaders' || response.case === 'responseHeaders' ? response.value.response : undefined
   mutateHead(exchange, direction, common?.headerMutation)
   if (dynamicMetadata !== undefined)
-    exchange.set('extproc', Object.assign(Object.create(null) as Record<string, unknown>, exchange.get('extproc'), dynamicMetadata))
+    variables.extproc.set(exchange, Object.assign(Object.create(null) as Record<string, unknown>, variables.extproc.get(exchange), dynamicMetadata))
   if (context.allowsOverride && modeOverride !== undefined)
     context.modes = overrideAll(context.modes, modeOverride, (one) => (one === direction ? isStreaming : one === 'request'))
   return lengthIn(common?.headerMutation)

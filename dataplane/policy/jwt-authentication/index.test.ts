@@ -6,6 +6,8 @@ import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
 import { createPolicyState } from '../state.ts'
 import { compileJwtAuthentication } from './index.ts'
 import { createVerifier, type Claims } from './verify.ts'
+import { variables } from '../../exchange/variables.ts'
+import { logFieldsOf } from '../../testing/log-fields.ts'
 
 const nowSeconds = 1_700_000_000
 const key = makeSigningKey('one')
@@ -24,7 +26,7 @@ async function send(config: Partial<JWTAuthentication>, authorization?: string |
     for (const line of lines) exchange.request.headers.append('authorization', line)
   }
   const { exchange, response, isForwarded } = await mountPolicies([policy], { prepare }).request('http://host/')
-  const jwt = exchange.get('jwt') as Claims | undefined
+  const jwt = variables.jwt.get(exchange) as Claims | undefined
   return {
     status: response.status,
     text: await response.text(),
@@ -45,7 +47,7 @@ describe('a valid token', () => {
     expect([status, forwarded]).toEqual([200, []])
     expect(jwt).toMatchObject({ sub: 'bob', groups: ['a'] })
     expect([jwt?.rawToken.reveal(), JSON.stringify(jwt).includes(good)]).toEqual([good, false])
-    expect(exchange.get('accessLogFields')).toEqual({ 'jwt.sub': 'bob' })
+    expect(logFieldsOf(exchange)).toEqual({ 'jwt.sub': 'bob' })
   })
 
   test('a claim named rawToken does not replace the token', async () => {
@@ -204,8 +206,8 @@ describe('verified tokens', () => {
     const state = createPolicyState({ epochMs: () => nowSeconds * 1000 })
     const config: JWTAuthentication = { providers: [provider] }
     const read = async (section: JWTAuthentication) =>
-      (await mountPolicies([compileJwtAuthentication(section, state)]).request('http://host/', { headers: { authorization: bearer(good) } })).exchange.get(
-        'jwt',
+      variables.jwt.get(
+        (await mountPolicies([compileJwtAuthentication(section, state)]).request('http://host/', { headers: { authorization: bearer(good) } })).exchange,
       )
     const first = await read(config)
     expect(await read(config)).toBe(first)

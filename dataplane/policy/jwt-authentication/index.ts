@@ -6,6 +6,7 @@ import { setLogField } from '../../telemetry/access-log/access-log.ts'
 import { findCredentials, isTokenShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { createVerifier, refuse, type Claims, type VerifyToken } from './verify.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /**
  * JSON Web Tokens in `Authorization: Bearer` (traffic.md §8.3). Verified claims are `jwt` for whoever comes after, and the token
@@ -18,7 +19,7 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
   const isConcerned = isBesideApiKeys ? isTokenShaped : undefined
   const accept = (exchange: Exchange, claims: Claims): void => {
     removeCredentials(exchange.request.headers, 'bearer', isConcerned)
-    exchange.set('jwt', claims)
+    variables.jwt.set(exchange, claims)
     if (typeof claims['sub'] === 'string') setLogField(exchange, 'jwt.sub', claims['sub'])
   }
   const reject = (error: unknown): void => {

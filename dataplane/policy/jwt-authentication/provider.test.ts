@@ -6,6 +6,7 @@ import type { JWTProvider } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileJwtAuthentication } from './index.ts'
+import { variables } from '../../exchange/variables.ts'
 
 /** Tokens and keys of an OpenID-certified identity provider, as it hands them out. */
 let server: Server
@@ -66,7 +67,7 @@ async function send(token: string, provider: Partial<JWTProvider> = {}) {
   const { response, exchange } = await mountPolicies([compileJwtAuthentication({ providers }, createPolicyState())]).request('http://host/', {
     headers: { authorization: `Bearer ${token}` },
   })
-  return { status: response.status, text: await response.text(), jwt: exchange.get('jwt') }
+  return { status: response.status, text: await response.text(), jwt: variables.jwt.get(exchange) }
 }
 
 describe('an identity provider', () => {

@@ -6,6 +6,7 @@ import { LongBody, ManualBody } from '../../testing/body.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileTransformation } from './index.ts'
+import { variables } from '../../exchange/variables.ts'
 
 interface Given {
   readonly method?: string
@@ -203,7 +204,7 @@ describe('responses', () => {
       response: { metadata: { a: '"response"' }, ...set('x-a', 'metadata.a + metadata.b + string(has(metadata.c))') },
     })
     expect(response.headers.get('x-a')).toBe('response/afalse')
-    expect(exchange.get('metadata')).toEqual({ a: 'response', b: '/a' })
+    expect(variables.metadata.get(exchange)).toEqual({ a: 'response', b: '/a' })
   })
 
   test('the one that was configured nearer to the client has the last word', async () => {

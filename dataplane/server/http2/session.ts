@@ -1,45 +1,8 @@
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import type { Connection, OnFinish, OnRequest } from '../../exchange/exchange.ts'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlines.ts'
-import { Http2ServerStream } from './stream.ts'
-
-/** Sizes in bytes, times in milliseconds; 0 turns a time off (traffic.md §10). */
-export interface Http2Settings {
-  readonly streamWindow: number
-  readonly connectionWindow: number
-  readonly maxFrame: number
-  readonly maxConcurrentStreams: number
-  /** Names, values and 32 per field (RFC 9113 §6.5.2); a larger section costs its stream. */
-  readonly maxHeaderList: number
-  /** Without any stream. */
-  readonly idleMs: number
-  /** Between pings. */
-  readonly keepAliveMs: number
-  readonly keepAliveTimeoutMs: number
-}
-
-const defaultHttp2Settings: Http2Settings = {
-  streamWindow: 262_144,
-  connectionWindow: 1_048_576,
-  maxFrame: 16_384,
-  maxConcurrentStreams: 128,
-  maxHeaderList: 16_384,
-  idleMs: 600_000,
-  keepAliveMs: 0,
-  keepAliveTimeoutMs: 20_000,
-}
-
-export interface Http2Options {
-  readonly connection: Connection
-  readonly onRequest: OnRequest
-  readonly onFinish: OnFinish
-  /** A request that was refused before it had a head to show: for counters and logs. */
-  readonly onRefuse?: (error: Error) => void
-  readonly onClose?: () => void
-  readonly settings?: Partial<Http2Settings>
-  readonly deadlines?: Deadlines
-}
+import { Http2ServerStream, type Http2StreamOwner } from './stream.ts'
+import { defaultHttp2Settings, type Http2Options, type Http2Settings } from './options.ts'
 
 /** A client's connection, as its bind sees it. */
 export interface Http2Server {
@@ -60,14 +23,6 @@ const ALL_STREAMS = 2 ** 31 - 1
  */
 export function serveHttp2(socket: Duplex, options: Http2Options): Http2Server {
   return new Http2Connection(socket, options)
-}
-
-/** What a stream needs of its connection. */
-export interface Http2StreamOwner {
-  readonly options: Http2Options
-  readonly scheme: 'http' | 'https'
-  readonly settings: Http2Settings
-  streamClosed(stream: Http2ServerStream): void
 }
 
 class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {

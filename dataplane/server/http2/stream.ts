@@ -6,8 +6,16 @@ import { Http2Outgoing, isWritableField, resetStream, type Http2OutgoingOwner } 
 import type { ResponseHead } from '../../http/message.ts'
 import { MessageError, parseContentLength } from '../../http/syntax.ts'
 import { hasResponseBody } from '../http1/response.ts'
-import type { Http2StreamOwner } from './session.ts'
 import { parseHttp2Request } from './request.ts'
+import type { Http2Options, Http2Settings } from './options.ts'
+
+/** What a stream needs of its connection. */
+export interface Http2StreamOwner {
+  readonly options: Http2Options
+  readonly scheme: 'http' | 'https'
+  readonly settings: Http2Settings
+  streamClosed(stream: Http2ServerStream): void
+}
 
 /**
  * A short body that is on its way is awaited before an answer that does not need it. An answer that overtakes it must be followed by a

@@ -3,13 +3,15 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { viewSource } from '../../expression/peer.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { changeFields } from '../attributes.ts'
-import { writeExchangeFields, writeTcpFields, type FieldSink, type TcpSession } from './fields.ts'
+import { writeExchangeFields, writeTcpFields, type TcpSession } from './fields.ts'
+import type { FieldSink } from '../field-sink.ts'
 import { startLine } from './line.ts'
 import type { Logging } from '../log.ts'
 import { exportLog } from '../otlp/log-record.ts'
-import type { CompiledAccessLog } from '../policy.ts'
+import type { CompiledAccessLog } from '../gateway.ts'
 import { toEpochMs } from '../../runtime/time.ts'
 import { traceOf } from '../trace.ts'
+import { gatewayTelemetry } from '../gateway.ts'
 
 export { setLogField, type ContributedField, type TcpSession } from './fields.ts'
 
@@ -37,7 +39,7 @@ export function createAccessLog(logging: Logging): AccessLog {
 
   return {
     logExchange(exchange) {
-      const log = exchange.telemetry?.accessLog
+      const log = gatewayTelemetry.get(exchange)?.accessLog
       const isOn = logger.isEnabled('info')
       if (!isOn && log?.exporter === undefined) return
       const write = fieldsOf(

@@ -1,9 +1,11 @@
 import { authorityOf } from '../../http/message.ts'
 import type { Connection, Exchange, RouteLabels } from '../../exchange/exchange.ts'
+import { defineSlot } from '../../exchange/slot.ts'
 import type { ProxyError } from '../../exchange/error.ts'
 import { describeError } from '../log.ts'
-import type { GatewayTelemetry } from '../policy.ts'
+import type { GatewayTelemetry } from '../gateway.ts'
 import { protocolOf, reasonOf, statusOf } from '../outcome.ts'
+import type { FieldSink } from '../field-sink.ts'
 import { redactText } from '../redact.ts'
 
 /** What the log says about a TCP connection that was relayed as bytes. */
@@ -19,18 +21,6 @@ export interface TcpSession {
   readonly finishedAtMs: number
   /** What its Gateway's policies say. */
   readonly telemetry?: GatewayTelemetry | undefined
-}
-
-/** Takes the fields of a record one by one, in order: a line, a protobuf message, a list. */
-export interface FieldSink {
-  /** A value of ours that needs no quotes. */
-  plain(name: string, value: string | number): void
-  /** A value that the client or an upstream chose. */
-  foreign(name: string, value: string): void
-  /** A text for people. */
-  quoted(name: string, value: string): void
-  /** A field that an expression made: nothing about it is known beforehand. */
-  added(name: string, value: string | number | boolean): void
 }
 
 /**
@@ -81,18 +71,19 @@ const contributedFields = [
 /** `protocol` is not set but derived: see outcome.ts. */
 export type ContributedField = Exclude<(typeof contributedFields)[number], 'protocol'>
 
-const FIELDS_KEY = 'accessLogFields'
 type FieldValues = Partial<Record<ContributedField, string | number>>
+/** Fields that policies and services have set on a request. */
+export const logFields = defineSlot<FieldValues>('accessLogFields')
 
 /** Adds a field to the exchange's records; a later value replaces an earlier one. */
 export function setLogField(exchange: Exchange, name: ContributedField, value: string | number): void {
-  let fields = exchange.get(FIELDS_KEY) as FieldValues | undefined
-  if (fields === undefined) exchange.set(FIELDS_KEY, (fields = {}))
+  let fields = logFields.get(exchange)
+  if (fields === undefined) logFields.set(exchange, (fields = {}))
   fields[name] = value
 }
 
 export function logFieldOf(exchange: Exchange, name: ContributedField): string | number | undefined {
-  return (exchange.get(FIELDS_KEY) as FieldValues | undefined)?.[name]
+  return logFields.get(exchange)?.[name]
 }
 
 /** The fields of a finished exchange. */
@@ -108,7 +99,7 @@ export function writeExchangeFields(exchange: Exchange, sink: FieldSink): void {
   const status = statusOf(exchange)
   if (status !== 0) sink.plain('http.status', status)
   if (exchange.grpcStatus !== undefined) sink.foreign('grpc.status', exchange.grpcStatus)
-  const fields = exchange.get(FIELDS_KEY) as FieldValues | undefined
+  const fields = logFields.get(exchange)
   if (fields === undefined) sink.plain('protocol', protocolOf(exchange))
   else writeContributed(fields, protocolOf(exchange), sink)
   if (exchange.retryAttempt > 0) sink.plain('retry.attempt', exchange.retryAttempt)

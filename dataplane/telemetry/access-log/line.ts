@@ -1,4 +1,4 @@
-import type { FieldSink } from './fields.ts'
+import type { FieldSink } from '../field-sink.ts'
 import { quote, quoteIfNeeded, type LogFormat } from '../log.ts'
 import { formatTime } from '../../runtime/time.ts'
 

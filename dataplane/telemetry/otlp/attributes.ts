@@ -1,4 +1,4 @@
-import type { FieldSink } from '../access-log/fields.ts'
+import type { FieldSink } from '../field-sink.ts'
 import { ProtoWriter } from './writer.ts'
 
 /** Names are few; what a flattened map brings is not kept beyond this. */

@@ -1,4 +1,4 @@
-import type { FieldSink } from '../access-log/fields.ts'
+import type { FieldSink } from '../field-sink.ts'
 import type { ActiveTrace } from '../trace.ts'
 import { AttributeSink } from './attributes.ts'
 import type { OtlpExporter } from './exporter.ts'

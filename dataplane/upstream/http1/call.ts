@@ -1,14 +1,19 @@
 import { BufferBody } from '../../http/body.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
-import type { ConnectionPool } from './pool.ts'
-import type { Http1Connection } from './connection.ts'
+import type { CallSink, ConnectionOwner, Http1Connection } from './connection.ts'
 import { UpstreamError, type UpstreamCall } from '../types.ts'
+
+/** What a call needs of its pool. */
+export interface ConnectionPool extends ConnectionOwner {
+  /** Returns a connection that carries no call: an idle one unless `isFresh`. */
+  acquire(connectMs: number, isFresh: boolean): Http1Connection
+}
 
 /** Methods that may be sent again although the first copy may have been acted upon (RFC 9110 §9.2.2). */
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
 /** One request and its response, on one connection or, after a lost race with keep-alive, on a second one. */
-export class Http1Call implements UpstreamCall {
+export class Http1Call implements UpstreamCall, CallSink {
   readonly response: Promise<ResponseHead>
   request: RequestHead
   readonly #pool: ConnectionPool

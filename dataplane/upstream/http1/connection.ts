@@ -1,13 +1,12 @@
 import type { Socket } from 'node:net'
+import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { parseResponseHead, type ParsedResponse } from '../../http/http1/head.ts'
 import { IncomingBody, type BodyOwner } from '../../http/http1/incoming.ts'
 import { OutgoingBody, type OutgoingOwner } from '../../http/http1/outgoing.ts'
 import { encodeRequestHead, requestFraming } from '../../http/http1/serialize.ts'
-import { findHead, hasBareLineFeed, MessageError } from '../../http/syntax.ts'
-import type { ConnectionPool } from './pool.ts'
-import type { Http1Call } from './call.ts'
+import { findHead, hasBareLineFeed, MessageError, type HeadLimits } from '../../http/syntax.ts'
 import { connectFailure, type Connector } from './connect.ts'
-import { UpstreamError } from '../types.ts'
+import { UpstreamError, type Transport } from '../types.ts'
 
 /** Interim responses that one call may bring; more is an upstream gone wrong. */
 const MAX_INTERIM_RESPONSES = 32
@@ -15,12 +14,33 @@ const MAX_INTERIM_RESPONSES = 32
 const MAX_DISCARD_BYTES = 65_536
 const MAX_DISCARD_MS = 1000
 
+/** What a connection needs of its pool. */
+export interface ConnectionOwner {
+  readonly transport: Transport
+  readonly limits: HeadLimits
+  /** The call on the connection has ended; the connection may carry another. `keepAliveSeconds`: idle time that the upstream announced. */
+  release(connection: Http1Connection, keepAliveSeconds: number | undefined): void
+  /** The connection is closed. */
+  forget(connection: Http1Connection): void
+}
+
+/** What a connection needs of the call that it carries. */
+export interface CallSink {
+  readonly request: RequestHead
+  /** The response head was received. */
+  succeed(response: ResponseHead): void
+  /** No response head will be received. */
+  fail(error: Error): void
+  /** The connection closed before the first byte of the response. `wasReused`: it had carried a call before. */
+  lose(error: UpstreamError, wasReused: boolean, hasStartedBody: boolean): void
+}
+
 /** One connection to an upstream; carries one call at a time. */
 export class Http1Connection implements BodyOwner, OutgoingOwner {
   /** For the pool: when an idle connection is to be closed. */
   idleUntilMs = Infinity
   isClosed = false
-  readonly #pool: ConnectionPool
+  readonly #pool: ConnectionOwner
   readonly #socket: Socket
   #isConnected = false
   /** Until it is connected, and while an unwanted response is read away. */
@@ -28,7 +48,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
   #calls = 0
 
   // The call in flight.
-  #call: Http1Call | undefined = undefined
+  #call: CallSink | undefined = undefined
   /** Bytes received and not consumed: a partial head, or a body nobody takes yet. */
   #pending: Buffer | undefined = undefined
   /** How much of a partial head is known not to hold its end. */
@@ -42,7 +62,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
   /** How the connection ended while the reader of the body was not ready. */
   #ended: { readonly error: UpstreamError; readonly isInOrder: boolean } | undefined = undefined
 
-  constructor(connect: Connector, connectMs: number, pool: ConnectionPool) {
+  constructor(connect: Connector, connectMs: number, pool: ConnectionOwner) {
     this.#pool = pool
     this.#socket = connect(() => this.#connected())
     this.#socket.on('data', this.#onData)
@@ -54,7 +74,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
   }
 
   /** Sends a call's request, once connected. */
-  send(call: Http1Call): void {
+  send(call: CallSink): void {
     this.#call = call
     this.#calls++
     this.#isRequestSent = false
@@ -66,7 +86,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
   }
 
   /** The caller gives up. */
-  abandon(call: Http1Call, error: UpstreamError): void {
+  abandon(call: CallSink, error: UpstreamError): void {
     if (call === this.#call) this.#close(error)
   }
 
@@ -85,7 +105,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
     if (this.#call !== undefined) this.#write(this.#call)
   }
 
-  #write(call: Http1Call): void {
+  #write(call: CallSink): void {
     const { request } = call
     const framing = requestFraming(request)
     let head: string
@@ -163,7 +183,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
 
   // The response.
 
-  #readHead(call: Http1Call, bytes: Buffer): void {
+  #readHead(call: CallSink, bytes: Buffer): void {
     this.#pending = undefined
     const found = findHead(bytes, 0, Math.max(0, this.#scanned - 3))
     if ((found === undefined ? bytes.length : found.end + 2) > this.#pool.limits.maxHeadBytes) {
@@ -188,7 +208,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
     }
   }
 
-  #takeHead(call: Http1Call, head: ParsedResponse, rest: Buffer | undefined): void {
+  #takeHead(call: CallSink, head: ParsedResponse, rest: Buffer | undefined): void {
     const { status, headers, framing } = head
     if (status === 101 || (call.request.method === 'CONNECT' && status < 300 && status >= 200)) return this.#takeTunnel(call, head, rest)
     if (status < 200) {
@@ -207,7 +227,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
     call.succeed({ status, headers, body: this.#incoming, upgraded: undefined })
   }
 
-  #takeTunnel(call: Http1Call, head: ParsedResponse, rest: Buffer | undefined): void {
+  #takeTunnel(call: CallSink, head: ParsedResponse, rest: Buffer | undefined): void {
     const asked = call.request.upgrade
     if (head.status === 101 && (asked === undefined || head.upgrade?.toLowerCase() !== asked.toLowerCase())) {
       this.#close(this.#errorOf('upgrade', asked === undefined ? 'switched protocols unasked' : 'switched to another protocol than asked for'))

@@ -1,7 +1,7 @@
 import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlines.ts'
 import type { RequestHead } from '../../http/message.ts'
 import { responseHeadLimits, type HeadLimits } from '../../http/syntax.ts'
-import { Http1Call } from './call.ts'
+import { Http1Call, type ConnectionPool } from './call.ts'
 import { Http1Connection } from './connection.ts'
 import { createConnector, type Connector } from './connect.ts'
 import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
@@ -19,18 +19,6 @@ export interface Http1PoolOptions {
  */
 export function createHttp1Pool(transport: Transport, options: Http1PoolOptions = {}): UpstreamPool {
   return new Http1Pool(transport, options)
-}
-
-/** What a connection and a call need of their pool. */
-export interface ConnectionPool {
-  readonly transport: Transport
-  readonly limits: HeadLimits
-  /** A connection that carries no call: an idle one unless `isFresh`. */
-  acquire(connectMs: number, isFresh: boolean): Http1Connection
-  /** A connection is done with its call and may carry another. */
-  release(connection: Http1Connection, keepAliveSeconds: number | undefined): void
-  /** A connection is closed. */
-  forget(connection: Http1Connection): void
 }
 
 class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {

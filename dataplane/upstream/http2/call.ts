@@ -5,9 +5,14 @@ import { Http2Incoming, isHopField, type Http2BodyOwner } from '../../http/http2
 import { Http2Outgoing, isWritableField, resetStream, type Http2OutgoingOwner } from '../../http/http2/outgoing.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { isAuthority, isOriginForm, isToken, parseContentLength } from '../../http/syntax.ts'
-import type { SessionPoolOwner } from './pool.ts'
-import type { Http2UpstreamSession } from './session.ts'
+import type { Http2UpstreamSession, SessionCall, SessionOwner } from './session.ts'
 import { UpstreamError, type UpstreamCall, type UpstreamFailure } from '../types.ts'
+
+/** What a call needs of its pool. */
+export interface SessionSource extends SessionOwner {
+  /** Returns a session that can carry one more call; a new one if `isFresh`. */
+  acquire(connectMs: number, isFresh: boolean): Http2UpstreamSession
+}
 
 /** Methods that may be sent again although the first copy may have been acted upon (RFC 9110 §9.2.2). */
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
@@ -22,10 +27,10 @@ const protocolCodes = new Set<number>([
 ])
 
 /** One request and its response on a stream or, when the upstream did not look at the first, on a second one. */
-export class Http2Call implements UpstreamCall, Http2OutgoingOwner, Http2BodyOwner {
+export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner, Http2BodyOwner {
   readonly response: Promise<ResponseHead>
   #request: RequestHead
-  readonly #pool: SessionPoolOwner
+  readonly #pool: SessionSource
   readonly #connectMs: number
   #session: Http2UpstreamSession | undefined
   #client: ClientHttp2Session | undefined
@@ -39,7 +44,7 @@ export class Http2Call implements UpstreamCall, Http2OutgoingOwner, Http2BodyOwn
   #resolve: (response: ResponseHead) => void = () => undefined
   #reject: (error: Error) => void = () => undefined
 
-  constructor(request: RequestHead, pool: SessionPoolOwner, connectMs: number) {
+  constructor(request: RequestHead, pool: SessionSource, connectMs: number) {
     this.#request = request
     this.#pool = pool
     this.#connectMs = connectMs

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlines.ts'
 import type { RequestHead } from '../../http/message.ts'
 import { createConnector, type Connector } from '../http1/connect.ts'
-import { Http2Call } from './call.ts'
+import { Http2Call, type SessionSource } from './call.ts'
 import { defaultLiveness, type LivenessSettings } from './liveness.ts'
 import { Http2UpstreamSession } from './session.ts'
 import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
@@ -27,21 +27,7 @@ export function createHttp2Pool(transport: Transport, options: Http2PoolOptions 
   return new SessionPool(transport, options)
 }
 
-/** What a call and a session need of their pool. */
-export interface SessionPoolOwner {
-  readonly transport: Transport
-  readonly deadlines: Deadlines
-  readonly liveness: LivenessSettings
-  /** How many streams the upstream takes on a connection, as the last one said. */
-  knownRoom: number | undefined
-  /** A session with room for a call. */
-  acquire(connectMs: number, isFresh: boolean): Http2UpstreamSession
-  /** A session carries no call any more. */
-  rest(session: Http2UpstreamSession): void
-  forget(session: Http2UpstreamSession): void
-}
-
-class SessionPool implements Http2Pool, SessionPoolOwner, Waiter {
+class SessionPool implements Http2Pool, SessionSource, Waiter {
   deadlineMs = Infinity
   readonly transport: Transport
   knownRoom: number | undefined

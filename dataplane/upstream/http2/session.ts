@@ -1,10 +1,9 @@
 import { connect, type ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { Deadlines } from '../../http/deadlines.ts'
 import { connectFailure, type Connector } from '../http1/connect.ts'
-import type { SessionPoolOwner } from './pool.ts'
-import type { Http2Call } from './call.ts'
-import { Liveness } from './liveness.ts'
-import { UpstreamError } from '../types.ts'
+import { Liveness, type LivenessSettings } from './liveness.ts'
+import { UpstreamError, type Transport } from '../types.ts'
 
 /** Calls that wait for a connection until the upstream says how many it takes. */
 const ASSUMED_STREAMS = 100
@@ -12,6 +11,29 @@ const ASSUMED_STREAMS = 100
 const MAX_STREAMS = 1000
 const STREAM_WINDOW = 262_144
 const CONNECTION_WINDOW = 1_048_576
+
+/** What a session needs of its pool. */
+export interface SessionOwner {
+  readonly transport: Transport
+  readonly deadlines: Deadlines
+  readonly liveness: LivenessSettings
+  /** Concurrent streams that the upstream allowed on its last connection; undefined before the first SETTINGS frame. */
+  knownRoom: number | undefined
+  /** The last call of the session has ended. */
+  rest(session: Http2UpstreamSession): void
+  /** The session is closed. */
+  forget(session: Http2UpstreamSession): void
+}
+
+/** What a session needs of the calls that it carries. */
+export interface SessionCall {
+  /** The session is connected: the call may open its stream. */
+  begin(client: ClientHttp2Session, session: Http2UpstreamSession): void
+  /** Sends the call on another session: this one has no stream left for it. */
+  send(isFresh: boolean): void
+  /** The session failed before the call began. */
+  fail(error: UpstreamError): void
+}
 
 /** One connection to an upstream with the calls that share it. */
 export class Http2UpstreamSession {
@@ -22,9 +44,9 @@ export class Http2UpstreamSession {
   isClosed = false
   /** The upstream did not answer any more. */
   isDead = false
-  readonly #pool: SessionPoolOwner
+  readonly #pool: SessionOwner
   readonly #socket: Socket
-  readonly #calls = new Set<Http2Call>()
+  readonly #calls = new Set<SessionCall>()
   #session: ClientHttp2Session | undefined
   #liveness: Liveness | undefined
   #room: number
@@ -34,7 +56,7 @@ export class Http2UpstreamSession {
   #connectTimer: NodeJS.Timeout | undefined
 
   /** Connects, or takes a connection over that is ready. */
-  constructor(pool: SessionPoolOwner, source: Connector | Socket, connectMs: number) {
+  constructor(pool: SessionOwner, source: Connector | Socket, connectMs: number) {
     this.#pool = pool
     this.#room = pool.knownRoom ?? ASSUMED_STREAMS
     this.#connectTimer = setTimeout(() => {
@@ -74,7 +96,7 @@ export class Http2UpstreamSession {
   }
 
   /** Begins the call once connected. */
-  run(call: Http2Call): void {
+  run(call: SessionCall): void {
     this.#calls.add(call)
     this.idleUntilMs = Infinity
     if (!this.#isReady || this.#session === undefined) return
@@ -83,7 +105,7 @@ export class Http2UpstreamSession {
   }
 
   /** The call has ended, or left before it began. */
-  leave(call: Http2Call): void {
+  leave(call: SessionCall): void {
     if (!this.#calls.delete(call)) return
     this.#hasCarried = true
     if (this.#calls.size > 0) return

@@ -1,0 +1,17 @@
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { Prepared } from '../request/chat.ts'
+import type { LlmRecord } from '../accounting/record.ts'
+import type { LlmTarget } from '../choice/target.ts'
+
+/** What the way back knows. */
+export interface AnswerContext {
+  readonly exchange: Exchange
+  readonly target: LlmTarget
+  readonly prepared: Prepared
+  readonly record: LlmRecord
+  readonly limitBytes: number
+  /** The upstream's answer is over; false when the client did not wait for it. */
+  onOver(isWhole: boolean): void
+  /** The answer said that it failed before it had any content. */
+  onBroken(): void
+}
