@@ -9,7 +9,7 @@ import { kinds } from '../v1alpha1/kinds.ts'
 import { toOpenApiDocument } from './openapi.ts'
 import { findDifference, writeDifference } from './output.ts'
 import { toReferencePages } from './reference.ts'
-import { toMessageTypes, toTypes } from './types.ts'
+import { findSharedTypes, toMessageTypes, toTypes } from './types.ts'
 
 describe('toTypes', () => {
   const small: Definitions = {
@@ -30,6 +30,18 @@ describe('toTypes', () => {
     expect(text).toContain('Other name. Default: "none".')
     expect(text).toContain('[k: string]: string')
   })
+
+  test('types that another file declares are re-exported, and imported where a written type refers to them', async () => {
+    const text = await toTypes(small, ['Pet'], { names: ['Name', 'Owner', 'Stray'], from: './other.ts' })
+    expect([...text.matchAll(/export (?:interface|type) (\w+)/g)].map(([, name]) => name)).toEqual(['Pet'])
+    expect(text).toContain("import type { Owner } from './other.ts'\nexport type { Name, Owner } from './other.ts'\n")
+  })
+})
+
+test('findSharedTypes leaves out a type that differs, and every type that leads to it', () => {
+  const left: Definitions = { Name: string('A name.'), Owner: object('An owner.', { name: ref('Name') }), Tag: string('A tag.'), Only: string('Left only.') }
+  const right: Definitions = { ...left, Name: string('Another name.'), Only: string('Right only.') }
+  expect(findSharedTypes(left, right)).toEqual(['Tag'])
 })
 
 test('the table of message kinds has a line for each', () => {

@@ -10,7 +10,7 @@ import { toOpenApiDocument } from './openapi.ts'
 import { findDifference, writeDifference, type Files } from './output.ts'
 import { toProtos } from './protos.ts'
 import { toReferencePages } from './reference.ts'
-import { toMessageTypes, toTypes } from './types.ts'
+import { findSharedTypes, toMessageTypes, toTypes } from './types.ts'
 
 const OWNED = ['gen', 'docs/reference', 'charts/proxy-crds/templates']
 const root = join(import.meta.dirname, '../..')
@@ -18,8 +18,8 @@ const root = join(import.meta.dirname, '../..')
 async function generate(): Promise<Files> {
   const kindNames = kinds.map(({ kind }) => kind)
   const configRoots = [...Object.values(messageKinds), 'ConfigFile']
-  const [apiTypes, configTypes, protos] = await Promise.all([toTypes(definitions, kindNames), toTypes(configDefinitions, configRoots), toProtos(root)])
-  const crds = kinds.map((kind) => [`${kind.plural}.yaml`, toCrd(definitions, kind)] as const)
+  const shared = { names: findSharedTypes(definitions, configDefinitions), from: '../v1alpha1/types.ts' }
+  const [apiTypes, configTypes, protos] = await Promise.all([toTypes(definitions, kindNames), toTypes(configDefinitions, configRoots, shared), toProtos(root)])
   return {
     'gen/v1alpha1/types.ts': apiTypes,
     'gen/v1alpha1/models.ts': toModels(definitions, kinds),
@@ -27,7 +27,7 @@ async function generate(): Promise<Files> {
     'gen/openapi.json': toOpenApiDocument(definitions, kinds),
     'gen/config/types.ts': configTypes + toMessageTypes(messageKinds),
     'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'Messages of the config stream, and the config file'),
-    ...Object.fromEntries(crds.flatMap(([name, text]) => [`gen/crds/${name}`, `charts/proxy-crds/templates/${name}`].map((path) => [path, text]))),
+    ...Object.fromEntries(kinds.map((kind) => [`charts/proxy-crds/templates/${kind.plural}.yaml`, toCrd(definitions, kind)])),
     ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),
     ...protos,
   }

@@ -1,5 +1,5 @@
 import { compile } from 'json-schema-to-typescript'
-import { mapChildren, reachableFrom, refName, type Definitions, type Json, type Schema } from '../schema.ts'
+import { mapChildren, reachableFrom, ref, refName, type Definitions, type Json, type Schema } from '../schema.ts'
 
 const BANNER = '/** Written by `make generate`. Do not edit. */'
 
@@ -27,9 +27,24 @@ function describe(schema: Schema): { description?: string } {
   return description === '' ? {} : { description: description.replaceAll('*/', '* /') }
 }
 
-/** TypeScript types of every definition that `roots` lead to. */
-export async function toTypes(definitions: Definitions, roots: readonly string[]): Promise<string> {
-  const names = reachableFrom(definitions, roots)
+/** Types that another generated file already declares: `from` is its module specifier. */
+interface DeclaredTypes {
+  readonly names: readonly string[]
+  readonly from: string
+}
+
+/** Names of the definitions that have the same TypeScript type in both: equal, and so is every definition that they lead to. */
+export function findSharedTypes(left: Definitions, right: Definitions): string[] {
+  const isEqual = (name: string): boolean =>
+    name in left && name in right && JSON.stringify(toCompilable(left[name] ?? {})) === JSON.stringify(toCompilable(right[name] ?? {}))
+  return Object.keys(left).filter((name) => isEqual(name) && reachableFrom(left, [name]).every(isEqual))
+}
+
+/** TypeScript types of every definition that `roots` lead to. Types in `declared` are re-exported instead of written again. */
+export async function toTypes(definitions: Definitions, roots: readonly string[], declared: DeclaredTypes = { names: [], from: '' }): Promise<string> {
+  const reachable = reachableFrom(definitions, roots)
+  const names = reachable.filter((name) => !declared.names.includes(name))
+  const reexported = reachable.filter((name) => declared.names.includes(name))
   const schema = {
     title: 'Everything',
     type: 'object',
@@ -38,12 +53,21 @@ export async function toTypes(definitions: Definitions, roots: readonly string[]
   }
   const text = await compile(schema as never, 'Everything', {
     additionalProperties: false,
-    bannerComment: BANNER,
+    bannerComment: [BANNER, ...toReexports(definitions, names, reexported, declared.from)].join('\n'),
     ignoreMinAndMaxItems: true,
     unreachableDefinitions: true,
     style: { semi: false, singleQuote: true, printWidth: 160 },
   })
   return tidy(text)
+}
+
+/** Imports the types that the written ones refer to, and exports all of `reexported`. */
+function toReexports(definitions: Definitions, written: readonly string[], reexported: readonly string[], from: string): string[] {
+  if (reexported.length === 0) return []
+  const sources = JSON.stringify(written.map((name) => definitions[name]))
+  const used = reexported.filter((name) => sources.includes(JSON.stringify(ref(name).$ref)))
+  const toList = (names: readonly string[]): string => `{\n${names.map((name) => `  ${name},\n`).join('')}} from '${from}'`
+  return [...(used.length > 0 ? [`import type ${toList(used)}`] : []), `export type ${toList(reexported)}`]
 }
 
 /** Drops the artificial root, and the notes about who refers to what. */

@@ -1,45 +1,120 @@
 /** Written by `make generate`. Do not edit. */
+import type {
+  Transformation,
+  ExtProcProcessing,
+  AgentExtAuthGRPC,
+  AgentExtAuthHTTP,
+  ExtAuthBody,
+  LocalRateLimit,
+  RateLimitDescriptor,
+  CSRF,
+  HTTPHeaderMatch,
+  HeaderModifiers,
+  HostnameRewrite,
+  Timeouts,
+  Retry,
+  DirectResponse,
+  Authorization,
+  FrontendTCP,
+  FrontendTLS,
+  FrontendHTTP,
+  ProxyProtocol,
+  ResourceAdd,
+  LogTracingAttributes,
+  BackendTCP,
+  BackendHTTP,
+  CloudBManagedIdentity,
+  CloudCAuth,
+  Health,
+  RouteType,
+  FieldDefault,
+  FieldTransformation,
+  AIPromptEnrichment,
+  ModelPrice,
+  PromptCachingConfig,
+  CustomResponse,
+  Regex,
+  LLMProvider,
+  ProviderA,
+  ProviderB,
+  ProviderC,
+  ProviderD,
+  ProviderE,
+  ProviderF,
+  CloudBackend,
+  ShortString,
+  TinyString,
+  LongString,
+  CELExpression,
+  SNI,
+  Duration,
+  SectionName
+} from '../v1alpha1/types.ts'
+export type {
+  HeaderTransformation,
+  Transform,
+  Transformation,
+  ExtProcProcessing,
+  AgentExtAuthGRPC,
+  AgentExtAuthHTTP,
+  ExtAuthBody,
+  LocalRateLimit,
+  RateLimitDescriptor,
+  RateLimitDescriptorEntry,
+  CSRF,
+  HTTPHeader,
+  HTTPHeaderFilter,
+  HTTPHeaderMatch,
+  HeaderModifiers,
+  HostnameRewrite,
+  Timeouts,
+  Retry,
+  DirectResponse,
+  Authorization,
+  AuthorizationPolicy,
+  FrontendTCP,
+  FrontendTLS,
+  FrontendHTTP,
+  ProxyProtocol,
+  ResourceAdd,
+  LogTracingAttributes,
+  AttributeAdd,
+  BackendTCP,
+  BackendHTTP,
+  CloudBManagedIdentity,
+  CloudCAuth,
+  Health,
+  BackendEviction,
+  RouteType,
+  FieldDefault,
+  FieldTransformation,
+  AIPromptEnrichment,
+  Message,
+  ModelPrice,
+  PromptCachingConfig,
+  CustomResponse,
+  Regex,
+  LLMProvider,
+  ProviderA,
+  ProviderB,
+  ProviderC,
+  ProviderD,
+  ProviderE,
+  ProviderF,
+  CloudBackend,
+  AgentRuntime,
+  ShortString,
+  TinyString,
+  LongString,
+  CELExpression,
+  HeaderName,
+  HTTPHeaderName,
+  SNI,
+  Duration,
+  SectionName,
+  Keepalive
+} from '../v1alpha1/types.ts'
 
-/**
- * What a request is. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded as it is. Detect: forwarded as it is, but read for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).
- */
-export type RouteType = 'Completions' | 'Messages' | 'Models' | 'Passthrough' | 'Detect' | 'Responses' | 'TokenCount' | 'Embeddings' | 'Realtime'
-/**
- * Text of 1 to 256 characters.
- */
-export type ShortString = string
-/**
- * Text of 1 to 64 characters.
- */
-export type TinyString = string
-/**
- * Text of 1 to 1024 characters.
- */
-export type LongString = string
-/**
- * A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. What a failed evaluation means is said where the expression is used.
- */
-export type CELExpression = string
-/**
- * HTTP header name (RFC 9110 token), or one of the pseudo headers `:authority`, `:method`, `:path`, `:scheme`, `:status`.
- */
-export type HeaderName = string
-/**
- * HTTP header name (RFC 9110 token), without pseudo headers.
- */
-export type HTTPHeaderName = string
-/**
- * TLS server name: a lower-case DNS name.
- */
-export type SNI = string
-/**
- * Duration as GEP-2257 writes it: up to four numbers with a unit h, m, s or ms, for example `3s`, `5m`, `1h30m`. No fractions, no sign.
- */
-export type Duration = string
-/**
- * Name of a part of an object: lower-case letters, digits, `-` and `.`.
- */
-export type SectionName = string
 /**
  * Whole milliseconds; 0 turns the limit off.
  */
@@ -70,70 +145,6 @@ export interface Traffic {
   directResponse?: DirectResponse
 }
 /**
- * A header whose value is computed.
- */
-export interface HeaderTransformation {
-  /**
-   * Header, or pseudo header: `:method`, `:scheme`, `:authority`, `:path` (with query) on requests, `:status` on responses.
-   */
-  name: HeaderName
-  /**
-   * Value. When it fails, or gives neither string, bytes nor number, the header is removed, so that a client cannot smuggle its own; a pseudo header stays as it was.
-   */
-  value: CELExpression
-}
-/**
- * Changes to one message, made in the order metadata, add, set, remove, body.
- */
-export interface Transform {
-  /**
-   * Headers to set; every existing value is replaced.
-   *
-   * @minItems 1
-   * @maxItems 16
-   */
-  set?: HeaderTransformation[]
-  /**
-   * Headers to add; an existing header gets a further field line.
-   *
-   * @minItems 1
-   * @maxItems 16
-   */
-  add?: HeaderTransformation[]
-  /**
-   * Headers to remove.
-   *
-   * @minItems 1
-   * @maxItems 16
-   *
-   * Items: Header name; pseudo headers cannot be removed.
-   */
-  remove?: HeaderName[]
-  /**
-   * New body: strings and bytes as they are, other values as JSON. When it fails, the body is empty. An expression that reads the old body makes the proxy buffer it, up to `frontend.http.maxBufferSize`.
-   */
-  body?: CELExpression
-  /**
-   * Values computed first and kept as `metadata.<key>` for later expressions, the response side and logs. An entry that fails is left out.
-   */
-  metadata?: {
-    [k: string]: CELExpression
-  }
-}
-/**
- * Mutates requests and responses with CEL expressions.
- */
-export interface Transformation {
-  /**
-   * Changes to the request before it is forwarded.
-   */
-  request?: Transform
-  /**
-   * Changes to the response before it reaches the client; sees `request` as it was sent, and `response`.
-   */
-  response?: Transform
-}
-/**
  * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. When it fails, the request is answered 500 unless failureMode says otherwise.
  */
 export interface ExtProc {
@@ -152,39 +163,6 @@ export interface ExtProc {
   processingOptions?: ExtProcProcessing
 }
 /**
- * What the processor gets to see.
- */
-export interface ExtProcProcessing {
-  /**
-   * Whether the processor gets the headers of the request. Default: "Send".
-   */
-  requestHeaderMode?: 'Send' | 'Skip'
-  /**
-   * How the processor gets the request's body. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest follows unchanged. FullDuplexStreamed: piece by piece, and what it sends back is the body. Default: "FullDuplexStreamed".
-   */
-  requestBodyMode?: 'None' | 'Buffered' | 'BufferedPartial' | 'FullDuplexStreamed'
-  /**
-   * Whether the processor gets the trailers of the request; they are always sent with FullDuplexStreamed bodies. Default: "Send".
-   */
-  requestTrailerMode?: 'Send' | 'Skip'
-  /**
-   * Whether the processor gets the headers of the response. Default: "Send".
-   */
-  responseHeaderMode?: 'Send' | 'Skip'
-  /**
-   * How the processor gets the response's body. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest follows unchanged. FullDuplexStreamed: piece by piece, and what it sends back is the body. Default: "FullDuplexStreamed".
-   */
-  responseBodyMode?: 'None' | 'Buffered' | 'BufferedPartial' | 'FullDuplexStreamed'
-  /**
-   * Whether the processor gets the trailers of the response; they are always sent with FullDuplexStreamed bodies. Default: "Send".
-   */
-  responseTrailerMode?: 'Send' | 'Skip'
-  /**
-   * Whether the processor may change, with its answer to the response headers, what it gets of the response's body and trailers. Default: false.
-   */
-  allowModeOverride?: boolean
-}
-/**
  * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403 unless failureMode says otherwise.
  */
 export interface ExtAuth {
@@ -201,73 +179,6 @@ export interface ExtAuth {
   failureMode?: 'FailClosed' | 'FailOpen'
 }
 /**
- * Asks by gRPC, in Envoy's protocol (`envoy.service.auth.v3.Authorization/Check`).
- */
-export interface AgentExtAuthGRPC {
-  /**
-   * Fixed values sent as `context_extensions`.
-   */
-  contextExtensions?: {
-    [k: string]: string
-  }
-  /**
-   * Computed values sent as filter metadata of `metadata_context`; each must give a map, and one that fails is left out. When this is not set and a JWT was verified, its claims are sent under `envoy.filters.http.jwt_authn`.
-   */
-  requestMetadata?: {
-    [k: string]: CELExpression
-  }
-}
-/**
- * Asks by HTTP, with the method of the request. Status 200 allows; anything else is a denial and its status, headers and body go to the client. The call times out after 2 s.
- */
-export interface AgentExtAuthHTTP {
-  /**
-   * Path to ask for; default: path and query of the request. When it fails, the request is answered 403.
-   */
-  path?: CELExpression
-  /**
-   * Where to send the client (302) when the server answers 401 or 403, for example a sign-in page.
-   */
-  redirect?: CELExpression
-  /**
-   * Request headers sent to the authorization server; pseudo headers are allowed. Default: only `Authorization`.
-   *
-   * @maxItems 64
-   *
-   * Items: Header name.
-   */
-  allowedRequestHeaders?: ShortString[]
-  /**
-   * Computed headers added to the call; one that fails is removed from it.
-   */
-  addRequestHeaders?: {
-    [k: string]: CELExpression
-  }
-  /**
-   * Headers copied from the server's answer to the request for the backend, replacing what the client sent.
-   *
-   * @maxItems 64
-   *
-   * Items: Header name.
-   */
-  allowedResponseHeaders?: ShortString[]
-  /**
-   * Values computed from `request` and the server's `response`, kept as `extauthz.<key>` for later expressions; an entry that fails is left out.
-   */
-  responseMetadata?: {
-    [k: string]: CELExpression
-  }
-}
-/**
- * When set, the request body is buffered, sent to the authorization server, and then forwarded unchanged.
- */
-export interface ExtAuthBody {
-  /**
-   * Largest body in bytes. A larger one is answered 413 and the server is not asked.
-   */
-  maxSize: number
-}
-/**
  * Rate limits. A request over a limit is answered 429 and not forwarded. `local` and `global` merge separately with those of other policies.
  */
 export interface RateLimits {
@@ -279,27 +190,6 @@ export interface RateLimits {
    */
   local?: LocalRateLimit[]
   global?: GlobalRateLimit
-}
-/**
- * One budget: exactly one of requests, tokens. It starts full and is refilled once per unit. Responses carry x-ratelimit-limit, -remaining and -reset.
- */
-export interface LocalRateLimit {
-  /**
-   * Requests per unit.
-   */
-  requests?: number
-  /**
-   * LLM tokens (input and output) per unit. They are charged when the response has ended, so the request that crosses the budget succeeds and later ones get 429. Other traffic is not limited.
-   */
-  tokens?: number
-  /**
-   * Length of the window.
-   */
-  unit: 'Seconds' | 'Minutes' | 'Hours'
-  /**
-   * Allowance above the rate: the budget holds requests (or tokens) plus burst.
-   */
-  burst?: number
 }
 /**
  * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500 unless failureMode says otherwise.
@@ -324,35 +214,6 @@ export interface GlobalRateLimit {
    * What happens to requests that the service cannot be asked about: 500, or they pass. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
-}
-/**
- * One counter of the rate limit service.
- */
-export interface RateLimitDescriptor {
-  /**
-   * Key and value pairs that name the counter. One that fails drops the whole descriptor; when none is left, the service is not asked.
-   *
-   * @minItems 1
-   * @maxItems 16
-   */
-  entries: RateLimitDescriptorEntry[]
-  /**
-   * Cost of a request: 1, or the LLM tokens it took, charged when the response has ended. Default: "Requests".
-   */
-  unit?: 'Requests' | 'Tokens'
-}
-/**
- * A key with a computed value.
- */
-export interface RateLimitDescriptorEntry {
-  /**
-   * Key.
-   */
-  name: TinyString
-  /**
-   * Value, as a string; for example `source.address` for one counter per client address.
-   */
-  expression: CELExpression
 }
 /**
  * Gateway API HTTPCORSFilter.
@@ -390,162 +251,6 @@ export interface CORS {
    * Seconds that a preflight answer may be cached. Default: 5.
    */
   maxAge?: number
-}
-/**
- * Protection against cross-site request forgery. GET, HEAD and OPTIONS pass, and so do requests with neither `Sec-Fetch-Site` nor `Origin`; others must come from the same origin or from one listed here, else 403.
- */
-export interface CSRF {
-  /**
-   * Origins allowed besides that of the destination, compared as exact text.
-   *
-   * @minItems 1
-   * @maxItems 16
-   *
-   * Items: Origin: `scheme://host` with optional `:port`.
-   */
-  additionalOrigins?: string[]
-}
-/**
- * A header and its value.
- */
-export interface HTTPHeader {
-  /**
-   * Name, matched without regard to case.
-   */
-  name: HTTPHeaderName
-  /**
-   * Value; may be empty.
-   */
-  value: string
-}
-/**
- * Changes to the headers of a request or response, made in the order add, set, remove (Gateway API HTTPHeaderFilter).
- */
-export interface HTTPHeaderFilter {
-  /**
-   * Headers to set; every existing value is replaced.
-   *
-   * @maxItems 16
-   */
-  set?: HTTPHeader[]
-  /**
-   * Headers to add as a further field line.
-   *
-   * @maxItems 16
-   */
-  add?: HTTPHeader[]
-  /**
-   * Headers to remove.
-   *
-   * @maxItems 16
-   *
-   * Items: Header name.
-   */
-  remove?: HTTPHeaderName[]
-}
-/**
- * A condition on one header (Gateway API HTTPHeaderMatch).
- */
-export interface HTTPHeaderMatch {
-  /**
-   * How the value is compared. RegularExpression must match the whole value; RE2 syntax. Default: "Exact".
-   */
-  type?: 'Exact' | 'RegularExpression'
-  /**
-   * Name, matched without regard to case.
-   */
-  name: HTTPHeaderName
-  /**
-   * Value or pattern.
-   */
-  value: string
-}
-/**
- * Changes to request and response headers with fixed values; see `transformation` for computed ones. A header filter written in the route itself replaces this.
- */
-export interface HeaderModifiers {
-  /**
-   * Changes to the request sent to the backend.
-   */
-  request?: HTTPHeaderFilter
-  /**
-   * Changes to the response sent to the client, locally made responses included.
-   */
-  response?: HTTPHeaderFilter
-}
-/**
- * What the backend sees as Host. Without this policy: Auto for backends named by host, None for Services and IP addresses. Ignored where a URLRewrite filter of the route sets a host.
- */
-export interface HostnameRewrite {
-  /**
-   * Auto sets Host from the destination; None passes the Host of the client.
-   */
-  mode: 'Auto' | 'None'
-}
-/**
- * Timeouts of HTTPRoutes and GRPCRoutes; ignored elsewhere. `timeouts` of the route rule replaces this.
- */
-export interface Timeouts {
-  /**
-   * Time from receipt of the request until the whole response, body included, has been received; covers retries. Late response head: 504; late body: the stream is aborted. At least 1ms.
-   */
-  request?: Duration
-}
-/**
- * Retries (Gateway API HTTPRouteRetry). Connection failures and timeouts of an attempt are always retried. `retry` of the route rule replaces this.
- */
-export interface Retry {
-  /**
-   * Response codes that are retried.
-   *
-   * @maxItems 200
-   *
-   * Items: Status code.
-   */
-  codes?: number[]
-  /**
-   * Further tries after the first; more than 254 count as 254. Bodies are kept for replay up to 64 KiB; larger ones get one attempt. Default: 1.
-   */
-  attempts?: number
-  /**
-   * Delay before each retry; default: none. Never outlives timeouts.request.
-   */
-  backoff?: Duration
-}
-/**
- * Answers the request without forwarding it, after authentication, authorization and limits have passed.
- */
-export interface DirectResponse {
-  /**
-   * Status code.
-   */
-  status: number
-  /**
-   * Body; none when not set.
-   */
-  body?: string
-}
-/**
- * Authorization by CEL expressions. The rules of all policies that apply to a request, on whatever level, are taken together within a phase: any Deny that matches denies; every Require must match; then, if there are Allow rules, one of them must match. A denied request is answered 403.
- */
-export interface Authorization {
-  policy: AuthorizationPolicy
-  /**
-   * What a match means. Allow and Deny match when any expression is true, Require when all are. An expression that fails counts as false. Default: "Allow".
-   */
-  action?: 'Allow' | 'Deny' | 'Require'
-}
-/**
- * Conditions.
- */
-export interface AuthorizationPolicy {
-  /**
-   * Expressions that give a boolean, for example `jwt.team == "sales"` or `request.method == "GET"`.
-   *
-   * @minItems 1
-   * @maxItems 256
-   */
-  matchExpressions: CELExpression[]
 }
 /**
  * Validates JSON Web Tokens sent as `Authorization: Bearer`. On success the token is removed from the request and its claims are usable as `jwt.<claim>`. Signature, `iss`, `aud` and `exp` (with 60 s leeway) are checked.
@@ -641,110 +346,6 @@ export interface Frontend {
   proxyProtocol?: ProxyProtocol
 }
 /**
- * TCP settings of client connections.
- */
-export interface FrontendTCP {
-  keepalive?: Keepalive
-}
-/**
- * TLS settings of client connections. Only TLS 1.2 and 1.3 are supported.
- */
-export interface FrontendTLS {
-  /**
-   * Time for the protocol to show and the handshake to end; then the connection is closed. At least 100ms. Default: "15s".
-   */
-  handshakeTimeout?: Duration
-  /**
-   * ALPN protocols offered, in order of preference. Default: h2 and http/1.1. Default: ["h2","http/1.1"].
-   *
-   * @minItems 1
-   * @maxItems 16
-   *
-   * Items: Protocol name.
-   */
-  alpnProtocols?: TinyString[]
-  /**
-   * Lowest TLS version accepted. Default: 1.2. Quote it in YAML.
-   */
-  minProtocolVersion?: '1.2' | '1.3'
-  /**
-   * Highest TLS version accepted. Default: 1.3. Quote it in YAML.
-   */
-  maxProtocolVersion?: '1.2' | '1.3'
-  /**
-   * Cipher suites accepted. Default: the AES-GCM suites of TLS 1.3 and of ECDHE with ECDSA and RSA; ChaCha20 only where listed.
-   *
-   * @maxItems 9
-   *
-   * Items: Cipher suite.
-   */
-  cipherSuites?: (
-    | 'TLS13_AES_256_GCM_SHA384'
-    | 'TLS13_AES_128_GCM_SHA256'
-    | 'TLS13_CHACHA20_POLY1305_SHA256'
-    | 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384'
-    | 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256'
-    | 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256'
-    | 'TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384'
-    | 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'
-    | 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256'
-  )[]
-}
-/**
- * HTTP settings of client connections.
- */
-export interface FrontendHTTP {
-  /**
-   * Largest body in bytes that is held in memory, for policies that need a whole body. What happens to a larger one is said at each such policy. Default: 2097152.
-   */
-  maxBufferSize?: number
-  /**
-   * Most headers in an HTTP/1 request; more are answered 431. Default: 100.
-   */
-  http1MaxHeaders?: number
-  /**
-   * Time after which an unused HTTP/1 connection is closed, and within which a request head must arrive. At least 1s. Default: "10m".
-   */
-  http1IdleTimeout?: Duration
-  /**
-   * Initial flow-control window of a stream in bytes. With neither window set, windows adapt.
-   */
-  http2WindowSize?: number
-  /**
-   * Initial flow-control window of a connection in bytes.
-   */
-  http2ConnectionWindowSize?: number
-  /**
-   * Largest HTTP/2 frame accepted, in bytes. Default: 16384.
-   */
-  http2FrameSize?: number
-  /**
-   * Time between HTTP/2 pings. Not set: no pings. At least 1s.
-   */
-  http2KeepaliveInterval?: Duration
-  /**
-   * Time to wait for the answer to a ping before the connection is closed; only with http2KeepaliveInterval. Default: 20s. At least 1s.
-   */
-  http2KeepaliveTimeout?: Duration
-  /**
-   * Age at which a connection is asked to close (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit. At least 1s.
-   */
-  maxConnectionDuration?: Duration
-}
-/**
- * Reads a PROXY protocol header at the start of each connection and takes the client address from it.
- */
-export interface ProxyProtocol {
-  /**
-   * Versions accepted. Default: "V2".
-   */
-  version?: 'V1' | 'V2' | 'All'
-  /**
-   * Strict closes connections without a header (5 s to send it); Optional lets them pass. Default: "Strict".
-   */
-  mode?: 'Strict' | 'Optional'
-}
-/**
  * Access log: one line on standard output per request, and optionally an OTLP log record.
  */
 export interface AccessLog {
@@ -803,53 +404,6 @@ export interface Tracing {
    * Whether a request that is part of a trace gets a span: a boolean, or a probability. Failing counts as false. Not set: always.
    */
   clientSampling?: CELExpression
-}
-/**
- * A resource attribute.
- */
-export interface ResourceAdd {
-  /**
-   * Attribute name.
-   */
-  name: ShortString
-  /**
-   * Value; one that fails is left out.
-   */
-  expression: CELExpression
-}
-/**
- * Changes to the attributes that are recorded by default.
- */
-export interface LogTracingAttributes {
-  /**
-   * Default attributes to leave out, for example `http.method`.
-   *
-   * @minItems 1
-   * @maxItems 32
-   *
-   * Items: Attribute name.
-   */
-  remove?: TinyString[]
-  /**
-   * Attributes to add; one with the name of a default attribute replaces it.
-   *
-   * @minItems 1
-   * @maxItems 64
-   */
-  add?: AttributeAdd[]
-}
-/**
- * A computed attribute.
- */
-export interface AttributeAdd {
-  /**
-   * Attribute name.
-   */
-  name: ShortString
-  /**
-   * Value; the attribute is left out when this fails or gives null.
-   */
-  expression: CELExpression
 }
 /**
  * Policies for connections to backends. They merge field by field: Gateway < Listener < Route < Route rule < Backend or Service < the backend’s own policies.
@@ -914,29 +468,6 @@ export interface BackendWithMCP {
   auth?: BackendAuth
   health?: Health
   mcp?: BackendMCP
-}
-/**
- * TCP settings of connections to the backend.
- */
-export interface BackendTCP {
-  keepalive?: Keepalive
-  /**
-   * Time for a connection to be made; then the attempt fails with 504. Default: 10s. At least 100ms.
-   */
-  connectTimeout?: Duration
-}
-/**
- * HTTP settings of requests to the backend.
- */
-export interface BackendHTTP {
-  /**
-   * HTTP version. Default: what appProtocol of the Service port says; HTTP2 for gRPC; the version of the client when it came in plaintext; HTTP1 when it came over TLS.
-   */
-  version?: 'HTTP1' | 'HTTP2'
-  /**
-   * Time for one attempt until the response head; then it fails with 504 and may be retried. At least 1ms.
-   */
-  requestTimeout?: Duration
 }
 /**
  * Reaches the backend through an HTTP proxy, by CONNECT.
@@ -1030,67 +561,6 @@ export interface CloudBAuth {
   managedIdentity?: CloudBManagedIdentity
 }
 /**
- * A user-assigned managed identity.
- */
-export interface CloudBManagedIdentity {
-  /**
-   * Client id.
-   */
-  clientId: string
-  /**
-   * Object id.
-   */
-  objectId: string
-  /**
-   * Resource id.
-   */
-  resourceId: string
-}
-/**
- * cloudC is Google Cloud: a token of the workload (application default credentials).
- */
-export interface CloudCAuth {
-  /**
-   * AccessToken for Google APIs, IdToken for services such as Cloud Run. Default: "AccessToken".
-   */
-  type?: 'AccessToken' | 'IdToken'
-  /**
-   * Audience of the id token; only with IdToken. Default: `https://` and the host name of the backend.
-   */
-  audience?: ShortString
-}
-/**
- * Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy nothing is evicted.
- */
-export interface Health {
-  /**
-   * True means that a response is unhealthy, for example `response.code >= 500`. Default: any 5xx and every connection failure; that lowers the score but does not evict by itself.
-   */
-  unhealthyCondition?: CELExpression
-  eviction?: BackendEviction
-}
-/**
- * When and how long an endpoint is taken out. Either threshold suffices; with neither, one unhealthy response evicts. When all endpoints are evicted, they are used all the same.
- */
-export interface BackendEviction {
-  /**
-   * Base time of an eviction; multiplied by the number of evictions in a row. At least 1s. Default: "3s".
-   */
-  duration?: Duration
-  /**
-   * Health score on return. Not set: the score that it had when evicted.
-   */
-  restoreHealth?: number
-  /**
-   * Unhealthy responses in a row that evict; only a healthy one ends the row.
-   */
-  consecutiveFailures?: number
-  /**
-   * An unhealthy response evicts when the health score was below this already.
-   */
-  healthThreshold?: number
-}
-/**
  * LLM settings; only for backends of type ai. Merges field by field.
  */
 export interface BackendAI {
@@ -1142,106 +612,6 @@ export interface BackendAI {
   reserveTokens?: boolean
 }
 /**
- * A field of the request body and its value.
- */
-export interface FieldDefault {
-  /**
-   * Key of the JSON request body, top level.
-   */
-  field: ShortString
-  /**
-   * Value: any JSON but null.
-   */
-  value: {
-    [k: string]: unknown
-  }
-}
-/**
- * A field of the request body and how to compute it.
- */
-export interface FieldTransformation {
-  /**
-   * Key of the JSON request body, top level.
-   */
-  field: ShortString
-  /**
-   * Value, computed from the request body (`llmRequest`). When it fails the field is removed.
-   */
-  expression: CELExpression
-}
-/**
- * Static messages added to every request; only for chat requests. A provider without a system role, but with a system field, needs `defaults` to set that field instead.
- */
-export interface AIPromptEnrichment {
-  /**
-   * Messages before those of the request.
-   */
-  prepend?: Message[]
-  /**
-   * Messages after those of the request.
-   */
-  append?: Message[]
-}
-/**
- * A chat message.
- */
-export interface Message {
-  /**
-   * Role, as the provider names it, for example `system` or `user`; upper case is lowered.
-   */
-  role: string
-  /**
-   * Text.
-   */
-  content: string
-}
-/**
- * Prices per million tokens, in a currency of your choice, as decimal numbers in text such as "2.50".
- */
-export interface ModelPrice {
-  /**
-   * Of input tokens.
-   */
-  input: string
-  /**
-   * Of output tokens.
-   */
-  output: string
-  /**
-   * Of input tokens that the provider had in its cache. Default: input.
-   */
-  cacheRead?: string
-  /**
-   * Of input tokens that the provider put into its cache. Default: input.
-   */
-  cacheWrite?: string
-  /**
-   * Of output tokens that are reasoning. Default: output.
-   */
-  reasoning?: string
-}
-/**
- * Adds cache points to requests. Supported by providerF (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.
- */
-export interface PromptCachingConfig {
-  /**
-   * Cache point after the system messages. Default: true.
-   */
-  cacheSystem?: boolean
-  /**
-   * Cache point in the conversation. Default: true.
-   */
-  cacheMessages?: boolean
-  /**
-   * Cache point after the tool specifications. Default: false.
-   */
-  cacheTools?: boolean
-  /**
-   * Least length of the system messages, estimated as words times 1.3. Default: 1024.
-   */
-  minTokens?: number
-}
-/**
  * Checks of prompts and answers, each list in order; the first that rejects ends the request.
  */
 export interface AIPromptGuard {
@@ -1286,44 +656,6 @@ export interface PromptguardResponse {
    * Response in place of rejected answers. Default message: The response was rejected due to inappropriate content.
    */
   response?: CustomResponse
-}
-/**
- * What the client gets when content is rejected.
- */
-export interface CustomResponse {
-  /**
-   * Body.
-   */
-  message?: string
-  /**
-   * Status code. Default: 403.
-   */
-  statusCode?: number
-}
-/**
- * Looks for patterns; `matches` and `builtins` add up.
- */
-export interface Regex {
-  /**
-   * Own patterns. One that does not compile is reported in the status and rejects everything.
-   *
-   * @minItems 1
-   *
-   * Items: Pattern, RE2 syntax.
-   */
-  matches?: LongString[]
-  /**
-   * Ready-made patterns.
-   *
-   * @minItems 1
-   *
-   * Items: Ssn: US social security number. CreditCard: card number with valid check digit. CaSin: Canadian social insurance number.
-   */
-  builtins?: ('Ssn' | 'CreditCard' | 'PhoneNumber' | 'Email' | 'CaSin')[]
-  /**
-   * What happens on a match in a prompt: Mask replaces the text, Reject rejects the request. Matches in answers are always masked. Default: "Mask".
-   */
-  action?: 'Mask' | 'Reject'
 }
 /**
  * Asks an own service over HTTP.
@@ -1472,29 +804,6 @@ export interface PriorityGroup {
   providers: NamedLLMProvider[]
 }
 /**
- * One LLM provider: exactly one of providerA to providerF.
- */
-export interface LLMProvider {
-  providerA?: ProviderA
-  providerB?: ProviderB
-  providerC?: ProviderC
-  providerD?: ProviderD
-  providerE?: ProviderE
-  providerF?: ProviderF
-  /**
-   * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
-   */
-  host?: ShortString
-  /**
-   * Port to send requests to; needs host. Default: 443.
-   */
-  port?: number
-  /**
-   * Path of all requests to the provider, instead of its own.
-   */
-  path?: LongString
-}
-/**
  * One LLM provider of a group: exactly one of providerA to providerF.
  */
 export interface NamedLLMProvider {
@@ -1524,93 +833,6 @@ export interface NamedLLMProvider {
    * Policies for this provider; they win over those of the backend.
    */
   policies?: BackendWithAI
-}
-/**
- * providerA is OpenAI.
- */
-export interface ProviderA {
-  /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
-   */
-  model?: ShortString
-}
-/**
- * providerB is Azure OpenAI.
- */
-export interface ProviderB {
-  /**
-   * Host of the resource, for example `my-resource.openai.azure.com`; a leading `https://` is removed.
-   */
-  endpoint: ShortString
-  /**
-   * Deployment to use. Required unless apiVersion is v1, where the request can name the model.
-   */
-  deploymentName?: ShortString
-  /**
-   * API version. Default: "v1".
-   */
-  apiVersion?: TinyString
-}
-/**
- * providerC is Anthropic.
- */
-export interface ProviderC {
-  /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
-   */
-  model?: ShortString
-}
-/**
- * providerD is Google Gemini.
- */
-export interface ProviderD {
-  /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
-   */
-  model?: ShortString
-}
-/**
- * providerE is Google Vertex AI.
- */
-export interface ProviderE {
-  /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
-   */
-  model?: ShortString
-  /**
-   * Google Cloud project.
-   */
-  projectId: TinyString
-  /**
-   * Region, for example `us-central1`; also `global`, `us` and `eu`.
-   */
-  region: TinyString
-}
-/**
- * providerF is Amazon Bedrock.
- */
-export interface ProviderF {
-  /**
-   * AWS region. Default: "us-east-1".
-   */
-  region?: string
-  /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
-   */
-  model?: ShortString
-  /**
-   * Bedrock guardrail applied by the provider itself. Not set: none.
-   */
-  guardrail?: {
-    /**
-     * Identifier of the guardrail.
-     */
-    identifier: ShortString
-    /**
-     * Version of the guardrail.
-     */
-    version: ShortString
-  }
 }
 /**
  * A backend that speaks the Model Context Protocol. Several targets are merged into one server; their tools, prompts and resources get the target name as prefix.
@@ -1673,25 +895,6 @@ export interface McpTarget {
   policies?: BackendWithMCP
 }
 /**
- * A cloud service: exactly one of agentRuntime.
- */
-export interface CloudBackend {
-  agentRuntime?: AgentRuntime
-}
-/**
- * An agent hosted on Amazon Bedrock AgentCore. Requests are passed on uninterpreted and signed with `policies.auth.cloudA`, or the credentials of the environment.
- */
-export interface AgentRuntime {
-  /**
-   * ARN of the runtime, `arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>`.
-   */
-  agentRuntimeRef: string
-  /**
-   * Alias or version of the runtime.
-   */
-  qualifier?: string
-}
-/**
  * Where the keys that verify tokens come from: exactly one of remote, inline.
  */
 export interface JWKS {
@@ -1700,23 +903,6 @@ export interface JWKS {
    * A JSON Web Key Set as text. One that does not parse is reported in the status and no token verifies.
    */
   inline?: string
-}
-/**
- * TCP keepalive.
- */
-export interface Keepalive {
-  /**
-   * Unanswered probes after which the connection is dropped. Default: 9.
-   */
-  retries?: number
-  /**
-   * Idle time before the first probe. At least 1s. Default: "180s".
-   */
-  time?: Duration
-  /**
-   * Time between probes. At least 1s. Default: "180s".
-   */
-  interval?: Duration
 }
 /**
  * A Secret or ConfigMap, as a message: exactly one of secret, invalid.

@@ -6,7 +6,7 @@ import { kinds } from '#api/v1alpha1/kinds.ts'
 import { connect, install, type Answer, type ApiServer } from './api-server.ts'
 import type { Manifest } from './rows/row.ts'
 
-const CRDS = join(import.meta.dirname, '../../../gen/crds')
+const CRDS = join(import.meta.dirname, '../../../charts/proxy-crds/templates')
 
 /** Connects, and installs our CRDs as they are generated. */
 export async function connectWithCrds(): Promise<ApiServer> {
