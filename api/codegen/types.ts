@@ -56,7 +56,7 @@ export async function toTypes(definitions: Definitions, roots: readonly string[]
     bannerComment: [BANNER, ...toReexports(definitions, names, reexported, declared.from)].join('\n'),
     ignoreMinAndMaxItems: true,
     unreachableDefinitions: true,
-    style: { semi: false, singleQuote: true, printWidth: 160 },
+    style: { bracketSpacing: true, semi: false, singleQuote: true, printWidth: 160 },
   })
   return tidy(text)
 }
