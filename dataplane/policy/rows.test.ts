@@ -58,7 +58,7 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
   [64, 'direct response behind JWT', `${policy}/failures.test.ts`, 'the authentication before it refuses'],
   [65, 'hostRewrite absent', 'dataplane/forward/forward.test.ts', 'a ProxyBackend host replaces it'],
   [67, 'a body past the buffer', `${policy}/authorization/index.test.ts`, 'a body of 3 MiB fails the expression (row 67)'],
-  [71, 'WebSocket through JWT', 'e2e/examples/jwt/expect.ts', '(row 71)'],
+  [71, 'WebSocket through JWT', 'e2e/examples/jwt-authentication/expect.ts', '(row 71)'],
   [75, 'eviction', 'dataplane/upstream/balancer/health.test.ts', 'row 75'],
 ]
 
