@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { findFreePort } from '../harness/program/ports.ts'
 import { median } from './measure.ts'
 import type { Judged } from './measure.ts'
-import { startProxy, type ProxyName, type ProxySpec, type RunningProxy } from './proxies.ts'
+import { startProxy, type ProxyName } from './proxies.ts'
+import type { ProxySpec, RunningProxy } from './spec.ts'
 
 /** What every case works with. The proxy under test has one CPU, everything else the other. */
 export interface Bench {

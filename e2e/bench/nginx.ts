@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startProgram } from '../harness/program/program.ts'
 import { waitUntil } from '../harness/wait.ts'
-import type { ProxySpec, RunningProxy } from './proxies.ts'
+import type { ProxySpec, RunningProxy } from './spec.ts'
 
 /** Body of the plain answer. */
 const PLAIN_BODY = 'x'.repeat(92)

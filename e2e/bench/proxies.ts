@@ -2,25 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startDataplane } from '../harness/program/dataplane.ts'
 import { startNginx } from './nginx.ts'
-
-/** What either proxy is asked to do: everything to the upstream, with so many routes `/route-<n>/` beside the catch-all. */
-export interface ProxySpec {
-  readonly port: number
-  /** nginx 1.22 has no HTTP/2 without TLS beside HTTP/1.1; ours serves both on `port` and gets the same number twice. */
-  readonly http2Port: number
-  readonly upstreamPort: number
-  readonly routes: number
-  /** Turns nginx's buffering off; ours never buffers. */
-  readonly isStreaming?: boolean
-  /** Ours only: rules like those of the `-f` file, without backends, before all others. */
-  readonly rules?: readonly object[]
-}
-
-export interface RunningProxy {
-  /** Root of its process tree. */
-  readonly pid: number
-  stop(): Promise<void>
-}
+import type { ProxySpec, RunningProxy } from './spec.ts'
 
 export type ProxyName = 'ours' | 'nginx'
 

@@ -37,7 +37,7 @@ export interface ClientResponse {
 }
 
 /** What tests read of the echo upstream's answer. */
-export interface Echoed {
+interface Echoed {
   readonly name: string
   readonly protocol: string
   readonly method: string

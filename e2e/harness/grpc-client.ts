@@ -1,7 +1,7 @@
 import * as grpc from '@grpc/grpc-js'
 
 /** What a call came back with. */
-export interface GrpcReply {
+interface GrpcReply {
   readonly message: string
   readonly server: string
   readonly trailers: grpc.Metadata

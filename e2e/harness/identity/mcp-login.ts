@@ -10,7 +10,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { logIn, type OAuthSession } from './oauth-client.ts'
 
 /** Takes a user from the authorization URL to the redirect back to the client. */
-export type Login = (authorizationUrl: URL, redirectUrl: string) => Promise<URL>
+type Login = (authorizationUrl: URL, redirectUrl: string) => Promise<URL>
 
 const info = { name: 'e2e', version: '1' }
 

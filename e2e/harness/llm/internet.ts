@@ -6,7 +6,7 @@ import { createSecureContext, createServer as createTlsServer } from 'node:tls'
 import { makeAuthority, makeCertificate } from '../certificates.ts'
 
 /** What somebody was called as. */
-export interface InternetCall {
+interface InternetCall {
   /** `host:port` of the CONNECT. */
   readonly address: string
   /** Name in the ClientHello; undefined while none was sent. */

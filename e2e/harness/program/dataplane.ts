@@ -8,7 +8,7 @@ import { isTrueWithin } from '../wait.ts'
 export const DATAPLANE_MAIN = fileURLToPath(new URL('../../../dataplane/main.ts', import.meta.url))
 
 /** Where the config comes from: a file (`-f`), or the operator's stream for one Gateway. */
-export type DataplaneConfig = { readonly file: string } | { readonly address: string; readonly namespace: string; readonly gateway: string }
+type DataplaneConfig = { readonly file: string } | { readonly address: string; readonly namespace: string; readonly gateway: string }
 
 export interface DataplaneOptions {
   readonly config: DataplaneConfig

@@ -8,7 +8,7 @@ import { startOperator, type Operator } from './operator.ts'
 import { findFreePort } from './ports.ts'
 
 /** One or more objects as YAML, or one as it is. */
-export type Manifest = string | object
+type Manifest = string | object
 
 /** Operator (directory mode) and data plane as programs, for a Gateway `gw` with one HTTP listener. */
 export interface Gateway {

@@ -29,7 +29,7 @@ export interface ConditionEvent {
   readonly message: string
 }
 
-export interface ErrorEvent {
+interface ErrorEvent {
   readonly event: 'error'
   readonly file?: string
   readonly line?: number

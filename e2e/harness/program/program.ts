@@ -10,7 +10,7 @@ export interface ProgramOptions {
   readonly cwd?: string
 }
 
-export interface ProgramExit {
+interface ProgramExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }

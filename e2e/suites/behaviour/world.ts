@@ -17,7 +17,7 @@ export type Mode = 'config file' | 'config stream'
 export const modes: readonly Mode[] = ['config file', 'config stream']
 
 const PORT_NAMES = ['HTTP', 'TLS', 'MTLS', 'TCP'] as const
-export type PortName = (typeof PORT_NAMES)[number]
+type PortName = (typeof PORT_NAMES)[number]
 
 /** A data plane on the fixture's config, with the upstreams that it points at. */
 export interface World {

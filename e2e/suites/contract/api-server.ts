@@ -3,7 +3,7 @@ import { Agent, request } from 'node:https'
 import { parse } from 'yaml'
 
 /** One entry of `details.causes` of a Status: why an object was rejected. */
-export interface Cause {
+interface Cause {
   field: string
   message: string
 }

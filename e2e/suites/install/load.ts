@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** What came of a load. */
-export interface LoadResult {
+interface LoadResult {
   readonly requests: number
   /** What went wrong, at most 20 of them: other status, no answer. */
   readonly failures: readonly string[]

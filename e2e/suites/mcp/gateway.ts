@@ -6,7 +6,7 @@ import { startDataplane } from '../../harness/program/dataplane.ts'
 import { findFreePorts } from '../../harness/program/ports.ts'
 import type { Program } from '../../harness/program/program.ts'
 
-export interface E2eTarget {
+interface E2eTarget {
   readonly name: string
   readonly port: number
   readonly path?: string

@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { startProgram } from '../../harness/program/program.ts'
 import { isTrueWithin } from '../../harness/wait.ts'
 
-export interface Sample {
+interface Sample {
   readonly metric: Readonly<Record<string, string>>
   /** NaN where there is nothing to compute with. */
   readonly value: number
