@@ -1,3 +1,11 @@
+/** Randomness of the program that evaluates expressions; this package has no source of its own. */
+export interface Entropy {
+  /** A number of at least 0 and less than 1. */
+  readonly random: () => number
+  /** A random UUID (RFC 9562, version 4). */
+  readonly uuid: () => string
+}
+
 /** Which variables an expression may name, and what to say about those of other places. */
 export interface Environment {
   /** Names may have dots (the longest one that fits wins). Undefined: whatever the context has. */
@@ -6,6 +14,8 @@ export interface Environment {
   readonly elsewhere?: ReadonlyMap<string, string>
   /** Whether `flatten` means something: fields of logs and traces. */
   readonly hasFlatten?: boolean
+  /** Without it `random()` and `uuid()` compile, and fail when evaluated. */
+  readonly entropy?: Entropy
 }
 
 /**

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '../property-testing.ts'
@@ -26,7 +27,7 @@ const context = {
 }
 
 function run(source: string): unknown {
-  const { program, problems } = compilePermissive(source)
+  const { program, problems } = compilePermissive(source, { entropy: { random: () => Math.random(), uuid: () => randomUUID() } })
   expect(problems).toEqual([])
   const value = program.eval(context)
   return value instanceof CelError ? `${value.code}: ${value.message}` : toHost(value)
@@ -202,6 +203,17 @@ describe('expressions', () => {
     expect(result).toEqual([{ ...context.jwt, rawToken: '<redacted>' }, 1, 1, new Uint8Array([120]), '1s', null, '9223372036854775807', '::1', 'int'])
     expect(result[0]).not.toBe(context.jwt)
     expect(Object.getPrototypeOf(result[0])).toBeNull()
+  })
+
+  test.each([
+    ['random()', 0.25],
+    ['uuid()', '4ba3b0c1-6b3e-4f0a-9a53-2d2f0b7f9c1e'],
+  ])('%s returns what the environment provides, and fails without', (source, expected) => {
+    const entropy = { random: () => 0.25, uuid: () => '4ba3b0c1-6b3e-4f0a-9a53-2d2f0b7f9c1e' }
+    expect(compilePermissive(source, { entropy }).program.eval({})).toBe(expected)
+    const { program, problems } = compilePermissive(source)
+    expect(problems).toEqual([])
+    expect(program.eval({})).toMatchObject({ code: 'failed', message: 'no randomness is available here' })
   })
 
   test('property: addresses are those of node:net, but for zones and IPv4 within IPv6', () => {

@@ -1,12 +1,15 @@
-import { compilePermissive, environments, readsMember, type Phase, type Program } from '#api/cel/index.ts'
+import { randomUUID } from 'node:crypto'
+import { compilePermissive, environments, readsMember, type Entropy, type Phase, type Program } from '#api/cel/index.ts'
 import { ExchangeView } from './view.ts'
+
+const entropy: Entropy = { random: () => Math.random(), uuid: () => randomUUID() }
 
 /**
  * Compiles for a place in the data plane. Never throws: what does not compile fails whenever it is evaluated, which every use
  * has a meaning for (traffic.md §9). The operator's status says what is wrong.
  */
 export function compileExpression(source: string, phase: Phase): Program {
-  const { program } = compilePermissive(source, environments[phase])
+  const { program } = compilePermissive(source, { ...environments[phase], entropy })
   return { ...program, eval: (context) => evalTraced(program, context) }
 }
 

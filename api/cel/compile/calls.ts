@@ -27,7 +27,7 @@ export function compileCall(compilation: Compilation, node: CallNode, scope: Sco
   const qualified = target && qualify(target, name, scope)
   if (qualified !== undefined || target === undefined) {
     const full = qualified ?? name
-    const found = findFunction(full, args.length)
+    const found = findFunction(full, args.length, compilation.environment)
     if (found)
       return compileFunction(
         compilation,

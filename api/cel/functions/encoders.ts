@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { chargeNew, fits } from '../arithmetic.ts'
 import { chargeLength } from '../budget.ts'
 import { decodeText, toBytes, toText } from '../convert.ts'
@@ -148,11 +148,6 @@ export const encoderFunctions: FunctionTable = {
   'sha1.encode/1': hash('sha1'),
   'sha256.encode/1': hash('sha256'),
   'md5.encode/1': hash('md5'),
-  'random/0': () => Math.random(),
-  'uuid/0': () => {
-    chargeLength(1024)
-    return randomUUID()
-  },
 }
 
 /** Methods by the same names: `"x".base64Encode()`. */

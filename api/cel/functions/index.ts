@@ -1,14 +1,17 @@
+import type { Environment } from '../environment.ts'
 import { collectionFunctions, collectionMethods } from './collections.ts'
 import { encoderFunctions, encoderMethods } from './encoders.ts'
 import { mathFunctions } from './math.ts'
 import { netFunctions, netMethods } from './net.ts'
+import { randomFunctions } from './random.ts'
 import { standardFunctions, standardMethods } from './standard.ts'
 import { stringFunctions, stringMethods } from './strings.ts'
 import type { CelFunction, FunctionTable } from './table.ts'
 import { timeMethods } from './time.ts'
 
+const withoutEntropy = randomFunctions(undefined)
 /** Called `f(x)` or `a.f(x)`, where the name is `f` or `a.f`. */
-const functions = toMap(standardFunctions, stringFunctions, mathFunctions, encoderFunctions, collectionFunctions, netFunctions)
+const functions = toMap(standardFunctions, stringFunctions, mathFunctions, encoderFunctions, collectionFunctions, netFunctions, withoutEntropy)
 /** Called `x.f()`. */
 const methods = toMap(standardMethods, stringMethods, timeMethods, collectionMethods, encoderMethods, netMethods)
 
@@ -16,8 +19,11 @@ function toMap(...tables: readonly FunctionTable[]): ReadonlyMap<string, CelFunc
   return new Map(tables.flatMap((table) => Object.entries(table)))
 }
 
-export function findFunction(name: string, arity: number): CelFunction | undefined {
-  return functions.get(`${name}/${arity}`) ?? functions.get(`${name}/*`)
+/** The function `name` for `arity` arguments, or for any number of them. Its randomness is that of the environment. */
+export function findFunction(name: string, arity: number, { entropy }: Environment): CelFunction | undefined {
+  const key = `${name}/${arity}`
+  if (entropy !== undefined && key in withoutEntropy) return randomFunctions(entropy)[key]
+  return functions.get(key) ?? functions.get(`${name}/*`)
 }
 
 export function findMethod(name: string, arity: number): CelFunction | undefined {
