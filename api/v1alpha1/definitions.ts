@@ -1,28 +1,36 @@
 import type { Definitions } from '../schema.ts'
 import { backendSectionDefinitions } from './backend.ts'
 import { aiBackendDefinitions } from './backends/ai.ts'
+import { cloudBackendDefinitions } from './backends/cloud-backend.ts'
+import { dynamicForwardProxyDefinitions } from './backends/dynamic-forward-proxy.ts'
 import { mcpBackendDefinitions } from './backends/mcp.ts'
-import { plainBackendDefinitions } from './backends/static.ts'
+import { staticBackendDefinitions } from './backends/static.ts'
 import { frontendDefinitions } from './frontend.ts'
 import { kindDefinitions } from './kinds.ts'
 import { parametersDefinitions } from './parameters.ts'
 import { aiDefinitions } from './policies/ai.ts'
-import { apiKeyDefinitions } from './policies/api-key-authentication.ts'
+import { apiKeyAuthenticationDefinitions } from './policies/api-key-authentication.ts'
 import { authorizationDefinitions } from './policies/authorization.ts'
 import { backendAuthDefinitions } from './policies/backend-auth.ts'
-import { basicAuthDefinitions } from './policies/basic-authentication.ts'
-import { connectionDefinitions } from './policies/connection.ts'
+import { backendHttpDefinitions } from './policies/backend-http.ts'
+import { backendTcpDefinitions } from './policies/backend-tcp.ts'
+import { backendTlsDefinitions } from './policies/backend-tls.ts'
+import { backendTunnelDefinitions } from './policies/backend-tunnel.ts'
+import { basicAuthenticationDefinitions } from './policies/basic-authentication.ts'
 import { corsDefinitions } from './policies/cors.ts'
 import { csrfDefinitions } from './policies/csrf.ts'
+import { directResponseDefinitions } from './policies/direct-response.ts'
 import { extAuthDefinitions } from './policies/ext-auth.ts'
 import { extProcDefinitions } from './policies/ext-proc.ts'
-import { forwardingDefinitions } from './policies/forwarding.ts'
-import { headerDefinitions } from './policies/header-modifiers.ts'
+import { headerModifiersDefinitions } from './policies/header-modifiers.ts'
 import { healthDefinitions } from './policies/health.ts'
-import { jwtDefinitions } from './policies/jwt-authentication.ts'
+import { hostRewriteDefinitions } from './policies/host-rewrite.ts'
+import { jwtAuthenticationDefinitions } from './policies/jwt-authentication.ts'
 import { mcpDefinitions } from './policies/mcp.ts'
 import { promptGuardDefinitions } from './policies/prompt-guard.ts'
 import { rateLimitDefinitions } from './policies/rate-limit.ts'
+import { retryDefinitions } from './policies/retry.ts'
+import { timeoutsDefinitions } from './policies/timeouts.ts'
 import { transformationDefinitions } from './policies/transformation.ts'
 import { policyDefinitions } from './policy.ts'
 import { sharedDefinitions } from './shared.ts'
@@ -39,15 +47,21 @@ export const definitions: Definitions = {
   ...rateLimitDefinitions,
   ...corsDefinitions,
   ...csrfDefinitions,
-  ...headerDefinitions,
-  ...forwardingDefinitions,
+  ...headerModifiersDefinitions,
+  ...hostRewriteDefinitions,
+  ...timeoutsDefinitions,
+  ...retryDefinitions,
+  ...directResponseDefinitions,
   ...authorizationDefinitions,
-  ...jwtDefinitions,
-  ...basicAuthDefinitions,
-  ...apiKeyDefinitions,
+  ...jwtAuthenticationDefinitions,
+  ...basicAuthenticationDefinitions,
+  ...apiKeyAuthenticationDefinitions,
   ...frontendDefinitions,
   ...backendSectionDefinitions,
-  ...connectionDefinitions,
+  ...backendTcpDefinitions,
+  ...backendHttpDefinitions,
+  ...backendTunnelDefinitions,
+  ...backendTlsDefinitions,
   ...backendAuthDefinitions,
   ...healthDefinitions,
   ...aiDefinitions,
@@ -55,7 +69,9 @@ export const definitions: Definitions = {
   ...mcpDefinitions,
   ...aiBackendDefinitions,
   ...mcpBackendDefinitions,
-  ...plainBackendDefinitions,
+  ...staticBackendDefinitions,
+  ...dynamicForwardProxyDefinitions,
+  ...cloudBackendDefinitions,
   ...parametersDefinitions,
   ...sharedDefinitions,
 }

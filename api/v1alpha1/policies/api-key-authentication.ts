@@ -1,6 +1,6 @@
 import { choice, exactlyOneOf, object, ref, type Definitions } from '../../schema.ts'
 
-export const apiKeyDefinitions: Definitions = {
+export const apiKeyAuthenticationDefinitions: Definitions = {
   APIKeyAuthentication: object(
     'API keys sent as `Authorization: Bearer`: exactly one of secretRef, secretSelector. Each Secret entry is one key; the name of the entry is arbitrary, its value is the key, or a JSON object with `key` and `metadata`. On success the header is removed and the metadata is usable as `apiKey.<field>`.',
     {

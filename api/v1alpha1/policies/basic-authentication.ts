@@ -1,6 +1,6 @@
 import { choice, exactlyOneOf, list, object, ref, string, type Definitions } from '../../schema.ts'
 
-export const basicAuthDefinitions: Definitions = {
+export const basicAuthenticationDefinitions: Definitions = {
   BasicAuthentication: object(
     'HTTP basic authentication (RFC 7617): exactly one of users, secretRef. On success the Authorization header is removed and the user is `basicAuth.username`.',
     {

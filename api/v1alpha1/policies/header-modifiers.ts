@@ -1,7 +1,7 @@
 import { atLeastOneOf, choice, keyedList, object, ref, set, string, type Definitions } from '../../schema.ts'
 
 /** Gateway API's header filter and header match, and the traffic policy made of the filter. */
-export const headerDefinitions: Definitions = {
+export const headerModifiersDefinitions: Definitions = {
   HTTPHeader: object(
     'A header and its value.',
     { name: ref('HTTPHeaderName', 'Name, matched without regard to case.'), value: string('Value; may be empty.', { maxLength: 4096 }) },

@@ -12,7 +12,7 @@ export const jwtMode = choice(
   { default: 'Strict' },
 )
 
-export const jwtDefinitions: Definitions = {
+export const jwtAuthenticationDefinitions: Definitions = {
   JWTAuthentication: object(
     'Validates JSON Web Tokens sent as `Authorization: Bearer`. On success the token is removed from the request and its claims are usable as `jwt.<claim>`. Signature, `iss`, `aud` and `exp` (with 60 s leeway) are checked.',
     { mode: jwtMode, providers: list(ref('JWTProvider'), 'Accepted issuers. The `kid` of the token selects the provider.', 1, 64) },

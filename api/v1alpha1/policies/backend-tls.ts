@@ -1,24 +1,6 @@
 import { atMostOneOf, choice, list, object, ref, type Definitions } from '../../schema.ts'
-import { duration } from '../shared.ts'
 
-/** Backend sections about the connection itself. */
-export const connectionDefinitions: Definitions = {
-  BackendTCP: object('TCP settings of connections to the backend.', {
-    keepalive: ref('Keepalive'),
-    connectTimeout: duration('Time for a connection to be made; then the attempt fails with 504. Default: 10s.', 100),
-  }),
-  BackendHTTP: object('HTTP settings of requests to the backend.', {
-    version: choice(
-      ['HTTP1', 'HTTP2'],
-      'HTTP version. Default: what appProtocol of the Service port says; HTTP2 for gRPC; the version of the client when it came in plaintext; HTTP1 when it came over TLS.',
-    ),
-    requestTimeout: duration('Time for one attempt until the response head; then it fails with 504 and may be retried.', 1),
-  }),
-  BackendTunnel: object(
-    'Reaches the backend through an HTTP proxy, by CONNECT.',
-    { backendRef: ref('BackendObjectReference', 'The proxy server to reach: a Service or a ProxyBackend.') },
-    ['backendRef'],
-  ),
+export const backendTlsDefinitions: Definitions = {
   BackendTLS: object(
     'Makes the proxy start TLS to the backend. With no fields set, the certificate is verified against the system CAs and SNI is taken from the destination.',
     {

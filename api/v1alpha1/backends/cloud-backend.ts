@@ -1,0 +1,13 @@
+import { exactlyOneOf, object, ref, string, type Definitions } from '../../schema.ts'
+
+export const cloudBackendDefinitions: Definitions = {
+  CloudBackend: object('A cloud service: exactly one of agentRuntime.', { agentRuntime: ref('AgentRuntime') }, [], [exactlyOneOf('agentRuntime')]),
+  AgentRuntime: object(
+    'An agent hosted on Amazon Bedrock AgentCore. Requests are passed on uninterpreted and signed with `policies.auth.cloudA`, or the credentials of the environment.',
+    {
+      agentRuntimeRef: string('ARN of the runtime, `arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>`.', { minLength: 1, maxLength: 2048 }),
+      qualifier: string('Alias or version of the runtime.', { maxLength: 256 }),
+    },
+    ['agentRuntimeRef'],
+  ),
+}
