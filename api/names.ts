@@ -4,7 +4,7 @@ export const GROUP = 'proxy.dev'
 export const VERSION = 'v1alpha1'
 export const CONTROLLER_NAME = 'proxy.dev/proxy'
 /** Server-side apply field manager. */
-export const FIELD_MANAGER = CONTROLLER_NAME
+export const FIELD_MANAGER = 'proxy.dev/proxy'
 export const GATEWAY_CLASS = 'proxy'
 export const SYSTEM_NAMESPACE = 'proxy-system'
 export const METRIC_PREFIX = 'proxy_'

@@ -36,7 +36,7 @@ interface ImageValues {
   readonly tag: string
 }
 
-export interface ControllerValues {
+interface ControllerValues {
   readonly image: ImageValues & { readonly pullPolicy: string }
   readonly replicaCount: number
   readonly logLevel: string

@@ -21,7 +21,7 @@ interface Positioned {
   readonly depth: number
 }
 
-export interface LiteralNode extends Positioned {
+interface LiteralNode extends Positioned {
   readonly kind: 'literal'
   /** Integers are bigint, doubles number. */
   readonly value: null | boolean | string | bigint | number | Uint | Uint8Array
@@ -96,7 +96,7 @@ export interface MapNode extends Positioned {
 }
 
 /** `Name{…}`: parsed for a good message only, there are no message types here. */
-export interface StructNode extends Positioned {
+interface StructNode extends Positioned {
   readonly kind: 'struct'
   readonly name: string
 }

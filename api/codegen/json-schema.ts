@@ -2,7 +2,7 @@ import { mapChildren, reachableFrom, type Definitions, type Schema, type Validat
 import { readExclusivity, withoutExclusiveDefaults } from './exclusivity.ts'
 
 /** JSON Schema keywords that the schema language does not have. */
-export type JsonSchema = Record<string, unknown>
+type JsonSchema = Record<string, unknown>
 
 /** Exclusivity rules in the words of JSON Schema; other CEL rules are the API server's and the operator's to check. */
 function toKeywords(rules: readonly ValidationRule[]): JsonSchema[] {

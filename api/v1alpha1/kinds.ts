@@ -2,7 +2,7 @@ import { GROUP, VERSION } from '../names.ts'
 import { choice, exactlyOneOf, integer, keyedList, list, map, object, ref, string, type Definitions, type Schema } from '../schema.ts'
 
 /** A printer column of `kubectl get`. */
-export interface Column {
+interface Column {
   name: string
   type: 'string' | 'date'
   jsonPath: string
