@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { startMockServer, type Answer as Behave, type MockServer } from '../../e2e/harness/llm/server.ts'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { startLlmGateway, type LlmGateway, type LlmGatewayOptions } from './testing/gateway.ts'
-import { chat, sdkRoutes, send, startWorld, type Answer, type Loose, type Post, type World, type WorldOptions } from './testing/world.ts'
+import { chat, sdkRoutes, send, startTestBed, type Answer, type Loose, type Post, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 import { letArrive } from '../testing/turns.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
@@ -12,10 +12,10 @@ const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
   for (const one of open.splice(0)) await one.close()
 })
-const start = async (options: WorldOptions = {}): Promise<World> => {
-  const world = await startWorld(options)
-  open.push(world)
-  return world
+const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
+  const bed = await startTestBed(options)
+  open.push(bed)
+  return bed
 }
 
 interface Odd {
@@ -53,7 +53,7 @@ test.each([
 })
 
 describe('deep JSON', () => {
-  test.each<[string, WorldOptions, 'refused' | 'passed' | 'either', string?]>([
+  test.each<[string, TestBedOptions, 'refused' | 'passed' | 'either', string?]>([
     ['that no policy touches', {}, 'passed'],
     ['beside a default', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }, 'passed'],
     ['that an expression reads', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }, 'refused'],

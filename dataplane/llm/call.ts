@@ -7,14 +7,14 @@ import type { PolicyState } from '../policy/state.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
-import type { AnswerContext } from './answer/answer-context.ts'
-import { finishAnswer, isStream, openStream } from './answer/answer.ts'
-import { chooseCandidate, recordCandidate } from './choice/candidates.ts'
+import type { AttemptContext } from './response/attempt-context.ts'
+import { finishResponse, isStream, openStream } from './response/finish.ts'
+import { chooseCandidate, recordOutcome } from './choice/candidates.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
-import type { EventBody } from './answer/event-body.ts'
+import type { EventBody } from './response/event-body.ts'
 import { evictionOf } from './choice/eviction.ts'
-import { FormatError } from './formats/types.ts'
+import { FormatError } from './common/types.ts'
 import { nothing, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
 import { listModels } from './request/models.ts'
 import { prepareRaw } from './request/raw.ts'
@@ -25,7 +25,7 @@ import type { LlmTarget } from './choice/target.ts'
 import { buildUpstreamRequest } from './request/upstream-request.ts'
 import { backendTransformation } from '../transformation/backend.ts'
 
-export interface CallContext {
+export interface LlmCallOptions {
   readonly groups: readonly (readonly LlmTarget[])[]
   readonly state: PolicyState
   readonly budgets: KeyBudgets
@@ -48,7 +48,7 @@ interface Attempted {
 export class LlmCall {
   readonly #exchange: Exchange
   readonly #plan: CallPlan
-  readonly #context: CallContext
+  readonly #context: LlmCallOptions
   readonly #source: RequestSource
   readonly #record: LlmRecord
   #keys: KeyPolicy = nothing
@@ -58,7 +58,7 @@ export class LlmCall {
   /** The gateway's own answer: a refusal, a list, a count. */
   #isLocal = false
 
-  constructor(exchange: Exchange, plan: CallPlan, context: CallContext) {
+  constructor(exchange: Exchange, plan: CallPlan, context: LlmCallOptions) {
     this.#exchange = exchange
     this.#plan = plan
     this.#context = context
@@ -136,7 +136,7 @@ export class LlmCall {
 
   /** While another attempt is left, a stream must show content before it counts (an error in its place is a failure). */
   async #peek(response: ResponseHead, attempted: Attempted): Promise<ResponseHead> {
-    const events = openStream(response, this.#answerContext(attempted))
+    const events = openStream(response, this.#attemptContext(attempted))
     if (await events.peek()) {
       this.#attempted = { ...attempted, events }
       return response
@@ -152,10 +152,10 @@ export class LlmCall {
 
   #finish(response: ResponseHead): Promise<ResponseHead> | ResponseHead {
     const attempted = this.#attempted
-    return attempted === undefined ? response : finishAnswer(response, this.#answerContext(attempted), attempted.events)
+    return attempted === undefined ? response : finishResponse(response, this.#attemptContext(attempted), attempted.events)
   }
 
-  #answerContext(attempted: Attempted): AnswerContext {
+  #attemptContext(attempted: Attempted): AttemptContext {
     const { target, prepared, startedAtMs, isHealthy } = attempted
     return {
       exchange: this.#exchange,
@@ -163,10 +163,10 @@ export class LlmCall {
       prepared,
       record: this.#record,
       limitBytes: this.#context.limitBytes,
-      onOver: (isWhole) => {
+      onEnd: (isWhole) => {
         if (isHealthy && isWhole) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)
       },
-      onBroken: () => {
+      onFailure: () => {
         if (isHealthy) this.#recordFailure(target, undefined)
       },
     }
@@ -179,13 +179,13 @@ export class LlmCall {
   }
 
   #recordSuccess({ state }: LlmTarget, seconds: number): void {
-    recordCandidate(state, true, seconds, undefined, this.#context.state.monotonicMs())
+    recordOutcome(state, true, seconds, undefined, this.#context.state.monotonicMs())
   }
 
   #recordFailure({ state, destination }: LlmTarget, response: ResponseHead | undefined): void {
     const { monotonicMs, epochMs } = this.#context.state
     const eviction = evictionOf(destination.settings.health, response, this.#plan.retry?.backoffMs, epochMs())
-    recordCandidate(state, false, undefined, eviction, monotonicMs())
+    recordOutcome(state, false, undefined, eviction, monotonicMs())
   }
 }
 

@@ -1,24 +1,24 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { chat, sdkRoutes, startWorld, type Post, type World, type WorldOptions } from './testing/world.ts'
+import { chat, sdkRoutes, startTestBed, type Post, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
-const open: World[] = []
+const open: TestBed[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
 })
-const start = async (options: WorldOptions = {}): Promise<World> => {
-  const world = await startWorld(options)
-  open.push(world)
-  return world
+const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
+  const bed = await startTestBed(options)
+  open.push(bed)
+  return bed
 }
 const frontend = { frontend: { http: { maxBufferSize: 1000 } } }
-const small: WorldOptions = { onGateway: [frontend] }
+const small: TestBedOptions = { onGateway: [frontend] }
 /** Deeper than anything that walks it can go. */
 const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
 const messages = { path: '/v1/messages', ai: { routes: sdkRoutes } }
 
 describe("the gateway's own errors", () => {
-  test.each<[string, WorldOptions, Post, number, string | RegExp]>([
+  test.each<[string, TestBedOptions, Post, number, string | RegExp]>([
     ['no JSON', {}, { body: '{"model":' }, 400, /^failed to process LLM request: failed to parse request: ./],
     ['an empty body', {}, { body: '' }, 400, /^failed to process LLM request: failed to parse request: ./],
     ['no object', {}, { body: '[1]' }, 400, 'failed to process LLM request: missing field: request must be an object'],
@@ -97,8 +97,8 @@ describe("the gateway's own errors", () => {
       'backend authentication failed: the Secret of secretRef does not resolve',
     ],
   ])('%s', async (_, options, post, status, text) => {
-    const world = await start(options)
-    const answer = await world.post(post)
+    const bed = await start(options)
+    const answer = await bed.post(post)
     expect([answer.status, answer.headers['content-type']]).toEqual([status, 'text/plain'])
     if (typeof text === 'string') expect(answer.text).toBe(text)
     else expect(answer.text).toMatch(text)

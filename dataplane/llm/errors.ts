@@ -1,10 +1,10 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { printJson } from './formats/json.ts'
+import { printJson } from './common/json.ts'
 
 /** Whose errors look like Anthropic's. */
 const messagesRoutes: readonly RouteType[] = ['Messages', 'TokenCount']
-const typesOfStatus: Readonly<Record<number, string>> = {
+const errorTypeByStatus: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
   403: 'permission_error',
@@ -30,4 +30,4 @@ export function setErrorFormat(exchange: Exchange, route: RouteType): void {
   })
 }
 
-const typeOf = (status: number): string => typesOfStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+const typeOf = (status: number): string => errorTypeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')

@@ -1,31 +1,31 @@
 import { request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Health, Traffic } from '#gen/config/types.ts'
-import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from './testing/world.ts'
+import { chat, sdkRoutes, startTestBed, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
-const open: World[] = []
+const open: TestBed[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
 })
-const start = async (options: WorldOptions = {}): Promise<World> => {
-  const world = await startWorld(options)
-  open.push(world)
-  return world
+const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
+  const bed = await startTestBed(options)
+  open.push(bed)
+  return bed
 }
 
 /** Two groups of one provider each, with a clock that only the test moves. */
-async function startTwo(health: Health | undefined, more: Partial<WorldOptions> = {}) {
+async function startTwo(health: Health | undefined, more: Partial<TestBedOptions> = {}) {
   let now = 0
-  const world = await start({
+  const bed = await start({
     groups: [{ first: { providerA: {} } }, { second: { providerC: {} } }],
     ...(health && { policies: { health } }),
     clocks: { monotonicMs: () => now },
     ...more,
   })
-  const [first, second] = world.mocks
+  const [first, second] = bed.mocks
   if (first === undefined || second === undefined) throw new Error('two mocks')
   const asked = (): [number, number] => [first.requests.length, second.requests.length]
-  return { ...world, first, second, asked, advance: (ms: number) => void (now += ms) }
+  return { ...bed, first, second, asked, advance: (ms: number) => void (now += ms) }
 }
 
 describe('failover', () => {
@@ -173,7 +173,7 @@ describe('failover', () => {
 const limit = (tokens: number): NonNullable<Traffic['rateLimit']> => ({ local: [{ tokens, unit: 'Hours' }] })
 
 describe('token budgets', () => {
-  const budget = (tokens: number): Pick<WorldOptions, 'onGateway'> => ({ onGateway: [{ traffic: { rateLimit: limit(tokens) } }] })
+  const budget = (tokens: number): Pick<TestBedOptions, 'onGateway'> => ({ onGateway: [{ traffic: { rateLimit: limit(tokens) } }] })
 
   test.each([
     ['a whole answer', chat('one two three'), {}],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
-import { sdkRoutes, startWorld, type World } from './testing/world.ts'
+import { sdkRoutes, startTestBed, type TestBed } from './testing/test-bed.ts'
 
 const providers: Readonly<Record<string, [Omit<NamedLLMProvider, 'name'>, string]>> = {
   A: [{ providerA: {} }, 'gpt-4o'],
@@ -55,25 +55,25 @@ const value = fc.letrec((tie) => ({
 const body = fc.record(Object.fromEntries(names.slice(0, 11).map((name) => [name, value])), { requiredKeys: [] })
 
 describe.each(Object.entries(providers))('bodies of any kind, to %s', (_, [provider, model]) => {
-  let world: World
+  let bed: TestBed
   beforeAll(async () => {
-    world = await startWorld({
+    bed = await startTestBed({
       provider,
       ai: { routes: sdkRoutes, prompt: { prepend: [{ role: 'system', content: 'x' }], append: [{ role: 'user', content: 'y' }] } },
       policies: { auth: { key: 'k' } },
     })
   })
-  afterAll(() => world.close())
+  afterAll(() => bed.close())
 
   test('are answered by the provider, or refused by name; the gateway goes on', async () => {
     await fc.assert(
       fc.asyncProperty(body, fc.constantFrom(...paths), async (given, path) => {
-        const answer = await world.post({ path, body: { ...given, model } })
+        const answer = await bed.post({ path, body: { ...given, model } })
         const isSaid = answer.status < 500 || answer.text.startsWith('failed to process LLM response: ')
         if (!isSaid) throw new Error(`${answer.status} ${answer.text}`)
       }),
       { numRuns: 80 },
     )
-    expect((await world.post({ path: '/v1/messages', body: { model, max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] } })).status).toBe(200)
+    expect((await bed.post({ path: '/v1/messages', body: { model, max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] } })).status).toBe(200)
   })
 })

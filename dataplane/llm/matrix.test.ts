@@ -1,20 +1,20 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
-import { sdkRoutes, startWorld, type World } from './testing/world.ts'
+import { sdkRoutes, startTestBed, type TestBed } from './testing/test-bed.ts'
 import { logFieldsOf } from '../testing/log-fields.ts'
 
-const open: World[] = []
+const open: TestBed[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
 })
 
 type Config = Omit<NamedLLMProvider, 'name'>
 const aws = { key: 'ns/aws', type: 'opaque', data: { accessKey: 'AK', secretKey: 'SK', sessionToken: 'ST' } } as const
-const start = async (provider: Config): Promise<World> => {
+const start = async (provider: Config): Promise<TestBed> => {
   const auth = provider.providerF === undefined ? { key: 'secret-key' } : { cloudA: { secretRef: { secret: 'ns/aws' } } }
-  const world = await startWorld({ provider, policies: { auth }, ai: { routes: sdkRoutes }, secrets: [aws] })
-  open.push(world)
-  return world
+  const bed = await startTestBed({ provider, policies: { auth }, ai: { routes: sdkRoutes }, secrets: [aws] })
+  open.push(bed)
+  return bed
 }
 
 const a: Config = { providerA: {} }

@@ -2,24 +2,24 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
 import type { BackendAI, BackendFull, FieldDefault } from '#gen/config/types.ts'
-import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from './testing/world.ts'
+import { chat, sdkRoutes, startTestBed, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 import { logFieldsOf } from '../testing/log-fields.ts'
 
-const open: World[] = []
+const open: TestBed[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
 })
-const start = async (options: WorldOptions = {}): Promise<World> => {
-  const world = await startWorld(options)
-  open.push(world)
-  return world
+const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
+  const bed = await startTestBed(options)
+  open.push(bed)
+  return bed
 }
 
 /** Generated types take a value of any JSON for an object. */
 const field = (name: string, value: unknown): FieldDefault => ({ field: name, value: value as FieldDefault['value'] })
 
 describe('the Host that a provider gets (llm.md §4.1, traffic.md §8.11)', () => {
-  test.each<[string, WorldOptions, string | undefined]>([
+  test.each<[string, TestBedOptions, string | undefined]>([
     ['its own', {}, undefined],
     ['its own, where a policy asks for it', { onGateway: [{ traffic: { hostRewrite: { mode: 'Auto' } } }] }, undefined],
     ["the client's, where a policy leaves it", { onGateway: [{ traffic: { hostRewrite: { mode: 'None' } } }] }, 'client.example'],

@@ -1,15 +1,15 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { AIBackend, NamedLLMProvider } from '#gen/config/types.ts'
-import { chat, startWorld, type World, type WorldOptions } from './testing/world.ts'
+import { chat, startTestBed, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
-const open: World[] = []
+const open: TestBed[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
 })
-const start = async (options: WorldOptions = {}): Promise<World> => {
-  const world = await startWorld(options)
-  open.push(world)
-  return world
+const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
+  const bed = await startTestBed(options)
+  open.push(bed)
+  return bed
 }
 
 describe('a chat with providerA', () => {

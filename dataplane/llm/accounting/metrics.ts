@@ -9,10 +9,10 @@ const FIRST_TOKEN = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5,
 const PER_TOKEN = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
 const LABELS = ['gen_ai_operation_name', 'gen_ai_system', 'gen_ai_request_model', 'gen_ai_response_model', ...ROUTE_LABELS] as const
 /** Model names come from clients: more than these are counted together. */
-const MODEL_LIMIT = 200
+const MAX_MODELS = 200
 const OTHER = 'other'
 /** Pairs of models of one route whose series are at hand. */
-const KEPT_LIMIT = 1000
+const MAX_CACHED_SERIES = 1000
 
 /** What the metrics of one exchange are labelled with. */
 export interface LlmLabels {
@@ -51,7 +51,7 @@ export const llmMetrics = defineMetrics((registry) => {
   const modelLabel = (model: string | undefined): string => {
     if (model === undefined || model === '') return UNKNOWN
     if (models.has(model)) return model
-    if (models.size >= MODEL_LIMIT) return OTHER
+    if (models.size >= MAX_MODELS) return OTHER
     models.add(model)
     return model
   }
@@ -87,7 +87,7 @@ export const llmMetrics = defineMetrics((registry) => {
       const key = `${operation} ${system} ${requestModel} ${responseModel}`
       let series = ofRoute.byKey.get(key)
       if (series === undefined) {
-        if (ofRoute.byKey.size >= KEPT_LIMIT) ofRoute.byKey.clear()
+        if (ofRoute.byKey.size >= MAX_CACHED_SERIES) ofRoute.byKey.clear()
         ofRoute.byKey.set(key, (series = bind(exchange, labels, requestModel, responseModel)))
       }
       ofRoute.last = { operation, system, requestModel, responseModel, series }

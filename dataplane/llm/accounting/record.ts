@@ -3,7 +3,7 @@ import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
 import { setLogField, type ContributedField } from '../../telemetry/access-log/access-log.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import { estimateTokens } from './estimate.ts'
-import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../formats/types.ts'
+import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../common/types.ts'
 import { costOf, type PriceTable, type Rates } from '../settings/price.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
 import { variables } from '../../exchange/variables.ts'
@@ -47,7 +47,7 @@ const paramEntries = Object.entries(paramFields) as [keyof RequestParams, Contri
 const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
 /** How an answer ended; what was only seen in part is charged by what was seen. */
-export type AnswerEnd = 'whole' | 'part' | 'error'
+export type ResponseEnd = 'whole' | 'part' | 'error'
 
 /** What one exchange with an LLM is known by: in expressions (`llm`), access log, spans, metrics and token budgets. */
 export class LlmRecord extends HostMap {
@@ -83,12 +83,12 @@ export class LlmRecord extends HostMap {
   }
 
   /** Of streams: other answers come at once (llm.md §17.2). */
-  sawContent(): void {
+  recordContent(): void {
     if (this.#request?.isStreaming === true) this.#firstTokenAtMs ??= performance.now()
   }
 
   /** The answer is there, or as much of it as will be. Once. */
-  finish(facts: ResponseFacts | undefined, end: AnswerEnd): void {
+  finish(facts: ResponseFacts | undefined, end: ResponseEnd): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#endedAtMs = performance.now()
@@ -114,7 +114,7 @@ export class LlmRecord extends HostMap {
     this.#cost = costOf(facts, rates)
   }
 
-  #measure(facts: ResponseFacts | undefined, end: AnswerEnd): void {
+  #measure(facts: ResponseFacts | undefined, end: ResponseEnd): void {
     const request = this.#request
     if (request === undefined) return
     const exchange = this.#exchange
@@ -141,7 +141,7 @@ export class LlmRecord extends HostMap {
   }
 
   /** Tokens to charge. An upstream that was cut off has not said how many: then what passed by is counted (llm.md §11.2). */
-  #tokensOf(facts: ResponseFacts | undefined, end: AnswerEnd): number {
+  #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): number {
     const { inputTokens, outputTokens } = facts?.usage ?? {}
     if (end === 'whole') return (inputTokens ?? 0) + (outputTokens ?? 0)
     const seen = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])

@@ -43,19 +43,19 @@ const score = ({ state }: Candidate): number => scoreOf(state)
 function isAvailable(state: ProviderState, nowMs: number): boolean {
   if (state.evicted === undefined) return true
   if (state.evicted.untilMs > nowMs) return false
-  bringBack(state)
+  endEviction(state)
   return true
 }
 
 /** Ends an eviction, also that of a provider that is gone. */
-export function bringBack(state: ProviderState): void {
+export function endEviction(state: ProviderState): void {
   if (state.evicted === undefined) return
   restore(state)
   state.report({ kind: 'back', durationMs: 0, health: state.health })
 }
 
 /** Counts an outcome; the first latency counts whole. True when the provider is out from now on. */
-export function recordCandidate(state: ProviderState, isHealthy: boolean, seconds: number | undefined, eviction: Eviction | undefined, nowMs: number): boolean {
+export function recordOutcome(state: ProviderState, isHealthy: boolean, seconds: number | undefined, eviction: Eviction | undefined, nowMs: number): boolean {
   if (isHealthy && seconds !== undefined && !state.hasLatency) {
     state.latencySeconds = seconds
     state.hasLatency = true

@@ -5,7 +5,7 @@ import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import type { UpstreamAuth } from '../../upstream/auth.ts'
 import type { Destination } from '../../upstream/destination.ts'
-import { bringBack, newProviderState, type ProviderState } from './candidates.ts'
+import { endEviction, newProviderState, type ProviderState } from './candidates.ts'
 import { compileGuards, type PromptGuards } from '../guards/index.ts'
 import { createProvider } from '../providers/index.ts'
 import type { Provider } from '../providers/types.ts'
@@ -26,7 +26,7 @@ export interface LlmTarget {
 }
 
 /** Name of the provider that is alone (part 2: `sectionName: backend`). */
-const LONE_NAME = 'backend'
+const SINGLE_PROVIDER_NAME = 'backend'
 const HTTPS_PORT = 443
 
 /** What traffic has taught about the providers of one backend, by name. */
@@ -39,13 +39,13 @@ export interface ProviderStates {
 export function compileTargets(config: ServiceConfig, states: ProviderStates): LlmTarget[][] {
   const { provider, groups } = config.backend.ai ?? {}
   const named: readonly (readonly NamedLLMProvider[])[] =
-    provider === undefined ? (groups ?? []).map((group) => group.providers) : [[{ ...provider, name: LONE_NAME }]]
+    provider === undefined ? (groups ?? []).map((group) => group.providers) : [[{ ...provider, name: SINGLE_PROVIDER_NAME }]]
   const targets = named.map((group) => group.flatMap((one) => compileTarget(one, config, states) ?? []))
   const names = new Set(targets.flat().map(({ name }) => name))
   for (const [name, state] of states.byName) {
     if (names.has(name)) continue
     states.byName.delete(name)
-    bringBack(state)
+    endEviction(state)
   }
   return targets
 }

@@ -1,9 +1,9 @@
-import { printJson } from '../formats/json.ts'
-import { inside, objectOf, without } from '../formats/read.ts'
-import { FormatError, type Conversion } from '../formats/types.ts'
-import { refuseStream } from './embeddings.ts'
+import { printJson } from '../common/json.ts'
+import { inside, objectOf, without } from '../common/read.ts'
+import { FormatError, type Conversion } from '../common/types.ts'
+import { rejectStream } from './embeddings.ts'
 import { translateError } from './errors.ts'
-import { noFacts, readCount } from './facts.ts'
+import { emptyFacts, readCount } from './facts.ts'
 
 const DEFAULT_VERSION = '2023-06-01'
 
@@ -17,10 +17,10 @@ export function passCount(): Conversion {
     response(body) {
       const object = objectOf(body)
       if (object === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
-      return { body: object, facts: { ...noFacts({ isCacheExcluded: true }, undefined), countTokens: readCount(object) } }
+      return { body: object, facts: { ...emptyFacts({ isCacheExcluded: true }, undefined), countTokens: readCount(object) } }
     },
     error: (status, body) => translateError('tokenCount', true, status, body),
-    stream: refuseStream,
+    stream: rejectStream,
   }
 }
 
@@ -38,9 +38,9 @@ export function translateCount(): Conversion {
     response(body) {
       const tokens = readCount(inside(body))
       if (tokens === undefined) throw new FormatError('response', 'failed to parse response: inputTokens is missing')
-      return { body: { input_tokens: tokens }, facts: { ...noFacts({ isCacheExcluded: true }, undefined), countTokens: tokens } }
+      return { body: { input_tokens: tokens }, facts: { ...emptyFacts({ isCacheExcluded: true }, undefined), countTokens: tokens } }
     },
     error: (status, body) => translateError('tokenCount', false, status, body),
-    stream: refuseStream,
+    stream: rejectStream,
   }
 }

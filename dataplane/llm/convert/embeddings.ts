@@ -1,10 +1,10 @@
 import { readCohere, readNova, readPredict, readTitan, writeEmbeddings, type Vectors } from '../formats/embeddings/reply.ts'
 import { writeCohere, writeNova, writePredict, writeTitan } from '../formats/embeddings/request.ts'
-import { inside, numberOf, objectOf, textOf } from '../formats/read.ts'
-import { FormatError, type Conversion, type ConvertedRequest, type JsonObject, type ResponseContext, type UpstreamFormat } from '../formats/types.ts'
+import { inside, numberOf, objectOf, textOf } from '../common/read.ts'
+import { FormatError, type Conversion, type ConvertedRequest, type JsonObject, type ResponseContext, type UpstreamFormat } from '../common/types.ts'
 import { readCompletionsUsage } from '../usage/raw.ts'
 import { translateError } from './errors.ts'
-import { noFacts } from './facts.ts'
+import { emptyFacts } from './facts.ts'
 
 interface EmbeddingsSide {
   writeRequest(body: JsonObject, model: string): ConvertedRequest
@@ -18,7 +18,7 @@ const sides = {
   novaEmbeddings: { writeRequest: writeNova, readReply: readNova },
 } satisfies Partial<Record<UpstreamFormat, EmbeddingsSide>>
 
-export function refuseStream(): never {
+export function rejectStream(): never {
   throw new FormatError('response', 'failed to parse response: this kind of answer has no streams')
 }
 
@@ -31,11 +31,11 @@ export function passEmbeddings(): Conversion {
     response(body) {
       const object = objectOf(body)
       if (object === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
-      const facts = noFacts(readCompletionsUsage(inside(object['usage'])), textOf(object['model']))
+      const facts = emptyFacts(readCompletionsUsage(inside(object['usage'])), textOf(object['model']))
       return { body: object, facts }
     },
     error: (status, body) => translateError('embeddings', true, status, body),
-    stream: refuseStream,
+    stream: rejectStream,
   }
 }
 
@@ -50,10 +50,10 @@ export function translateEmbeddings(to: keyof typeof sides): Conversion {
     response(body, context) {
       const written = writeEmbeddings(side.readReply(inside(body), context), context)
       const tokens = numberOf(inside(written['usage'])['prompt_tokens'])
-      return { body: written, facts: noFacts({ input: tokens, isCacheExcluded: false }, context.memo.model) }
+      return { body: written, facts: emptyFacts({ input: tokens, isCacheExcluded: false }, context.memo.model) }
     },
     // Vertex AI's errors pass as they are (llm.md §9).
     error: (status, body) => translateError('embeddings', to === 'predictEmbeddings', status, body),
-    stream: refuseStream,
+    stream: rejectStream,
   }
 }

@@ -1,6 +1,6 @@
-import { printJson } from '../formats/json.ts'
-import { inside, textOf } from '../formats/read.ts'
-import type { ClientFormat, JsonObject } from '../formats/types.ts'
+import { printJson } from '../common/json.ts'
+import { inside, textOf } from '../common/read.ts'
+import type { ClientFormat, JsonObject } from '../common/types.ts'
 import { parseLeniently } from '../stream/native.ts'
 
 /** An upstream's error, whatever its shape (llm.md §9). */
@@ -19,16 +19,16 @@ export interface ErrorBody {
 }
 
 /** HTML pages of load balancers may be long; clients log these. */
-const LONGEST_TEXT = 2000
+const MAX_MESSAGE_LENGTH = 2000
 
-const typesOfStatus: Readonly<Record<number, string>> = {
+const errorTypeByStatus: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
   403: 'authentication_error',
   404: 'not_found_error',
   429: 'rate_limit_error',
 }
-const typesOfGoogle: Readonly<Record<string, string>> = {
+const errorTypeByGoogleStatus: Readonly<Record<string, string>> = {
   INVALID_ARGUMENT: 'invalid_request_error',
   FAILED_PRECONDITION: 'invalid_request_error',
   NOT_FOUND: 'not_found_error',
@@ -38,7 +38,7 @@ const typesOfGoogle: Readonly<Record<string, string>> = {
 }
 
 function typeOfStatus(status: number): string {
-  return typesOfStatus[status] ?? 'api_error'
+  return errorTypeByStatus[status] ?? 'api_error'
 }
 
 /** A non-2xx answer in the client's format. undefined: it is in that format already. The shape decides, not the provider: compatible endpoints answer in their own. */
@@ -63,13 +63,13 @@ function readProblem(text: string, status: number): UpstreamProblem {
   }
   const bare = textOf(body['message']) ?? textOf(body['Message']) ?? textOf(error)
   if (bare !== undefined) return { shape: 'bedrock', message: bare, type: undefined, status: undefined }
-  const wrapped = text.trim().slice(0, LONGEST_TEXT)
+  const wrapped = text.trim().slice(0, MAX_MESSAGE_LENGTH)
   return { shape: 'other', message: wrapped === '' ? `the upstream answered with status ${status}` : wrapped, type: undefined, status: undefined }
 }
 
 function toMessages({ shape, message, type, status: google }: UpstreamProblem, status: number): JsonObject | undefined {
   if (shape === 'anthropic' && type !== undefined) return undefined
-  const known = google === undefined ? type : typesOfGoogle[google]
+  const known = google === undefined ? type : errorTypeByGoogleStatus[google]
   return { type: 'error', error: { type: known ?? typeOfStatus(status), message } }
 }
 
@@ -79,7 +79,7 @@ function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, typ
       return undefined
     case 'google':
       if (client === 'embeddings' && isNative) return undefined
-      return { error: { type: type ?? typesOfGoogle[google ?? ''] ?? typeOfStatus(status), message, param: null, code: google ?? String(status) } }
+      return { error: { type: type ?? errorTypeByGoogleStatus[google ?? ''] ?? typeOfStatus(status), message, param: null, code: google ?? String(status) } }
     case 'other':
       return isNative ? undefined : { error: { type: typeOfStatus(status), message } }
     case 'anthropic':

@@ -1,7 +1,7 @@
-import type { RawUsage } from '../formats/neutral.ts'
-import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../formats/read.ts'
-import { printJson } from '../formats/json.ts'
-import type { ChatFormat, JsonObject, ResponseFacts, ToolCallFact } from '../formats/types.ts'
+import type { RawUsage } from '../common/neutral.ts'
+import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../common/read.ts'
+import { printJson } from '../common/json.ts'
+import type { ChatFormat, JsonObject, ResponseFacts, ToolCallFact } from '../common/types.ts'
 import { readCompletionsUsage, readMessagesUsage, readResponsesUsage, toUsage } from '../usage/raw.ts'
 
 /** Facts of a buffered answer in a client's format. `usage` is the upstream's own where it was translated: conventions differ. */
@@ -35,7 +35,7 @@ export function readFacts(format: ChatFormat, body: JsonObject, usage?: RawUsage
   return facts
 }
 
-export function noFacts(usage: RawUsage, model: string | undefined): ResponseFacts {
+export function emptyFacts(usage: RawUsage, model: string | undefined): ResponseFacts {
   return { usage: toUsage(usage), responseModel: model, serviceTier: undefined, countTokens: undefined, completion: [], toolCalls: [] }
 }
 

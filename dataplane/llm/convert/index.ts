@@ -1,4 +1,4 @@
-import type { ClientFormat, Conversion, UpstreamFormat } from '../formats/types.ts'
+import type { ClientFormat, Conversion, UpstreamFormat } from '../common/types.ts'
 import { translateChat } from './chat.ts'
 import { passCount, translateCount } from './count.ts'
 import { passEmbeddings, translateEmbeddings } from './embeddings.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { ClientFormat, JsonObject, RequestMemo, Usage, UpstreamFormat } from '../formats/types.ts'
+import type { ClientFormat, JsonObject, RequestMemo, Usage, UpstreamFormat } from '../common/types.ts'
 import { NOW_MS, pair, responseContext } from './testing.ts'
 
 interface Row {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { JsonObject } from '../formats/types.ts'
+import type { JsonObject } from '../common/types.ts'
 import { completionsRows } from './testdata/requests/completions.ts'
 import { embeddingsRows } from './testdata/requests/embeddings.ts'
 import { messagesRows } from './testdata/requests/messages.ts'

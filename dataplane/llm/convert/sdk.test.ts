@@ -2,7 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { describe, expect, test } from '@jest/globals'
 import OpenAI from 'openai'
 import { renderEvents } from '../stream/event.ts'
-import type { ClientFormat, UpstreamFormat } from '../formats/types.ts'
+import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
 import { streams } from './testdata/streams.ts'
 import { pair, responseContext } from './testing.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { renderEvents } from '../stream/event.ts'
 import { parseFields, SseScanner } from '../stream/sse.ts'
-import type { ClientEvent, ClientFormat, ResponseStream, StreamOptions, UpstreamFormat } from '../formats/types.ts'
+import type { ClientEvent, ClientFormat, ResponseStream, StreamOptions, UpstreamFormat } from '../common/types.ts'
 import { frame, streams } from './testdata/streams.ts'
 import { pair, responseContext } from './testing.ts'
 

@@ -1,4 +1,4 @@
-import type { ClientFormat, Conversion, RequestContext, RequestMemo, ResponseContext, UpstreamFormat } from '../formats/types.ts'
+import type { ClientFormat, Conversion, RequestContext, RequestMemo, ResponseContext, UpstreamFormat } from '../common/types.ts'
 import { chooseConversion } from './index.ts'
 
 /** For tests: contexts with a still clock and counted ids. */

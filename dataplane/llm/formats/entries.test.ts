@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { clientFormats } from './index.ts'
-import { replaceTexts } from './segments.ts'
-import type { ClientFormat, JsonObject, TextSegment } from './types.ts'
+import { replaceTexts } from '../common/segments.ts'
+import type { ClientFormat, JsonObject, TextSegment } from '../common/types.ts'
 
 const short = (segments: readonly TextSegment[]): string[] => segments.map(({ scope, role, text }) => `${scope} ${role}: ${text}`)
 

@@ -3,7 +3,7 @@ import { countEntry } from './count/entry.ts'
 import { embeddingsEntry } from './embeddings/entry.ts'
 import { messagesEntry } from './messages/entry.ts'
 import { responsesEntry } from './responses/entry.ts'
-import type { ClientFormat, ClientFormatEntry } from './types.ts'
+import type { ClientFormat, ClientFormatEntry } from '../common/types.ts'
 
 /** Everything that clients may speak. */
 export const clientFormats: Readonly<Record<ClientFormat, ClientFormatEntry>> = {

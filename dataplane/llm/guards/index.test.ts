@@ -11,7 +11,7 @@ import { createPolicyState } from '../../policy/state.ts'
 import { testExchange } from '../../testing/exchange.ts'
 import { createPool } from '../../upstream/pools.ts'
 import { clientFormats } from '../formats/index.ts'
-import type { ChatFormat, JsonObject } from '../formats/types.ts'
+import type { ChatFormat, JsonObject } from '../common/types.ts'
 import { compileGuards } from './index.ts'
 
 /** A service that answers what a test wants and keeps what it was asked. */

@@ -5,7 +5,7 @@ import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { defineMetrics } from '../../telemetry/metrics/area.ts'
-import type { ClientEvent } from '../formats/types.ts'
+import type { ClientEvent } from '../common/types.ts'
 import { MaskingStream } from './masking.ts'
 import { compilePatterns, type Patterns } from './patterns.ts'
 import type { GuardConfig } from './service.ts'
@@ -40,7 +40,7 @@ const defaultMessages: Readonly<Record<GuardPhase, string>> = {
   Response: 'The response was rejected due to inappropriate content',
 }
 /** A stream that only a service can judge is held back as a whole; more of it than this is not kept. */
-const HELD_LIMIT_BYTES = 2 * 1024 * 1024
+const MAX_HELD_BYTES = 2 * 1024 * 1024
 
 const guardMetrics = defineMetrics((registry) => {
   const checks = registry.counter(`${METRIC_PREFIX}guardrail_checks_total`, 'Evaluations of prompt guards.', ['phase', 'action'])
@@ -149,7 +149,7 @@ function holdStream({ exchange }: GuardContext, headers: HeaderList, run: (subje
         held.push(event)
         size += event.toBytes().length
       }
-      if (size > HELD_LIMIT_BYTES) throw new StreamRejection('the answer is too large to be checked', 'guard_failed')
+      if (size > MAX_HELD_BYTES) throw new StreamRejection('the answer is too large to be checked', 'guard_failed')
       return []
     },
     async end() {

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { PromptguardResponse } from '#gen/config/types.ts'
 import { startGuardService } from '../../../e2e/harness/llm/guard.ts'
-import { chat, sdkRoutes, startWorld, type Answer, type World, type WorldOptions } from '../testing/world.ts'
+import { chat, sdkRoutes, startTestBed, type Answer, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 
 /** Every kind of guard, in every client format, whole and streamed, over sockets. */
 
-const open: World[] = []
+const open: TestBed[] = []
 let judge: Awaited<ReturnType<typeof startGuardService>>
 let refuses: Server
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await new Promise((resolve) => refuses.once('listening', resolve))
 })
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
 })
 afterAll(async () => {
   await judge.close()
@@ -45,11 +45,11 @@ const clients = {
 const webhook = (port: number): PromptguardResponse => ({ webhook: { backendRef: { address: `127.0.0.1:${port}` } } })
 const secret = 'Smaug has 123-45-6789 here'
 
-async function ask(format: keyof typeof clients, guard: PromptguardResponse, stream: boolean, options: WorldOptions = {}): Promise<Answer> {
-  const world = await startWorld({ ...options, ai: { routes: sdkRoutes, promptGuard: { response: [guard] } } })
-  open.push(world)
+async function ask(format: keyof typeof clients, guard: PromptguardResponse, stream: boolean, options: TestBedOptions = {}): Promise<Answer> {
+  const bed = await startTestBed({ ...options, ai: { routes: sdkRoutes, promptGuard: { response: [guard] } } })
+  open.push(bed)
   const { path, body } = clients[format]
-  return world.post({ path, body: { ...body(secret), stream }, headers: { 'x-mock': 'chunk=11' } })
+  return bed.post({ path, body: { ...body(secret), stream }, headers: { 'x-mock': 'chunk=11' } })
 }
 
 /** What a client would show of a stream or an answer: its texts in a row. */

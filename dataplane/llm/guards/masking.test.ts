@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
-import type { ClientEvent, TextDelta } from '../formats/types.ts'
+import type { ClientEvent, TextDelta } from '../common/types.ts'
 import { MaskingStream } from './masking.ts'
 import { compilePatterns, type Patterns } from './patterns.ts'
 import { StreamRejection } from './types.ts'

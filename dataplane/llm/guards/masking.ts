@@ -1,10 +1,10 @@
-import type { ClientEvent, TextDelta } from '../formats/types.ts'
+import type { ClientEvent, TextDelta } from '../common/types.ts'
 import { MatchFront } from './automaton.ts'
 import type { Hit, Patterns } from './patterns.ts'
 import { StreamRejection, type StreamGuard } from './types.ts'
 
 /** More text than this is not held back: a pattern that never decides would keep the whole answer in memory. */
-const HELD_LIMIT = 1024 * 1024
+const MAX_HELD_LENGTH = 1024 * 1024
 /** Kept before what is looked at: assertions such as \b look one character back. */
 const CONTEXT = 2
 
@@ -204,7 +204,7 @@ export class MaskingStream implements StreamGuard {
       segment.settle()
       held += segment.heldLength
     }
-    if (held > HELD_LIMIT) throw new StreamRejection('the answer cannot be checked: a pattern needs more of it than is held back', 'guard_failed')
+    if (held > MAX_HELD_LENGTH) throw new StreamRejection('the answer cannot be checked: a pattern needs more of it than is held back', 'guard_failed')
     let ready = 0
     while (this.#queue[ready] !== undefined && !this.#isHeld(this.#queue[ready])) ready++
     return this.#queue.splice(0, ready)

@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js'
 import { compileSearch, isRegexError, type Search } from '#api/regex/search.ts'
 import type { Regex } from '#gen/config/types.ts'
-import { isObject, isRawNumber, parseJson, printJson } from '../formats/json.ts'
+import { isObject, isRawNumber, parseJson, printJson } from '../common/json.ts'
 import { Automaton } from './automaton.ts'
 import { builtinPatterns, type BuiltinPattern } from './builtins.ts'
 

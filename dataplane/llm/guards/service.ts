@@ -8,7 +8,7 @@ import { beginCall } from '../../telemetry/metrics/call.ts'
 import type { Destination } from '../../upstream/destination.ts'
 
 const TIMEOUT_MS = 10_000
-const ANSWER_LIMIT_BYTES = 2 * 1024 * 1024
+const MAX_RESPONSE_BYTES = 2 * 1024 * 1024
 
 /** Makes what guards call: config on one side, the way out on the other. */
 export type GuardConfig = Pick<ServiceConfig, 'destinations' | 'state'>
@@ -30,7 +30,7 @@ export function vendorDestination({ destinations }: GuardConfig, { host, variabl
 }
 
 /** Asks a service with JSON; gives what a 2xx answer says. Everything else is the ProxyError of a guard that cannot be asked. */
-export async function askJson(
+export async function postJson(
   { state }: GuardConfig,
   exchange: Exchange,
   destination: Destination,
@@ -46,7 +46,7 @@ export async function askJson(
     answer = await fetchDestination(
       destination,
       { method: 'POST', target, headers, body: JSON.stringify(body), ...(cloud && { cloud }) },
-      { timeoutMs: TIMEOUT_MS, limitBytes: ANSWER_LIMIT_BYTES, exchange, isGuarded: true },
+      { timeoutMs: TIMEOUT_MS, limitBytes: MAX_RESPONSE_BYTES, exchange, isGuarded: true },
     )
   } catch (cause) {
     span.end({ error: cause as Error })

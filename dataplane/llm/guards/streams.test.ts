@@ -5,7 +5,7 @@ import { createPolicyState } from '../../policy/state.ts'
 import { testExchange } from '../../testing/exchange.ts'
 import { pair, responseContext } from '../convert/testing.ts'
 import { clientFormats } from '../formats/index.ts'
-import type { ChatFormat } from '../formats/types.ts'
+import type { ChatFormat } from '../common/types.ts'
 import { compileGuards } from './index.ts'
 import { StreamRejection, type PromptGuards } from './types.ts'
 

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import { replaceTexts } from '../formats/segments.ts'
-import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject, TextDelta, TextSegment } from '../formats/types.ts'
+import { replaceTexts } from '../common/segments.ts'
+import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject, TextDelta, TextSegment } from '../common/types.ts'
 import type { Patterns } from './patterns.ts'
 import type { GuardPhase, Subject } from './types.ts'
 

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject } from '../formats/types.ts'
+import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject } from '../common/types.ts'
 import type { Patterns } from './patterns.ts'
 
 /** What a guard looks at. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { AIPromptGuard } from '#gen/config/types.ts'
 import { startMockProvider, type MockProvider } from '../../../e2e/harness/llm/provider.ts'
-import { chat, sdkRoutes, startWorld, type Answer, type World, type WorldOptions } from '../testing/world.ts'
+import { chat, sdkRoutes, startTestBed, type Answer, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 
 /** Moderation, Bedrock Guardrails and Model Armor on sockets: prompts and answers of every format, whole and streamed. */
 
@@ -35,14 +35,14 @@ type Format = keyof typeof formats
 const formatNames = Object.keys(formats) as Format[]
 
 let screener: MockProvider
-const open: World[] = []
+const open: TestBed[] = []
 const variables = ['OPENAI_BASE_URL', 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME', 'CLOUDSDK_API_ENDPOINT_OVERRIDES_MODELARMOR'] as const
 beforeAll(async () => {
   screener = await startMockProvider()
   for (const variable of variables) process.env[variable] = screener.url
 })
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
   screener.requests.length = 0
 })
 afterAll(async () => {
@@ -55,12 +55,12 @@ interface Asked extends Answer {
   readonly forwarded: readonly string[]
 }
 
-async function ask(format: Format, promptGuard: AIPromptGuard, text: string, stream: boolean, options: WorldOptions = {}): Promise<Asked> {
-  const world = await startWorld({ ...options, ai: { routes: sdkRoutes, promptGuard } })
-  open.push(world)
+async function ask(format: Format, promptGuard: AIPromptGuard, text: string, stream: boolean, options: TestBedOptions = {}): Promise<Asked> {
+  const bed = await startTestBed({ ...options, ai: { routes: sdkRoutes, promptGuard } })
+  open.push(bed)
   const { path, body } = formats[format]
-  const answer = await world.post({ path, body: { ...body(text), stream } })
-  return { ...answer, forwarded: world.mock.requests.map(({ raw }) => raw.toString()) }
+  const answer = await bed.post({ path, body: { ...body(text), stream } })
+  return { ...answer, forwarded: bed.mock.requests.map(({ raw }) => raw.toString()) }
 }
 
 const requestText = 'The request was rejected due to inappropriate content'

@@ -1,6 +1,6 @@
 import type { CloudGuardrails, ModelArmor, ModerationAPI } from '#gen/config/types.ts'
 import { ProxyError } from '../../exchange/error.ts'
-import { askJson, itemsOf, member, vendorDestination, type GuardConfig } from './service.ts'
+import { postJson, itemsOf, member, vendorDestination, type GuardConfig } from './service.ts'
 import type { Guard, Outcome } from './types.ts'
 
 const ALLOW: Outcome = { action: 'Allow' }
@@ -12,7 +12,7 @@ export function compileModeration({ model = DEFAULT_MODERATION_MODEL, policies }
   return async (subject) => {
     const input = subject.messages().map(({ content }) => content)
     const destination = vendorDestination(config, { host: 'api.openai.com', variable: 'OPENAI_BASE_URL', policies })
-    const reply = await askJson(config, subject.exchange, destination, { target: '/v1/moderations', body: { input, model } })
+    const reply = await postJson(config, subject.exchange, destination, { target: '/v1/moderations', body: { input, model } })
     const results = member(reply, 'results')
     if (!Array.isArray(results)) throw new ProxyError('GUARD_FAILED', { cause: new Error('the moderation endpoint answered without results') })
     return results.some((result) => member(result, 'flagged') === true) ? REJECT : ALLOW
@@ -31,7 +31,7 @@ export function compileCloudGuardrails({ identifier, version, region, policies }
       policies,
       auth: { cloudA: {} },
     })
-    const reply = await askJson(config, subject.exchange, destination, {
+    const reply = await postJson(config, subject.exchange, destination, {
       target,
       body: { source: subject.phase === 'Request' ? 'INPUT' : 'OUTPUT', content: texts.map((text) => ({ text: { text } })) },
       cloud: { signing: { region, service: 'bedrock' } },
@@ -87,7 +87,7 @@ export function compileModelArmor({ templateId, projectId, location = DEFAULT_LO
       auth: { cloudC: {} },
     })
     const isRequest = subject.phase === 'Request'
-    const reply = await askJson(config, subject.exchange, destination, {
+    const reply = await postJson(config, subject.exchange, destination, {
       target: `${template}:${isRequest ? 'sanitizeUserPrompt' : 'sanitizeModelResponse'}`,
       body: isRequest ? { user_prompt_data: { text } } : { model_response_data: { text } },
     })

@@ -3,8 +3,8 @@ import type { Webhook } from '#gen/config/types.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { traceparentOf } from '../../telemetry/trace.ts'
-import type { FlatMessage } from '../formats/types.ts'
-import { askJson, itemsOf, member, type GuardConfig } from './service.ts'
+import type { FlatMessage } from '../common/types.ts'
+import { postJson, itemsOf, member, type GuardConfig } from './service.ts'
 import type { Guard, Outcome, Subject } from './types.ts'
 
 type HeaderTest = (value: string) => boolean
@@ -15,7 +15,7 @@ export function compileWebhook({ backendRef, forwardHeaderMatches = [] }: Webhoo
   return async (subject) => {
     const messages = subject.messages()
     const body = subject.phase === 'Request' ? { messages } : { choices: messages.map((message) => ({ message })) }
-    const reply = await askJson(config, subject.exchange, config.state.destinations.forPolicy(backendRef), {
+    const reply = await postJson(config, subject.exchange, config.state.destinations.forPolicy(backendRef), {
       target: subject.phase === 'Request' ? '/request' : '/response',
       body: { body },
       headers: selectHeaders(subject, tests),

@@ -6,9 +6,8 @@ const VERSION = '2023-06-01'
 const browserHeaders = /^(?:origin|access-control-request-.*|sec-fetch-.*)$/
 
 /** Anthropic. */
-export function createProviderC({ model }: ProviderSettings<'providerC'>): Provider {
+export function createAnthropic({ model }: ProviderSettings<'providerC'>): Provider {
   return {
-    kind: 'providerC',
     system: 'anthropic',
     host: 'api.anthropic.com',
     model,

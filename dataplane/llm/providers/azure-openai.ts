@@ -1,12 +1,12 @@
-import { fitTokenLimit, openaiFormats, type Provider, type ProviderSettings } from './types.ts'
+import { openaiFormats, renameTokenLimit } from './openai-api.ts'
+import type { Provider, ProviderSettings } from './types.ts'
 
 const suffixes: Readonly<Record<string, string>> = { completions: '/chat/completions', responses: '/responses', embeddings: '/embeddings' }
 
 /** Azure OpenAI: the deployment is the model; dated API versions have it in the path. */
-export function createProviderB({ endpoint, deploymentName, apiVersion = 'v1' }: ProviderSettings<'providerB'>): Provider {
+export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' }: ProviderSettings<'providerB'>): Provider {
   const { host, port } = splitEndpoint(endpoint)
   return {
-    kind: 'providerB',
     system: 'azure',
     host,
     ...(port !== undefined && { port }),
@@ -15,7 +15,7 @@ export function createProviderB({ endpoint, deploymentName, apiVersion = 'v1' }:
     tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
     realtime: {},
     supports: (from) => openaiFormats(from, true),
-    finishBody: fitTokenLimit,
+    finishBody: renameTokenLimit,
     pathFor({ format, model }) {
       const suffix = suffixes[format] ?? '/chat/completions'
       if (apiVersion === 'v1') return `/openai/v1${suffix}`

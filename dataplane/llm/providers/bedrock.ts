@@ -1,12 +1,11 @@
-import type { UpstreamFormat } from '../formats/types.ts'
+import type { UpstreamFormat } from '../common/types.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
 const DEFAULT_REGION = 'us-east-1'
 
 /** Amazon Bedrock. */
-export function createProviderF({ model, region = DEFAULT_REGION, guardrail }: ProviderSettings<'providerF'>): Provider {
+export function createBedrock({ model, region = DEFAULT_REGION, guardrail }: ProviderSettings<'providerF'>): Provider {
   return {
-    kind: 'providerF',
     system: 'aws.bedrock',
     host: `bedrock-runtime.${region}.amazonaws.com`,
     model,

@@ -1,9 +1,9 @@
-import { openaiFormats, type Provider, type ProviderSettings } from './types.ts'
+import { openaiFormats } from './openai-api.ts'
+import type { Provider, ProviderSettings } from './types.ts'
 
 /** Google Gemini, by its OpenAI-compatible endpoint (llm.md D:4). */
-export function createProviderD({ model }: ProviderSettings<'providerD'>): Provider {
+export function createGemini({ model }: ProviderSettings<'providerD'>): Provider {
   return {
-    kind: 'providerD',
     system: 'gcp.gemini',
     host: 'generativelanguage.googleapis.com',
     model,

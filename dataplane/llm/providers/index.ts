@@ -1,25 +1,31 @@
 import type { NamedLLMProvider } from '#gen/config/types.ts'
-import { createProviderA } from './openai.ts'
-import { createProviderB } from './azure-openai.ts'
-import { createProviderC } from './anthropic.ts'
-import { createProviderD } from './gemini.ts'
-import { createProviderE } from './vertex-ai.ts'
-import { createProviderF } from './bedrock.ts'
-import { providerKinds, type Provider, type ProviderKind } from './types.ts'
+import { createAnthropic } from './anthropic.ts'
+import { createAzureOpenai } from './azure-openai.ts'
+import { createBedrock } from './bedrock.ts'
+import { createGemini } from './gemini.ts'
+import { createOpenai } from './openai.ts'
+import type { Provider, ProviderKind, ProviderSettings } from './types.ts'
+import { createVertexAi } from './vertex-ai.ts'
 
-type Config = Omit<NamedLLMProvider, 'name'>
+/** Every provider, by its field in the config. If a config sets several fields, the first one here wins. */
+const factories: { readonly [K in ProviderKind]: (settings: ProviderSettings<K>) => Provider } = {
+  providerA: createOpenai,
+  providerB: createAzureOpenai,
+  providerC: createAnthropic,
+  providerD: createGemini,
+  providerE: createVertexAi,
+  providerF: createBedrock,
+}
+const kinds = Object.keys(factories) as ProviderKind[]
 
-const factories: { readonly [K in ProviderKind]: (config: Config) => Provider | undefined } = {
-  providerA: ({ providerA }) => providerA && createProviderA(providerA),
-  providerB: ({ providerB }) => providerB && createProviderB(providerB),
-  providerC: ({ providerC }) => providerC && createProviderC(providerC),
-  providerD: ({ providerD }) => providerD && createProviderD(providerD),
-  providerE: ({ providerE }) => providerE && createProviderE(providerE),
-  providerF: ({ providerF }) => providerF && createProviderF(providerF),
+type Config = Pick<NamedLLMProvider, ProviderKind>
+
+/** Creates the provider that a config selects; undefined if it selects none. */
+export function createProvider(config: Config): Provider | undefined {
+  const kind = kinds.find((name) => config[name] !== undefined)
+  return kind && create(kind, config[kind])
 }
 
-/** The provider that the config names; undefined when it names none. */
-export function createProvider(config: Config): Provider | undefined {
-  const kind = providerKinds.find((name) => config[name] !== undefined)
-  return kind && factories[kind](config)
+function create<K extends ProviderKind>(kind: K, settings: Config[K]): Provider | undefined {
+  return settings && factories[kind](settings)
 }

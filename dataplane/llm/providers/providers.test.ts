@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { ClientFormat, UpstreamFormat } from '../formats/types.ts'
+import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
 import { createProvider } from './index.ts'
 
 const make = (config: Omit<NamedLLMProvider, 'name'>) => {

@@ -1,14 +1,13 @@
-import type { JsonObject } from '../formats/types.ts'
-import { isObject } from '../formats/json.ts'
+import type { JsonObject } from '../common/types.ts'
+import { isObject } from '../common/json.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
 const ANTHROPIC_VERSION = 'vertex-2023-10-16'
 
 /** Google Vertex AI: Claude in its own format, everything else by the OpenAI-compatible endpoint. */
-export function createProviderE({ model, projectId, region }: ProviderSettings<'providerE'>): Provider {
+export function createVertexAi({ model, projectId, region }: ProviderSettings<'providerE'>): Provider {
   const base = `/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(region)}`
   return {
-    kind: 'providerE',
     system: 'gcp.vertex_ai',
     host: hostOf(region),
     model,

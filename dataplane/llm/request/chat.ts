@@ -2,11 +2,11 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { chooseConversion } from '../convert/index.ts'
 import { countTokens } from '../usage/count.ts'
-import { printJson, renderBytes } from '../formats/json.ts'
-import { checkShape } from '../formats/shapes.ts'
-import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from '../formats/types.ts'
+import { printJson, renderBytes } from '../common/json.ts'
+import { checkShape } from '../common/shapes.ts'
+import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from '../common/types.ts'
 import type { KeyPolicy } from './keys.ts'
-import { jsonAnswer } from './models.ts'
+import { jsonResponse } from './models.ts'
 import type { LlmRecord } from '../accounting/record.ts'
 import { shapeRequest } from './shape.ts'
 import type { RequestSource } from './source.ts'
@@ -14,7 +14,7 @@ import type { LlmTarget } from '../choice/target.ts'
 import type { Draft } from './upstream-request.ts'
 
 /** What preparing an attempt takes. */
-export interface PrepareTools {
+export interface PrepareContext {
   readonly exchange: Exchange
   readonly target: LlmTarget
   readonly source: RequestSource
@@ -39,7 +39,7 @@ export interface Prepared {
 }
 
 /** A request in a known format: shaped by policy, guarded, in the provider's format (llm.md §2 steps 6 to 11). */
-export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry): Promise<Prepared | { readonly answer: ResponseHead }> {
+export async function prepareChat(tools: PrepareContext, entry: ClientFormatEntry): Promise<Prepared | { readonly answer: ResponseHead }> {
   const { exchange, target, source, record, keys } = tools
   const { provider, settings, guards } = target
   const { bytes: given, text, json, members } = await source.parse()
@@ -69,7 +69,7 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
   }
   const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
   if (conversion === undefined) {
-    if (isCount) return { answer: jsonAnswer(200, { input_tokens: await countTokens(model, entry.flattenRequest(body)) }) }
+    if (isCount) return { answer: jsonResponse(200, { input_tokens: await countTokens(model, entry.flattenRequest(body)) }) }
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
   const converted = conversion.request(body, contextOf(tools, model))
@@ -89,11 +89,11 @@ export async function prepareChat(tools: PrepareTools, entry: ClientFormatEntry)
 }
 
 /** What the prompt takes from token budgets is taken at once: a policy wants that, and there are budgets. */
-function hasReservation({ exchange, target }: PrepareTools): boolean {
+function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function contextOf({ exchange, target }: PrepareTools, model: string): RequestContext {
+function contextOf({ exchange, target }: PrepareContext, model: string): RequestContext {
   const { headers } = exchange.request
   const { provider, settings } = target
   const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []

@@ -1,7 +1,7 @@
 import { pathOf } from '../../http/message.ts'
-import { isObject } from '../formats/json.ts'
-import type { RawUsage } from '../formats/neutral.ts'
-import type { JsonObject, RequestParams } from '../formats/types.ts'
+import { isObject } from '../common/json.ts'
+import type { RawUsage } from '../common/neutral.ts'
+import type { JsonObject, RequestParams } from '../common/types.ts'
 import { readAnyUsage } from '../usage/raw.ts'
 
 const modelPatterns = [

@@ -4,28 +4,28 @@ import { compileExpression } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { evalHost } from '#api/cel/index.ts'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
-import { chat, sdkRoutes, startWorld, type World, type WorldOptions } from '../testing/world.ts'
+import { chat, sdkRoutes, startTestBed, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 import { logFieldsOf } from '../../testing/log-fields.ts'
 
-const open: World[] = []
+const open: TestBed[] = []
 afterEach(async () => {
-  for (const world of open.splice(0)) await world.close()
+  for (const bed of open.splice(0)) await bed.close()
 })
-const start = async (options: WorldOptions = {}): Promise<World> => {
-  const world = await startWorld(options)
-  open.push(world)
-  return world
+const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
+  const bed = await startTestBed(options)
+  open.push(bed)
+  return bed
 }
 
 /** A gateway whose clients have these keys. */
-const startWithKeys = (keys: Readonly<Record<string, object>>, ai: BackendAI = {}): Promise<World> => {
+const startWithKeys = (keys: Readonly<Record<string, object>>, ai: BackendAI = {}): Promise<TestBed> => {
   const data = Object.fromEntries(Object.entries(keys).map(([key, metadata]) => [key, JSON.stringify({ key, metadata })]))
   const traffic: Traffic = { apiKeyAuthentication: { secretRef: { secret: 'opaque/ns/keys' } } }
   return start({ ai: { routes: sdkRoutes, ...ai }, onGateway: [{ traffic }], secrets: [{ key: 'opaque/ns/keys', type: 'opaque', data }] })
 }
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 
-const exposition = ({ registry }: World['gateway']): string => [...registry.expose('text')].join('')
+const exposition = ({ registry }: TestBed['gateway']): string => [...registry.expose('text')].join('')
 
 describe('what the metadata of a key says', () => {
   test.each<[string, object, string, number, string]>([

@@ -12,7 +12,7 @@ import { variables } from '../../exchange/variables.ts'
 
 const unitMs: Readonly<Record<string, number>> = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000, Days: 86_400_000 }
 /** Keys with budgets of their own; when there are more, the oldest starts anew. */
-const KEY_LIMIT = 10_000
+const MAX_KEYS = 10_000
 
 /** What the metadata of the client's API key says about models. */
 export interface KeyPolicy {
@@ -65,7 +65,7 @@ export class KeyBudgets {
     let kept = this.#kept.get(digest)
     if (kept?.terms !== terms) {
       kept = { terms, bucket: new Bucket({ amount: tokens, burst, unitMs: ms, nowMs: this.#nowMs() }) }
-      if (this.#kept.size >= KEY_LIMIT) this.#kept.delete(this.#kept.keys().next().value ?? '')
+      if (this.#kept.size >= MAX_KEYS) this.#kept.delete(this.#kept.keys().next().value ?? '')
       this.#kept.set(digest, kept)
     }
     const budget = new LocalTokenBudget([kept.bucket], this.#nowMs)

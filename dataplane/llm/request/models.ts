@@ -1,11 +1,11 @@
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import { printJson } from '../formats/json.ts'
+import { printJson } from '../common/json.ts'
 import type { LlmTarget } from '../choice/target.ts'
 
 /** A JSON answer of the gateway's own. */
-export function jsonAnswer(status: number, value: unknown): ResponseHead {
+export function jsonResponse(status: number, value: unknown): ResponseHead {
   const body = new BufferBody(printJson(value))
   return { status, headers: new HeaderList(['content-type', 'application/json', 'content-length', String(body.length)]), body, upgraded: undefined }
 }
@@ -18,5 +18,5 @@ export function listModels(groups: readonly (readonly LlmTarget[])[], isAllowed:
     if (provider.model !== undefined && !owners.has(provider.model)) owners.set(provider.model, provider.system)
   }
   const data = [...owners].filter(([id]) => isAllowed(id)).map(([id, owner]) => ({ id, object: 'model', created: 0, owned_by: owner }))
-  return jsonAnswer(200, { object: 'list', data })
+  return jsonResponse(200, { object: 'list', data })
 }

@@ -1,12 +1,12 @@
 import type { RouteType } from '#gen/config/types.ts'
-import type { Prepared, PrepareTools } from './chat.ts'
+import type { Prepared, PrepareContext } from './chat.ts'
 import { detectRequest } from './detect.ts'
-import { isObject, parseJson, renderBody } from '../formats/json.ts'
-import { FormatError, type JsonObject } from '../formats/types.ts'
+import { isObject, parseJson, renderBody } from '../common/json.ts'
+import { FormatError, type JsonObject } from '../common/types.ts'
 import { mutate } from '../settings/mutate.ts'
 
 /** Requests that are not interpreted: forwarded as they are (llm.md §3). Detect only looks at them. */
-export async function prepareRaw(tools: PrepareTools, route: RouteType): Promise<Prepared> {
+export async function prepareRaw(tools: PrepareContext, route: RouteType): Promise<Prepared> {
   const { exchange, target, source, record } = tools
   const { provider, settings } = target
   const { prices } = settings
@@ -37,7 +37,7 @@ export async function prepareRaw(tools: PrepareTools, route: RouteType): Promise
 }
 
 /** Policies set fields of these too, but nobody asks for a model. */
-function shapeDetected({ target, exchange }: PrepareTools, json: JsonObject): JsonObject {
+function shapeDetected({ target, exchange }: PrepareContext, json: JsonObject): JsonObject {
   const { mutations } = target.settings
   return mutations === undefined ? json : mutate(json, mutations, exchange)
 }

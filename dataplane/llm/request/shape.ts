@@ -2,11 +2,11 @@ import type { RouteType } from '#gen/config/types.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { modelOfPath } from './detect.ts'
 import { clientFormats } from '../formats/index.ts'
-import { FormatError, type ClientFormat, type ClientFormatEntry, type JsonObject } from '../formats/types.ts'
+import { FormatError, type ClientFormat, type ClientFormatEntry, type JsonObject } from '../common/types.ts'
 import { mutate } from '../settings/mutate.ts'
 import type { LlmTarget } from '../choice/target.ts'
 
-const formatsOfRoutes: Partial<Readonly<Record<RouteType, ClientFormat>>> = {
+const formatByRoute: Partial<Readonly<Record<RouteType, ClientFormat>>> = {
   Completions: 'completions',
   Messages: 'messages',
   Responses: 'responses',
@@ -16,7 +16,7 @@ const formatsOfRoutes: Partial<Readonly<Record<RouteType, ClientFormat>>> = {
 
 /** The format that a route's requests are in; undefined for routes whose bodies are not interpreted. */
 export function entryOf(route: RouteType): ClientFormatEntry | undefined {
-  const format = formatsOfRoutes[route]
+  const format = formatByRoute[route]
   return format && clientFormats[format]
 }
 

@@ -4,8 +4,8 @@ import { bufferedRequest, bufferRequest, releaseRequest } from '../../expression
 import { BodyTooLargeError, BufferBody, type Body } from '../../http/body.ts'
 import { ReplayableBody } from '../../http/replay.ts'
 import { decodeBytes, UnknownCodingError } from './coding.ts'
-import { hasDuplicateKeys, isObject, listMembers, parseJson, type Member } from '../formats/json.ts'
-import { FormatError, type JsonObject } from '../formats/types.ts'
+import { hasDuplicateKeys, isObject, listMembers, parseJson, type Member } from '../common/json.ts'
+import { FormatError, type JsonObject } from '../common/types.ts'
 
 /** A request's body as bytes, as text and parsed; without a byte order mark. */
 export interface ParsedRequest {

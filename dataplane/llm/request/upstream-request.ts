@@ -6,7 +6,7 @@ import { transformForBackend, backendTransformation } from '../../transformation
 import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../../upstream/auth.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { acceptableCodings } from './coding.ts'
-import type { ClientFormat } from '../formats/types.ts'
+import type { ClientFormat } from '../common/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { variables } from '../../exchange/variables.ts'
 

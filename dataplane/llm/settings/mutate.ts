@@ -3,8 +3,8 @@ import type { BackendAI } from '#gen/config/types.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { compileExpression } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
-import { isRawNumber } from '../formats/json.ts'
-import type { JsonObject } from '../formats/types.ts'
+import { isRawNumber } from '../common/json.ts'
+import type { JsonObject } from '../common/types.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /** What policies do to the top-level fields of a body. */

@@ -1,5 +1,5 @@
 import type { ModelPrice } from '#gen/config/types.ts'
-import type { ResponseFacts } from '../formats/types.ts'
+import type { ResponseFacts } from '../common/types.ts'
 import { createNameTable } from './patterns.ts'
 
 /** Prices of one model per million tokens. */

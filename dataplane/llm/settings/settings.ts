@@ -1,5 +1,5 @@
 import type { BackendAI, BackendFull } from '#gen/config/types.ts'
-import type { Enrichment, PromptCaching } from '../formats/types.ts'
+import type { Enrichment, PromptCaching } from '../common/types.ts'
 import { compileMutations, type Mutations } from './mutate.ts'
 import { createNameTable } from './patterns.ts'
 import { compilePrices, type PriceTable } from './price.ts'

@@ -1,5 +1,5 @@
-import { printJson } from '../formats/json.ts'
-import type { ClientEvent, JsonObject, TextDelta } from '../formats/types.ts'
+import { printJson } from '../common/json.ts'
+import type { ClientEvent, JsonObject, TextDelta } from '../common/types.ts'
 import { printEvent } from './sse.ts'
 
 const none: readonly never[] = []

@@ -1,5 +1,5 @@
-import type { RawUsage, Step } from '../formats/neutral.ts'
-import type { StreamFacts } from '../formats/types.ts'
+import type { RawUsage, Step } from '../common/neutral.ts'
+import type { StreamFacts } from '../common/types.ts'
 import { mergeUsage, toUsage } from '../usage/raw.ts'
 
 interface Call {
@@ -9,7 +9,7 @@ interface Call {
 }
 
 /** Collected text of one answer, in UTF-16 units: an endless stream must not fill the memory. */
-const MOST_COLLECTED = 2 * 1024 * 1024
+const MAX_COLLECTED_LENGTH = 2 * 1024 * 1024
 
 /** Keeps the facts of a streamed answer from its steps. */
 export class FactsRecorder {
@@ -91,7 +91,7 @@ export class FactsRecorder {
 
   #hasRoom(text: string): boolean {
     this.#collected += text.length
-    return this.#collected <= MOST_COLLECTED
+    return this.#collected <= MAX_COLLECTED_LENGTH
   }
 
   #addText(block: number, text: string): void {

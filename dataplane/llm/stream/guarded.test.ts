@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { streams } from '../convert/testdata/streams.ts'
 import { pair, responseContext } from '../convert/testing.ts'
-import type { ClientEvent } from '../formats/types.ts'
+import type { ClientEvent } from '../common/types.ts'
 import { renderEvents } from './event.ts'
 
 const formats = ['completions', 'messages', 'responses'] as const

@@ -1,5 +1,5 @@
-import { parseJson, isObject } from '../formats/json.ts'
-import type { ClientEvent, StreamOptions } from '../formats/types.ts'
+import { parseJson, isObject } from '../common/json.ts'
+import type { ClientEvent, StreamOptions } from '../common/types.ts'
 import { JsonEvent, RawEvent, type FindTexts } from './event.ts'
 import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader } from './steps.ts'
@@ -39,11 +39,11 @@ export class NativeStream extends UpstreamStream {
     return this.#format.reader.needsTerminator
   }
 
-  protected take(chunk: Buffer): readonly ClientEvent[] {
+  protected read(chunk: Buffer): readonly ClientEvent[] {
     return this.#pass(this.#scanner.push(chunk))
   }
 
-  protected takeRest(): readonly ClientEvent[] {
+  protected readRest(): readonly ClientEvent[] {
     const last = this.#scanner.end()
     // Half an event would be an error of its own at the client.
     return last && isReadable(last) ? this.#pass([last]) : nothing

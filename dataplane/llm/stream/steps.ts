@@ -1,5 +1,5 @@
-import type { Step } from '../formats/neutral.ts'
-import type { ClientEvent } from '../formats/types.ts'
+import type { Step } from '../common/neutral.ts'
+import type { ClientEvent } from '../common/types.ts'
 
 /** Reads a server-sent stream of one format. Lenient: what it does not know gives no steps. */
 export interface SseReader {

@@ -1,5 +1,5 @@
-import type { Step } from '../formats/neutral.ts'
-import type { ClientEvent, StreamOptions } from '../formats/types.ts'
+import type { Step } from '../common/neutral.ts'
+import type { ClientEvent, StreamOptions } from '../common/types.ts'
 import { FrameScanner, type Frame } from './frames.ts'
 import { parsePlain } from './native.ts'
 import { parseFields, SseScanner, type SseEvent } from './sse.ts'
@@ -68,11 +68,11 @@ export class TranslatedStream extends UpstreamStream {
     return this.#source.needsTerminator
   }
 
-  protected take(chunk: Buffer): readonly ClientEvent[] {
+  protected read(chunk: Buffer): readonly ClientEvent[] {
     return this.#write(this.#source.push(chunk))
   }
 
-  protected takeRest(): readonly ClientEvent[] {
+  protected readRest(): readonly ClientEvent[] {
     return this.#write(this.#source.end())
   }
 

@@ -1,4 +1,4 @@
-import type { ClientEvent, ResponseStream, StreamOptions } from '../formats/types.ts'
+import type { ClientEvent, ResponseStream, StreamOptions } from '../common/types.ts'
 import { FactsRecorder } from './facts.ts'
 
 export const MAX_EVENT_BYTES = 2 * 1024 * 1024
@@ -20,9 +20,9 @@ export abstract class UpstreamStream implements ResponseStream {
   protected abstract readonly pending: number
   /** A finish reason alone is no end. */
   protected abstract readonly needsTerminator: boolean
-  protected abstract take(chunk: Buffer): readonly ClientEvent[]
+  protected abstract read(chunk: Buffer): readonly ClientEvent[]
   /** What a body that ends without a blank line still has. */
-  protected abstract takeRest(): readonly ClientEvent[]
+  protected abstract readRest(): readonly ClientEvent[]
   /** The client's terminator, where the upstream sent none. */
   protected abstract writeEnd(): readonly ClientEvent[]
   protected abstract writeError(type: string, message: string): readonly ClientEvent[]
@@ -37,14 +37,14 @@ export abstract class UpstreamStream implements ResponseStream {
 
   push(chunk: Buffer): readonly ClientEvent[] {
     if (this.#isOver) return nothing
-    const out = this.take(chunk)
+    const out = this.read(chunk)
     if (this.pending > this.#maxEventBytes) return [...out, ...this.fail(`an event of the upstream exceeds ${this.#maxEventBytes} bytes`)]
     return out
   }
 
   end(): readonly ClientEvent[] {
     if (this.#isOver) return nothing
-    const out = this.takeRest()
+    const out = this.readRest()
     if (this.#isOver) return out
     // Some upstreams end after the finish without a terminator.
     if (!this.recorder.isFinished || this.needsTerminator || this.pending > 0) return [...out, ...this.fail(TRUNCATED)]

@@ -1,8 +1,8 @@
 import { ThreadOf } from '../../runtime/thread.ts'
-import type { FlatMessage } from '../formats/types.ts'
-import type { TokenQuestion } from './token-worker.ts'
+import type { FlatMessage } from '../common/types.ts'
+import type { TokenCountRequest } from './token-worker.ts'
 
-const thread = new ThreadOf<TokenQuestion, number>(
+const thread = new ThreadOf<TokenCountRequest, number>(
   new URL(import.meta.url.endsWith('.ts') ? './token-worker.ts' : './token-worker.js', import.meta.url),
   'prompts to count',
 )

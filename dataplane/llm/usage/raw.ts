@@ -1,6 +1,6 @@
-import type { RawUsage } from '../formats/neutral.ts'
-import { compact, inside, numberOf } from '../formats/read.ts'
-import type { JsonObject, Usage } from '../formats/types.ts'
+import type { RawUsage } from '../common/neutral.ts'
+import { compact, inside, numberOf } from '../common/read.ts'
+import type { JsonObject, Usage } from '../common/types.ts'
 
 /** Usage objects of each upstream format. Each takes the object itself; a wrong shape reads as no numbers. */
 

@@ -1,4 +1,4 @@
-import type { FlatMessage } from '../formats/types.ts'
+import type { FlatMessage } from '../common/types.ts'
 
 /** A byte pair encoding: ranks of byte strings (as latin1 text), and how text is cut before. */
 interface Encoding {
@@ -7,7 +7,7 @@ interface Encoding {
 }
 
 /** Longer pieces are cut: merging is quadratic in their length, and a client chooses the text. */
-const LONGEST_PIECE = 256
+const MAX_PIECE_LENGTH = 256
 const PER_MESSAGE = 3
 const AT_END = 3
 
@@ -45,7 +45,7 @@ function countText({ ranks, pattern }: Encoding, text: string): number {
   let tokens = 0
   for (const [piece] of text.matchAll(pattern)) {
     const bytes = Buffer.from(piece).toString('latin1')
-    for (let at = 0; at < bytes.length; at += LONGEST_PIECE) tokens += countPiece(ranks, bytes.slice(at, at + LONGEST_PIECE))
+    for (let at = 0; at < bytes.length; at += MAX_PIECE_LENGTH) tokens += countPiece(ranks, bytes.slice(at, at + MAX_PIECE_LENGTH))
   }
   return tokens
 }

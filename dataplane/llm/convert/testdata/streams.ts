@@ -1,5 +1,5 @@
 import { EventStreamCodec } from '@smithy/eventstream-codec'
-import type { JsonObject } from '../../formats/types.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Streams as upstreams send them. */
 

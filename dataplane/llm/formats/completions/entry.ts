@@ -1,7 +1,7 @@
-import { compact, inside, listOf, objectOf, objectsOf, textOf } from '../read.ts'
-import { readParams } from '../params.ts'
-import { findInput, findSegments } from '../segments.ts'
-import type { ClientFormatEntry, FlatMessage, JsonObject, SegmentScope, TextSegment } from '../types.ts'
+import { compact, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { readParams } from '../../common/params.ts'
+import { findInput, findSegments } from '../../common/segments.ts'
+import type { ClientFormatEntry, FlatMessage, JsonObject, SegmentScope, TextSegment } from '../../common/types.ts'
 
 /** Chat completions as clients speak it. */
 export const completionsEntry: ClientFormatEntry = {

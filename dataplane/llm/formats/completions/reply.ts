@@ -1,9 +1,9 @@
 import { readCompletionsUsage } from '../../usage/raw.ts'
-import type { RawUsage, Reply, ReplyBlock } from '../neutral.ts'
-import { compact, filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../read.ts'
-import { completionsStops, readCompletionsStop, withTools } from '../stops.ts'
-import { parseArguments, printArguments } from '../tools.ts'
-import { FormatError, type JsonObject, type ResponseContext } from '../types.ts'
+import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
+import { compact, filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { completionsStops, readCompletionsStop, withTools } from '../../common/stops.ts'
+import { parseArguments, printArguments } from '../../common/tools.ts'
+import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
 /** Reads a chat completion. Only its first choice (llm.md §7.5). */
 export function readCompletionsReply(body: JsonObject): Reply {

@@ -1,7 +1,7 @@
-import type { Block, Chat, OutputFormat, Tool, ToolChoice, Turn } from '../neutral.ts'
-import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectOf, objectsOf, textOf } from '../read.ts'
-import { parseArguments } from '../tools.ts'
-import type { JsonObject } from '../types.ts'
+import type { Block, Chat, OutputFormat, Tool, ToolChoice, Turn } from '../../common/neutral.ts'
+import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { parseArguments } from '../../common/tools.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Reads a chat completions request. Text of white space only is dropped, and messages that have nothing left (llm.md §7.1). */
 export function readCompletionsRequest(body: JsonObject): Chat {

@@ -1,11 +1,11 @@
 import type { SseReader } from '../../stream/steps.ts'
 import { readCompletionsUsage } from '../../usage/raw.ts'
-import { isObject } from '../json.ts'
-import type { Step } from '../neutral.ts'
+import { isObject } from '../../common/json.ts'
+import type { Step } from '../../common/neutral.ts'
 import { joinText } from './entry.ts'
-import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../read.ts'
-import { readCompletionsStop, withTools } from '../stops.ts'
-import type { JsonObject } from '../types.ts'
+import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { readCompletionsStop, withTools } from '../../common/stops.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Choices are so many blocks apart. */
 const CHOICE_BLOCKS = 4096

@@ -1,7 +1,7 @@
-import type { Block, Chat, OutputFormat, ToolChoice, ToolResult, Turn } from '../neutral.ts'
-import { compact, textOf } from '../read.ts'
-import { printArguments } from '../tools.ts'
-import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../types.ts'
+import type { Block, Chat, OutputFormat, ToolChoice, ToolResult, Turn } from '../../common/neutral.ts'
+import { compact, textOf } from '../../common/read.ts'
+import { printArguments } from '../../common/tools.ts'
+import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
 
 /** Writes a chat completions request for clients of MSG (llm.md §7.4) and RSP (§7.10). */
 export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {

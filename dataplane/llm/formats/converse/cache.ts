@@ -1,5 +1,5 @@
-import { inside, listOf, objectsOf, textOf } from '../read.ts'
-import type { JsonObject, PromptCaching } from '../types.ts'
+import { inside, listOf, objectsOf, textOf } from '../../common/read.ts'
+import type { JsonObject, PromptCaching } from '../../common/types.ts'
 
 const point: JsonObject = { cachePoint: { type: 'default' } }
 /** More are refused upstream. */

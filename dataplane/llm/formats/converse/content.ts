@@ -1,7 +1,7 @@
-import type { Block, Chat, ToolResult } from '../neutral.ts'
-import { compact } from '../read.ts'
-import { objectInput } from '../tools.ts'
-import { FormatError, type ChatFormat, type JsonObject } from '../types.ts'
+import type { Block, Chat, ToolResult } from '../../common/neutral.ts'
+import { compact } from '../../common/read.ts'
+import { objectInput } from '../../common/tools.ts'
+import { FormatError, type ChatFormat, type JsonObject } from '../../common/types.ts'
 import type { Documents } from './documents.ts'
 import type { ToolNames } from './names.ts'
 

@@ -1,5 +1,5 @@
-import type { Block } from '../neutral.ts'
-import { FormatError } from '../types.ts'
+import type { Block } from '../../common/neutral.ts'
+import { FormatError } from '../../common/types.ts'
 
 type Document = Extract<Block, { type: 'document' }>
 

@@ -1,7 +1,7 @@
-import { isObject, isRawNumber, parseJson, printJson } from '../json.ts'
-import type { Chat, OutputFormat } from '../neutral.ts'
-import { compact } from '../read.ts'
-import type { JsonObject, RequestContext } from '../types.ts'
+import { isObject, isRawNumber, parseJson, printJson } from '../../common/json.ts'
+import type { Chat, OutputFormat } from '../../common/neutral.ts'
+import { compact } from '../../common/read.ts'
+import type { JsonObject, RequestContext } from '../../common/types.ts'
 
 /** Betas that Bedrock knows; it refuses requests with others (llm.md §4.3). */
 const betas = new Set([

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Chat } from '../neutral.ts'
+import type { Chat } from '../../common/neutral.ts'
 
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
 

@@ -1,8 +1,8 @@
 import { readConverseUsage } from '../../usage/raw.ts'
-import type { Reply, ReplyBlock } from '../neutral.ts'
-import { inside, objectOf, objectsOf, textOf } from '../read.ts'
-import { readConverseStop } from '../stops.ts'
-import { FormatError, type ClientFormat, type JsonObject, type ResponseContext } from '../types.ts'
+import type { Reply, ReplyBlock } from '../../common/neutral.ts'
+import { inside, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { readConverseStop } from '../../common/stops.ts'
+import { FormatError, type ClientFormat, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
 /** Reads a Converse answer. It has no id and no model of its own (llm.md §7.9). */
 export function readConverseReply(body: JsonObject, client: ClientFormat, context: ResponseContext): Reply {

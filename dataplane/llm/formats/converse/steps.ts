@@ -1,10 +1,10 @@
 import type { Frame } from '../../stream/frames.ts'
 import { readConverseUsage } from '../../usage/raw.ts'
-import { isObject, parseJson } from '../json.ts'
-import type { Step } from '../neutral.ts'
-import { filledText, inside, numberOf, objectOf, textOf } from '../read.ts'
-import { readConverseStop } from '../stops.ts'
-import type { JsonObject } from '../types.ts'
+import { isObject, parseJson } from '../../common/json.ts'
+import type { Step } from '../../common/neutral.ts'
+import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
+import { readConverseStop } from '../../common/stops.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Reads frames of a Converse stream (llm.md §8.4). `metadata` is the last one. */
 export class ConverseReader {

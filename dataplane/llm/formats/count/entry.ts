@@ -1,5 +1,5 @@
 import { messagesEntry } from '../messages/entry.ts'
-import type { ClientFormatEntry } from '../types.ts'
+import type { ClientFormatEntry } from '../../common/types.ts'
 
 /** Count requests are messages requests; the answer has no text. */
 export const countEntry: ClientFormatEntry = {

@@ -1,7 +1,7 @@
-import { readParams } from '../params.ts'
-import { listOf } from '../read.ts'
-import { findSegments } from '../segments.ts'
-import type { ClientFormatEntry } from '../types.ts'
+import { readParams } from '../../common/params.ts'
+import { listOf } from '../../common/read.ts'
+import { findSegments } from '../../common/segments.ts'
+import type { ClientFormatEntry } from '../../common/types.ts'
 
 /** Embeddings: no prompt to enrich, no text in answers (llm.md §3, §12). */
 export const embeddingsEntry: ClientFormatEntry = {

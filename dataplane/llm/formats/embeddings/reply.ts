@@ -1,5 +1,5 @@
-import { inside, listOf, numberOf, objectsOf } from '../read.ts'
-import { FormatError, type JsonObject, type ResponseContext } from '../types.ts'
+import { inside, listOf, numberOf, objectsOf } from '../../common/read.ts'
+import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
 /** Vectors of an upstream's answer, with the tokens that it counted. */
 export interface Vectors {

@@ -1,5 +1,5 @@
-import { booleanOf, compact, anyNumber, filledText, textOf } from '../read.ts'
-import { FormatError, type ConvertedRequest, type JsonObject } from '../types.ts'
+import { booleanOf, compact, anyNumber, filledText, textOf } from '../../common/read.ts'
+import { FormatError, type ConvertedRequest, type JsonObject } from '../../common/types.ts'
 import { inputsOf } from './entry.ts'
 
 /** Requests of upstreams that have embeddings of their own (llm.md §7.13). */

@@ -1,6 +1,6 @@
 import { findText, type EventTexts } from '../../stream/event.ts'
-import { numberOf, objectOf } from '../read.ts'
-import type { JsonObject } from '../types.ts'
+import { numberOf, objectOf } from '../../common/read.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Text in a message stream event: segments `<block>:text`, `:thinking`, `:tool`. */
 export function findMessagesTexts(data: JsonObject): EventTexts {

@@ -1,8 +1,8 @@
 import { joinText } from '../completions/entry.ts'
-import { readParams } from '../params.ts'
-import { inside, listOf, objectOf, objectsOf, textOf } from '../read.ts'
-import { findInput, findSegments } from '../segments.ts'
-import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../types.ts'
+import { readParams } from '../../common/params.ts'
+import { inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { findInput, findSegments } from '../../common/segments.ts'
+import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../../common/types.ts'
 
 /** Messages as clients speak it. */
 export const messagesEntry: ClientFormatEntry = {

@@ -1,8 +1,8 @@
 import { readMessagesUsage } from '../../usage/raw.ts'
-import type { RawUsage, Reply, ReplyBlock } from '../neutral.ts'
-import { compact, filledText, inside, objectsOf, textOf } from '../read.ts'
-import { messagesStops, readMessagesStop } from '../stops.ts'
-import { FormatError, type JsonObject, type ResponseContext } from '../types.ts'
+import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
+import { compact, filledText, inside, objectsOf, textOf } from '../../common/read.ts'
+import { messagesStops, readMessagesStop } from '../../common/stops.ts'
+import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
 /** Reads a message (llm.md §7.3). */
 export function readMessagesReply(body: JsonObject): Reply {

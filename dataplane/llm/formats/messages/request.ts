@@ -1,6 +1,6 @@
-import type { Block, Chat, OutputFormat, ToolChoice, Turn } from '../neutral.ts'
-import { anyNumber, filledText, inside, listOf, objectOf, objectsOf, textOf } from '../read.ts'
-import type { JsonObject } from '../types.ts'
+import type { Block, Chat, OutputFormat, ToolChoice, Turn } from '../../common/neutral.ts'
+import { anyNumber, filledText, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Reads a messages request (llm.md §7.4, §7.7). */
 export function readMessagesRequest(body: JsonObject): Chat {

@@ -1,10 +1,10 @@
 import type { SseReader } from '../../stream/steps.ts'
 import { readMessagesUsage } from '../../usage/raw.ts'
-import { isObject } from '../json.ts'
-import type { Step } from '../neutral.ts'
-import { filledText, inside, numberOf, objectOf, textOf } from '../read.ts'
-import { readMessagesStop } from '../stops.ts'
-import type { JsonObject } from '../types.ts'
+import { isObject } from '../../common/json.ts'
+import type { Step } from '../../common/neutral.ts'
+import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
+import { readMessagesStop } from '../../common/stops.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Reads message stream events (llm.md §8.2). Usage comes before the finish, so that a writer can put them in one event. */
 export class MessagesReader implements SseReader {

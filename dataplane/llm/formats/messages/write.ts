@@ -1,7 +1,7 @@
-import type { Block, Chat, ToolChoice, ToolResult } from '../neutral.ts'
-import { compact, inside, numberOf } from '../read.ts'
-import { budgetOfEffort } from '../tools.ts'
-import type { ConvertedRequest, JsonObject, RequestContext } from '../types.ts'
+import type { Block, Chat, ToolChoice, ToolResult } from '../../common/neutral.ts'
+import { compact, inside, numberOf } from '../../common/read.ts'
+import { budgetOfEffort } from '../../common/tools.ts'
+import type { ConvertedRequest, JsonObject, RequestContext } from '../../common/types.ts'
 
 const DEFAULT_MAX_TOKENS = 4096
 /** Fewer are refused upstream. */

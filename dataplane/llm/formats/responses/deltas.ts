@@ -1,6 +1,6 @@
 import { findText, type EventTexts } from '../../stream/event.ts'
-import { numberOf, objectOf, objectsOf, textOf } from '../read.ts'
-import type { JsonObject, TextDelta } from '../types.ts'
+import { numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import type { JsonObject, TextDelta } from '../../common/types.ts'
 
 /** Text in a response stream event: segments `<item>:text:<part>`, `<item>:summary:<part>`, `<item>:tool`. Done events repeat the whole. */
 export function findResponsesTexts(data: JsonObject): EventTexts {

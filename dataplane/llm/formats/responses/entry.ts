@@ -1,8 +1,8 @@
 import { joinText } from '../completions/entry.ts'
-import { readParams } from '../params.ts'
-import { filledText, inside, listOf, objectOf, objectsOf, textOf, without } from '../read.ts'
-import { findInput, findSegments } from '../segments.ts'
-import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../types.ts'
+import { readParams } from '../../common/params.ts'
+import { filledText, inside, listOf, objectOf, objectsOf, textOf, without } from '../../common/read.ts'
+import { findInput, findSegments } from '../../common/segments.ts'
+import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../../common/types.ts'
 
 /** Responses as clients speak it. */
 export const responsesEntry: ClientFormatEntry = {

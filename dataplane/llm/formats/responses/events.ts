@@ -1,8 +1,8 @@
 import { JsonEvent } from '../../stream/event.ts'
 import type { StepWriter } from '../../stream/steps.ts'
 import { mergeUsage } from '../../usage/raw.ts'
-import type { RawUsage, Step, Stop } from '../neutral.ts'
-import type { ClientEvent, JsonObject, ResponseContext } from '../types.ts'
+import type { RawUsage, Step, Stop } from '../../common/neutral.ts'
+import type { ClientEvent, JsonObject, ResponseContext } from '../../common/types.ts'
 import { findResponsesTexts } from './deltas.ts'
 import { statusOf, writeCall, writeMessageItem, writeResponse, writeTextPart } from './reply.ts'
 

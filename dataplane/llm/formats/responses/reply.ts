@@ -1,7 +1,7 @@
-import type { RawUsage, Reply, ReplyBlock, Stop } from '../neutral.ts'
-import { compact } from '../read.ts'
-import { printArguments } from '../tools.ts'
-import type { JsonObject, ResponseContext } from '../types.ts'
+import type { RawUsage, Reply, ReplyBlock, Stop } from '../../common/neutral.ts'
+import { compact } from '../../common/read.ts'
+import { printArguments } from '../../common/tools.ts'
+import type { JsonObject, ResponseContext } from '../../common/types.ts'
 
 /** Writes a response (llm.md §7.9, §7.10). */
 export function writeResponsesReply(reply: Reply, context: ResponseContext): JsonObject {

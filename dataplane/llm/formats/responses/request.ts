@@ -1,8 +1,8 @@
 import { readImage, readSchemaFormat, readTool, readToolChoice } from '../completions/request.ts'
-import type { Block, Chat, OutputFormat, Turn } from '../neutral.ts'
-import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectsOf, textOf } from '../read.ts'
-import { parseArguments } from '../tools.ts'
-import type { JsonObject } from '../types.ts'
+import type { Block, Chat, OutputFormat, Turn } from '../../common/neutral.ts'
+import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectsOf, textOf } from '../../common/read.ts'
+import { parseArguments } from '../../common/tools.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Reads a responses request (llm.md §7.8, §7.10). */
 export function readResponsesRequest(body: JsonObject): Chat {

@@ -1,9 +1,9 @@
 import type { SseReader } from '../../stream/steps.ts'
 import { readResponsesUsage } from '../../usage/raw.ts'
-import { isObject } from '../json.ts'
-import type { Step } from '../neutral.ts'
-import { filledText, inside, numberOf, objectOf, textOf } from '../read.ts'
-import type { JsonObject } from '../types.ts'
+import { isObject } from '../../common/json.ts'
+import type { Step } from '../../common/neutral.ts'
+import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Output items are so many blocks apart. */
 const ITEM_BLOCKS = 4096

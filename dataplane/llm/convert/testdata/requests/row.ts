@@ -1,4 +1,4 @@
-import type { ClientFormat, JsonObject, RequestContext, UpstreamFormat } from '../../../formats/types.ts'
+import type { ClientFormat, JsonObject, RequestContext, UpstreamFormat } from '../../../common/types.ts'
 
 export interface RequestRow {
   readonly from: ClientFormat

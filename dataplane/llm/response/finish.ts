@@ -1,4 +1,4 @@
-import type { AnswerContext } from './answer-context.ts'
+import type { AttemptContext } from './attempt-context.ts'
 import { randomBytes } from 'node:crypto'
 import { ProxyError } from '../../exchange/error.ts'
 import { withinDeadline } from '../../expression/buffer.ts'
@@ -6,27 +6,27 @@ import { BodyTooLargeError, BufferBody, readBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
-import { collectsAnswer } from './collect.ts'
+import { collectsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
-import { parseJson, printJson, renderBody } from '../formats/json.ts'
-import { FormatError, type JsonObject, type ResponseContext } from '../formats/types.ts'
-import { watchRaw } from './watch.ts'
+import { parseJson, printJson, renderBody } from '../common/json.ts'
+import { FormatError, type JsonObject, type ResponseContext } from '../common/types.ts'
+import { observeRaw } from './watch.ts'
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
 /** The answer as the client gets it. `opened`: the stream that was begun to read already. Rejects with a ProxyError. */
-export async function finishAnswer(response: ResponseHead, context: AnswerContext, opened: EventBody | undefined): Promise<ResponseHead> {
+export async function finishResponse(response: ResponseHead, context: AttemptContext, opened: EventBody | undefined): Promise<ResponseHead> {
   const { prepared, record } = context
   const { conversion, isStreaming } = prepared
   if (response.status === 101) {
     record.finish(undefined, 'error')
     return response
   }
-  if (conversion === undefined) return watchRaw(response, context)
+  if (conversion === undefined) return observeRaw(response, context)
   if (!isSuccess(response.status)) return translateFailure(response, context)
-  if (isStreaming && (opened !== undefined || isStream(response))) return streamAnswer(response, opened ?? openStream(response, context), context)
+  if (isStreaming && (opened !== undefined || isStream(response))) return streamResponse(response, opened ?? openStream(response, context), context)
   try {
-    return await bufferAnswer(response, context)
+    return await bufferResponse(response, context)
   } catch (error) {
     throw toResponseError(error)
   }
@@ -45,12 +45,12 @@ function toResponseError(error: unknown): unknown {
 }
 
 /** An upstream's error: its status, in the client's format (llm.md §9). */
-async function translateFailure(response: ResponseHead, context: AnswerContext): Promise<ResponseHead> {
-  const { prepared, record, limitBytes, onOver } = context
+async function translateFailure(response: ResponseHead, context: AttemptContext): Promise<ResponseHead> {
+  const { prepared, record, limitBytes, onEnd } = context
   const coding = response.headers.get('content-encoding')
-  const raw = await readAnswer(response, context)
+  const raw = await readUpstreamBody(response, context)
   record.finish(undefined, 'error')
-  onOver(true)
+  onEnd(true)
   const bytes = await decodeBytes(raw, coding, limitBytes).catch(() => raw)
   const translated = prepared.conversion?.with.error(response.status, bytes)
   if (translated === undefined) return withBody(response, raw)
@@ -59,18 +59,18 @@ async function translateFailure(response: ResponseHead, context: AnswerContext):
   return withBody(response, Buffer.from(translated.body))
 }
 
-async function bufferAnswer(response: ResponseHead, context: AnswerContext): Promise<ResponseHead> {
-  const { prepared, record, exchange, target, onOver } = context
+async function bufferResponse(response: ResponseHead, context: AttemptContext): Promise<ResponseHead> {
+  const { prepared, record, exchange, target, onEnd } = context
   const { conversion } = prepared
   if (conversion === undefined) return response
   const coding = response.headers.get('content-encoding')
-  const raw = await readAnswer(response, context)
-  onOver(true)
+  const raw = await readUpstreamBody(response, context)
+  onEnd(true)
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
   const guards = target.guards
   const isNative = conversion.with.isNative
   // Only what is printed again must keep its numbers.
-  const parsed = parseAnswer(text, isNative && guards === undefined ? JSON.parse : parseJson)
+  const parsed = parseBody(text, isNative && guards === undefined ? JSON.parse : parseJson)
   const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
   let guarded: JsonObject = body
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
@@ -91,7 +91,7 @@ async function bufferAnswer(response: ResponseHead, context: AnswerContext): Pro
   return withBody(response, coding === undefined ? rendered : await encodeBytes(rendered, coding))
 }
 
-function parseAnswer(text: string, parse: (text: string) => unknown): unknown {
+function parseBody(text: string, parse: (text: string) => unknown): unknown {
   try {
     return parse(text)
   } catch {
@@ -99,7 +99,7 @@ function parseAnswer(text: string, parse: (text: string) => unknown): unknown {
   }
 }
 
-function decode(raw: Buffer, coding: string, { limitBytes }: AnswerContext): Promise<Buffer> {
+function decode(raw: Buffer, coding: string, { limitBytes }: AttemptContext): Promise<Buffer> {
   return decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
     if (error instanceof UnknownCodingError) throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
     if (error instanceof BodyTooLargeError) throw tooLarge(error)
@@ -111,7 +111,7 @@ const tooLarge = ({ limit }: BodyTooLargeError): FormatError =>
   new FormatError('response', `failed to parse response: it is larger than ${limit} bytes (frontend.http.maxBufferSize)`)
 
 /** The whole body, within the request's deadline. */
-async function readAnswer(response: ResponseHead, { exchange, limitBytes }: AnswerContext): Promise<Buffer> {
+async function readUpstreamBody(response: ResponseHead, { exchange, limitBytes }: AttemptContext): Promise<Buffer> {
   const { body } = response
   try {
     const whole = readBody(body, limitBytes)
@@ -132,15 +132,15 @@ function withBody(response: ResponseHead, bytes: Buffer): ResponseHead {
 }
 
 /** The events of a streamed answer; nothing is read yet. Throws a FormatError. */
-export function openStream(response: ResponseHead, context: AnswerContext): EventBody {
-  const { prepared, record, exchange, target, limitBytes, onOver, onBroken } = context
+export function openStream(response: ResponseHead, context: AttemptContext): EventBody {
+  const { prepared, record, exchange, target, limitBytes, onEnd, onFailure } = context
   const { conversion } = prepared
   if (conversion === undefined) throw new Error('a stream needs a conversion')
   const isGuardable = target.guards !== undefined
   const guard = isGuardable ? target.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers) : undefined
   const stream = conversion.with.stream(responseContext(response.headers, context), {
     isGuarded: guard !== undefined,
-    collects: collectsAnswer(exchange),
+    collects: collectsText(exchange),
     maxEventBytes: limitBytes,
   })
   const coding = response.headers.get('content-encoding')
@@ -148,7 +148,7 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
   return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {
     guard,
     deadlineAtMs: exchange.deadlineAtMs,
-    onContent: () => record.sawContent(),
+    onContent: () => record.recordContent(),
     onClose: (end) => {
       const { facts } = stream
       if (end === 'truncated') exchange.cutBy ??= 'upstream'
@@ -156,14 +156,14 @@ export function openStream(response: ResponseHead, context: AnswerContext): Even
         exchange.cutBy = 'timeout'
         exchange.error = new ProxyError('REQUEST_TIMEOUT')
       }
-      if (facts.error !== undefined && !facts.hasContent) onBroken()
-      else onOver(end !== 'cancelled')
+      if (facts.error !== undefined && !facts.hasContent) onFailure()
+      else onEnd(end !== 'cancelled')
       record.finish(facts, end === 'complete' ? 'whole' : 'part')
     },
   })
 }
 
-function streamAnswer(response: ResponseHead, events: EventBody, { exchange }: AnswerContext): ResponseHead {
+function streamResponse(response: ResponseHead, events: EventBody, { exchange }: AttemptContext): ResponseHead {
   const { headers } = response
   // The stream keeps it itself, and says so in the client's format.
   exchange.deadlineAtMs = undefined
@@ -175,7 +175,7 @@ function streamAnswer(response: ResponseHead, events: EventBody, { exchange }: A
   return response
 }
 
-function responseContext(headers: HeaderList, { prepared }: AnswerContext): ResponseContext {
+function responseContext(headers: HeaderList, { prepared }: AttemptContext): ResponseContext {
   return {
     memo: prepared.conversion?.memo ?? { model: prepared.model ?? '', isStreaming: prepared.isStreaming, toolNames: new Map() },
     header: (name) => headers.get(name),

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { BackendFull, Transformation } from '#gen/config/types.ts'
-import { waitUntil } from '../../e2e/harness/wait.ts'
-import { chat, sdkRoutes, startWorld, type World } from './testing/world.ts'
-import { variables } from '../exchange/variables.ts'
+import { waitUntil } from '../../../e2e/harness/wait.ts'
+import { chat, sdkRoutes, startTestBed, type TestBed } from '../testing/test-bed.ts'
+import { variables } from '../../exchange/variables.ts'
 
-let world: World | undefined
+let bed: TestBed | undefined
 afterEach(async () => {
-  await world?.close()
-  world = undefined
+  await bed?.close()
+  bed = undefined
 })
 
 const transformation: Transformation = {
@@ -23,10 +23,10 @@ const transformation: Transformation = {
 describe("a backend's transformation", () => {
   test('leaves metadata for its response side, and for logs', async () => {
     const accessLog = { attributes: { add: [{ name: 'team', expression: 'metadata.team' }] } }
-    world = await startWorld({ policies: { transformation }, onGateway: [{ frontend: { accessLog } }] })
-    const answer = await world.post({ body: chat('x'), headers: { 'x-team': 'red' } })
-    expect([answer.status, answer.headers['x-team'], world.mock.requests[0]?.headers['x-sent']]).toEqual([200, 'red', 'red'])
-    const { finished } = world.gateway
+    bed = await startTestBed({ policies: { transformation }, onGateway: [{ frontend: { accessLog } }] })
+    const answer = await bed.post({ body: chat('x'), headers: { 'x-team': 'red' } })
+    expect([answer.status, answer.headers['x-team'], bed.mock.requests[0]?.headers['x-sent']]).toEqual([200, 'red', 'red'])
+    const { finished } = bed.gateway
     await waitUntil('the end of the request', () => finished.length > 0)
     expect(finished[0] && variables.metadata.get(finished[0])).toEqual({ team: 'red' })
   })
@@ -34,9 +34,9 @@ describe("a backend's transformation", () => {
   test('without metadata leaves that of the route', async () => {
     const traffic = { transformation: { request: { metadata: { from: '"route"' } } } }
     const set = [{ name: 'x-from', value: 'metadata.from' }]
-    world = await startWorld({ policies: { transformation: { request: { set }, response: { set } } }, onGateway: [{ traffic }] })
-    const answer = await world.post({ body: chat('x') })
-    expect([answer.headers['x-from'], world.mock.requests[0]?.headers['x-from']]).toEqual(['route', 'route'])
+    bed = await startTestBed({ policies: { transformation: { request: { set }, response: { set } } }, onGateway: [{ traffic }] })
+    const answer = await bed.post({ body: chat('x') })
+    expect([answer.headers['x-from'], bed.mock.requests[0]?.headers['x-from']]).toEqual(['route', 'route'])
   })
 
   // Its place is before that of the request's body, and after that of credentials (traffic.md §5 step 8).
@@ -53,8 +53,8 @@ describe("a backend's transformation", () => {
     ['the list of models', { ai: { routes: sdkRoutes } }, { path: '/v1/models' }, 200, '200'],
     ['credentials that are missing', { auth: { secretRef: { secret: 'opaque/ns/nothing' } } }, { body: chat('x') }, 500, undefined],
   ])('and its response side: %s', async (_, policies, request, status, expected) => {
-    world = await startWorld({ policies: { ...policies, transformation } })
-    const answer = await world.post(request)
-    expect([answer.status, answer.headers['x-code'], world.mock.requests.length]).toEqual([status, expected, 0])
+    bed = await startTestBed({ policies: { ...policies, transformation } })
+    const answer = await bed.post(request)
+    expect([answer.status, answer.headers['x-code'], bed.mock.requests.length]).toEqual([status, expected, 0])
   })
 })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { BackendAI, RouteRetry } from '#gen/config/types.ts'
-import { startMockServer, type MockServer } from '../../e2e/harness/llm/server.ts'
-import { BufferBody } from '../http/body.ts'
-import { passChat } from './convert/native.ts'
-import { EventBody } from './answer/event-body.ts'
-import { startLlmGateway, type LlmGateway } from './testing/gateway.ts'
-import { chat, sdkRoutes, send, type Answer } from './testing/world.ts'
+import { startMockServer, type MockServer } from '../../../e2e/harness/llm/server.ts'
+import { BufferBody } from '../../http/body.ts'
+import { passChat } from '../convert/native.ts'
+import { EventBody } from './event-body.ts'
+import { startLlmGateway, type LlmGateway } from '../testing/gateway.ts'
+import { chat, sdkRoutes, send, type Answer } from '../testing/test-bed.ts'
 
 /** `timeouts.request` covers the whole answer: a stream that it ends says so in the client's format. */
 

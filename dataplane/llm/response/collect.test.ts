@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals'
 import { compileExpression } from '../../expression/program.ts'
 import { gatewayTelemetry } from '../../telemetry/gateway.ts'
-import { collectsAnswer } from './collect.ts'
+import { collectsText } from './collect.ts'
 
-function logging(expression: string): Parameters<typeof collectsAnswer>[0] {
+function logging(expression: string): Parameters<typeof collectsText>[0] {
   const exchange = { tokenBudgets: undefined, slots: undefined }
   const changes = { hidden: new Set<string>(), added: [{ name: 'x', program: compileExpression(expression, 'log') }] }
   gatewayTelemetry.set(exchange, { accessLog: { filter: undefined, exporter: undefined, changes }, tracing: undefined })
@@ -20,9 +20,9 @@ test.each([
   ['llm.inputTokens + llm.outputTokens', false],
   ['request.path', false],
 ])('a log field of %s keeps the text of streams: %s', (expression, expected) => {
-  expect(collectsAnswer(logging(expression))).toBe(expected)
+  expect(collectsText(logging(expression))).toBe(expected)
 })
 
 test('nothing is kept where nobody asks', () => {
-  expect(collectsAnswer({ tokenBudgets: undefined, slots: undefined })).toBe(false)
+  expect(collectsText({ tokenBudgets: undefined, slots: undefined })).toBe(false)
 })

@@ -2,11 +2,11 @@ import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } fro
 import { BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
-import type { AnswerContext } from './answer-context.ts'
+import type { AttemptContext } from './attempt-context.ts'
 import { detectResponseModel, detectUsage } from '../request/detect.ts'
-import { isObject } from '../formats/json.ts'
-import type { RawUsage } from '../formats/neutral.ts'
-import type { ResponseFacts } from '../formats/types.ts'
+import { isObject } from '../common/json.ts'
+import type { RawUsage } from '../common/neutral.ts'
+import type { ResponseFacts } from '../common/types.ts'
 import { FrameScanner } from '../stream/frames.ts'
 import { parseLeniently } from '../stream/native.ts'
 import { parseFields, SseScanner } from '../stream/sse.ts'
@@ -20,17 +20,17 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
 }
 
 /** An answer that passes as it is; of Detect routes its usage is read on the side, as far as the buffer limit reaches. */
-export function watchRaw(response: ResponseHead, context: AnswerContext): ResponseHead {
-  const { prepared, record, limitBytes, onOver, exchange } = context
+export function observeRaw(response: ResponseHead, context: AttemptContext): ResponseHead {
+  const { prepared, record, limitBytes, onEnd, exchange } = context
   const isSuccess = response.status >= 200 && response.status <= 299
   const watcher = prepared.isDetected === true && isSuccess ? new UsageWatcher(response, limitBytes) : undefined
   response.body = new ObservedBody(response.body ?? new BufferBody(''), {
     onData: (chunk) => {
-      record.sawContent()
+      record.recordContent()
       watcher?.push(chunk)
     },
     onClose: (error) => {
-      onOver(error === undefined || exchange.abortReason === undefined)
+      onEnd(error === undefined || exchange.abortReason === undefined)
       const facts = watcher?.end()
       record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'whole' : 'part')
     },

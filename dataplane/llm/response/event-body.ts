@@ -1,7 +1,7 @@
 import { ProxyError } from '../../exchange/error.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import { StreamRejection, type StreamGuard } from '../guards/index.ts'
-import type { ClientEvent, ResponseStream } from '../formats/types.ts'
+import type { ClientEvent, ResponseStream } from '../common/types.ts'
 
 type Events = readonly ClientEvent[]
 
@@ -70,7 +70,7 @@ export class EventBody implements Body {
     await new Promise<void>((resolve) => {
       this.#onPeeked = resolve
       this.#startSource()
-      this.#tellPeeked()
+      this.#resolvePeek()
     })
     return this.#stream.facts.hasContent || (this.#stream.facts.isComplete && this.#stream.facts.error === undefined)
   }
@@ -140,7 +140,7 @@ export class EventBody implements Body {
       if (isLast) this.#complete()
       else this.#flow()
     } else this.#judge(this.#guard, events, isLast)
-    this.#tellPeeked()
+    this.#resolvePeek()
   }
 
   #judge(guard: StreamGuard, events: Events, isLast: boolean): void {
@@ -207,7 +207,7 @@ export class EventBody implements Body {
   #finish(end: StreamEnd, events: Events): void {
     this.#add(events)
     this.#end = end
-    this.#tellPeeked()
+    this.#resolvePeek()
     this.#flow()
   }
 
@@ -237,7 +237,7 @@ export class EventBody implements Body {
     this.#options.onClose(end)
   }
 
-  #tellPeeked(): void {
+  #resolvePeek(): void {
     const { hasContent, error } = this.#stream.facts
     if (this.#onPeeked === undefined || (!hasContent && error === undefined && this.#end === undefined)) return
     const tell = this.#onPeeked

@@ -24,7 +24,7 @@ export interface Post {
 }
 
 /** A gateway in front of mocks. */
-export interface World {
+export interface TestBed {
   readonly gateway: LlmGateway
   readonly mocks: readonly MockProvider[]
   readonly mock: MockProvider
@@ -32,7 +32,7 @@ export interface World {
   close(): Promise<void>
 }
 
-export interface WorldOptions extends Omit<LlmGatewayOptions, 'ai'> {
+export interface TestBedOptions extends Omit<LlmGatewayOptions, 'ai'> {
   /** Default: providerA. `host` and `port` are filled in. */
   readonly provider?: Omit<NamedLLMProvider, 'name'>
   /** Instead: groups of providers by name, each with a mock of its own. */
@@ -52,7 +52,7 @@ export const sdkRoutes = {
   '*': 'Passthrough',
 } as const
 
-export async function startWorld({ provider = { providerA: {} }, groups, ai, policies, ...options }: WorldOptions = {}): Promise<World> {
+export async function startTestBed({ provider = { providerA: {} }, groups, ai, policies, ...options }: TestBedOptions = {}): Promise<TestBed> {
   const mocks: MockProvider[] = []
   const place = async <T extends object>(config: T): Promise<T & { host: string; port: number }> => {
     const mock = await startMockProvider()
