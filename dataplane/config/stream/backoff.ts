@@ -1,12 +1,9 @@
-const MIN_BACKOFF_MS = 10
-const MAX_BACKOFF_MS = 15_000
+import { backoffDelay, withJitter } from '../../runtime/backoff.ts'
+
+const LIMITS = { initialMs: 10, maxMs: 15_000 }
 
 /**
- * Delay before connection attempt `attempt` (from 0) after the last good response: doubles from 10 ms to 15 s, of which
- * the upper half is random, so that the data planes of a restarted operator do not come back all at once.
- * `random` gives [0, 1).
+ * Delay before connection attempt `attempt` (from 0) after the last good response. Jitter keeps the data planes of a restarted
+ * operator from reconnecting all at once. `random` returns [0, 1).
  */
-export function backoffMs(attempt: number, random: () => number): number {
-  const ceiling = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** Math.min(attempt, 30))
-  return ceiling / 2 + random() * (ceiling / 2)
-}
+export const backoffMs = (attempt: number, random: () => number): number => withJitter(backoffDelay(attempt, LIMITS), random)

@@ -2,6 +2,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { callDestination } from '../../callout/http.ts'
 import { readBody } from '../../http/body.ts'
+import { backoffDelay } from '../../runtime/backoff.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { defineMetrics } from '../metrics/area.ts'
@@ -153,7 +154,7 @@ export class OtlpExporter {
     }
     this.#isSending = false
     for (const resolve of this.#waiters.splice(0)) resolve()
-    if (this.#failures > 0) this.#arm(Math.min(MAX_BACKOFF_MS, (this.#options.backoffMs ?? 1000) * 2 ** Math.min(10, this.#failures - 1)))
+    if (this.#failures > 0) this.#arm(backoffDelay(this.#failures - 1, { initialMs: this.#options.backoffMs ?? 1000, maxMs: MAX_BACKOFF_MS }))
     else if (this.#count > 0) this.#arm(this.#options.delayMs ?? 1000)
     else this.#pending.delete(this)
   }
