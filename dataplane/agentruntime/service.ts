@@ -1,5 +1,6 @@
 import type { BackendFull } from '#gen/config/types.ts'
-import { repeatAttempts } from '../forward/attempt.ts'
+import { toProxyFailure } from '../forward/failure.ts'
+import { setRetryHeader, withRetries } from '../forward/retry.ts'
 import { startCall } from '../callout/http.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
@@ -53,9 +54,10 @@ async function invoke(exchange: Exchange, plan: CallPlan, destination: Destinati
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   const body = await readAll(exchange, plan.maxBufferBytes)
   exchange.upstreamStartedAtMs = performance.now()
-  const response = await repeatAttempts(exchange, plan.retry, async () => {
+  const response = await withRetries(exchange, plan.retry, async (number) => {
     const headers = request.headers.clone()
     headers.remove('content-length')
+    setRetryHeader(headers, number)
     const call = startCall(
       destination,
       {
@@ -72,6 +74,8 @@ async function invoke(exchange: Exchange, plan: CallPlan, destination: Destinati
     const answer = await call.response
     exchange.endpoint = call.endpoint
     return answer
+  }).catch((error: unknown) => {
+    throw toProxyFailure(error)
   })
   exchange.responseHeadAtMs = performance.now()
   return response

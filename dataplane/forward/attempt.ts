@@ -1,69 +1,11 @@
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
-import { recordAttempt } from '../telemetry/attempts.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { RetryPlan } from './call-plan.ts'
+import { toProxyFailure } from './failure.ts'
 import type { ForwardPlan } from './plan.ts'
 import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
-
-/**
- * Repeats an attempt as the rule's retry says (traffic.md §8.11): the same for plain destinations and for backends that answer by
- * themselves. An attempt resolves with a response head or rejects; the last one is the result. `canRepeat` tells whether the
- * request's body can be sent again.
- */
-export async function repeatAttempts(
-  exchange: Exchange,
-  retry: RetryPlan | undefined,
-  attempt: (isLast: boolean) => Promise<ResponseHead>,
-  canRepeat: () => boolean = () => true,
-): Promise<ResponseHead> {
-  if (retry === undefined) {
-    try {
-      return await attempt(true)
-    } catch (error) {
-      throw toProxyFailure(error)
-    }
-  }
-  for (let number = 0; ; number++) {
-    exchange.retryAttempt = number
-    const isLast = number >= retry.attempts
-    const startedAtMs = performance.now()
-    const result = await attempt(isLast).catch((error: unknown) => toProxyFailure(error))
-    const isGivenUp = isLast || exchange.abortReason !== undefined || !canRepeat() || !isRetryable(result, retry)
-    const next = isGivenUp ? 'none' : await waitBeforeRetry(exchange, retry.backoffMs)
-    if (next === 'none') {
-      if (number > 0) recordAttempt(exchange, startedAtMs, result)
-      if (result instanceof ProxyError) throw result
-      return result
-    }
-    recordAttempt(exchange, startedAtMs, result)
-    release(exchange)
-    if (!(result instanceof ProxyError)) result.body?.cancel()
-    if (next === 'late') throw new ProxyError('REQUEST_TIMEOUT')
-  }
-}
-
-function release(exchange: Exchange): void {
-  if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
-  exchange.pendingOn = undefined
-}
-
-function isRetryable(result: ResponseHead | ProxyError, { codes }: RetryPlan): boolean {
-  if (!(result instanceof ProxyError)) return codes.has(result.status)
-  if (result.code === 'UPSTREAM_TIMEOUT' || result.code === 'DNS_FAILED') return true
-  return result.code === 'UPSTREAM_FAILED' && result.cause instanceof UpstreamError && result.cause.failure !== 'protocol'
-}
-
-/** What there is after the backoff: another try, none because the client is gone, or the request timeout, which backoff never outlives. */
-async function waitBeforeRetry(exchange: Exchange, backoffMs: number): Promise<'try' | 'none' | 'late'> {
-  const leftMs = exchange.deadlineAtMs === undefined ? Infinity : exchange.deadlineAtMs - performance.now()
-  const waitMs = Math.min(backoffMs, leftMs)
-  if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
-  if (exchange.abortReason !== undefined) return 'none'
-  return backoffMs < leftMs ? 'try' : 'late'
-}
 
 /** The call under way, for whoever must stop it. */
 export interface Active {
@@ -150,24 +92,6 @@ function attemptLimit(
   const attempt = Math.min(backendRequestMs ?? Infinity, backendMs ?? Infinity)
   if (whole === Infinity && attempt === Infinity) return undefined
   return whole <= attempt ? { ms: whole, code: 'REQUEST_TIMEOUT' } : { ms: attempt, code: 'UPSTREAM_TIMEOUT' }
-}
-
-export function toProxyFailure(error: unknown): ProxyError {
-  if (error instanceof ProxyError) return error
-  if (!(error instanceof UpstreamError)) return new ProxyError('INTERNAL', { cause: error })
-  switch (error.failure) {
-    case 'connect-timeout':
-      return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
-    case 'dns':
-      return new ProxyError('DNS_FAILED', { cause: error })
-    case 'upgrade':
-      return new ProxyError('UPGRADE_FAILED', { detail: error.message, cause: error })
-    case 'connect':
-    case 'reset':
-    case 'protocol':
-    case 'cancelled':
-      return new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error })
-  }
 }
 
 /** 101 must answer what the client asked for (traffic.md §13). */

@@ -1,4 +1,6 @@
-import { callEndpoint, repeatAttempts, toProxyFailure, type Active, type AttemptTarget } from './attempt.ts'
+import { callEndpoint, type Active, type AttemptTarget } from './attempt.ts'
+import { toProxyFailure } from './failure.ts'
+import { setRetryHeader, withRetries } from './retry.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { choose } from '../inference/picker.ts'
@@ -105,16 +107,17 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
     replayable?.cancel(reason)
   })
   let failed: EndpointState | undefined
-  const attempt = async (): Promise<ResponseHead> => {
-    if (exchange.retryAttempt > 0) request.headers.set('x-retry-attempt', String(exchange.retryAttempt))
+  const attempt = async (number: number): Promise<ResponseHead> => {
+    setRetryHeader(request.headers, number)
     if (replayable !== undefined) request.body = replayable.nextAttempt()
     const target = pickTarget(exchange, backend, chosen, failed)
     failed = target.endpoint
     return callEndpoint(exchange, target, plan, active, judge)
   }
-  return repeatAttempts(exchange, retry, attempt, () => replayable?.isReplayable !== false).catch((error: unknown) => {
-    replayable?.cancel(toProxyFailure(error))
-    throw error
+  return withRetries(exchange, retry, attempt, { canRetry: () => replayable?.isReplayable !== false }).catch((error: unknown) => {
+    const failure = toProxyFailure(error)
+    replayable?.cancel(failure)
+    throw failure
   })
 }
 

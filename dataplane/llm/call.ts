@@ -1,4 +1,6 @@
-import { repeatAttempts, callEndpoint, type Active } from '../forward/attempt.ts'
+import { callEndpoint, type Active } from '../forward/attempt.ts'
+import { withRetries } from '../forward/retry.ts'
+import { toProxyFailure } from '../forward/failure.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { isUnhealthy } from '../callout/health.ts'
@@ -75,8 +77,8 @@ export class LlmCall {
     })
     try {
       this.#keys = this.#context.budgets.apply(exchange)
-      const canRepeat = (): boolean => !this.#isLocal && this.#source.isReplayable
-      const response = await repeatAttempts(exchange, this.#plan.retry, (isLast) => this.#attempt(isLast), canRepeat)
+      const canRetry = (): boolean => !this.#isLocal && this.#source.isReplayable
+      const response = await withRetries(exchange, this.#plan.retry, (_, isLast) => this.#attempt(isLast), { canRetry })
       if (this.#isLocal) {
         exchange.isLocalAnswer = true
         return response
@@ -95,7 +97,7 @@ export class LlmCall {
     try {
       return await this.#tryOne(isLast)
     } catch (error) {
-      throw toLlmError(error)
+      throw toProxyFailure(toLlmError(error))
     }
   }
 

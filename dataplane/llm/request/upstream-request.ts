@@ -1,3 +1,4 @@
+import { setRetryHeader } from '../../forward/retry.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
@@ -36,7 +37,7 @@ export async function buildUpstreamRequest(
   const { provider, destination } = target
   const { settings } = destination
   const headers = exchange.request.headers.clone()
-  if (exchange.retryAttempt > 0) headers.set('x-retry-attempt', String(exchange.retryAttempt))
+  setRetryHeader(headers, exchange.retryAttempt)
   const body = isBytes(draft.body) ? new BufferBody(draft.body) : draft.body
   if (isBytes(draft.body)) prepareBodyHeaders(headers)
   if (draft.reads !== 'nothing') limitCodings(headers, draft.reads)

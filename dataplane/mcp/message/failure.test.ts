@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { MCPBackend } from '#gen/config/types.ts'
+import type { MCPBackend, Policy } from '#gen/config/types.ts'
 import { staticTarget, type McpGateway } from '../testing/gateway.ts'
 import { begin, call, initialize, MCP_HEADERS, send, until, World } from '../testing/world.ts'
 
@@ -267,5 +267,57 @@ describe('upstreams that are slow or silent', () => {
     const { post } = await begin(gateway.url)
     const { status, text } = await post(call(method, params))
     expect([status, text, calls]).toEqual([503, 'busy', tries])
+  })
+
+  /** A gateway with one target, which answers 503 to tools/list after `initialize` succeeded. */
+  async function withBusyTarget(traffic: NonNullable<Policy['traffic']>): Promise<{ gateway: McpGateway; attempts: (string | undefined)[] }> {
+    const attempts: (string | undefined)[] = []
+    const { port } = await world.scripted((request, response, body) => {
+      if (body?.method === 'tools/list') {
+        attempts.push(request.headers['x-retry-attempt']?.toString())
+        return void response.writeHead(503).end('busy')
+      }
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+      response
+        .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
+    })
+    const gateway = await world.gateway({
+      mcp: { targets: [staticTarget('a', port)] },
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic }],
+    })
+    return { gateway, attempts }
+  }
+
+  test('retries of a call to a target are numbered in x-retry-attempt', async () => {
+    const { gateway, attempts } = await withBusyTarget({ retry: { codes: [503], attempts: 2, backoff: '1ms' } })
+    const { post } = await begin(gateway.url)
+    expect((await post(call('tools/list'))).status).toBe(503)
+    expect(attempts).toEqual([undefined, '1', '2'])
+  })
+
+  test('the backoff between calls to a target ends at timeouts.request with 504', async () => {
+    const { gateway, attempts } = await withBusyTarget({ timeouts: { request: '1s' }, retry: { codes: [503], attempts: 2, backoff: '1h' } })
+    const { post } = await begin(gateway.url)
+    expect((await post(call('tools/list'))).status).toBe(504)
+    expect(attempts).toEqual([undefined])
+  })
+
+  test('a client that disconnects during the backoff causes no further call to the target', async () => {
+    const { gateway, attempts } = await withBusyTarget({ retry: { codes: [503], attempts: 2, backoff: '1h' } })
+    const { id } = await begin(gateway.url)
+    const controller = new AbortController()
+    const response = fetch(gateway.url, {
+      method: 'POST',
+      headers: { ...MCP_HEADERS, 'mcp-session-id': id },
+      body: JSON.stringify(call('tools/list')),
+      signal: controller.signal,
+    })
+    const failed = expect(response).rejects.toThrow()
+    await until('the first attempt', () => attempts.length === 1)
+    controller.abort()
+    await failed
+    await until('the end of the request', () => [...gateway.registry.expose('text')].join('').includes('mcp_requests_total{method="tools/list"'))
+    expect(attempts).toEqual([undefined])
   })
 })

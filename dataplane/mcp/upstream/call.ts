@@ -9,6 +9,7 @@ import type { Registry } from '../../telemetry/metrics/registry.ts'
 import type { EndpointState } from '../../upstream/balancer/balancer.ts'
 import { authorityFor } from '../../upstream/destination.ts'
 import type { RetryPlan } from '../../forward/call-plan.ts'
+import { setRetryHeader, withRetries } from '../../forward/retry.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { Target } from '../target/target.ts'
 import { decodeBody } from './decode.ts'
@@ -65,25 +66,27 @@ export async function callTarget(context: CallContext, target: Target, call: Tar
   const { exchange, retry } = context
   exchange.upstreamStartedAtMs ||= performance.now()
   const sent = await requestTo(context, target, call)
-  for (let attempt = 0; ; attempt++) {
-    const isLast = retry === undefined || attempt >= retry.attempts
-    exchange.retryAttempt = Math.max(exchange.retryAttempt, attempt)
-    try {
-      const answer = await tryOnce(context, target, call, sent.request)
-      if (isLast || call.isRepeatable === false || !retry.codes.has(answer.response.status))
-        return { ...answer, response: await transformAnswer(sent, target, answer.response, context) }
-      answer.response.body?.cancel()
-    } catch (error) {
-      if (isLast || exchange.abortReason !== undefined || !isUnsent(error)) throw error
-    }
-    if (retry.backoffMs > 0) await new Promise((resolve) => setTimeout(resolve, retry.backoffMs))
+  const canRetry = (outcome: ResponseHead | Error): boolean => call.isRepeatable !== false || isUnsent(outcome)
+  let endpoint = ''
+  const attempt = async (number: number): Promise<ResponseHead> => {
+    const answer = await tryOnce(context, target, call, sent.request, number)
+    endpoint = answer.endpoint
+    return answer.response
   }
+  const response = await withRetries(exchange, retry, attempt, { canRetry, recordsAttempts: false })
+  return { response: await transformAnswer(sent, target, response, context), endpoint }
 }
 
 /** The upstream has not seen the request. */
-const isUnsent = (error: unknown): boolean => error instanceof UpstreamError && (error.failure === 'connect' || error.failure === 'dns')
+const isUnsent = (error: ResponseHead | Error): boolean => error instanceof UpstreamError && (error.failure === 'connect' || error.failure === 'dns')
 
-async function tryOnce({ exchange, registry, timeoutMs }: CallContext, target: Target, call: TargetCall, request: RequestHead): Promise<TargetAnswer> {
+async function tryOnce(
+  { exchange, registry, timeoutMs }: CallContext,
+  target: Target,
+  call: TargetCall,
+  request: RequestHead,
+  number: number,
+): Promise<TargetAnswer> {
   const { destination } = target
   const pinned = call.endpoint === undefined ? chooseEndpoint(target, request) : destination.endpointAt(call.endpoint)
   if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
@@ -92,6 +95,7 @@ async function tryOnce({ exchange, registry, timeoutMs }: CallContext, target: T
   const details = { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label, ...nameSpan(target, call) }
   const span = beginCall(registry, exchange, 'Primary', 'Mcp', details)
   const headers = request.headers.clone()
+  setRetryHeader(headers, number)
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
   const { method, target: path, authority } = request
   const started = startCall(destination, { method, target: path, authority, headers, body }, { timeoutMs, exchange, pinned })

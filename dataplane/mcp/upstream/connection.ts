@@ -40,8 +40,15 @@ export class SseConnection {
   static async open(context: CallContext, target: Target): Promise<{ connection: SseConnection } | { refused: LinkAnswer }> {
     const { exchange } = context
     const detached = { ...context, exchange: exchange.fork(exchange.request) }
+    // Until the response head is there, the call ends with the request that it is made for.
+    detached.exchange.deadlineAtMs = exchange.deadlineAtMs
+    let isOpen = false
+    exchange.onAbort((reason) => {
+      if (!isOpen) detached.exchange.abort(reason)
+    })
     const headers = headersFor(exchange.request.headers, { sessionId: undefined, accept: 'text/event-stream', hasBody: false })
     const { response, endpoint } = await callTarget(detached, target, { method: 'GET', headers })
+    isOpen = true
     const isStream = response.status === 200 && (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream')
     if (!isStream || response.body === undefined) return { refused: { kind: 'refused', response } }
     const connection = new SseConnection(context, target, readEvents(response.body), endpoint)

@@ -1,0 +1,20 @@
+import { ProxyError, toProxyError } from '../exchange/error.ts'
+import { UpstreamError } from '../upstream/types.ts'
+
+/** The error that a failed call to an upstream is reported as (traffic.md §6). Anything but a ProxyError or an UpstreamError is INTERNAL. */
+export function toProxyFailure(error: unknown): ProxyError {
+  if (!(error instanceof UpstreamError)) return toProxyError(error)
+  switch (error.failure) {
+    case 'connect-timeout':
+      return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
+    case 'dns':
+      return new ProxyError('DNS_FAILED', { cause: error })
+    case 'upgrade':
+      return new ProxyError('UPGRADE_FAILED', { detail: error.message, cause: error })
+    case 'connect':
+    case 'reset':
+    case 'protocol':
+    case 'cancelled':
+      return new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error })
+  }
+}
