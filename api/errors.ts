@@ -59,6 +59,7 @@ export const errorTable = {
   EXT_PROC: { status: 500, reason: 'ExtProc', text: 'ext_proc failed', detail: ': ' },
   ENDPOINT_PICKER: { status: 503, reason: 'ExtProc', text: 'endpoint picker failed', detail: ': ' },
   RATE_LIMIT_SERVICE: { status: 500, reason: 'RateLimit', text: 'rate limit failed' },
+  IP_ALLOW_LIST: { status: 403, reason: 'Authorization', text: 'client address not allowed' },
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
   RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded' },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },

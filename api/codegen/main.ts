@@ -4,6 +4,7 @@ import { configDefinitions, messageKinds } from '../config/definitions.ts'
 import { definitions } from '../v1alpha1/definitions.ts'
 import { kinds } from '../v1alpha1/kinds.ts'
 import { toCrd } from './crd.ts'
+import { toErrorPage } from './errors.ts'
 import { toBundle } from './json-schema.ts'
 import { toModels } from './models.ts'
 import { toOpenApiDocument } from './openapi.ts'
@@ -28,6 +29,7 @@ async function generate(): Promise<Files> {
     'gen/config/types.ts': configTypes + toMessageTypes(messageKinds),
     'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'Messages of the config stream, and the config file'),
     ...Object.fromEntries(kinds.map((kind) => [`charts/proxy-crds/templates/${kind.plural}.yaml`, toCrd(definitions, kind)])),
+    ...toErrorPage(),
     ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),
     ...protos,
   }

@@ -100,6 +100,7 @@ export function toReferencePages(api: Definitions, kinds: readonly Kind[], confi
     [
       ...kinds.map((kind) => `- [${kind.kind}](${kind.singular}.md): ${prose(api[kind.kind]?.description ?? '')}`),
       '- [Config](config.md): the config file and the config stream.',
+      '- [Errors](errors.md): responses that the data plane makes when a request fails.',
     ].join('\n'),
   ].join('\n\n')
   return {

@@ -25,6 +25,7 @@ import { extProcDefinitions } from './policies/ext-proc.ts'
 import { headerModifiersDefinitions } from './policies/header-modifiers.ts'
 import { healthDefinitions } from './policies/health.ts'
 import { hostRewriteDefinitions } from './policies/host-rewrite.ts'
+import { ipAllowListDefinitions } from './policies/ip-allow-list.ts'
 import { jwtAuthenticationDefinitions } from './policies/jwt-authentication.ts'
 import { mcpDefinitions } from './policies/mcp.ts'
 import { promptGuardDefinitions } from './policies/prompt-guard.ts'
@@ -47,6 +48,7 @@ export const definitions: Definitions = {
   ...rateLimitDefinitions,
   ...corsDefinitions,
   ...csrfDefinitions,
+  ...ipAllowListDefinitions,
   ...headerModifiersDefinitions,
   ...hostRewriteDefinitions,
   ...timeoutsDefinitions,

@@ -1,17 +1,33 @@
-import { choice, object, ref, type Definitions } from '../schema.ts'
+import { choice, object, ref, type Definitions, type Schema } from '../schema.ts'
 
-/** Fields that a PreRouting policy may set (traffic.md §2). */
-const preRouting = [
-  'phase',
-  'authorization',
-  'transformation',
-  'extProc',
-  'extAuth',
-  'jwtAuthentication',
-  'basicAuthentication',
-  'apiKeyAuthentication',
-  'cors',
-]
+/** A section of `spec.traffic`: its schema, and the phases in which it may be set (traffic.md §2). */
+interface Section {
+  readonly schema: Schema
+  readonly phases: 'Any' | 'PostRouting'
+}
+
+const section = (definition: string, phases: Section['phases']): Section => ({ schema: ref(definition), phases })
+
+const sections: Readonly<Record<string, Section>> = {
+  transformation: section('Transformation', 'Any'),
+  extProc: section('ExtProc', 'Any'),
+  extAuth: section('ExtAuth', 'Any'),
+  rateLimit: section('RateLimits', 'PostRouting'),
+  cors: section('CORS', 'Any'),
+  csrf: section('CSRF', 'PostRouting'),
+  ipAllowList: section('IPAllowList', 'Any'),
+  headerModifiers: section('HeaderModifiers', 'PostRouting'),
+  hostRewrite: section('HostnameRewrite', 'PostRouting'),
+  timeouts: section('Timeouts', 'PostRouting'),
+  retry: section('Retry', 'PostRouting'),
+  authorization: section('Authorization', 'Any'),
+  jwtAuthentication: section('JWTAuthentication', 'Any'),
+  basicAuthentication: section('BasicAuthentication', 'Any'),
+  apiKeyAuthentication: section('APIKeyAuthentication', 'Any'),
+  directResponse: section('DirectResponse', 'PostRouting'),
+}
+
+const namesOf = (phases: Section['phases']): string[] => Object.keys(sections).filter((name) => sections[name]?.phases === phases)
 
 const fields = {
   phase: choice(
@@ -19,21 +35,7 @@ const fields = {
     'When the policies run. PreRouting runs before a route is chosen, to influence that choice; its target must be a Gateway, a listener or a ListenerSet. The two phases are independent: policies merge within a phase only.',
     { default: 'PostRouting' },
   ),
-  transformation: ref('Transformation'),
-  extProc: ref('ExtProc'),
-  extAuth: ref('ExtAuth'),
-  rateLimit: ref('RateLimits'),
-  cors: ref('CORS'),
-  csrf: ref('CSRF'),
-  headerModifiers: ref('HeaderModifiers'),
-  hostRewrite: ref('HostnameRewrite'),
-  timeouts: ref('Timeouts'),
-  retry: ref('Retry'),
-  authorization: ref('Authorization'),
-  jwtAuthentication: ref('JWTAuthentication'),
-  basicAuthentication: ref('BasicAuthentication'),
-  apiKeyAuthentication: ref('APIKeyAuthentication'),
-  directResponse: ref('DirectResponse'),
+  ...Object.fromEntries(Object.entries(sections).map(([name, { schema }]) => [name, schema])),
 }
 
 export const trafficDefinitions: Definitions = {
@@ -43,11 +45,10 @@ export const trafficDefinitions: Definitions = {
     [],
     [
       {
-        rule: `!has(self.phase) || self.phase != 'PreRouting' || [${Object.keys(fields)
-          .filter((field) => !preRouting.includes(field))
+        rule: `!has(self.phase) || self.phase != 'PreRouting' || [${namesOf('PostRouting')
           .map((field) => `has(self.${field})`)
           .join(',')}].filter(x,x).size() == 0`,
-        message: `phase PreRouting only supports [${preRouting.slice(1).join(' ')}]`,
+        message: `phase PreRouting only supports [${namesOf('Any').join(' ')}]`,
         reason: 'FieldValueForbidden',
       },
     ],

@@ -29,6 +29,7 @@ interface World {
   readonly secrets?: Secret[]
   readonly answer?: number | 'refused' | 'never'
   readonly seconds?: () => number
+  readonly remoteAddress?: string
 }
 
 interface Answer {
@@ -42,7 +43,7 @@ interface Answer {
   readonly evictions: number
 }
 
-function start({ traffic, backend, route, secrets = [], answer = 200, seconds = () => nowSeconds }: World) {
+function start({ traffic, backend, route, secrets = [], answer = 200, seconds = () => nowSeconds, remoteAddress = testConnection.remoteAddress }: World) {
   let forwarded: Answer['forwarded'] = []
   let evictions = 0
   const respond = async (target: string, headers: Record<string, string>, body: Body | undefined) => {
@@ -84,7 +85,7 @@ function start({ traffic, backend, route, secrets = [], answer = 200, seconds = 
   return async (lines: [string, string][] = [], body?: Body): Promise<Answer> => {
     forwarded = []
     const request = testRequest({ method: body === undefined ? 'GET' : 'POST', target: '/a', body, headers: HeaderList.from(lines) })
-    const exchange = new Exchange(testConnection, request, performance.now())
+    const exchange = new Exchange({ ...testConnection, remoteAddress }, request, performance.now())
     await gateway.handle(exchange)
     const { response } = exchange
     return {
@@ -270,6 +271,12 @@ row('csrf', 'two values of `Origin`', '403', async () => {
   expect((await csrf('https://a.com', 'https://b.com')).status).toBe(403)
 })
 row('csrf', 'the origin is no origin', '403', async () => expect((await csrf('https://a.com/path')).status).toBe(403))
+
+row('ipAllowList', 'the address of the client is unknown', '403', async () => {
+  const world: World = { traffic: { ipAllowList: { deny: ['10.0.0.0/8'] } } }
+  expect(await start(world)()).toMatchObject({ status: 200 })
+  expect(await start({ ...world, remoteAddress: '' })()).toMatchObject({ status: 403, forwarded: [] })
+})
 
 row('retry', 'the body is too long to be sent again', 'one attempt', async () => {
   const world: World = { route: { retry: { codes: [503], attempts: 3 } }, answer: 503 }

@@ -5,7 +5,7 @@ import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import { destinationTo } from '../callout/testing.ts'
 import { mountPolicies } from '../testing/hono.ts'
 import type { EffectiveTraffic } from '../config/merge.ts'
-import { compileFilters, compilePolicies, filterHomes, trafficHomes } from './index.ts'
+import { carriedOutElsewhere, compileFilters, compilePolicies, filterHomes } from './index.ts'
 import { createPolicyState } from './state.ts'
 
 const set = (value: string) => ({ set: [{ name: 'x-a', value }] })
@@ -94,7 +94,7 @@ describe('every filter of the schema is carried out where its line says', () => 
   })
 })
 
-describe('every traffic section of the schema is carried out where its line says', () => {
+describe('every traffic section of the schema', () => {
   const backendRef = { invalid: 'BACKEND_NOT_FOUND' } as const
   const secretRef = { secret: 'opaque/ns/s' }
   const samples: Required<Traffic> = {
@@ -110,23 +110,29 @@ describe('every traffic section of the schema is carried out where its line says
     authorization: { policy: { matchExpressions: ['true'] } },
     rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
     csrf: {},
+    ipAllowList: { deny: ['10.0.0.0/8'] },
     extProc: { backendRef },
     transformation: { request: { remove: ['x-a'] } },
     timeouts: { request: '1s' },
     retry: { attempts: 1 },
   }
-  test.each(Object.entries(trafficHomes))('%s by %s', (section, home) => {
-    const name = section as keyof Traffic
-    const isPolicy = !['merge', 'rule', 'forward'].includes(home)
+  const sections = Object.keys(samples) as (keyof Traffic)[]
+  test.each(sections)('%s is carried out by the policy of its name, or elsewhere', (section) => {
     const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
     // Rules come from several policies.
-    const traffic = (name === 'authorization' ? { authorization: [samples.authorization] } : { [name]: samples[name] }) as EffectiveTraffic
+    const traffic = (section === 'authorization' ? { authorization: [samples.authorization] } : { [section]: samples[section] }) as EffectiveTraffic
     const policies = compilePolicies({ traffic, state })
-    expect(policies.map((policy) => policy.name)).toEqual(isPolicy ? [home] : [])
+    expect(policies.map((policy) => policy.name)).toEqual(Object.hasOwn(carriedOutElsewhere, section) ? [] : [section])
   })
 
-  const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/traffic-policies.md'), 'utf8')
-  test.each(Object.keys(trafficHomes).filter((section) => section !== 'phase'))('%s has a row in the guide', (section) => {
-    expect(guide).toMatch(new RegExp(`^\\| \`${section}[.\`]`, 'm'))
+  const guides = join(import.meta.dirname, '../../docs/guide')
+  test.each(sections.filter((section) => section !== 'phase'))('docs/guide/traffic-policies.md has a row for %s', (section) => {
+    expect(readFileSync(join(guides, 'traffic-policies.md'), 'utf8')).toMatch(new RegExp(`^\\| \`${section}[.\`]`, 'm'))
+  })
+
+  /** Sections that depend on nothing and evaluate nothing. */
+  const cannotFail: readonly (keyof Traffic)[] = ['phase', 'headerModifiers', 'hostRewrite']
+  test.each(sections.filter((section) => !cannotFail.includes(section)))('docs/guide/failures.md has a row for %s', (section) => {
+    expect(readFileSync(join(guides, 'failures.md'), 'utf8')).toMatch(new RegExp(`^\\| \`${section}[.\`]`, 'm'))
   })
 })

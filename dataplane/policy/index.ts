@@ -10,6 +10,7 @@ import { compileDirectResponse } from './direct-response/index.ts'
 import { compileExtAuth } from './ext-auth/index.ts'
 import { compileExtProc } from './ext-proc/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './header-modifiers/index.ts'
+import { compileIpAllowList } from './ip-allow-list/index.ts'
 import { compileHostRewrite } from './host-rewrite/index.ts'
 import { compileJwtAuthentication } from './jwt-authentication/index.ts'
 import { compileGlobalRateLimit } from './rate-limit/global.ts'
@@ -51,6 +52,8 @@ interface Entry {
 const order = [
   // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
+  // Before authentication, which costs more and would tell rejected clients whether their credentials are valid.
+  { name: 'ipAllowList', compile: (_, traffic) => optional(traffic.ipAllowList, compileIpAllowList) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
   {
     name: 'jwtAuthentication',
@@ -134,25 +137,12 @@ export const filterHomes = {
   invalid: 'rule',
 } as const satisfies { [K in keyof RouteFilters]-?: PolicyName | 'forward' | 'rule' }
 
-/** Who carries out each traffic section. A new field of the schema does not compile until it has a line here. */
-export const trafficHomes = {
-  phase: 'merge',
-  cors: 'cors',
-  headerModifiers: 'headerModifiers',
-  hostRewrite: 'hostRewrite',
-  directResponse: 'directResponse',
-  jwtAuthentication: 'jwtAuthentication',
-  basicAuthentication: 'basicAuthentication',
-  apiKeyAuthentication: 'apiKeyAuthentication',
-  extAuth: 'extAuth',
-  authorization: 'authorization',
-  rateLimit: 'rateLimit',
-  csrf: 'csrf',
-  extProc: 'extProc',
-  transformation: 'transformation',
-  timeouts: 'rule',
-  retry: 'forward',
-} as const satisfies { [K in keyof Traffic]-?: PolicyName | 'merge' | 'rule' | 'forward' }
+/** Traffic sections that no entry of `order` carries out, and the module that does. */
+export const carriedOutElsewhere = { phase: 'merge', timeouts: 'rule', retry: 'forward' } as const satisfies Partial<Record<keyof Traffic, string>>
+
+/** Traffic sections without a place in `order`. A new field of the schema does not compile until it has one: the type must stay empty. */
+type MissingSection = Exclude<keyof Traffic, PolicyName | keyof typeof carriedOutElsewhere>
+null satisfies [MissingSection] extends [never] ? null : MissingSection
 
 /** The policies of a chain, in order; empty for most rules. */
 export function compilePolicies(sources: PolicySources): Policy[] {

@@ -8,6 +8,7 @@ import type {
   LocalRateLimit,
   RateLimitDescriptor,
   CSRF,
+  IPAllowList,
   HTTPHeaderMatch,
   HeaderModifiers,
   HostnameRewrite,
@@ -62,6 +63,8 @@ export type {
   RateLimitDescriptor,
   RateLimitDescriptorEntry,
   CSRF,
+  CIDR,
+  IPAllowList,
   HTTPHeader,
   HTTPHeaderFilter,
   HTTPHeaderMatch,
@@ -134,6 +137,7 @@ export interface Traffic {
   rateLimit?: RateLimits
   cors?: CORS
   csrf?: CSRF
+  ipAllowList?: IPAllowList
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
   timeouts?: Timeouts

@@ -7,6 +7,10 @@
  */
 export type Conditions = Condition[]
 /**
+ * IPv4 or IPv6 address, or a range of them as `address/prefix length`: `10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`.
+ */
+export type CIDR = string
+/**
  * What a request is. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded as it is. Detect: forwarded as it is, but read for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).
  */
 export type RouteType = 'Completions' | 'Messages' | 'Models' | 'Passthrough' | 'Detect' | 'Responses' | 'TokenCount' | 'Embeddings' | 'Realtime'
@@ -383,6 +387,7 @@ export interface Traffic {
   rateLimit?: RateLimits
   cors?: CORS
   csrf?: CSRF
+  ipAllowList?: IPAllowList
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
   timeouts?: Timeouts
@@ -736,6 +741,25 @@ export interface CSRF {
    * Items: Origin: `scheme://host` with optional `:port`.
    */
   additionalOrigins?: string[]
+}
+/**
+ * Admits or rejects requests by the address of the client, which is the one that the PROXY protocol names where a listener accepts it; headers such as `X-Forwarded-For` are not read. Requests of other clients get 403.
+ */
+export interface IPAllowList {
+  /**
+   * Addresses of clients that are admitted. Absent: all.
+   *
+   * @minItems 1
+   * @maxItems 256
+   */
+  allow?: CIDR[]
+  /**
+   * Addresses of clients that are rejected, even where `allow` admits them.
+   *
+   * @minItems 1
+   * @maxItems 256
+   */
+  deny?: CIDR[]
 }
 /**
  * A header and its value.

@@ -43,6 +43,7 @@ const preRoutingAllowed = {
   basicAuthentication: { secretRef: { name: 's' } },
   apiKeyAuthentication: { secretRef: { name: 's' } },
   cors: {},
+  ipAllowList: { allow: ['10.0.0.0/8'] },
 }
 const preRoutingForbidden = {
   rateLimit: { local: [{ requests: 1, unit: 'Seconds' }] },
@@ -245,6 +246,15 @@ export const trafficRows: Row[] = [
   ['CORS with 65 origins', cors({ allowOrigins: repeat(65, (i) => `https://a${i}.com`) }), `${at}.cors.allowOrigins`, MANY],
   ['CORS with 65 allowed headers', cors({ allowHeaders: repeat(65, (i) => `x-${i}`) }), `${at}.cors.allowHeaders`, MANY],
   ['CORS with maxAge 0', cors({ maxAge: 0 }), `${at}.cors.maxAge`, SMALL],
+
+  ['addresses to allow and to deny', traffic({ ipAllowList: { allow: ['10.0.0.0/8', '2001:db8::/32', '::1', '192.0.2.7'], deny: ['::/0'] } })],
+  ['an address list with neither side', traffic({ ipAllowList: {} }), `${at}.ipAllowList`, 'at least one of the fields in [allow deny] must be set'],
+  ['no allowed addresses', traffic({ ipAllowList: { allow: [] } }), `${at}.ipAllowList.allow`, FEW],
+  ['an address twice', traffic({ ipAllowList: { allow: ['::1', '::1'] } }), `${at}.ipAllowList.allow[1]`, DUPLICATE],
+  ['an IPv4 prefix of 33', traffic({ ipAllowList: { allow: ['10.0.0.0/33'] } }), `${at}.ipAllowList.allow[0]`, PATTERN],
+  ['an octet of 256', traffic({ ipAllowList: { deny: ['10.0.0.256'] } }), `${at}.ipAllowList.deny[0]`, PATTERN],
+  ['an IPv6 address with two gaps', traffic({ ipAllowList: { deny: ['1::2::3'] } }), `${at}.ipAllowList.deny[0]`, PATTERN],
+  ['a host name as an address', traffic({ ipAllowList: { deny: ['example.com'] } }), `${at}.ipAllowList.deny[0]`, PATTERN],
 
   ['CSRF without more', traffic({ csrf: {} })],
   ['CSRF with 16 origins', traffic({ csrf: { additionalOrigins: repeat(16, (i) => `https://a.com:${8000 + i}`) } })],

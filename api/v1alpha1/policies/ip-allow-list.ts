@@ -1,0 +1,29 @@
+import { atLeastOneOf, object, set, string, type Definitions } from '../../schema.ts'
+
+const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
+const GROUP = '[0-9A-Fa-f]{1,4}'
+const IPV6 = [
+  `(${GROUP}:){7}${GROUP}`,
+  `(${GROUP}:){1,7}:`,
+  ...[6, 5, 4, 3, 2, 1].map((before) => `(${GROUP}:){1,${before}}(:${GROUP}){1,${7 - before}}`),
+  `:(:${GROUP}){1,7}`,
+  '::',
+].join('|')
+const CIDR = `^(${OCTET}(\\.${OCTET}){3}(/(3[0-2]|[12]?[0-9]))?|(${IPV6})(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$`
+
+export const ipAllowListDefinitions: Definitions = {
+  CIDR: string('IPv4 or IPv6 address, or a range of them as `address/prefix length`: `10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`.', {
+    minLength: 2,
+    maxLength: 43,
+    pattern: CIDR,
+  }),
+  IPAllowList: object(
+    'Admits or rejects requests by the address of the client, which is the one that the PROXY protocol names where a listener accepts it; headers such as `X-Forwarded-For` are not read. Requests of other clients get 403.',
+    {
+      allow: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are admitted. Absent: all.', 1, 256),
+      deny: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are rejected, even where `allow` admits them.', 1, 256),
+    },
+    [],
+    [atLeastOneOf('allow', 'deny')],
+  ),
+}
