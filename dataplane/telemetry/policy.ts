@@ -5,14 +5,21 @@ import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import { compileExpression, readsRequestBody, readsResponseBody } from '../expression/program.ts'
 import type { BodyRecording } from '../expression/record.ts'
 import { ExchangeView, viewEnv } from '../expression/view.ts'
-import type { PolicyState } from '../policy/state.ts'
 import { compileAttributes } from './attributes.ts'
 import type { CompiledAccessLog, CompiledTracing, GatewayTelemetry } from './gateway.ts'
 import { setLogField } from './access-log/fields.ts'
 import { OtlpExporter } from './otlp/exporter.ts'
 import { readTraceparent, startTrace } from './trace.ts'
+import type { Registry } from './metrics/registry.ts'
+import type { Destination } from '../upstream/destination.ts'
 
-type Sources = Pick<PolicyState, 'kept' | 'destinations' | 'registry'>
+/** What compiled telemetry settings need of their process; `PolicyState` has it. */
+interface Sources {
+  /** Values that outlive a config version as long as their section and inputs stay the same objects. */
+  readonly kept: { get<T>(section: object, inputs: readonly unknown[], create: () => T): T }
+  readonly destinations: { forPolicy(ref: BackendRef): Destination }
+  readonly registry: Registry
+}
 
 /** Undefined where no policy says anything: the default line, no traces. */
 export function compileTelemetry(
