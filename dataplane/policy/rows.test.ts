@@ -27,7 +27,7 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
   [34, 'valid token', `${policy}/jwt-authentication/index.test.ts`, 'goes no further; its claims do, and the token as a secret'],
   [35, 'inline key set garbage', 'operator/translate/testdata/policy-jwks/out.yaml', 'is not JSON; all its tokens are refused'],
   [36, 'wrong password', `${policy}/basic-authentication/index.test.ts`, 'a wrong password'],
-  [37, 'formats of hashes', `${policy}/basic-authentication/hashes.test.ts`, 'htpasswd %s %s %s'],
+  [37, 'formats of hashes', `${policy}/basic-authentication/hashes.e2e.ts`, 'verifies the hashes of htpasswd %s %s %s'],
   [38, 'API key raw and as JSON, by group', `${policy}/authorization/index.test.ts`, 'metadata of an API key (row 38)'],
   [39, 'keyHash, malformed entries', `${policy}/api-key-authentication/index.test.ts`, 'hashed:'],
   [40, 'JWT and API key, one given', `${policy}/credentials.test.ts`, 'only a token (row 40)'],

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { get as httpGet } from 'node:http'
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -5,7 +7,7 @@ import { createHttp1Pool } from '../upstream/http1/pool.ts'
 import { createBind } from './bind.ts'
 import type { BindProgram, ConnectionMeter } from './program.ts'
 import { relayTcp, type RelayResult } from '../gateway/splice.ts'
-import { describeRequest, forwardTo, httpProgram, openHttp2, request2, respondWith, run, startBind, talk, type TestBind } from './testing.ts'
+import { describeRequest, forwardTo, httpProgram, openHttp2, request2, respondWith, startBind, talk, type TestBind } from './testing.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
 const open: { close(): unknown }[] = []
@@ -44,6 +46,13 @@ describe('listening', () => {
     await expect(plain(0, ['192.0.2.1']).listen()).rejects.toThrow("port 0 of 192.0.2.1: this machine has no such address: correct the listener's address")
   })
 
+  /** One GET on a new connection from 127.0.0.1; waits until the connection closed. */
+  const getOnce = async (port: number, host: string): Promise<void> => {
+    const request = httpGet({ host, port, localAddress: '127.0.0.1', agent: false })
+    request.on('response', (response) => response.resume())
+    await once(request, 'close')
+  }
+
   test('several addresses, one port; connections know their own address', async () => {
     const seen: string[] = []
     const bind = createBind({
@@ -60,13 +69,13 @@ describe('listening', () => {
     })
     await bind.listen()
     open.push({ close: () => bind.close(true) })
-    for (const host of ['127.0.0.1', '127.0.0.2']) await run('curl', ['-sS', '--interface', '127.0.0.1', `http://${host}:${bind.port}/`])
+    for (const host of ['127.0.0.1', '127.0.0.2']) await getOnce(bind.port, host)
     expect(seen).toEqual(['k 127.0.0.1 true 127.0.0.1', 'k 127.0.0.2 true 127.0.0.1'])
   })
 
   test('all addresses: IPv4 clients show as such', async () => {
     const { port, finished } = await start(describeRequest, {}, { addresses: undefined })
-    await run('curl', ['-sS', `http://127.0.0.1:${port}/`])
+    await getOnce(port, '127.0.0.1')
     expect(finished[0]?.connection).toMatchObject({ localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' })
   })
 })

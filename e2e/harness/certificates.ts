@@ -7,52 +7,66 @@ export interface Certificate {
   readonly certificate: string
   readonly privateKey: string
   readonly key: KeyObject
+  /** Organization of the subject. */
+  readonly organization?: string | undefined
 }
 
 export interface CertificateOptions {
   /** Common name of the subject. */
   readonly name: string
-  /** DNS names and IP addresses; default: the name. */
+  readonly organization?: string | undefined
+  /** DNS names and IP addresses of the subject alternative name; default: the common name. */
   readonly hosts?: readonly string[]
-  /** Who signs; absent: the certificate signs itself. */
-  readonly issuer?: Certificate
+  /** URIs of the subject alternative name. */
+  readonly uris?: readonly string[]
+  /** Default: the certificate is self-signed. */
+  readonly issuer?: Certificate | undefined
   readonly isAuthority?: boolean
   readonly validDays?: number
+  /** Default: EC, on the curve P-256. */
+  readonly algorithm?: 'EC' | 'RSA' | undefined
+  /** Leaves the authority key identifier out, so that only the issuer's name leads to the issuer. */
+  readonly omitsIssuerKeyId?: boolean | undefined
 }
 
-/** Makes a P-256 certificate (RFC 5280), good for servers and clients. */
+/** Makes a certificate (RFC 5280) for servers and clients, without help of another program. */
 export function makeCertificate(options: CertificateOptions): Certificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { publicKey, privateKey } =
+    options.algorithm === 'RSA' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const spki = publicKey.export({ type: 'spki', format: 'der' })
-  const issuerName = options.issuer?.name ?? options.name
+  const issuer = options.issuer ?? options
   const signer = options.issuer?.key ?? privateKey
+  const algorithm = signer.asymmetricKeyType === 'rsa' ? SHA256_WITH_RSA : ECDSA_WITH_SHA256
   const issuerSpki = options.issuer === undefined ? spki : new X509Certificate(options.issuer.certificate).publicKey.export({ type: 'spki', format: 'der' })
   const start = Date.now() - 3_600_000
   const tbs = sequence(
     tagged(0xa0, integer(Buffer.from([2]))),
     integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
-    SIGNATURE_ALGORITHM,
-    nameOf(issuerName),
+    algorithm,
+    subjectName(issuer),
     sequence(utcTime(new Date(start)), utcTime(new Date(start + (options.validDays ?? 365) * 86_400_000))),
-    nameOf(options.name),
+    subjectName(options),
     spki,
     tagged(0xa3, sequence(...extensions(options, spki, issuerSpki))),
   )
-  const der = sequence(tbs, SIGNATURE_ALGORITHM, tagged(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', tbs, signer)])))
+  const der = sequence(tbs, algorithm, tagged(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', tbs, signer)])))
   return {
     name: options.name,
+    organization: options.organization,
     certificate: toPem('CERTIFICATE', der),
     privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
     key: privateKey,
   }
 }
 
+/** A certificate authority with a self-signed certificate. */
 export function makeAuthority(name: string): Certificate {
   return makeCertificate({ name, isAuthority: true })
 }
 
 function extensions(options: CertificateOptions, spki: Buffer, issuerSpki: Buffer): Buffer[] {
-  const list = [extension('2.5.29.14', false, tagged(0x04, keyId(spki))), extension('2.5.29.35', false, sequence(tagged(0x80, keyId(issuerSpki))))]
+  const list = [extension('2.5.29.14', false, tagged(0x04, keyId(spki)))]
+  if (!options.omitsIssuerKeyId) list.push(extension('2.5.29.35', false, sequence(tagged(0x80, keyId(issuerSpki)))))
   if (options.isAuthority) {
     list.push(extension('2.5.29.19', true, sequence(TRUE)))
     // keyCertSign, cRLSign
@@ -62,7 +76,8 @@ function extensions(options: CertificateOptions, spki: Buffer, issuerSpki: Buffe
   const hosts = (options.hosts ?? [options.name]).map((host) =>
     isIP(host) === 4 ? tagged(0x87, Buffer.from(host.split('.').map(Number))) : tagged(0x82, Buffer.from(host)),
   )
-  list.push(extension('2.5.29.17', false, sequence(...hosts)))
+  const uris = (options.uris ?? []).map((uri) => tagged(0x86, Buffer.from(uri)))
+  list.push(extension('2.5.29.17', false, sequence(...hosts, ...uris)))
   list.push(extension('2.5.29.37', false, sequence(oid('1.3.6.1.5.5.7.3.1'), oid('1.3.6.1.5.5.7.3.2'))))
   return list
 }
@@ -92,8 +107,9 @@ function oid(text: string): Buffer {
   return tagged(0x06, Buffer.from(bytes))
 }
 
-function nameOf(commonName: string): Buffer {
-  return sequence(tagged(0x31, sequence(oid('2.5.4.3'), tagged(0x0c, Buffer.from(commonName)))))
+function subjectName({ name, organization }: Pick<CertificateOptions, 'name' | 'organization'>): Buffer {
+  const attribute = (type: string, value: string): Buffer => tagged(0x31, sequence(oid(type), tagged(0x0c, Buffer.from(value))))
+  return sequence(...(organization === undefined ? [] : [attribute('2.5.4.10', organization)]), attribute('2.5.4.3', name))
 }
 
 function utcTime(date: Date): Buffer {
@@ -114,5 +130,5 @@ function toPem(label: string, der: Buffer): string {
 }
 
 const TRUE = tagged(0x01, Buffer.from([0xff]))
-// ecdsa-with-SHA256
-const SIGNATURE_ALGORITHM = sequence(oid('1.2.840.10045.4.3.2'))
+const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'))
+const SHA256_WITH_RSA = sequence(oid('1.2.840.113549.1.1.11'), tagged(0x05, Buffer.alloc(0)))

@@ -1,35 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { systemClock } from '../serve/debounce.ts'
 import { createConfigServer } from '../serve/server.ts'
 import { readCertificate, watchCertificate, type CertificateSource } from './certificate.ts'
 import { startFakeApi, type FakeApi } from './testing.ts'
+import { makeCertificate } from '../../e2e/harness/certificates.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
 const SECRETS = '/api/v1/secrets'
 
 /** Data of a Secret with a self-signed certificate. */
 function makeData(commonName: string): Record<string, string> {
-  const directory = mkdtempSync(join(tmpdir(), 'certificate-'))
-  const [key, certificate] = [join(directory, 'key'), join(directory, 'crt')]
-  try {
-    const subject = ['-subj', `/CN=${commonName}`, '-addext', 'subjectAltName=DNS:localhost']
-    execFileSync(
-      'openssl',
-      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key, '-out', certificate, '-days', '2', ...subject],
-      {
-        stdio: 'ignore',
-      },
-    )
-    const text = readFileSync(certificate).toString('base64')
-    return { 'tls.crt': text, 'tls.key': readFileSync(key).toString('base64'), 'ca.crt': text }
-  } finally {
-    rmSync(directory, { recursive: true })
-  }
+  const { certificate, privateKey } = makeCertificate({ name: commonName, hosts: ['localhost'] })
+  const text = Buffer.from(certificate).toString('base64')
+  return { 'tls.crt': text, 'tls.key': Buffer.from(privateKey).toString('base64'), 'ca.crt': text }
 }
 const one = makeData('one')
 const two = makeData('two')

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { BufferBody, type BodySink } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
-import { describeRequest, openHttp2, request2, respondWith, run, startBind, talk, type TestBind } from '../testing.ts'
+import { describeRequest, openHttp2, request2, respondWith, startBind, talk, type TestBind } from '../testing.ts'
 import { until } from '../../../e2e/harness/wait.ts'
 
 const open: { close(): unknown }[] = []
@@ -349,18 +349,5 @@ describe('the connection', () => {
     await until(() => bind.size === 0)
     // Others are served all the same.
     expect((await request2(session(port), {})).body).toBe('ok')
-  })
-})
-
-describe('curl', () => {
-  test.each([
-    ['HTTP/2 by prior knowledge', '--http2-prior-knowledge', 'HTTP/2'],
-    ['HTTP/1.1 on the same port', '--http1.1', 'HTTP/1.1'],
-    ['an Upgrade to h2c is not taken', '--http2', 'HTTP/1.1'],
-  ])('%s', async (_, option, version) => {
-    const { port } = await start(describeRequest)
-    const output = await run('curl', ['-sS', option, '-d', 'hello', '-w', ' %{http_version}', `http://127.0.0.1:${port}/path`])
-    expect(output).toContain(`"version":"${version}"`)
-    expect(output).toContain('"body":"hello"')
   })
 })

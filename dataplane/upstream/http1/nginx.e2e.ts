@@ -2,7 +2,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
@@ -41,14 +41,16 @@ http { access_log off; ${paths} client_max_body_size 64m; default_type text/plai
 }
 
 async function startNginx(): Promise<number> {
-  if (!existsSync('/usr/sbin/nginx')) throw new Error('this test needs nginx: apt-get install nginx')
+  // Debian installs nginx to /usr/sbin, which is not on the PATH of every user.
+  const program = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'].map((directory) => join(directory, 'nginx')).find((file) => existsSync(file))
+  if (program === undefined) throw new Error('this test needs nginx: apt-get install nginx')
   mkdirSync(join(folder, 'www/put'), { recursive: true })
   writeFileSync(join(folder, 'www/big'), big)
   writeFileSync(join(folder, 'www/text'), text)
   for (; attempts < 5; attempts++) {
     const port = await findFreePort()
     writeFileSync(join(folder, 'nginx.conf'), config(port))
-    nginx = spawn('/usr/sbin/nginx', ['-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
+    nginx = spawn(program, ['-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
     for (let i = 0; i < 1000 && nginx.exitCode === null; i++) {
       if (await isOurs(port)) return port
       await sleep(20)

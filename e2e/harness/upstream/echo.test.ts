@@ -1,12 +1,8 @@
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
-import { request as requestHttp } from 'node:http'
+import { request as requestHttp, type IncomingMessage } from 'node:http'
+import { request as requestHttps } from 'node:https'
 import { connect as connectTcp } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
@@ -14,7 +10,6 @@ import { makeAuthority, makeCertificate } from '../certificates.ts'
 import { startEcho, startTcpEcho, type EchoServer } from './echo.ts'
 import { makeGrpcClient } from '../grpc-client.ts'
 
-const run = promisify(execFile)
 const authority = makeAuthority('test authority')
 const leaf = makeCertificate({ name: 'localhost', hosts: ['localhost', '127.0.0.1'], issuer: authority })
 
@@ -94,17 +89,17 @@ describe('the echo upstream', () => {
     await once(client, 'close')
   })
 
-  test('serves TLS that curl verifies, with ALPN', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'echo-test-'))
-    await writeFile(join(directory, 'ca.pem'), authority.certificate)
-    for (const [flag, protocol] of [
-      ['--http1.1', 'HTTP/1.1'],
-      ['--http2', 'HTTP/2.0'],
-    ]) {
-      const { stdout } = await run('curl', ['-sS', flag ?? '', '--cacert', `${directory}/ca.pem`, `https://localhost:${secure.port}/`])
-      expect(JSON.parse(stdout)).toMatchObject({ protocol, sni: 'localhost' })
-    }
-    await rm(directory, { recursive: true })
+  test('serves TLS with a verifiable certificate and ALPN', async () => {
+    const tls = { ca: authority.certificate, servername: 'localhost' }
+    const options = { host: 'localhost', port: secure.port, agent: false, ALPNProtocols: ['http/1.1'], ...tls }
+    const request = requestHttps(options).end()
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    expect(JSON.parse((await response.toArray()).join(''))).toMatchObject({ protocol: 'HTTP/1.1', sni: 'localhost' })
+    const session = connectHttp2(`https://localhost:${secure.port}`, tls)
+    let body = ''
+    for await (const chunk of session.request({ ':path': '/' }).setEncoding('utf8')) body += chunk
+    session.close()
+    expect(JSON.parse(body)).toMatchObject({ protocol: 'HTTP/2.0', sni: 'localhost' })
   })
 
   test('echoes TCP after saying its name', async () => {
