@@ -24,7 +24,7 @@ function connectThrough(proxy: Destination, authority: string): UpstreamCall {
   const request = connectRequest(authority, settings.auth?.kind === 'bearer' ? settings.auth.token : undefined)
   const caller = { request, connection: { tls: undefined } }
   const endpoint = proxy.pick(caller)
-  if (endpoint === undefined) throw failure(proxy, errorTable.NO_HEALTHY_BACKENDS.text)
+  if (endpoint === undefined) throw failure(proxy, errorTable.NO_HEALTHY_BACKENDS.text, new Error(proxy.explainNoEndpoint(authority)))
   const startedAtMs = performance.now()
   endpoint.pending++
   const call = proxy.poolFor(endpoint, caller).call(request, settings)
@@ -32,7 +32,8 @@ function connectThrough(proxy: Destination, authority: string): UpstreamCall {
   return call
 }
 
-const failure = (proxy: Destination, why: string): UpstreamError => new UpstreamError('connect', `no tunnel through ${proxy.name}: ${why}`)
+const failure = (proxy: Destination, why: string, cause?: Error): UpstreamError =>
+  new UpstreamError('connect', `no tunnel through ${proxy.name}: ${why}`, cause)
 
 function brokenAuth({ settings: { auth } }: Destination): string | undefined {
   return auth?.kind === 'broken' ? auth.reason : undefined

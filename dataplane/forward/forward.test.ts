@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { ProxyError } from '../exchange/error.ts'
+import { ProxyError, toErrorResponse, toProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { forward } from './forward.ts'
 import { BufferBody, readBody } from '../http/body.ts'
@@ -159,6 +159,17 @@ describe('forward', () => {
     const upstream = new ScriptedUpstream(200)
     expect(await codeOf(testExchange(), planFor(upstream, config))).toBe(code)
     expect(upstream.requests.length).toBe(0)
+  })
+
+  test.each<[string, Partial<DestinationConfig>, string]>([
+    ['a destination without endpoints', { endpoints: [] }, 'default/svc:80 has no endpoints'],
+    ['an authority that cannot be dialed', { isDynamic: true }, 'the authority "client.example:0" names no host and port to connect to'],
+  ])('NO_HEALTHY_BACKENDS for %s names the cause in the log and not to the client', async (_, config, detail) => {
+    const exchange = testExchange({ authority: 'client.example:0' })
+    const error = await forward(exchange, planFor(new ScriptedUpstream(200), config)).then(() => undefined, toProxyError)
+    expect(error).toMatchObject({ code: 'NO_HEALTHY_BACKENDS', detail, message: `no healthy backends: ${detail}` })
+    const response = toErrorResponse(error ?? new ProxyError('INTERNAL'), exchange.request)
+    expect([response.status, (await readBody(response.body, 1000)).bytes.toString()]).toEqual([503, 'no healthy backends'])
   })
 
   test('no backend to choose is 500 no valid backends', async () => {

@@ -123,7 +123,13 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
 
 function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?: readonly string[], avoid?: EndpointState): AttemptTarget {
   const endpoint = chosen === undefined ? destination.pick(exchange, avoid) : nextOf(destination, chosen, exchange.retryAttempt)
-  if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+  if (endpoint === undefined) {
+    const detail =
+      chosen === undefined
+        ? destination.explainNoEndpoint(exchange.request.authority)
+        : `no endpoint that the endpoint picker chose is left in ${destination.name}: ${chosen.join(', ')}`
+    throw new ProxyError('NO_HEALTHY_BACKENDS', { detail })
+  }
   return { destination, endpoint, request: exchange.request, load: endpoint }
 }
 

@@ -54,3 +54,22 @@ test('TLS that passes through reaches a backend with a TLS policy as the client 
   client.resume().end()
   expect(await finished).toMatchObject({ sni: 'db.example', error: undefined })
 })
+
+test('a TCP connection to a backend without endpoints is closed, and its log names the cause', async () => {
+  const front = await listen()
+  const client = connect(front.port, '127.0.0.1')
+  open.push(client)
+  const socket = await front.accepted
+  const config = { endpoints: [], appProtocol: undefined, hostname: undefined, isHostRewritten: false, isDynamic: false, error: undefined }
+  const destination = new Destination('default/db', { ...config, settings: defaultSettings }, () => {
+    throw new Error('not HTTP')
+  })
+  const gateway = { findTcpRule: () => ({ rule: { labels: {}, pick: () => destination }, labels: {} }) } as unknown as Gateway
+  const finished = new Promise<TcpSession>((resolve) => {
+    const telemetry = { onTcpFinished: resolve } as unknown as Telemetry
+    relayToBackend({ connection: testExchange().connection, listener: 'tcp', sni: undefined, socket, initial: undefined }, gateway, telemetry)
+  })
+  const closed = once(client.resume(), 'close')
+  expect((await finished).error).toMatchObject({ code: 'NO_HEALTHY_BACKENDS', detail: 'default/db has no endpoints' })
+  await closed
+})

@@ -31,7 +31,7 @@ export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: 
   const isPassthrough = isTlsOfClient(tcp)
   if (destination.settings.broken !== undefined && !isPassthrough) return refuse(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
   const target = destination.pickForConnection(tcp.sni)
-  if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS'))
+  if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS', { detail: destination.explainNoEndpoint(tcp.sni) }))
   target.pending++
   const transport = destination.transportTo(target)
   void relayTcp(tcp, isPassthrough ? { ...transport, tls: undefined } : transport, { connectMs: destination.settings.connectMs }).then(({ error }) => {

@@ -52,8 +52,9 @@ const afterBody =
   }
 
 /** A model server that says which it is and what it got. */
-async function startModel(name: string, status = 200): Promise<number> {
+async function startModel(name: string, status = 200, onRequest = (): void => undefined): Promise<number> {
   const server: Server = createServer((request, response) => {
+    onRequest()
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => response.writeHead(status).end(`${name} got ${Buffer.concat(chunks).toString() || 'nothing'}`))
@@ -72,12 +73,25 @@ interface Options {
   readonly isTls?: boolean
   readonly isMissing?: boolean
   readonly maxBufferSize?: number
+  /** Removes the endpoints of the pool when the first request reaches a model. */
+  readonly removesEndpoints?: boolean
 }
 
 /** A gateway with a pool of three models, a, b and c, and one request to it. */
 async function ask(picker: Picker | undefined, options: Options = {}) {
-  const { failureMode = 'FailClose', body, headers = {}, route, statuses = [], isTls = false, isMissing = false, maxBufferSize } = options
-  const ports = await Promise.all(['a', 'b', 'c'].map((name, index) => startModel(name, statuses[index])))
+  const {
+    failureMode = 'FailClose',
+    body,
+    headers = {},
+    route,
+    statuses = [],
+    isTls = false,
+    isMissing = false,
+    maxBufferSize,
+    removesEndpoints = false,
+  } = options
+  let onRequest = (): void => undefined
+  const ports = await Promise.all(['a', 'b', 'c'].map((name, index) => startModel(name, statuses[index], () => onRequest())))
   const labels = ports.map((port) => `127.0.0.1:${port}`)
   const seen: ProcessingRequest[] = []
   let ends = 0
@@ -137,6 +151,7 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
       },
     })
   replaceMessages(store, messages)
+  if (removesEndpoints) onRequest = () => replaceMessages(store, messages.map(withoutModels))
   const request = testRequest(
     body === undefined ? {} : { method: 'POST', body: new BufferBody(body) },
     body === undefined ? headers : { 'content-length': String(body.length), ...headers },
@@ -145,6 +160,11 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
   await gateway.handle(exchange)
   const text = (await readBody(exchange.response?.body, 10_000)).bytes.toString()
   return { answer: `${exchange.response?.status} ${text}`, exchange, seen, labels, ends: () => ends }
+}
+
+function withoutModels(message: ConfigMessage): ConfigMessage {
+  if (message.kind !== 'service' || message.message.key !== 'ns/models.inference') return message
+  return { ...message, message: { ...message.message, ports: [{ port: 8000, appProtocol: 'HTTP11', endpoints: [] }] } }
 }
 
 const at = (labels: readonly string[], index: number): string => labels[index] ?? ''
@@ -188,6 +208,15 @@ test.each<[string, Picker, Options, string]>([
     '413 request body too large',
   ],
 ])('%s', async (_, picker, options, expected) => expect((await ask(picker, options)).answer).toBe(expected))
+
+test('a retry after the chosen endpoints are gone is 503, and its detail says that the picker chose them', async () => {
+  const { answer, exchange, labels } = await ask(
+    afterBody((all) => [named(at(all, 1))]),
+    { statuses: [200, 503, 200], removesEndpoints: true, route: { retry: { attempts: 1, codes: [503] } } },
+  )
+  expect(answer).toBe('503 no healthy backends')
+  expect(exchange.error?.detail).toBe(`no endpoint that the endpoint picker chose is left in ns/models.inference:8000: ${at(labels, 1)}`)
+})
 
 test('a picker with a certificate that nobody knows is called all the same, by TLS', async () => {
   const { answer, seen } = await ask(

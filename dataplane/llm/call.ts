@@ -11,7 +11,7 @@ import type { CallPlan } from '../forward/call-plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import type { AttemptContext } from './response/attempt-context.ts'
 import { finishResponse, isStream, openStream } from './response/finish.ts'
-import { chooseCandidate, recordOutcome } from './choice/candidates.ts'
+import { chooseCandidate, explainNoCandidate, recordOutcome } from './choice/candidates.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
 import type { EventBody } from './response/event-body.ts'
@@ -107,7 +107,7 @@ export class LlmCall {
     // Of the provider before, which has not answered this.
     backendTransformation.set(exchange, undefined)
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
-    if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+    if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: explainNoCandidate(this.#context.groups) })
     this.#failed = target
     // Its response side is for whatever is answered from here on, the gateway's own answers too (traffic.md §5).
     backendTransformation.set(exchange, target.destination.settings.transformation)
@@ -120,7 +120,7 @@ export class LlmCall {
     const prepared = entry === undefined ? await prepareRaw(tools, route) : await prepareChat(tools, entry)
     if ('answer' in prepared) return this.#answer(prepared.answer)
     const endpoint = target.destination.pick(exchange)
-    if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS')
+    if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: target.destination.explainNoEndpoint(exchange.request.authority) })
     if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate)
     const request = await buildUpstreamRequest(exchange, target, endpoint.label, prepared.draft, this.#context.limitBytes)
     const startedAtMs = performance.now()

@@ -152,6 +152,14 @@ export class Destination {
     return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
   }
 
+  /**
+   * Why `pick` or `pickForConnection` returned undefined, for logs. `authority` is that of the request or connection. Eviction is never the
+   * reason: while all endpoints are evicted, the balancer uses them nevertheless.
+   */
+  explainNoEndpoint(authority: string | undefined): string {
+    return this.#config.isDynamic ? `the authority "${authority ?? ''}" names no host and port to connect to` : `${this.name} has no endpoints`
+  }
+
   /** The endpoint of that label (`host:port`), for who has to stay with it: also while it drains or is evicted. Undefined: it is gone. */
   endpointAt(label: string): EndpointState | undefined {
     return this.#balancer.find(label)

@@ -38,6 +38,12 @@ export function chooseCandidate<T extends Candidate>(groups: readonly (readonly 
   return score(first) >= score(second) ? first : second
 }
 
+/** Why `chooseCandidate` returned undefined, for logs. A provider without a known kind is not in `groups`. */
+export function explainNoCandidate(groups: readonly (readonly Candidate[])[]): string {
+  if (groups.every((group) => group.length === 0)) return 'no provider is left: none of the backend has a known kind'
+  return 'every provider is evicted, and the first group, which is used nevertheless, has none'
+}
+
 const score = ({ state }: Candidate): number => scoreOf(state)
 
 function isAvailable(state: ProviderState, nowMs: number): boolean {
