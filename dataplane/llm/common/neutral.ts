@@ -99,7 +99,7 @@ export interface RawUsage {
   readonly cacheRead?: number | undefined
   readonly cacheWrite?: number | undefined
   readonly reasoning?: number | undefined
-  /** `input` does not count cached tokens (§11.4). */
+  /** `input` does not count cached tokens (llm.md §11.4). */
   readonly isCacheExcluded: boolean
   /** Image, text and audio tokens. */
   readonly modal?: Usage

@@ -41,7 +41,7 @@ export interface RequestContext {
   readonly model: string
   /** providerF: goes into every Converse body. */
   readonly guardrail?: { readonly identifier: string; readonly version: string }
-  /** providerF, CC and RSP clients only (§14). Absent: no cache points. */
+  /** providerF, CC and RSP clients only (llm.md §14). Absent: no cache points. */
   readonly promptCaching?: PromptCaching
   /** Values of the client's `anthropic-beta`, comma-split and trimmed (providerF, MSG clients). */
   readonly betas?: readonly string[]
@@ -86,7 +86,7 @@ export interface ResponseContext {
   nowMs(): number
 }
 
-/** Token numbers (§11.4). Absent = upstream did not say. */
+/** Token numbers (llm.md §11.4). Absent = upstream did not say. */
 export interface Usage {
   /** Includes cache reads and writes, whatever the upstream's convention. */
   inputTokens?: number
@@ -144,7 +144,7 @@ export interface Conversion {
   request(body: JsonObject, context: RequestContext): ConvertedRequest
   /** A buffered 2xx answer. `body` is the same object as given when nothing changed. Throws FormatError of kind response. */
   response(body: unknown, context: ResponseContext): { body: JsonObject; facts: ResponseFacts }
-  /** A non-2xx answer (§9). Status stays. undefined: forward it verbatim. */
+  /** A non-2xx answer (llm.md §9). Status stays. undefined: forward it verbatim. */
   error(status: number, body: Buffer): { body: string; contentType: string } | undefined
   /** A streamed 2xx answer. Throws FormatError when the pair has no streams (embeddings, counts). */
   stream(context: ResponseContext, options?: StreamOptions): ResponseStream
@@ -197,7 +197,7 @@ export interface TextDelta {
 
 export type SegmentScope = 'systemPrompt' | 'messages' | 'toolOutput' | 'toolInput'
 
-/** A run of adjacent text parts of one message (§13.1), or one tool input or output. */
+/** A run of adjacent text parts of one message (llm.md §13.1), or one tool input or output. */
 export interface TextSegment {
   readonly scope: SegmentScope
   readonly role: string
@@ -238,7 +238,7 @@ export interface ClientFormatEntry {
   readonly title: string
   isStreaming(body: JsonObject): boolean
   params(body: JsonObject): RequestParams
-  /** Messages added to a request (§12); the body itself when there is nowhere to put them. */
+  /** Messages added to a request (llm.md §12); the body itself when there is nowhere to put them. */
   enrich(body: JsonObject, enrichment: Enrichment): JsonObject
   /** Everything that guards may inspect in a request, in order, all scopes. */
   requestSegments(body: JsonObject): TextSegment[]
@@ -246,7 +246,7 @@ export interface ClientFormatEntry {
   responseSegments(body: JsonObject): TextSegment[]
   /** Flattened for external guards, `llm.prompt`, tokenizers. */
   flattenRequest(body: JsonObject): FlatMessage[]
-  /** Webhook mask of a request: all messages become these plain-text ones (§13.3). */
+  /** Webhook mask of a request: all messages become these plain-text ones (llm.md §13.3). */
   replaceMessages(body: JsonObject, messages: readonly FlatMessage[]): JsonObject
   /** Webhook view of an answer: CC per choice, MSG per content block (non-text: empty), RSP per message item. */
   flattenResponse(body: JsonObject): FlatMessage[]

@@ -102,7 +102,7 @@ function compileEntry(entry: PromptguardRequest & PromptguardResponse, phase: Gu
   return { guard, response, patterns: typeof patterns === 'string' ? undefined : patterns }
 }
 
-/** In prompts the action decides; answers are always masked (llm.md D:6, part 2). */
+/** In prompts the action decides; answers are always masked (llm.md D6, part 2). */
 function compileRegexGuard({ action }: Regex, patterns: Patterns | string, phase: GuardPhase): Guard {
   if (typeof patterns === 'string') return refuse(patterns)
   if (phase === 'Request' && action === 'Reject') return (subject) => (subject.hasHit(patterns) ? { action: 'Reject' } : { action: 'Allow' })

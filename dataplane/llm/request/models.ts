@@ -10,7 +10,7 @@ export function jsonResponse(status: number, value: unknown): ResponseHead {
   return { status, headers: new HeaderList(['content-type', 'application/json', 'content-length', String(body.length)]), body, upgraded: undefined }
 }
 
-/** The models that clients may name: aliases that are no patterns, and those that providers are set to (llm.md §3, D:2). */
+/** The models that clients may name: aliases that are no patterns, and those that providers are set to (llm.md §3, D2). */
 export function listModels(groups: readonly (readonly LlmTarget[])[], isAllowed: (model: string) => boolean): ResponseHead {
   const owners = new Map<string, string>()
   for (const { settings, provider } of groups.flat()) {

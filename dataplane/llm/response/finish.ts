@@ -74,7 +74,7 @@ async function bufferResponse(response: ResponseHead, context: AttemptContext): 
   const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
   let guarded: JsonObject = body
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
-    // Whatever the guards say, the tokens were spent (llm.md D:24).
+    // Whatever the guards say, the tokens were spent (llm.md D24).
     const verdict = await guards
       .response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers)
       .finally(() => record.finish(facts, 'whole'))

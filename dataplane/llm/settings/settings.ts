@@ -18,7 +18,7 @@ export interface LlmSettings {
 
 /**
  * Merges `ai` over all levels, weakest first: each sub-field is taken whole from the strongest level that sets it; an empty one is
- * not set (llm.md §6, D:5).
+ * not set (llm.md §6, D5).
  */
 export function mergeAi(sections: readonly BackendFull[]): BackendAI {
   const merged: Record<string, unknown> = {}
@@ -50,7 +50,7 @@ export function compileSettings(section: BackendAI): LlmSettings {
   }
 }
 
-/** Roles in lower case: upper-case spellings of the documentation are meant to work (llm.md D:12). */
+/** Roles in lower case: upper-case spellings of the documentation are meant to work (llm.md D12). */
 function enrichmentOf({ prepend = [], append = [] }: NonNullable<BackendAI['prompt']>): Enrichment {
   const lower = (messages: typeof prepend) => messages.map(({ role, content }) => ({ role: role.toLowerCase(), content }))
   return { prepend: lower(prepend), append: lower(append) }

@@ -9,7 +9,7 @@ import { modes, startWorld, type World } from './world.ts'
 
 const GIB = 1024 ** 3
 const MIB = 1024 ** 2
-/** What a transfer may add to the resident set, bodies of any size included (issue 3 §4). */
+/** What a transfer may add to the resident set, bodies of any size included. */
 const ALLOWED_GROWTH = 96 * MIB
 
 describe.each(modes)('memory, from the %s', (mode) => {

@@ -93,7 +93,7 @@ describe('targets of a selector (mcp.md §2)', () => {
       ['Services ns/a:80 and other/a:80 are both MCP target a-80; set annotation proxy.dev/mcp-target-name'],
     ],
     [
-      'a selector that Kubernetes would not read (§1.3)',
+      'a selector that Kubernetes would not read (mcp.md §1.3)',
       [],
       {
         services: {

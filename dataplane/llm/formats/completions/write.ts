@@ -3,7 +3,7 @@ import { compact, textOf } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
 
-/** Writes a chat completions request for clients of MSG (llm.md §7.4) and RSP (§7.10). */
+/** Writes a chat completions request for clients of MSG (llm.md §7.4) and RSP (llm.md §7.10). */
 export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
   const warnings = [...chat.warnings]
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')

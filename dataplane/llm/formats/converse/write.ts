@@ -10,7 +10,7 @@ import { ToolNames } from './names.ts'
 
 const DEFAULT_MAX_TOKENS = 4096
 
-/** Writes a Converse request for clients of CC (llm.md §7.6), MSG (§7.7) and RSP (§7.8). The model is in the URL only. */
+/** Writes a Converse request for clients of CC (llm.md §7.6), MSG (llm.md §7.7) and RSP (llm.md §7.8). The model is in the URL only. */
 export function writeConverseRequest(chat: Chat, context: RequestContext): ConvertedRequest {
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
   const { model, guardrail } = context

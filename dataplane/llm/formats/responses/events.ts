@@ -189,7 +189,7 @@ export class ResponsesWriter implements StepWriter {
     return writeResponse({ id: this.#id, createdS: this.#createdS, model: this.#model, output, stop, usage })
   }
 
-  /** The SSE event name is the type (llm.md D:15); numbers begin at 1. */
+  /** The SSE event name is the type (llm.md D15); numbers begin at 1. */
   #event(type: string, members: JsonObject): ClientEvent {
     return new JsonEvent(type, { type, sequence_number: ++this.#sequence, ...members }, findResponsesTexts)
   }
