@@ -3,24 +3,24 @@ import { ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema } 
 import type { MCPBackend } from '#gen/config/types.ts'
 import { staticTarget } from './testing/gateway.ts'
 import { defineBasics } from './testing/tools.ts'
-import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from './testing/test-bed.ts'
 import { letArrive } from '../testing/turns.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
-async function two(mcp: Partial<MCPBackend> = {}, definitions: [Parameters<World['upstream']>[0], Parameters<World['upstream']>[0]] = ['one', 'two']) {
-  const [one, other] = [await world.upstream(definitions[0]), await world.upstream(definitions[1])]
-  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', other.port)], ...mcp } })
+async function two(mcp: Partial<MCPBackend> = {}, definitions: [Parameters<TestBed['upstream']>[0], Parameters<TestBed['upstream']>[0]] = ['one', 'two']) {
+  const [one, other] = [await bed.upstream(definitions[0]), await bed.upstream(definitions[1])]
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', other.port)], ...mcp } })
   return { one, other, gateway }
 }
 const names = (items: readonly { name: string }[]): string[] => items.map(({ name }) => name)
 
 describe('one target', () => {
   test('its initialize result is passed on as it is (row 8)', async () => {
-    const one = await world.upstream('one')
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const [direct, through] = [
       await send(new URL(`http://127.0.0.1:${one.port}/mcp`), 'POST', MCP_HEADERS, initialize()),
       await send(gateway.url, 'POST', MCP_HEADERS, initialize()),
@@ -30,16 +30,16 @@ describe('one target', () => {
   })
 
   test('cursors pass through: the client reads the pages (row 15)', async () => {
-    const one = await world.upstream(defineBasics('one', { tools: ['t1', 't2', 't3'], pageSize: 2 }))
-    const client = await world.client(await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } }))
+    const one = await bed.upstream(defineBasics('one', { tools: ['t1', 't2', 't3'], pageSize: 2 }))
+    const client = await bed.client(await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } }))
     const first = await client.listTools()
     expect([names(first.tools), first.nextCursor]).toEqual([['t1', 't2'], '2'])
     expect(names((await client.listTools({ cursor: '2' })).tools)).toEqual(['t3'])
   })
 
   test('Always prefixes names and URIs, and takes the prefix off again (row 10)', async () => {
-    const one = await world.upstream('one')
-    const client = await world.client(await world.gateway({ mcp: { targets: [staticTarget('a', one.port)], prefixMode: 'Always' } }))
+    const one = await bed.upstream('one')
+    const client = await bed.client(await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], prefixMode: 'Always' } }))
     expect(names((await client.listTools()).tools)).toEqual(['a_echo', 'a_with_under_score', 'a_link'])
     expect((await client.callTool({ name: 'a_with_under_score' })).content).toEqual([{ type: 'text', text: 'one with_under_score' }])
     expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual(['a+file:///x', 'a+memo:x', 'relative'])
@@ -51,7 +51,7 @@ describe('one target', () => {
     const text =
       '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":{"maximum":18446744073709551615},"x-own":1.0}],"x-more":{"a":[1e2]}},"x-top":true}'
     const port = (
-      await world.scripted((_, response, body) => {
+      await bed.scripted((_, response, body) => {
         seen.push(body)
         const answer =
           body?.method === 'initialize'
@@ -62,10 +62,10 @@ describe('one target', () => {
           .end(body?.id === undefined ? '' : answer)
       })
     ).port
-    const plain = await begin((await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })).url)
+    const plain = await begin((await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })).url)
     expect((await plain.post({ ...call('tools/list'), 'x-sent': [1] })).text).toBe(text)
     expect(seen.at(-1)).toMatchObject({ 'x-sent': [1] })
-    const prefixed = await begin((await world.gateway({ mcp: { targets: [staticTarget('a', port)], prefixMode: 'Always' } })).url)
+    const prefixed = await begin((await bed.gateway({ mcp: { targets: [staticTarget('a', port)], prefixMode: 'Always' } })).url)
     expect((await prefixed.post(call('tools/list'))).text).toBe(text.replace('"name":"t"', '"name":"a_t"'))
   })
 })
@@ -73,7 +73,7 @@ describe('one target', () => {
 describe('two targets', () => {
   test('only the one that a tool belongs to is called, by the name that it knows (row 9)', async () => {
     const { one, other, gateway } = await two()
-    const client = await world.client(gateway)
+    const client = await bed.client(gateway)
     expect((await client.callTool({ name: 'b_with_under_score' })).content).toEqual([{ type: 'text', text: 'two with_under_score' }])
     expect(one.log()).not.toContain('tools/call')
     const [received] = other.received.filter(({ body }) => body?.method === 'tools/call')
@@ -85,7 +85,7 @@ describe('two targets', () => {
   })
 
   test('what is not there is a JSON-RPC error that SDK clients show as such (D3)', async () => {
-    const client = await world.client((await two()).gateway)
+    const client = await bed.client((await two()).gateway)
     for (const name of ['c_echo', 'echo', '_echo', ''])
       await expect(client.callTool({ name })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining(`Unknown tool: ${name}`) })
     await expect(client.getPrompt({ name: 'greet' })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('Unknown prompt: greet') })
@@ -100,10 +100,10 @@ describe('two targets', () => {
 
   test('initialize is merged: the lowest version, all instructions, what any of them offers (row 11)', async () => {
     const server = (protocolVersion: string, more: object) =>
-      world.answering(() => ({ protocolVersion, serverInfo: { name: 's', version: '1' }, capabilities: {}, ...more }))
+      bed.answering(() => ({ protocolVersion, serverInfo: { name: 's', version: '1' }, capabilities: {}, ...more }))
     const old = await server('2025-03-26', { capabilities: { extensions: { x: { a: 1 }, y: {} } } })
     const young = await server('2025-11-25', { instructions: 'Be nice.', capabilities: { logging: {}, extensions: { x: { a: 2 }, z: { b: 1 } } } })
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', old.port), staticTarget('b', young.port)] } })
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', old.port), staticTarget('b', young.port)] } })
     const { json } = await send(gateway.url, 'POST', MCP_HEADERS, initialize('2025-11-25'))
     expect(json.result).toEqual({
       protocolVersion: '2025-03-26',
@@ -125,14 +125,14 @@ describe('two targets', () => {
   })
 
   test.each(['one', 'both'])('what a server says before it answers initialize is not lost: %s', async (which) => {
-    const { port } = await world.scripted((_, response, body) => {
+    const { port } = await bed.scripted((_, response, body) => {
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"hello"}}\n\n')
       response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: body?.id, result })}\n\n`)
     })
     const targets = which === 'one' ? [staticTarget('a', port)] : [staticTarget('a', port), staticTarget('b', port)]
-    const { text } = await send((await world.gateway({ mcp: { targets } })).url, 'POST', MCP_HEADERS, initialize())
+    const { text } = await send((await bed.gateway({ mcp: { targets } })).url, 'POST', MCP_HEADERS, initialize())
     const events = text.split('\n\n').filter((event) => event !== '')
     expect(events.map((event) => (event.includes('"data":"hello"') ? 'notice' : 'answer'))).toEqual(
       which === 'one' ? ['notice', 'answer'] : ['notice', 'notice', 'answer'],
@@ -144,25 +144,25 @@ describe('two targets', () => {
     ['prompts/get', { name: 'b_x' }, { messages: 'none' }],
     ['resources/read', { uri: 'b+file:///x' }, {}],
   ])('a result of another type than %s has is an error (mcp.md §4.2)', async (method, params, result) => {
-    const odd = await world.scripted((_, response, body) => {
+    const odd = await bed.scripted((_, response, body) => {
       const known = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response.writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
       response.end(body?.id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id: body.id, result: body.method === 'initialize' ? known : result }))
     })
-    const one = await world.upstream('one')
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', odd.port)] } })
+    const one = await bed.upstream('one')
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', odd.port)] } })
     const { json } = await (await begin(gateway.url)).post(call(method, params))
     expect(json.error).toEqual({ code: -32603, message: `upstream returned a result incompatible with ${method} (b)` })
   })
 
   test('client capabilities reach both, as what they ask finds its way back (D4)', async () => {
     const { one, other, gateway } = await two()
-    await world.client(gateway, { capabilities: { roots: { listChanged: true }, sampling: {} } })
+    await bed.client(gateway, { capabilities: { roots: { listChanged: true }, sampling: {} } })
     for (const { received } of [one, other]) expect(received[0]?.body?.params?.['capabilities']).toEqual({ roots: { listChanged: true }, sampling: {} })
   })
 
   test('URIs have prefixes, in lists, templates, results and what results link to (row 12)', async () => {
-    const client = await world.client((await two()).gateway)
+    const client = await bed.client((await two()).gateway)
     expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
       'a+file:///x',
       'a+memo:x',
@@ -180,7 +180,7 @@ describe('two targets', () => {
   })
 
   test('prompts and completions reach their owner, without prefix (row 13)', async () => {
-    const client = await world.client((await two()).gateway)
+    const client = await bed.client((await two()).gateway)
     expect(names((await client.listPrompts()).prompts)).toEqual(['a_greet', 'b_greet'])
     expect((await client.getPrompt({ name: 'b_greet', arguments: { who: 'Ann' } })).messages[0]?.content).toEqual({ type: 'text', text: 'two greets Ann' })
     const complete = async (ref: Parameters<typeof client.complete>[0]['ref']) =>
@@ -192,7 +192,7 @@ describe('two targets', () => {
   test('all pages are read, in the order of the targets (row 15)', async () => {
     const tools = Array.from({ length: 7 }, (_, index) => `t${index}`)
     const { one, gateway } = await two({}, [defineBasics('one', { tools, pageSize: 2 }), defineBasics('two', { tools: ['only'] })])
-    const client = await world.client(gateway)
+    const client = await bed.client(gateway)
     const lists = [await client.listTools(), await client.listTools()]
     for (const { tools: listed, nextCursor } of lists) expect([names(listed), nextCursor]).toEqual([[...tools.map((name) => `a_${name}`), 'b_only'], undefined])
     expect(one.log().filter((method) => method === 'tools/list')).toHaveLength(8)
@@ -200,23 +200,23 @@ describe('two targets', () => {
   })
 
   test('a server that never stops paging is given up', async () => {
-    const endless = await world.answering(({ method }) => (method === 'initialize' ? undefined : { tools: [], nextCursor: 'more' }))
-    const one = await world.upstream('one')
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', endless.port)] } })
+    const endless = await bed.answering(({ method }) => (method === 'initialize' ? undefined : { tools: [], nextCursor: 'more' }))
+    const one = await bed.upstream('one')
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', endless.port)] } })
     const { post } = await begin(gateway.url)
     expect((await post(call('tools/list'))).json.error).toMatchObject({ code: -32603, message: expect.stringContaining('64 pages') })
   })
 
   test('a target without prompts has none; the list is that of the other', async () => {
     const { one, gateway } = await two({}, [(server) => server.registerCapabilities({}), 'two'])
-    const client = await world.client(gateway)
+    const client = await bed.client(gateway)
     expect(names((await client.listPrompts()).prompts)).toEqual(['b_greet'])
     expect(one.log()).toContain('prompts/list')
   })
 
   test('ping and levels reach every target (row 16)', async () => {
     const { one, other, gateway } = await two()
-    const client = await world.client(gateway)
+    const client = await bed.client(gateway)
     await client.ping()
     await client.setLoggingLevel('error')
     for (const { log } of [one, other]) expect(log()).toEqual(expect.arrayContaining(['ping', 'logging/setLevel']))
@@ -225,7 +225,7 @@ describe('two targets', () => {
   test('notices of change come on the stream, URIs with prefixes; lists too (row 14)', async () => {
     const { other, gateway } = await two()
     const seen: string[] = []
-    const client = await world.client(gateway, {
+    const client = await bed.client(gateway, {
       prepare: (made) => {
         made.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void seen.push(params.uri))
         made.setNotificationHandler(ToolListChangedNotificationSchema, () => void seen.push('tools'))
@@ -251,7 +251,7 @@ describe('two targets', () => {
 
     test('hides names that two offer, and calls the owner of the others, later pages included (row 10)', async () => {
       const { one, gateway } = await two({ prefixMode: 'Never' }, definitions)
-      const client = await world.client(gateway)
+      const client = await bed.client(gateway)
       expect(names((await client.listTools()).tools)).toEqual(['first', 'own', 'later'])
       for (let time = 0; time < 2; time++) expect((await client.callTool({ name: 'later' })).content).toEqual([{ type: 'text', text: 'two later' }])
       // Once for the list, once to find the owner: two pages each.
@@ -262,11 +262,11 @@ describe('two targets', () => {
     })
 
     test('what the client may not use is no rival, in lists and calls alike', async () => {
-      const [one, other] = [await world.upstream(definitions[0]), await world.upstream(definitions[1])]
+      const [one, other] = [await bed.upstream(definitions[0]), await bed.upstream(definitions[1])]
       const deny = (expression: string) => ({ mcp: { authorization: { action: 'Deny' as const, policy: { matchExpressions: [expression] } } } })
       const targets = [staticTarget('a', one.port), staticTarget('b', other.port)]
-      const gateway = await world.gateway({ mcp: { targets, prefixMode: 'Never' }, policies: deny('mcp.tool.name == "shared" && mcp.tool.target == "a"') })
-      const client = await world.client(gateway)
+      const gateway = await bed.gateway({ mcp: { targets, prefixMode: 'Never' }, policies: deny('mcp.tool.name == "shared" && mcp.tool.target == "a"') })
+      const client = await bed.client(gateway)
       expect(names((await client.listTools()).tools)).toEqual(['first', 'own', 'shared', 'later'])
       expect((await client.callTool({ name: 'shared' })).content).toEqual([{ type: 'text', text: 'two shared' }])
       gateway.configure({ policies: deny('mcp.tool.name == "shared"') })
@@ -275,7 +275,7 @@ describe('two targets', () => {
 
     test('the owner is looked up again after a list changed', async () => {
       const { other, gateway } = await two({ prefixMode: 'Never' }, definitions)
-      const client = await world.client(gateway)
+      const client = await bed.client(gateway)
       await client.callTool({ name: 'later' })
       await until('the stream of the server', () => other.log().includes('GET'))
       await letArrive()

@@ -13,7 +13,7 @@ import { McpFailure } from './message/failure.ts'
 import { headersFor } from './message/headers.ts'
 import { deliver, feed, LegacyClients } from './method/legacy.ts'
 import { listen } from './method/listen.ts'
-import { noteAnswer, noteMessage, noteSession, readsResults } from './record/log.ts'
+import { recordAnswer, recordMessage, recordSession, readsResults } from './record/log.ts'
 import { countMessage } from './record/metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './message/request.ts'
 import { isRequest, parseClientMessage, type RpcMessage } from './message/rpc.ts'
@@ -27,7 +27,7 @@ import { callTarget } from './upstream/call.ts'
 
 export interface McpOptions {
   readonly keys: SessionKeys
-  /** Build version: what clients and servers are told. */
+  /** Build version, reported to clients and servers. */
   readonly version: string
   readonly limits?: SessionLimits
 }
@@ -35,7 +35,7 @@ export interface McpOptions {
 /** Path of the older transport, HTTP+SSE. */
 const LEGACY_PATH = '/sse'
 
-/** How backends of kind `mcp` are made. Services of one backend, under different policies, share its sessions. */
+/** Returns the factory for backends of kind `mcp`. Services of one backend with different policies share its sessions. */
 export function createMcpFactory(options: McpOptions): (config: ServiceConfig) => BackendService {
   const shared = new WeakMap<object, Map<string, SharedState>>()
   return (config) => {
@@ -116,7 +116,7 @@ class McpService implements BackendService {
     if (method === 'GET') checkGet(exchange.request.headers)
     checkVersion(exchange.request.headers)
     const session = this.#sessionOf(exchange, config, 'session ID is required: send Mcp-Session-Id')
-    if (session.id !== undefined) noteSession(exchange, session.id)
+    if (session.id !== undefined) recordSession(exchange, session.id)
     const run = this.#runOf(exchange, plan, config, session)
     if (method === 'DELETE') {
       await endLinks(run)
@@ -131,7 +131,7 @@ class McpService implements BackendService {
     checkPost(headers)
     const bytes = await readMessage(exchange, plan)
     const received = (seen.message = parseClientMessage(bytes))
-    noteMessage(exchange, received)
+    recordMessage(exchange, received)
     checkVersion(headers, received)
     const { message, text } = withTrace(received, headers) ?? { message: received, text: bytes.toString() }
     const isInitialize = message.method === 'initialize' && isRequest(message)
@@ -145,12 +145,12 @@ class McpService implements BackendService {
     try {
       return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }))
     } finally {
-      if (session.id !== undefined) noteSession(exchange, session.id)
+      if (session.id !== undefined) recordSession(exchange, session.id)
       countMessage(run, message)
     }
   }
 
-  /** The response of a reply. The session is in use until its last byte. */
+  /** Converts a reply to a response. The session is in use until the response is complete. */
   async #respond(run: Run, replied: ReturnType<typeof dispatch>): Promise<ResponseHead> {
     const { session, config, exchange } = run
     let isDone = false
@@ -164,7 +164,7 @@ class McpService implements BackendService {
     try {
       const reply = await replied
       const response = toResponse(exchange, reply, onDone)
-      // Of several targets, no one's headers are the answer's; what is relayed has them.
+      // With several targets, the headers of one are not those of the response. Relayed responses have them already.
       if (!config.isMultiplexing && reply.kind !== 'relay') for (const [name, value] of run.answerHeaders) response.headers.append(name, value)
       return response
     } catch (error) {
@@ -194,12 +194,12 @@ class McpService implements BackendService {
       answerHeaders: new HeaderList(),
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
-      onAnswer: (message) => noteAnswer(exchange, message),
+      onAnswer: (message) => recordAnswer(exchange, message),
       readsResults: readsResults(exchange),
     }
   }
 
-  /** The target's own OAuth documents (mcp.md §3, step 2). */
+  /** Passes a request for OAuth metadata to the target (mcp.md §3 step 2). */
   async #proxy(run: Run, target: Target, method: 'GET' | 'OPTIONS'): Promise<ResponseHead> {
     const { headers, target: path } = run.exchange.request
     const sent = headersFor(headers, { sessionId: undefined, accept: headers.get('accept') ?? '*/*', hasBody: false })
@@ -211,11 +211,11 @@ class McpService implements BackendService {
     }
   }
 
-  async #answerLegacy(exchange: Exchange, plan: CallPlan, given: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
+  async #answerLegacy(exchange: Exchange, plan: CallPlan, compiled: McpConfig, seen: { message: RpcMessage | undefined }): Promise<ResponseHead> {
     const { method } = exchange.request
     const { legacy } = this.#shared
-    // The stream is the session, in both modes.
-    const config: McpConfig = { ...given, isStateful: true }
+    // The stream is the session, with both kinds of session routing.
+    const config: McpConfig = { ...compiled, isStateful: true }
     if (method === 'GET') {
       const session = newSession(freshLinks(config), 0)
       const run = this.#runOf(exchange.fork(exchange.request), plan, config, session)
@@ -225,10 +225,10 @@ class McpService implements BackendService {
     const client = legacy.find(exchange)
     const bytes = await readMessage(exchange, plan)
     const received = (seen.message = parseClientMessage(bytes))
-    noteMessage(exchange, received)
-    noteSession(exchange, client.id)
+    recordMessage(exchange, received)
+    recordSession(exchange, client.id)
     const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }
-    // What is noted from here on is in the log of this request as far as it is known when the 202 goes out.
+    // The log of this request has the fields that are known when the 202 is sent.
     const run = this.#runOf(exchange.fork(exchange.request), plan, config, client.session)
     const delivered = deliver(client, message, dispatch(run, message, text, { admit: undefined, version: this.#options.version }))
     void delivered.then(() => countMessage(run, message))
@@ -237,7 +237,7 @@ class McpService implements BackendService {
     return toResponse(exchange, { kind: 'accepted' }, () => undefined)
   }
 
-  /** What servers send by themselves comes on the same stream; one that has no such stream has none. */
+  /** Adds messages that targets send on their own to the client's stream. Targets without such a stream are ignored. */
   async #listenFor(run: Run, { stream, feeders }: ReturnType<LegacyClients['find']>): Promise<void> {
     const reply = await listen(run, undefined, true).catch(() => undefined)
     if (reply?.kind === 'stream') feed(stream, feeders, reply.feed)

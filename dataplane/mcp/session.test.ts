@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { staticTarget, testKey, type GatewayConfig } from './testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from './testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 const echo = call('tools/call', { name: 'echo', arguments: { text: 'x' } })
 const withSession = (id: string) => ({ ...MCP_HEADERS, 'mcp-session-id': id })
 
 describe('replicas', () => {
   test('a session goes on at another replica: POST, GET and DELETE (row 23)', async () => {
-    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
+    const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } }
-    const [first, second] = [await world.gateway(config), await world.gateway(config)]
+    const [first, second] = [await bed.gateway(config), await bed.gateway(config)]
     const { id } = await begin(first.url)
     expect((await send(second.url, 'POST', withSession(id), call('tools/call', { name: 'b_echo', arguments: { text: 'x' } }))).json.result).toMatchObject({
       content: [{ text: 'two: x' }],
@@ -25,14 +25,14 @@ describe('replicas', () => {
     expect((await send(second.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
     await until('the ends of the sessions', () => one.servers.size + two.servers.size === 0)
     expect((await send(second.url, 'POST', withSession(id), echo)).status).toBe(404)
-    // Elsewhere only the targets know that it has ended.
+    // On another replica, only the targets know that the session ended.
     expect((await send(first.url, 'POST', withSession(id), call('ping'))).status).toBe(404)
   })
 
   test('round robin over three replicas loses no request', async () => {
-    const one = await world.upstream('one')
+    const one = await bed.upstream('one')
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
-    const urls = (await Promise.all([world.gateway(config), world.gateway(config), world.gateway(config)])).map(({ url }) => url)
+    const urls = (await Promise.all([bed.gateway(config), bed.gateway(config), bed.gateway(config)])).map(({ url }) => url)
     const [first] = urls as [URL]
     const { id } = await begin(first)
     const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => send(urls[index % 3] ?? first, 'POST', withSession(id), { ...echo, id: index })))
@@ -41,31 +41,31 @@ describe('replicas', () => {
   })
 
   test('one with another key does not know it; one that has the key as its second does', async () => {
-    const one = await world.upstream('one')
+    const one = await bed.upstream('one')
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
-    const { id } = await begin((await world.gateway(config)).url)
+    const { id } = await begin((await bed.gateway(config)).url)
     const next = Buffer.alloc(32, 9)
     const statuses = []
     for (const keys of [[next], [next, testKey]])
-      statuses.push((await send((await world.gateway({ ...config, keys })).url, 'POST', withSession(id), echo)).status)
+      statuses.push((await send((await bed.gateway({ ...config, keys })).url, 'POST', withSession(id), echo)).status)
     expect(statuses).toEqual([404, 200])
   })
 
   test('the id of one backend is refused on another with the same targets (row 23)', async () => {
-    const one = await world.upstream('one')
+    const one = await bed.upstream('one')
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
-    const { id } = await begin((await world.gateway(config)).url)
+    const { id } = await begin((await bed.gateway(config)).url)
     for (const keys of [[testKey], []]) {
-      const own = await begin((await world.gateway({ ...config, keys })).url)
-      const other = await world.gateway({ ...config, keys, backendKey: 'ns/other' })
+      const own = await begin((await bed.gateway({ ...config, keys })).url)
+      const other = await bed.gateway({ ...config, keys, backendKey: 'ns/other' })
       expect((await send(other.url, 'POST', withSession(own.id), echo)).status).toBe(404)
     }
-    expect((await send((await world.gateway({ ...config, backendKey: 'ns/other' })).url, 'POST', withSession(id), echo)).status).toBe(404)
+    expect((await send((await bed.gateway({ ...config, backendKey: 'ns/other' })).url, 'POST', withSession(id), echo)).status).toBe(404)
   })
 
   test('the targets have to be those that it began with (row 24)', async () => {
-    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const { id } = await begin(gateway.url)
     const targets = {
       before: [staticTarget('a', one.port)],
@@ -85,11 +85,11 @@ describe('endpoints of a Service', () => {
   const targets = [{ name: 'found', selector: { targets: [{ name: 'svc', service: 'ns/svc', port: 80, protocol: 'StreamableHTTP' as const }] } }]
 
   test('a session stays with the one that it began on; sessions are spread (row 25)', async () => {
-    const pods = await Promise.all(['p1', 'p2', 'p3'].map((name) => world.upstream(name)))
+    const pods = await Promise.all(['p1', 'p2', 'p3'].map((name) => bed.upstream(name)))
     let draws = 0
-    // Of two endpoints that are drawn the better one is taken: each is drawn twice in a row, so that all come up however fast they are.
+    // The balancer takes the better of two drawn endpoints. Each is drawn twice in a row, so that all are used, however fast they are.
     const random = (): number => Math.floor((draws++ % 6) / 2) / 3
-    const gateway = await world.gateway({ mcp: { targets }, services: { 'ns/svc': pods.map(({ address }) => address) }, random })
+    const gateway = await bed.gateway({ mcp: { targets }, services: { 'ns/svc': pods.map(({ address }) => address) }, random })
     for (let count = 0; count < 12; count++) {
       const { post } = await begin(gateway.url)
       const texts = []
@@ -100,9 +100,9 @@ describe('endpoints of a Service', () => {
   })
 
   test('one that is gone from the config, or dead, is 404, so that the client begins anew', async () => {
-    // Of an address that nobody else listens on: once it is dead, its port is not another test's.
-    const [pod, next] = [await world.upstream('p1', { host: '127.77.0.1' }), await world.upstream('p2')]
-    const gateway = await world.gateway({ mcp: { targets }, services: { 'ns/svc': [pod.address] } })
+    // An address that no other test uses: after it is closed, its port cannot be reused.
+    const [pod, next] = [await bed.upstream('p1', { host: '127.77.0.1' }), await bed.upstream('p2')]
+    const gateway = await bed.gateway({ mcp: { targets }, services: { 'ns/svc': [pod.address] } })
     const { id } = await begin(gateway.url)
     gateway.configure({ services: { 'ns/svc': [next.address] } })
     const gone = await send(gateway.url, 'POST', withSession(id), echo)
@@ -113,21 +113,21 @@ describe('endpoints of a Service', () => {
   })
 
   test('a server that restarted and lost its sessions says 404 itself, also behind several targets', async () => {
-    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
-    const door = await world.door(two.port)
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', door.port)], failureMode: 'FailOpen' } })
+    const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
+    const door = await bed.door(two.port)
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', door.port)], failureMode: 'FailOpen' } })
     const { post } = await begin(gateway.url)
     await two.close()
-    door.to = (await world.upstream('two')).port
+    door.to = (await bed.upstream('two')).port
     expect([(await post(call('tools/list'))).status, (await post(call('tools/call', { name: 'b_echo' }))).status]).toEqual([404, 404])
-    const client = await world.client(gateway)
+    const client = await bed.client(gateway)
     expect((await client.listTools()).tools).toHaveLength(6)
   })
 })
 
 test('DELETE ends the sessions of the targets, and the id (row 26)', async () => {
-  const [one, two] = [await world.upstream('one'), await world.upstream('two', { transport: 'sessionless' })]
-  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
+  const [one, two] = [await bed.upstream('one'), await bed.upstream('two', { transport: 'sessionless' })]
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
   const { id, post } = await begin(gateway.url)
   expect((await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
   expect([(await post(call('ping'))).status, (await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status]).toEqual([404, 404])
@@ -135,8 +135,8 @@ test('DELETE ends the sessions of the targets, and the id (row 26)', async () =>
 })
 
 test('200 sessions leave nothing behind (row 52)', async () => {
-  const one = await world.upstream('one')
-  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+  const one = await bed.upstream('one')
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
   await Promise.all(
     Array.from({ length: 200 }, async () => {
       const { id, post } = await begin(gateway.url)
@@ -150,7 +150,7 @@ test('200 sessions leave nothing behind (row 52)', async () => {
 
 test('one target with event ids: its stream resumes where it broke off (D5)', async () => {
   const seen: unknown[] = []
-  const { port } = await world.scripted((request, response, body) => {
+  const { port } = await bed.scripted((request, response, body) => {
     if (request.method === 'GET') {
       seen.push(request.headers['last-event-id'])
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -160,7 +160,7 @@ test('one target with event ids: its stream resumes where it broke off (D5)', as
       response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
     } else response.writeHead(202).end()
   })
-  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
   const { id } = await begin(gateway.url)
   const { text } = await send(gateway.url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': id, 'last-event-id': 'e6' })
   expect([text, seen]).toEqual(['id: e7\nretry: 50\nevent: message\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n', ['e6']])
@@ -168,10 +168,10 @@ test('one target with event ids: its stream resumes where it broke off (D5)', as
 
 describe('streams of targets that have none (row 30)', () => {
   test('one target: its 405; two: the stream of the other; none of two: 405', async () => {
-    const without = await world.answering(() => undefined)
-    const one = await world.upstream('one')
+    const without = await bed.answering(() => undefined)
+    const one = await bed.upstream('one')
     const statusOf = async (...ports: number[]): Promise<number> => {
-      const gateway = await world.gateway({ mcp: { targets: ports.map((port, index) => staticTarget(`t${index}`, port)) } })
+      const gateway = await bed.gateway({ mcp: { targets: ports.map((port, index) => staticTarget(`t${index}`, port)) } })
       const { id } = await begin(gateway.url)
       const controller = new AbortController()
       const { status } = await fetch(gateway.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
@@ -183,8 +183,8 @@ describe('streams of targets that have none (row 30)', () => {
 })
 
 test('a session id that an upstream made too long, or of odd letters, is not taken', async () => {
-  const { port } = await world.answering(() => undefined, { sessionId: 'x'.repeat(5000) })
-  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+  const { port } = await bed.answering(() => undefined, { sessionId: 'x'.repeat(5000) })
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
   const { headers } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
   expect(String(headers['mcp-session-id']).length).toBeLessThan(300)
 })

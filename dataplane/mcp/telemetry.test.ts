@@ -8,15 +8,15 @@ import { protocolOf, reasonOf } from '../telemetry/outcome.ts'
 import { traceOf } from '../telemetry/trace.ts'
 import { testGateway } from '../testing/messages.ts'
 import { staticTarget } from './testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from './testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 async function start(more: object = {}) {
-  const [one, two] = [await world.upstream('one'), await world.upstream('two')]
-  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] }, ...more })
+  const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] }, ...more })
   const session = await begin(gateway.url)
   const fields = async (count: number) => {
     await until('the end of the requests', () => gateway.server.finished.length >= count)
@@ -91,12 +91,12 @@ describe('what a tool gave is kept where records read it, though one target has 
     ),
   )('$how, with $expression in the log', async ({ answer, expression, expected }) => {
     const hello = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
-    const target = await world.scripted((_, response, body) => {
+    const target = await bed.scripted((_, response, body) => {
       if (body?.id === undefined) return void response.writeHead(202).end()
       answer(response, JSON.stringify({ jsonrpc: '2.0', id: body.id, result: body.method === 'initialize' ? hello : result }))
     })
     const frontend = { accessLog: { attributes: { add: [{ name: 'x', expression }] } } }
-    const gateway = await world.gateway({
+    const gateway = await bed.gateway({
       mcp: { sessionRouting: 'Stateless', targets: [staticTarget('a', target.port)] },
       attached: [{ target: testGateway, frontend }],
     })
@@ -165,10 +165,10 @@ test('the trace context of a request goes to the target in its header and in `_m
 
 describe('clients of the older transport', () => {
   async function connect() {
-    const one = await world.upstream('one')
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const controller = new AbortController()
-    world.onClose(async () => controller.abort())
+    bed.onClose(async () => controller.abort())
     const stream = await fetch(new URL('/sse', gateway.url), { signal: controller.signal })
     const first = new TextDecoder().decode((await stream.body?.getReader().read())?.value)
     const path = /^data: (.*)$/m.exec(first)?.[1] ?? ''

@@ -2,17 +2,17 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { staticTarget } from './testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, until, World } from './testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from './testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 const gatewayTarget = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
 
 test('a limit of five requests: the handshake takes three, two calls pass, the next is 429 (row 45)', async () => {
-  const one = await world.upstream('one')
-  const { url } = await world.gateway({
+  const one = await bed.upstream('one')
+  const { url } = await bed.gateway({
     mcp: { targets: [staticTarget('a', one.port)] },
     attached: [{ target: gatewayTarget, traffic: { rateLimit: { local: [{ requests: 5, unit: 'Hours' }] } } }],
   })
@@ -25,8 +25,8 @@ test('a limit of five requests: the handshake takes three, two calls pass, the n
 })
 
 test('a rule of the route denies the whole request, as for any other backend', async () => {
-  const one = await world.upstream('one')
-  const { url } = await world.gateway({
+  const one = await bed.upstream('one')
+  const { url } = await bed.gateway({
     mcp: { targets: [staticTarget('a', one.port)] },
     attached: [{ target: gatewayTarget, traffic: { authorization: { policy: { matchExpressions: ['request.headers["x-in"] == "1"'] } } } }],
   })
@@ -41,7 +41,7 @@ test('a client that stops reading its stream stops the server; one that reads ge
   const total = 600
   let written = 0
   let isWaiting = false
-  const { port } = await world.scripted((request, response, body) => {
+  const { port } = await bed.scripted((request, response, body) => {
     if (request.method !== 'GET') {
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       return void response
@@ -60,7 +60,7 @@ test('a client that stops reading its stream stops the server; one that reads ge
     }
     more()
   })
-  const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
   const { id } = await begin(gateway.url)
   const socket = connect(Number(gateway.url.port), '127.0.0.1')
   socket.write(`GET /mcp HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\nmcp-session-id: ${id}\r\nconnection: close\r\n\r\n`)

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Transform } from '#gen/config/types.ts'
 import { staticTarget } from './testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, World } from './testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, TestBed } from './testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 const set = (name: string, value: string): Transform => ({ set: [{ name, value }] })
 const textIn = (json: { readonly result?: Record<string, unknown> }): unknown => (json.result?.['content'] as { text: string }[] | undefined)?.[0]?.text
-const tool = async (text: string) => world.answering(({ method }) => (method === 'tools/call' ? { content: [{ type: 'text', text }] } : undefined))
+const tool = async (text: string) => bed.answering(({ method }) => (method === 'tools/call' ? { content: [{ type: 'text', text }] } : undefined))
 const echo = call('tools/call', { name: 'echo', arguments: {} })
 
 describe('backend.transformation on targets', () => {
@@ -17,7 +17,7 @@ describe('backend.transformation on targets', () => {
     ['JSON', true, 'application/json'],
     ['an event stream', false, 'text/event-stream'],
   ])('headers that it gives the answer of the one target are the client’s: %s', async (_, isJson, type) => {
-    const one = await world.upstream('one', { isJson })
+    const one = await bed.upstream('one', { isJson })
     const response = {
       set: [
         { name: 'x-method', value: 'request.headers["mcp-method"]' },
@@ -25,7 +25,7 @@ describe('backend.transformation on targets', () => {
       ],
       add: [{ name: 'x-code', value: 'response.code' }],
     }
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { transformation: { response } } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { transformation: { response } } })
     const { post } = await begin(url)
     const { status, headers } = await post(echo)
     expect([status, headers['content-type'], headers['x-method'], headers['x-code']]).toEqual([200, type, 'tools/call', '200'])
@@ -35,7 +35,7 @@ describe('backend.transformation on targets', () => {
   test('with several targets nobody’s headers are the answer’s, and each target’s status is its own', async () => {
     const [a, b] = [await tool('a'), await tool('b')]
     const policies = (name: string) => ({ transformation: { response: set('x-from', `"${name}"`) } })
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', a.port, { policies: policies('a') }), staticTarget('b', b.port)] } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', a.port, { policies: policies('a') }), staticTarget('b', b.port)] } })
     const { post } = await begin(url)
     const answer = await post(call('tools/call', { name: 'a_echo' }))
     expect([textIn(answer.json), answer.headers['x-from']]).toEqual(['a', undefined])
@@ -43,7 +43,7 @@ describe('backend.transformation on targets', () => {
 
   test('a status that it writes counts, and the answer is passed on with it', async () => {
     const { port } = await tool('x')
-    const { url } = await world.gateway({
+    const { url } = await bed.gateway({
       mcp: { targets: [staticTarget('a', port)] },
       policies: { transformation: { response: set(':status', 'request.headers["mcp-method"] == "tools/call" ? 429 : response.code') } },
     })
@@ -53,7 +53,7 @@ describe('backend.transformation on targets', () => {
 
   test('the body of a JSON answer is read and replaced', async () => {
     const { port } = await tool('secret')
-    const { url } = await world.gateway({
+    const { url } = await bed.gateway({
       mcp: { targets: [staticTarget('a', port)] },
       policies: { transformation: { response: { body: 'string(response.body).replace("secret", "hidden")', ...set('x-bytes', 'size(response.body)') } } },
     })
@@ -63,10 +63,10 @@ describe('backend.transformation on targets', () => {
   })
 
   test('several targets: each answer is transformed before they are merged', async () => {
-    const named = (name: string) => world.answering(({ method }) => (method === 'tools/list' ? { tools: [{ name, inputSchema: {} }] } : undefined))
+    const named = (name: string) => bed.answering(({ method }) => (method === 'tools/list' ? { tools: [{ name, inputSchema: {} }] } : undefined))
     const [a, b] = [await named('secret'), await named('secret')]
     const policies = { transformation: { response: { body: 'string(response.body).replace("secret", "hidden")' } } }
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', a.port, { policies }), staticTarget('b', b.port)] } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', a.port, { policies }), staticTarget('b', b.port)] } })
     const { post } = await begin(url)
     expect((await post(call('tools/list'))).json.result?.['tools']).toEqual([
       { name: 'a_hidden', inputSchema: {} },
@@ -78,8 +78,8 @@ describe('backend.transformation on targets', () => {
     ['replaces it', { body: '"{}"' }],
     ['reads it', set('x-size', 'size(response.body)')],
   ])('an event stream has no body to transform: what %s gets no answer through', async (_, response: Transform) => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { transformation: { response } } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { transformation: { response } } })
     const { status, json } = await send(url, 'POST', MCP_HEADERS, initialize())
     expect([status, json.error]).toEqual([
       500,
@@ -93,11 +93,11 @@ describe('backend.transformation on targets', () => {
 
   test('the body of a request that it replaces is what the target gets, at each try', async () => {
     const bodies: unknown[] = []
-    const { port } = await world.scripted((_, response, body) => {
+    const { port } = await bed.scripted((_, response, body) => {
       bodies.push(body?.params?.['name'])
       response.writeHead(503).end()
     })
-    const { url } = await world.gateway({
+    const { url } = await bed.gateway({
       mcp: { targets: [staticTarget('a', port)], sessionRouting: 'Stateful' },
       policies: {
         transformation: {
@@ -111,9 +111,9 @@ describe('backend.transformation on targets', () => {
   })
 
   test('policies attached to the backend, and to a selector’s entry, are for what the selector found', async () => {
-    const found = await world.upstream('found')
+    const found = await bed.upstream('found')
     const backend = { kind: 'Backend', namespace: 'ns', name: 'mcp' } as const
-    const { url } = await world.gateway({
+    const { url } = await bed.gateway({
       mcp: { targets: [{ name: 'entry', selector: { targets: [{ name: 'svc', service: 'ns/svc', port: 80, protocol: 'StreamableHTTP' }] } }] },
       services: { 'ns/svc': [found.address] },
       attached: [

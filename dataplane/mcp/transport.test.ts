@@ -3,11 +3,11 @@ import { gzipSync } from 'node:zlib'
 import type { Policy } from '#gen/config/types.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { staticTarget, type GatewayConfig, type McpGateway } from './testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, World, type RawAnswer } from './testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, TestBed, type RawAnswer } from './testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 const OLD = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 const notification = { jsonrpc: '2.0', method: 'notifications/initialized' }
@@ -17,9 +17,9 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
   let gateway: McpGateway
   let log: () => string[]
   beforeEach(async () => {
-    const one = await world.upstream('one')
+    const one = await bed.upstream('one')
     log = one.log
-    gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
   })
 
   test.each<[string, string, Record<string, string>, unknown, unknown[]]>([
@@ -144,9 +144,9 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
 
 describe('forms of answers (mcp.md §3.3)', () => {
   test('requests get event streams or JSON, as the one target answers; several are always a stream', async () => {
-    const [streaming, plain] = [await world.upstream('one'), await world.upstream('two', { isJson: true })]
+    const [streaming, plain] = [await bed.upstream('one'), await bed.upstream('two', { isJson: true })]
     const typeOf = async (...ports: number[]) => {
-      const { url } = await world.gateway({ mcp: { targets: ports.map((port, index) => staticTarget(`t${index}`, port)) } })
+      const { url } = await bed.gateway({ mcp: { targets: ports.map((port, index) => staticTarget(`t${index}`, port)) } })
       const { headers, text } = await (await begin(url)).post(call('ping'))
       return [headers['content-type'], headers['cache-control'], text]
     }
@@ -156,8 +156,8 @@ describe('forms of answers (mcp.md §3.3)', () => {
   })
 
   test('notifications, responses and the end of a session get 202 without body', async () => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const { post, id } = await begin(url)
     const answers = [await post(notification), await post({ jsonrpc: '2.0', id: 9, result: {} }), await send(url, 'DELETE', { 'mcp-session-id': id })]
     expect(answers.map(({ status, text }) => [status, text])).toEqual([
@@ -168,29 +168,29 @@ describe('forms of answers (mcp.md §3.3)', () => {
   })
 
   test.each([1, 2])('an upstream that answers a notification with 200 took it: %s targets', async (count) => {
-    const { port } = await world.scripted((_, response, body) => {
+    const { port } = await bed.scripted((_, response, body) => {
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(body?.id === undefined ? 'null' : JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
     })
-    const { url } = await world.gateway({ mcp: { targets: ['a', 'b'].slice(0, count).map((name) => staticTarget(name, port)) } })
+    const { url } = await bed.gateway({ mcp: { targets: ['a', 'b'].slice(0, count).map((name) => staticTarget(name, port)) } })
     const { status, text } = await (await begin(url)).post(notification)
     expect([status, text]).toEqual([202, ''])
   })
 
   test.each(['mcp', '/mcp'])('a path without slash is one all the same: %s', async (path) => {
-    const one = await world.upstream('one')
-    await begin((await world.gateway({ mcp: { targets: [staticTarget('a', one.port, { path })] } })).url)
+    const one = await bed.upstream('one')
+    await begin((await bed.gateway({ mcp: { targets: [staticTarget('a', one.port, { path })] } })).url)
     expect(one.received[0]?.path).toBe('/mcp')
   })
 
   test('an upstream that says no is passed on as it is, its own session id aside (row 50)', async () => {
     const port = (
-      await world.scripted((_, response) => {
+      await bed.scripted((_, response) => {
         response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://a/b"', 'x-own': '1', 'mcp-session-id': 'secret' }).end('go away')
       })
     ).port
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
     const { status, headers, text } = await send(url, 'POST', MCP_HEADERS, initialize())
     expect([status, headers['www-authenticate'], headers['x-own'], headers['mcp-session-id'], text]).toEqual([
       401,
@@ -203,21 +203,21 @@ describe('forms of answers (mcp.md §3.3)', () => {
 
   test('an upstream that cannot be reached is 500 with a JSON-RPC error (mcp.md §3.2)', async () => {
     // Nobody listens on port 1 of a machine that runs tests.
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
     const { status, json } = await send(url, 'POST', MCP_HEADERS, initialize())
     expect([status, json.id, json.error?.code, json.error?.message]).toEqual([500, 'init', -32603, expect.stringContaining('failed to send message: ')])
   })
 
   test('compressed answers are read, though nobody asked for them', async () => {
     const port = (
-      await world.scripted((request, response, body) => {
+      await bed.scripted((request, response, body) => {
         const message = JSON.stringify({ jsonrpc: '2.0', id: body?.id, result: { from: request.headers['accept-encoding'] } })
         const events = body?.method === 'ping'
         response.writeHead(200, { 'content-type': events ? 'text/event-stream' : 'application/json', 'content-encoding': 'gzip' })
         response.end(gzipSync(events ? `data: ${message}\n\n` : message))
       })
     ).port
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', port)], sessionRouting: 'Stateful' } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', port)], sessionRouting: 'Stateful' } })
     const init = await send(url, 'POST', { ...MCP_HEADERS, 'accept-encoding': 'gzip' }, { ...initialize(), method: 'initialize' })
     expect(init.json.error?.message).toContain('incompatible')
     expect(init.headers['content-encoding']).toBeUndefined()
@@ -226,8 +226,8 @@ describe('forms of answers (mcp.md §3.3)', () => {
 
 describe('headers towards upstreams (mcp.md §3.4)', () => {
   test('the client’s go on, ours win, and its session id does not leak (row 47)', async () => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const { post, id } = await begin(url)
     await post(call('tools/call', { name: 'echo', arguments: { text: 'x' } }), {
       'x-own': '1',
@@ -265,8 +265,8 @@ describe('headers towards upstreams (mcp.md §3.4)', () => {
     ['the marks of an encoded one', '=?base64?YQ==?='],
     ['a NUL', 'a\0b'],
   ])('a tool name with %s goes encoded, and ends no header', async (_, name) => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     await (await begin(url)).post(call('tools/call', { name }))
     const { headers, body } = one.received.at(-1) ?? {}
     expect([headers?.['mcp-name'], headers?.['x-injected'], body?.params?.['name']]).toEqual([
@@ -277,9 +277,9 @@ describe('headers towards upstreams (mcp.md §3.4)', () => {
   })
 
   test('the target’s own credentials take the place of the client’s', async () => {
-    const one = await world.upstream('one')
+    const one = await bed.upstream('one')
     const traffic: Policy['traffic'] = { headerModifiers: { request: { remove: ['authorization'] } } }
-    const { url } = await world.gateway({
+    const { url } = await bed.gateway({
       mcp: { targets: [staticTarget('a', one.port)] },
       attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic }],
       policies: { auth: { key: 'own-key' } },
@@ -291,25 +291,25 @@ describe('headers towards upstreams (mcp.md §3.4)', () => {
 
 test('OAuth documents of the one target are its own (row 43)', async () => {
   const port = (
-    await world.scripted(
+    await bed.scripted(
       (request, response) =>
         void response
           .writeHead(200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' })
           .end(JSON.stringify({ path: request.url, method: request.method })),
     )
   ).port
-  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+  const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
   const path = '/.well-known/oauth-protected-resource/mcp?x=1'
   for (const method of ['GET', 'OPTIONS']) {
     const { status, text, headers } = await send(url, method, {}, undefined, path)
     expect([status, JSON.parse(text), headers['access-control-allow-origin']]).toEqual([200, { path, method }, '*'])
   }
-  const several = await world.gateway({ mcp: { targets: [staticTarget('a', port), staticTarget('b', port)] } })
+  const several = await bed.gateway({ mcp: { targets: [staticTarget('a', port), staticTarget('b', port)] } })
   expect((await send(several.url, 'GET', {}, undefined, path)).status).toBe(406)
 })
 
 test('no target is 503 when all are needed', async () => {
-  const { url } = await world.gateway({ mcp: { targets: [{ name: 'none', selector: { targets: [] } }] } })
+  const { url } = await bed.gateway({ mcp: { targets: [{ name: 'none', selector: { targets: [] } }] } })
   expect(gist(await send(url, 'POST', MCP_HEADERS, initialize()))).toEqual([503, 'no backends configured'])
 })
 
@@ -321,19 +321,19 @@ describe('what cannot be enforced lets nobody in', () => {
     ['one name twice', (port) => ({ mcp: { targets: [staticTarget('a', port), staticTarget('a', port)] } }), 500],
     ['keys that nobody has', (port) => ({ mcp: { targets: [staticTarget('a', port)] }, policies: { mcp: { authentication } } }), 401],
   ])('%s', async (_, configOf, status) => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway(configOf(one.port))
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway(configOf(one.port))
     expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(status)
     expect(one.log()).toEqual([])
   })
 })
 
 test('a token lets in, and its claims are what rules ask for (row 36)', async () => {
-  const one = await world.upstream('one')
+  const one = await bed.upstream('one')
   const key = makeSigningKey('k')
   const authentication = { issuer: 'https://idp.example', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
   const authorization = { policy: { matchExpressions: ['jwt.sub == "ann" && mcp.tool.name == "echo"'] } }
-  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { mcp: { authentication, authorization } } })
+  const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { mcp: { authentication, authorization } } })
   const listed = async (sub: string) => {
     const bearer = { ...MCP_HEADERS, authorization: `Bearer ${makeToken(key, { iss: 'https://idp.example', sub, exp: Math.floor(Date.now() / 1000) + 60 })}` }
     const { headers } = await send(url, 'POST', bearer, initialize())

@@ -5,12 +5,12 @@ import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
 import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
-import { noteError } from '../record/log.ts'
+import { recordError } from '../record/log.ts'
 import { openStream, type Reply } from '../message/reply.ts'
 import { errorText, toText, type RpcMessage } from '../message/rpc.ts'
 import { RefusedError } from '../run/run.ts'
 
-/** A reply as the response of Streamable HTTP (mcp.md §3.3). `onDone` comes once nothing more will be sent. */
+/** A reply as the response of Streamable HTTP (mcp.md §3.3). `onDone` is called when the response is complete or the client disconnected. */
 export function toResponse(exchange: Exchange, reply: Reply, onDone: () => void): ResponseHead {
   switch (reply.kind) {
     case 'accepted':
@@ -26,7 +26,7 @@ export function toResponse(exchange: Exchange, reply: Reply, onDone: () => void)
       return { status: 200, headers, body: new ObservedBody(body, { onClose: onDone }), upgraded: undefined }
     }
     case 'stream': {
-      // `timeouts.request` bounds the time to this head; streams are as long as they are (mcp.md §9).
+      // `timeouts.request` bounds the time to the response head, not the length of a stream (mcp.md §9).
       exchange.deadlineAtMs = undefined
       const headers = new HeaderList(['content-type', 'text/event-stream', 'cache-control', 'no-cache'])
       if (reply.sessionId !== undefined) headers.append('mcp-session-id', reply.sessionId)
@@ -35,7 +35,7 @@ export function toResponse(exchange: Exchange, reply: Reply, onDone: () => void)
   }
 }
 
-/** The target's own answer; its session id is not the client's. */
+/** The target's response without its session id, which is not the client's. */
 export function relay(response: ResponseHead, onDone: () => void): ResponseHead {
   const { headers, body } = response
   headers.remove('mcp-session-id')
@@ -43,7 +43,7 @@ export function relay(response: ResponseHead, onDone: () => void): ResponseHead 
   return { ...response, body: body && new ObservedBody(body, { onClose: onDone }) }
 }
 
-/** What a client is told when there is no other answer; undefined: it is no failure of this room. */
+/** The response to a failed request; undefined if the error did not originate in MCP. */
 export function failureResponse(exchange: Exchange, error: unknown, message: RpcMessage | undefined): ResponseHead | undefined {
   if (error instanceof RefusedError) return relay(error.response, () => undefined)
   if (error instanceof UpstreamRpcError) return json(200, toText({ ...error.rpc, id: message?.id }))
@@ -51,7 +51,7 @@ export function failureResponse(exchange: Exchange, error: unknown, message: Rpc
   exchange.error = new ProxyError('MCP_FAILED', { detail: error.message, cause: error })
   const { rpc, status, allowed } = error
   if (rpc === undefined) return text(status, error.message, allowed)
-  noteError(exchange, rpc.code, error.message)
+  recordError(exchange, rpc.code, error.message)
   return json(
     message?.method !== undefined && message.id === undefined && status === 200 ? 400 : status,
     errorText(message?.id, rpc.code, error.message, rpc.data),

@@ -18,7 +18,7 @@ import { variables, type JwtVariable } from '../../exchange/variables.ts'
 const nowSeconds = 1_700_000_000
 const key = makeSigningKey('one')
 
-/** An identity provider that answers what a test wants and keeps what it was asked. */
+/** An identity provider with scripted responses that records its requests. */
 let idp: Server
 let issuer: string
 const asked: { line: string; headers: IncomingMessage['headers']; body: string }[] = []
@@ -142,7 +142,7 @@ describe('a token at the MCP endpoint', () => {
   ])('%s, %s', async (mode, _, request, isAdmitted) => {
     const { response, exchange } = await ask(compile({ mode }), '/mcp', request())
     expect([response === undefined, variables.jwt.get(exchange)]).toEqual([isAdmitted, undefined])
-    // What was not accepted stays where it is.
+    // A token that was not accepted stays in the header.
     if (isAdmitted) expect(exchange.request.headers.has('authorization')).toBe(request().headers !== undefined)
   })
 
@@ -205,7 +205,7 @@ describe('protected resource metadata', () => {
     ['/.well-known/oauth-protected-resource/a/b', 'https://mcp.example/a/b'],
   ])('%s is about %s', async (path, resource) => {
     const { json } = await ask(compile({ provider: 'IdpKind2' }), path)
-    // The gateway stands for an adapted provider.
+    // The gateway is the authorization server in place of an adapted provider.
     expect(json()).toMatchObject({ resource, authorization_servers: [resource] })
   })
 
@@ -243,7 +243,7 @@ describe('authorization server metadata', () => {
   })
 
   test('of IdpKind2 comes from its OpenID configuration', async () => {
-    // What it says of its redirects is not true of the issuer that clients are told (RFC 9207).
+    // The provider's redirects name its own issuer, not the one that clients see (RFC 9207).
     documents = metadataOfKind2({ scopes_supported: ['openid'], authorization_response_iss_parameter_supported: true })
     const { json } = await ask(compile({ provider: 'IdpKind2', issuer: `${issuer}/` }), path)
     expect(json()).toEqual({
@@ -271,7 +271,7 @@ describe('authorization server metadata', () => {
     documents = metadataOfKind2()
     const authentication = compile({ provider: 'IdpKind2', jwks: { inline: JSON.stringify({ keys: [key.jwk] }), from: keys } })
     expect((await ask(authentication, path)).status).toBe(200)
-    // With the TLS of that backend, where the issuer's URL asks for TLS.
+    // An https issuer URL uses the TLS settings of that backend.
     const tlsOf = (isTls: boolean) => destinations.forOtherPort(keys, '127.0.0.1', 2, isTls).settings.tls?.verify
     expect([tlsOf(true), tlsOf(false)]).toEqual(['none', undefined])
   })

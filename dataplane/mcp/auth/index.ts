@@ -14,16 +14,19 @@ import { IdentityProvider } from './provider.ts'
 import { clientUrlOf, isRegistration, parseWellKnown, resourceMetadataUrl, type ClientUrl, type WellKnown } from './urls.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** What stands before an MCP backend with `mcp.authentication` (mcp.md §8). */
+/** Authentication in front of an MCP backend: `mcp.authentication` (mcp.md §8). */
 export interface McpAuthentication {
-  /** The answer to a metadata, registration or unauthenticated request; undefined: the request may go on, with its claims in `jwt`. Never rejects. */
+  /**
+   * The response to a metadata, registration or unauthenticated request; undefined if the request is admitted, with its claims in `jwt`.
+   * Never rejects.
+   */
   admit(exchange: Exchange): Promise<ResponseHead | undefined>
 }
 
-/** A registration is some names and URLs. */
+/** A client registration holds only a few names and URLs. */
 const REGISTRATION_LIMIT_BYTES = 64 * 1024
 
-/** Compiles the section. What was verified and fetched outlives config versions as long as the section is the same. */
+/** Compiles the section. Verified tokens and fetched documents are kept over config versions while the section is unchanged. */
 export function compileMcpAuthentication(
   config: MCPAuthentication,
   destinations: Pick<Destinations, 'forPolicy' | 'forHost' | 'forOtherPort'>,
@@ -45,7 +48,7 @@ export function compileMcpAuthentication(
   }
 }
 
-/** What pages of any origin may read. */
+/** CORS headers: pages of any origin may read these documents. */
 function publicHeaders(method: 'GET' | 'POST'): Record<string, string> {
   return { 'access-control-allow-origin': '*', 'access-control-allow-methods': `${method}, OPTIONS`, 'access-control-allow-headers': 'content-type' }
 }
@@ -65,7 +68,7 @@ async function answerPublic(
     return respond(status, body, { ...headers, 'content-type': type })
   } catch (cause) {
     if (cause instanceof BodyTooLargeError) return respond(413, null, headers)
-    // The log says which provider, and why.
+    // For the log: the provider and the cause.
     exchange.error = new ProxyError('MCP_IDENTITY_PROVIDER', { detail: cause instanceof Error ? cause.message : String(cause), cause })
     return respond(500, null, headers)
   }
@@ -92,7 +95,7 @@ async function register(provider: IdentityProvider, { request }: Exchange): Prom
 async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchange: Exchange, url: ClientUrl): Promise<ResponseHead | undefined> {
   const { mode = 'Strict', resourceMetadata } = config
   const { headers } = exchange.request
-  // A policy of the route has taken its token: this one cannot check it again, in no mode.
+  // A policy of the route verified and removed the token, so it cannot be verified again, whatever the mode.
   if (variables.jwt.get(exchange) !== undefined)
     return challenge(exchange, url, resourceMetadata, refuse('a JWT policy before mcp.authentication has taken the token'))
   try {
@@ -113,7 +116,7 @@ async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchan
   }
 }
 
-/** The 401 that tells clients where to begin (RFC 9728 §5.1), and what to ask for where the config says it (RFC 6750 §3). */
+/** The 401 with the URL of the resource metadata (RFC 9728 §5.1) and, if configured, the scopes to request (RFC 6750 §3). */
 function challenge(exchange: Exchange, url: ClientUrl, metadata: MCPAuthentication['resourceMetadata'], error: ProxyError): ResponseHead {
   exchange.error = error
   const scope = scopeOf(metadata?.['scopesSupported'] ?? metadata?.['scopes_supported'])
@@ -123,7 +126,7 @@ function challenge(exchange: Exchange, url: ClientUrl, metadata: MCPAuthenticati
   })
 }
 
-/** Scopes as one parameter; what is no scope (RFC 6749 §3.3) is left out. */
+/** Scopes as one parameter. Values that are not scopes (RFC 6749 §3.3) are left out. */
 function scopeOf(scopes: unknown): string {
   return Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)).join(' ') : ''
 }

@@ -2,7 +2,7 @@ import type { MCPAuthentication } from '#gen/config/types.ts'
 import type { ServerMetadata } from './provider.ts'
 import { AUTHORIZATION_SERVER, type ClientUrl } from './urls.ts'
 
-/** The protected resource metadata (RFC 9728) of what is at `resourcePath`. What the config says wins over what is computed. */
+/** The protected resource metadata (RFC 9728) of the resource at `resourcePath`. Configured members override computed ones. */
 export function describeResource({ provider, issuer, resourceMetadata = {} }: MCPAuthentication, { origin }: ClientUrl, resourcePath: string): object {
   const resource = `${origin}${resourcePath}`
   const server = provider === undefined ? issuer : resource
@@ -19,8 +19,8 @@ export function describeResource({ provider, issuer, resourceMetadata = {} }: MC
 const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /**
- * The authorization server metadata that clients get: an adapted provider's names the gateway as issuer, so that registration goes
- * through it (mcp.md §8.3, decision D7). Throws when the provider's document lacks what is rewritten.
+ * The authorization server metadata for clients. An adapted provider's names the gateway as issuer, so that registration goes
+ * through it (mcp.md §8.3, decision D7). Throws if the provider's document lacks a member that is rewritten.
  */
 export function adaptServerMetadata(
   { provider, audiences }: MCPAuthentication,
@@ -34,14 +34,14 @@ export function adaptServerMetadata(
   return {
     ...own,
     issuer: `${origin}${resourcePath}`,
-    // The redirect after a login names the provider's own issuer, not this one: clients may not be told to expect it (RFC 9207 §2.4).
+    // Redirects after a login name the provider's own issuer, so clients must not expect this one (RFC 9207 §2.4).
     authorization_response_iss_parameter_supported: undefined,
     ...(registration !== undefined && { registration_endpoint: `${origin}${metadataPath(path)}/client-registration` }),
     ...(provider === 'IdpKind1' && audiences?.[0] !== undefined && { authorization_endpoint: addAudience(own['authorization_endpoint'], audiences[0]) }),
   }
 }
 
-/** Path of the document that was asked for; a trailing slash is no part of it. */
+/** Path of the requested document without a trailing slash. */
 const metadataPath = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path) || AUTHORIZATION_SERVER
 
 function addAudience(endpoint: unknown, audience: string): string {

@@ -5,15 +5,15 @@ import type { Destinations } from '../../destination/destinations.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Destination } from '../../upstream/destination.ts'
 
-/** Metadata of an authorization server (RFC 8414); members are the identity provider's. */
+/** Metadata of an authorization server (RFC 8414), unchecked as the identity provider sent it. */
 export type ServerMetadata = Readonly<Record<string, unknown>>
 
 const TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 1024 * 1024
-/** The document changes about as often as the provider is upgraded. */
+/** The document rarely changes: about once per upgrade of the provider. */
 const CACHE_MS = 60_000
 
-/** The identity provider that clients log in at. */
+/** The identity provider that clients log in to. */
 export class IdentityProvider {
   readonly #issuer: URL | undefined
   readonly #kind: MCPAuthentication['provider']
@@ -30,7 +30,7 @@ export class IdentityProvider {
     this.#nowMs = nowMs
   }
 
-  /** The provider's own metadata. Rejects when it cannot be had. Kept for a minute; a failure is not. */
+  /** The provider's own metadata, cached for a minute. Rejects if it cannot be fetched; failures are not cached. */
   metadata(): Promise<ServerMetadata> {
     if (this.#cached !== undefined && this.#cached.untilMs > this.#nowMs()) return this.#cached.document
     const document = this.#fetchMetadata()
@@ -39,7 +39,7 @@ export class IdentityProvider {
     return document
   }
 
-  /** Registers a client (RFC 7591): where the provider says, else where Keycloak does it. Rejects when the provider cannot be reached. */
+  /** Registers a client (RFC 7591) at the provider's registration endpoint, default Keycloak's. Rejects if the provider cannot be reached. */
   async register(body: Buffer): Promise<CalloutAnswer> {
     const issuer = this.#requireIssuer()
     const advertised = await this.metadata().then(
@@ -72,17 +72,17 @@ export class IdentityProvider {
   }
 
   /**
-   * The backend that the keys come from, when it is the same host: its policies know how to reach it, also where the keys are behind
-   * another port. Else the URL alone, checked with the system's CAs.
+   * The backend that the keys come from if the host is the same: its policies apply, also if the keys are on another port.
+   * Otherwise the host of the URL, verified with the system's CAs.
    */
-  #destinationOf({ hostname, port: givenPort, protocol }: URL): Destination {
+  #destinationOf({ hostname, port: urlPort, protocol }: URL): Destination {
     const { from } = this.#keySet
     const host = withoutBrackets(hostname)
     const isTls = protocol === 'https:'
-    const port = givenPort === '' ? (isTls ? 443 : 80) : Number(givenPort)
+    const port = urlPort === '' ? (isTls ? 443 : 80) : Number(urlPort)
     const known = from === undefined ? undefined : this.#destinations.forPolicy(from)
     if (from === undefined || known?.isAt(host) !== true) return this.#destinations.forHost(host, port, isTls)
-    // Which port of a Service is meant, only its reference says.
+    // The port of a Service is known from its reference only.
     return from.backend === undefined || known.isAt(host, port) ? known : this.#destinations.forOtherPort(from, host, port, isTls)
   }
 

@@ -4,7 +4,7 @@ import { pathOf } from '../../http/message.ts'
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
 export const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server'
 
-/** Origin and path as the client wrote them: what it compares our documents with. */
+/** Origin and path as the client wrote them. Clients compare the metadata documents with them. */
 export interface ClientUrl {
   /** `https://host:port`. */
   readonly origin: string
@@ -12,14 +12,14 @@ export interface ClientUrl {
   readonly path: string
 }
 
-/** Where the client sent its request. Behind another proxy the scheme is in X-Forwarded-Proto; X-Forwarded-Host is not believed. */
+/** The URL that the client sent its request to. The scheme may come from X-Forwarded-Proto; X-Forwarded-Host is not trusted. */
 export function clientUrlOf({ request, receivedAuthority, receivedTarget, connection }: Exchange): ClientUrl {
   const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase()
   const scheme = forwarded === 'http' || forwarded === 'https' ? forwarded : connection.tls === undefined ? 'http' : 'https'
   return { origin: `${scheme}://${receivedAuthority}`, path: pathOf(receivedTarget) }
 }
 
-/** A metadata document that a path asks for, and the path of the protected resource that it is about ('' for the whole host). */
+/** A requested metadata document and the path of the protected resource that it describes ('' for the entire host). */
 export interface WellKnown {
   readonly document: 'protected-resource' | 'authorization-server'
   readonly resourcePath: string
@@ -27,10 +27,10 @@ export interface WellKnown {
 
 /** Both forms: the well-known prefix before the resource's path (RFC 8414, RFC 9728), and for authorization servers the older one, after it. */
 export function parseWellKnown(path: string): WellKnown | undefined {
-  const ofResource = suffixAfter(path, PROTECTED_RESOURCE)
-  if (ofResource !== undefined) return { document: 'protected-resource', resourcePath: ofResource }
-  const ofServer = suffixAfter(path, AUTHORIZATION_SERVER)
-  if (ofServer !== undefined) return { document: 'authorization-server', resourcePath: ofServer }
+  const resourceSuffix = suffixAfter(path, PROTECTED_RESOURCE)
+  if (resourceSuffix !== undefined) return { document: 'protected-resource', resourcePath: resourceSuffix }
+  const serverSuffix = suffixAfter(path, AUTHORIZATION_SERVER)
+  if (serverSuffix !== undefined) return { document: 'authorization-server', resourcePath: serverSuffix }
   return path.endsWith(AUTHORIZATION_SERVER) ? { document: 'authorization-server', resourcePath: path.slice(0, -AUTHORIZATION_SERVER.length) } : undefined
 }
 
@@ -41,7 +41,7 @@ function suffixAfter(path: string, prefix: string): string | undefined {
   return rest.startsWith('/') ? rest : undefined
 }
 
-/** URL of the protected resource metadata, as the challenge of a 401 names it. A configured `resource` says which origin clients know. */
+/** URL of the protected resource metadata for the challenge of a 401. A configured `resource` provides the origin. */
 export function resourceMetadataUrl({ origin, path }: ClientUrl, resource: unknown): string {
   return `${originOf(resource) ?? origin}${PROTECTED_RESOURCE}${path}`
 }
@@ -51,5 +51,5 @@ function originOf(value: unknown): string | undefined {
   return url === null || url.origin === 'null' ? undefined : url.origin
 }
 
-/** Registration requests end so, wherever the prefix is. */
+/** The path ends the same in both forms of well-known URLs. */
 export const isRegistration = (path: string): boolean => path.endsWith('/client-registration')

@@ -3,16 +3,16 @@ import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { MCPBackend, Policy } from '#gen/config/types.ts'
 import { staticTarget, type McpGateway } from '../testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, until, World } from '../testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from '../testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 /** A gateway with a good target `a` and a bad one `b`. */
 async function withBad(bad: { readonly port: number }, failureMode: MCPBackend['failureMode'], more: Partial<MCPBackend> = {}): Promise<McpGateway> {
-  const one = await world.upstream('one')
-  return world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', bad.port)], ...(failureMode && { failureMode }), ...more } })
+  const one = await bed.upstream('one')
+  return bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', bad.port)], ...(failureMode && { failureMode }), ...more } })
 }
 
 /** Nobody listens here on a machine that runs tests; a port that was just closed may be another's. */
@@ -20,17 +20,17 @@ const dead = { port: 1 }
 
 describe('failure modes (mcp.md §4.4, row 21)', () => {
   test('FailClosed: a target that is not there fails the session, and the other target’s session is ended', async () => {
-    const one = await world.upstream('one')
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', dead.port)] } })
+    const one = await bed.upstream('one')
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', dead.port)] } })
     const { status, json } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
     expect([status, json.error?.code]).toEqual([500, -32603])
     await until('the end of the session', () => one.servers.size === 0)
   })
 
   test('a session that a slow target begins for nothing is ended, too', async () => {
-    const one = await world.upstream('one')
+    const one = await bed.upstream('one')
     let isLate = false
-    const slow = await world.scripted(({ method }, response, body) => {
+    const slow = await bed.scripted(({ method }, response, body) => {
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       if (method === 'DELETE') ended.push('slow')
       // The client was answered already.
@@ -40,7 +40,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     })
     const ended: string[] = []
     const targets = [staticTarget('a', one.port), staticTarget('b', dead.port), staticTarget('c', slow.port)]
-    const gateway = await world.gateway({ mcp: { targets } })
+    const gateway = await bed.gateway({ mcp: { targets } })
     expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
     isLate = true
     await until('the ends of the sessions', () => one.servers.size === 0 && ended.length === 1)
@@ -54,12 +54,12 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     ['by an HTTP status', (response) => void response.writeHead(400).end('no')],
   ])('a target that did not announce prompts is asked for them; that it refuses, %s, fails no list', async (_how, refuse) => {
     const initialized = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
-    const shy = await world.answering(({ method }) => (method === 'prompts/list' ? { prompts: [{ name: 'shy' }] } : initialized))
-    const bad = await world.scripted((_, response, { id, method } = {}) => {
+    const shy = await bed.answering(({ method }) => (method === 'prompts/list' ? { prompts: [{ name: 'shy' }] } : initialized))
+    const bad = await bed.scripted((_, response, { id, method } = {}) => {
       if (method === 'prompts/list') return refuse(response)
       response.writeHead(id === undefined ? 202 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: initialized }))
     })
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', shy.port), staticTarget('b', bad.port)] } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', shy.port), staticTarget('b', bad.port)] } })
     const { post } = await begin(url)
     expect((await post(call('prompts/list'))).json.result?.['prompts']).toEqual([{ name: 'a_shy' }])
   })
@@ -75,7 +75,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
   })
 
   test('FailOpen: one that knows no such path is left out when the session begins', async () => {
-    const { port } = await world.scripted((_, response) => void response.writeHead(404).end('no such page'))
+    const { port } = await bed.scripted((_, response) => void response.writeHead(404).end('no such page'))
     for (const more of [{}, { sessionRouting: 'Stateless' as const }]) {
       const { url } = await withBad({ port }, 'FailOpen', more)
       const begun = await send(url, 'POST', MCP_HEADERS, initialize())
@@ -87,7 +87,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
   })
 
   test('FailOpen, Stateless: no target at all is an error of each request that all would answer', async () => {
-    const { url } = await world.gateway({
+    const { url } = await bed.gateway({
       mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen', sessionRouting: 'Stateless' },
     })
     for (const method of ['tools/list', 'resources/templates/list', 'ping', 'logging/setLevel'])
@@ -96,15 +96,15 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
 
   test('FailOpen: none left is an error; no target at all is one, too', async () => {
     const bad = dead
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', bad.port), staticTarget('b', bad.port)], failureMode: 'FailOpen' } })
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', bad.port), staticTarget('b', bad.port)], failureMode: 'FailOpen' } })
     expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
     gateway.configure({ mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen' } })
     expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).json.error?.message).toBe('no upstreams available')
   })
 
-  const toolsFail = (answer: object) => world.answering(({ method, id }) => (method === 'tools/list' ? { jsonrpc: '2.0', id, ...answer } : undefined))
+  const toolsFail = (answer: object) => bed.answering(({ method, id }) => (method === 'tools/list' ? { jsonrpc: '2.0', id, ...answer } : undefined))
   const broken = () =>
-    world.scripted((_, response, body) => {
+    bed.scripted((_, response, body) => {
       if (body?.method === 'tools/list') return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n')
       const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
       response
@@ -112,7 +112,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
   const paging = () =>
-    world.scripted((_, response, body) => {
+    bed.scripted((_, response, body) => {
       if (body?.method === 'tools/list') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
       const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
       response
@@ -120,7 +120,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
   const refusing = () =>
-    world.scripted((_, response, body) => {
+    bed.scripted((_, response, body) => {
       if (body?.method === 'tools/list') return void response.writeHead(429, { 'retry-after': '3' }).end('slow down')
       const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
       response
@@ -156,7 +156,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
   })
 
   test('a target that breaks off in the middle of a call is an error for that call', async () => {
-    const breaking = await world.scripted((request, response, body) => {
+    const breaking = await bed.scripted((request, response, body) => {
       if (body?.method === 'tools/call') {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n')
         return void setTimeout(() => request.socket.destroy(), 20)
@@ -186,7 +186,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
 
 describe('upstreams that are slow or silent', () => {
   const silent = (method: string) =>
-    world.scripted((_, response, body) => {
+    bed.scripted((_, response, body) => {
       if (body?.method === method) return
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response
@@ -195,7 +195,7 @@ describe('upstreams that are slow or silent', () => {
     })
 
   test('one that says nothing is given up after the backend’s request timeout', async () => {
-    const gateway = await world.gateway({
+    const gateway = await bed.gateway({
       mcp: { targets: [staticTarget('a', (await silent('tools/call')).port)] },
       policies: { http: { requestTimeout: '3s' } },
     })
@@ -205,7 +205,7 @@ describe('upstreams that are slow or silent', () => {
   })
 
   test('the route’s request timeout bounds the time to the answer’s head, and cuts no stream (mcp.md §9)', async () => {
-    const { port } = await world.scripted((_, response, body) => {
+    const { port } = await bed.scripted((_, response, body) => {
       if (body?.method === 'silent') return
       if (body?.method === 'slow') {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
@@ -216,7 +216,7 @@ describe('upstreams that are slow or silent', () => {
         .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
-    const gateway = await world.gateway({
+    const gateway = await bed.gateway({
       mcp: { targets: [staticTarget('a', port)] },
       attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { timeouts: { request: '3s' } } }],
     })
@@ -227,7 +227,7 @@ describe('upstreams that are slow or silent', () => {
 
   test('a call is tried again where the target did not get it, and nowhere else', async () => {
     let calls = 0
-    const flaky = await world.scripted((request, response, body) => {
+    const flaky = await bed.scripted((request, response, body) => {
       if (body?.method === 'tools/call') {
         calls++
         return void request.socket.destroy()
@@ -237,7 +237,7 @@ describe('upstreams that are slow or silent', () => {
         .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
-    const gateway = await world.gateway({
+    const gateway = await bed.gateway({
       mcp: { targets: [staticTarget('a', flaky.port)] },
       attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 3, backoff: '1ms' } } }],
     })
@@ -253,14 +253,14 @@ describe('upstreams that are slow or silent', () => {
     ['resources/read', { uri: 'file:///x' }, 4],
   ])('a status of `retry.codes` repeats what changes nothing: %s', async (method, params, tries) => {
     let calls = 0
-    const busy = await world.scripted((_, response, body) => {
+    const busy = await bed.scripted((_, response, body) => {
       if (body?.method === method) return void (++calls && response.writeHead(503).end('busy'))
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response
         .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
-    const gateway = await world.gateway({
+    const gateway = await bed.gateway({
       mcp: { targets: [staticTarget('a', busy.port)] },
       attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 3, backoff: '1ms' } } }],
     })
@@ -272,7 +272,7 @@ describe('upstreams that are slow or silent', () => {
   /** A gateway with one target, which answers 503 to tools/list after `initialize` succeeded. */
   async function withBusyTarget(traffic: NonNullable<Policy['traffic']>): Promise<{ gateway: McpGateway; attempts: (string | undefined)[] }> {
     const attempts: (string | undefined)[] = []
-    const { port } = await world.scripted((request, response, body) => {
+    const { port } = await bed.scripted((request, response, body) => {
       if (body?.method === 'tools/list') {
         attempts.push(request.headers['x-retry-attempt']?.toString())
         return void response.writeHead(503).end('busy')
@@ -282,7 +282,7 @@ describe('upstreams that are slow or silent', () => {
         .writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
-    const gateway = await world.gateway({
+    const gateway = await bed.gateway({
       mcp: { targets: [staticTarget('a', port)] },
       attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic }],
     })

@@ -1,11 +1,11 @@
 import type { JsonObject } from './json.ts'
 
-/** Why an MCP request has no other answer: thrown inside this room, made a response in `answer.ts` and nowhere else (mcp.md §3.2). */
+/** A failed MCP request. Thrown within `mcp` and converted to a response in `answer/answer.ts` only (mcp.md §3.2). */
 export class McpFailure extends Error {
   readonly status: number
-  /** Set: the answer is a JSON-RPC error, for the request that the client sent; else plain text. */
+  /** Set if the response is a JSON-RPC error with the id of the client's request; otherwise it is plain text. */
   readonly rpc: { readonly code: number; readonly data?: unknown } | undefined
-  /** Value of Allow, with a 405. */
+  /** Value of the Allow header of a 405. */
   readonly allowed: string | undefined
 
   private constructor(status: number, message: string, { rpc, cause, allowed }: { rpc?: McpFailure['rpc']; cause?: unknown; allowed?: string } = {}) {
@@ -16,18 +16,18 @@ export class McpFailure extends Error {
     this.allowed = allowed
   }
 
-  /** About the HTTP request rather than the message in it. */
+  /** A plain-text response: the HTTP request is wrong, not the message in it. */
   static text(status: number, message: string): McpFailure {
     return new McpFailure(status, message)
   }
 
-  /** The method is none of `allowed`. */
+  /** A 405: the method is not one of `allowed`, the value of the Allow header. */
   static method(allowed: string, message = 'method not allowed'): McpFailure {
     return new McpFailure(405, message, { allowed })
   }
 
   /**
-   * A JSON-RPC error. Status 200 for what is wrong with the message, so that SDK clients see its code (decision D3); 500 when the
+   * A JSON-RPC error. Status 200 for errors of the message, so that SDK clients see the code (decision D3); 500 if the
    * upstream could not be reached.
    */
   static rpc(code: number, message: string, { status = 200, data, cause }: { status?: number; data?: unknown; cause?: unknown } = {}): McpFailure {
@@ -35,10 +35,10 @@ export class McpFailure extends Error {
   }
 }
 
-/** FailOpen lets requests in, and nobody is there to answer (mcp.md §2). */
+/** With FailOpen, requests are accepted although no target is available (mcp.md §2). */
 export const noTargets = (): McpFailure => McpFailure.rpc(-32603, 'no upstreams available')
 
-/** A JSON-RPC error of a target, for the client as it is. */
+/** A JSON-RPC error of a target, which the client receives unchanged. */
 export class UpstreamRpcError extends Error {
   readonly rpc: JsonObject
   constructor(message: JsonObject) {

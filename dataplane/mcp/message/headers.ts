@@ -1,6 +1,9 @@
 import { HeaderList } from '../../http/headers.ts'
 
-/** Not copied to upstreams: about our hop or body, or set by us (mcp.md §3.4). `accept-encoding`: we read what they answer. */
+/**
+ * Headers of the client that are not copied to targets: they describe this hop or body, or the gateway sets them (mcp.md §3.4).
+ * `accept-encoding` is one of them because the gateway reads responses.
+ */
 const OWN = new Set([
   'content-encoding',
   'content-length',
@@ -17,14 +20,14 @@ const ACCEPT = 'application/json, text/event-stream'
 
 export interface UpstreamHeaders {
   readonly sessionId: string | undefined
-  /** Method and name of the message, as the target gets it. */
+  /** Method and name of the message, as the target receives it. */
   readonly method?: string | undefined
   readonly name?: string | undefined
   readonly accept?: string
   readonly hasBody: boolean
 }
 
-/** Headers of a request to a target: the client's, and what is ours. */
+/** Headers of a request to a target: the client's and the gateway's. */
 export function headersFor(received: HeaderList, { sessionId, method, name, accept = ACCEPT, hasBody }: UpstreamHeaders): HeaderList {
   const headers = new HeaderList()
   for (const [field, value] of received) if (!OWN.has(field)) headers.append(field, value)
@@ -39,11 +42,11 @@ export function headersFor(received: HeaderList, { sessionId, method, name, acce
 
 const ENCODED = '=?base64?'
 
-/** Names are the client's choice: what a header cannot hold goes encoded, so that none of it can end the line. */
+/** Names are chosen by clients. Characters that a header cannot hold are encoded, so that a name cannot end the line. */
 function encodeValue(value: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith(ENCODED)) return value
   return `${ENCODED}${Buffer.from(value).toString('base64')}?=`
 }
 
-/** Session ids are visible ASCII (MCP, Transports); longer ones would not fit into ours. */
+/** Whether a target's session id is valid: visible ASCII (MCP, Transports). Longer ones would not fit into the gateway's ids. */
 export const isSessionId = (id: string): boolean => /^[\x21-\x7e]{1,1024}$/.test(id)

@@ -1,12 +1,12 @@
 import { isObject, type JsonObject } from './json.ts'
 
-/** How names of targets show in what clients see (mcp.md §4). */
+/** How the names that clients see refer to targets (mcp.md §4). */
 export interface Naming {
   /** Tools and prompts are `<target>_<name>`. */
   readonly prefixesNames: boolean
   /** Resources are `<target>+<uri>`. */
   readonly prefixesUris: boolean
-  /** Names are those of the targets; who offers one is looked up. */
+  /** Names are unchanged, and the target that offers one is looked up. */
   readonly looksUp: boolean
 }
 
@@ -23,10 +23,10 @@ export interface Addressed {
 
 export const prefixName = (target: string, name: string): string => `${target}${NAME_MARK}${name}`
 
-/** URIs without a scheme stay: they could not be told from names of targets. */
+/** URIs without a scheme are unchanged: a prefix would be ambiguous with them. */
 export const prefixUri = (target: string, uri: string): string => (SCHEME.test(uri) ? `${target}${URI_MARK}${uri}` : uri)
 
-/** Target names hold no `_`: the first one ends it. */
+/** Target names contain no `_`, so the first one ends the target's name. */
 export const splitName = (name: string): Addressed | undefined => splitAt(name, NAME_MARK)
 export const splitUri = (uri: string): Addressed | undefined => splitAt(uri, URI_MARK)
 
@@ -35,7 +35,7 @@ function splitAt(text: string, mark: string): Addressed | undefined {
   return at <= 0 ? undefined : { target: text.slice(0, at), name: text.slice(at + 1) }
 }
 
-/** Content of a tool's or prompt's result: links to resources, and embedded ones, get their prefix so that clients can read them back. */
+/** Prefixes resource links and embedded resources in the content of a tool's or prompt's result, so that clients can read them. */
 export function prefixContent(target: string, content: unknown): unknown {
   if (Array.isArray(content)) return content.map((item) => prefixContent(target, item))
   if (!isObject(content)) return content
@@ -44,7 +44,7 @@ export function prefixContent(target: string, content: unknown): unknown {
   return content
 }
 
-/** The object with the URI of that member prefixed; as it is when there is none. */
+/** The object with the URI in `member` prefixed; unchanged if there is none. */
 export function withPrefixedUri(target: string, item: JsonObject, member: 'uri' | 'uriTemplate'): JsonObject {
   const uri = item[member]
   return typeof uri === 'string' ? { ...item, [member]: prefixUri(target, uri) } : item

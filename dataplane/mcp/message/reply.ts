@@ -4,28 +4,28 @@ import { EventStream, type StreamFeeder } from '../sse/body.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { EventSource } from '../sse/source.ts'
 
-/** Where the messages of an answer go. */
+/** Output of the messages of a reply. */
 export interface EventOutput {
   write(event: SseEvent): void
   /** A JSON-RPC message. */
   send(text: string): void
   end(): void
-  /** Nothing more can come. */
+  /** Ends the output with an error. */
   fail(error: Error): void
 }
 
-/** What a client's message is answered with, whichever transport carries it. */
+/** The reply to a client's message, independent of the transport. */
 export type Reply =
-  /** A notification or a response was taken. */
+  /** A notification or a response was accepted. */
   | { readonly kind: 'accepted' }
-  /** The upstream's response as it is. */
+  /** The target's HTTP response, unchanged. */
   | { readonly kind: 'relay'; readonly response: ResponseHead }
   /** One message. */
   | { readonly kind: 'message'; readonly body: Body; readonly sessionId?: string | undefined }
-  /** Messages as they come, the answer last. */
+  /** A stream of messages, the response to the request last. */
   | { readonly kind: 'stream'; readonly feed: (out: EventOutput) => StreamFeeder; readonly sessionId?: string | undefined }
 
-/** A stream of messages that are there already. */
+/** A stream of messages that are available already. */
 export function streamOf(texts: readonly string[], sessionId?: string): Reply {
   const feed = (out: EventOutput): StreamFeeder => {
     for (const text of texts) out.send(text)
@@ -52,7 +52,7 @@ export function openStream(feed: (out: EventOutput) => StreamFeeder, onClose: ()
   return stream
 }
 
-/** The upstream streams that one answer is made of: paused, resumed and given up together. */
+/** The upstream streams that make up one reply: paused, resumed and cancelled together. */
 export class Flow implements StreamFeeder {
   readonly #sources = new Set<EventSource>()
   #isBehind = false

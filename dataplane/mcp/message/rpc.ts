@@ -1,10 +1,10 @@
 import { McpFailure } from './failure.ts'
 import { isNestedDeeper, isObject, parseJson, type JsonObject } from './json.ts'
 
-/** A string or a number; numbers that a double cannot hold are kept as written, so compare by `idKey`. */
+/** A string or a number. Numbers that a double cannot hold are kept as written, so compare ids by `idKey`. */
 export type RpcId = string | number
 
-/** One JSON-RPC 2.0 message. Members that we do not know stay in it. */
+/** One JSON-RPC 2.0 message. Unknown members are kept. */
 export interface RpcMessage extends JsonObject {
   id?: RpcId
   method?: string
@@ -15,7 +15,7 @@ export interface RpcMessage extends JsonObject {
 export type RpcRequest = RpcMessage & { id: RpcId; method: string }
 export type RpcNotification = RpcMessage & { method: string }
 
-/** Codes of JSON-RPC and MCP. */
+/** Error codes of JSON-RPC 2.0 §5.1 and MCP. */
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602
@@ -23,11 +23,11 @@ export const INTERNAL_ERROR = -32603
 export const HEADER_MISMATCH = -32020
 export const UNSUPPORTED_VERSION = -32022
 
-/** Deeper than any schema that people write; parsers of others give up between 64 and 1000. */
+/** Deeper than any schema in practice; the limits of other parsers lie between 64 and 1000. */
 const MAX_DEPTH = 512
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The message of a client's POST. Throws a McpFailure 400 that names what is wrong (mcp.md §3.1). */
+/** The message of a client's POST. Throws a McpFailure 400 that names the problem (mcp.md §3.1). */
 export function parseClientMessage(bytes: Buffer): RpcMessage {
   if (isNestedDeeper(bytes, MAX_DEPTH)) throw McpFailure.text(400, `the body nests deeper than ${MAX_DEPTH} levels`)
   let value: unknown
@@ -42,7 +42,7 @@ export function parseClientMessage(bytes: Buffer): RpcMessage {
   return value as RpcMessage
 }
 
-/** A message of an upstream; undefined when it is none. */
+/** A message of a target; undefined if the text is not a JSON-RPC message. */
 export function parseUpstreamMessage(text: string): RpcMessage | undefined {
   try {
     const value = parseJson(text)
@@ -70,19 +70,21 @@ export const isRequest = (message: RpcMessage): message is RpcRequest => message
 export const isNotification = (message: RpcMessage): message is RpcNotification => message.method !== undefined && message.id === undefined
 export const isResponse = (message: RpcMessage): boolean => message.method === undefined
 
-/** Ids as texts: 1 and "1" differ. */
+/** An id as a map key: 1 and "1" differ. */
 export const idKey = (id: unknown): string => JSON.stringify(id)
 
-/** The text of a message. Throws a McpFailure when it cannot be written. */
+/** A message as JSON. */
 export function toText(message: JsonObject): string {
   return JSON.stringify(message)
 }
 
+/** A response with a result, as JSON. */
 export const resultText = (id: RpcId, result: unknown): string => answerText(id, JSON.stringify(result))
 
-/** The same with the result as JSON. */
+/** A response whose result is JSON already. */
 export const answerText = (id: RpcId, result: string): string => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
 
+/** An error response as JSON; without an id, the id is null. */
 export function errorText(id: RpcId | undefined, code: number, message: string, data?: unknown): string {
   return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data === undefined ? {} : { data }) } })
 }

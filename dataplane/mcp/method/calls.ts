@@ -2,18 +2,18 @@ import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { findOwner } from './lists.ts'
-import { noteAdmitted, noteItem } from '../record/log.ts'
+import { recordAdmitted, recordItem } from '../record/log.ts'
 import { prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
 import { badAnswer, type Run } from '../run/run.ts'
 import { INVALID_PARAMS, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
-import { askOne, type ChangeAnswer } from '../run/single.ts'
+import { callOne, type ChangeAnswer } from '../run/single.ts'
 import type { Target } from '../target/target.ts'
 
-/** Requests about one item. */
+/** Kinds of items that are called by name. */
 type NamedKind = 'tool' | 'prompt'
 
-/** tools/call and prompts/get. */
+/** Handles tools/call and prompts/get. */
 export async function callNamed(run: Run, request: RpcRequest, text: string, kind: NamedKind): Promise<Reply> {
   const name = textParam(request, 'name')
   const found = await resolveName(run, kind, name)
@@ -21,7 +21,7 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined
-  return askOne(
+  return callOne(
     run,
     target,
     request,
@@ -31,17 +31,17 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   )
 }
 
-/** resources/read, subscribe and unsubscribe. */
+/** Handles resources/read, subscribe and unsubscribe. */
 export async function callResource(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const uri = textParam(request, 'uri')
   const found = resolveUri(run, uri)
   const target = admit(run, 'resource', found, uri)
   const change: ChangeAnswer | undefined =
     run.config.naming.prefixesUris && request.method === 'resources/read' ? (message) => prefixResult(target, message, 'contents') : undefined
-  return askOne(run, target, request, rewritten(run, request, text, { uri: found?.name ?? uri }), { method: request.method, name: found?.name ?? uri }, change)
+  return callOne(run, target, request, rewritten(run, request, text, { uri: found?.name ?? uri }), { method: request.method, name: found?.name ?? uri }, change)
 }
 
-/** completion/complete: about a prompt by name, or a resource template by URI. */
+/** Handles completion/complete, which refers to a prompt by name or to a resource template by URI. */
 export async function complete(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const reference = request.params?.['ref']
   const isPrompt = isObject(reference) && reference['type'] === 'ref/prompt'
@@ -50,12 +50,12 @@ export async function complete(run: Run, request: RpcRequest, text: string): Pro
   const name = isObject(reference) ? reference[member] : undefined
   if ((!isPrompt && !isResource) || !isObject(reference) || typeof name !== 'string')
     throw McpFailure.rpc(INVALID_PARAMS, 'params.ref must be a ref/prompt with a name, or a ref/resource with a uri')
-  refuseVariants(reference, member)
+  rejectVariants(reference, member)
   const kind = isPrompt ? 'prompt' : 'resource'
   const found = isPrompt ? await resolveName(run, 'prompt', name) : resolveUri(run, name)
   const target = admit(run, kind, found, name)
   const change = { ref: { ...reference, [member]: found?.name ?? name } }
-  return askOne(run, target, request, rewritten(run, request, text, change), { method: request.method })
+  return callOne(run, target, request, rewritten(run, request, text, change), { method: request.method })
 }
 
 async function resolveName(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {
@@ -72,14 +72,14 @@ function resolveUri({ config }: Run, uri: string): Addressed | undefined {
   return sole && { target: sole.name, name: uri }
 }
 
-/** The target of an item that the client may use. What it may not use does not exist for it (mcp.md §3.2). */
+/** The target of an item, if the client may use it. A denied item is reported like one that does not exist (mcp.md §3.2). */
 function admit(run: Run, kind: ItemKind, found: Addressed | undefined, shown: string, args?: unknown): Target {
   const target = found && run.config.targetOf.get(found.target)
   if (found !== undefined && target !== undefined) {
     const item: Item = { kind, target: target.name, name: found.name, ...(args === undefined ? {} : { arguments: args }) }
-    noteItem(run, item)
+    recordItem(run, item)
     if (run.judge(item, target.rules)) {
-      noteAdmitted(run, item)
+      recordAdmitted(run, item)
       return target
     }
   }
@@ -89,19 +89,19 @@ function admit(run: Run, kind: ItemKind, found: Addressed | undefined, shown: st
 function textParam({ params, method }: RpcRequest, member: 'name' | 'uri'): string {
   const value = params?.[member]
   if (params === undefined || typeof value !== 'string') throw McpFailure.rpc(INVALID_PARAMS, `params.${member} of ${method} must be a string`)
-  refuseVariants(params, member)
+  rejectVariants(params, member)
   return value
 }
 
-/** Some JSON libraries take `Name` for `name`: the target must not see another item than the rules did. */
-function refuseVariants(object: JsonObject, member: string): void {
+/** Rejects variants such as `Name`, which some JSON libraries read as `name`: the target must see the item that the rules checked. */
+function rejectVariants(object: JsonObject, member: string): void {
   const variant = Object.keys(object).find((key) => key !== member && key.toLowerCase() === member)
   if (variant !== undefined) throw McpFailure.rpc(INVALID_PARAMS, `params has ${variant} beside ${member}: remove it`)
 }
 
 /**
- * The request as the target gets it. Where rules judged it, it is written anew: of two members of one name, the target must see the
- * one that was judged.
+ * The request as the target receives it. If rules checked it, it is serialized again: of two members with one name, the target must
+ * see the one that was checked.
  */
 function rewritten({ config }: Run, request: RpcRequest, text: string, change: JsonObject): string {
   const [sole] = config.targets
@@ -112,11 +112,11 @@ function rewritten({ config }: Run, request: RpcRequest, text: string, change: J
 
 const methodOf = { content: 'tools/call', messages: 'prompts/get', contents: 'resources/read' } as const
 
-/** Where a result names resources: content of a tool, messages of a prompt, contents of a resource. */
+/** Prefixes the resources in a result: content of a tool, messages of a prompt, contents of a resource. */
 function prefixResult(target: Target, message: RpcMessage, member: 'content' | 'messages' | 'contents'): RpcMessage {
   const { result } = message
   if (message.error !== undefined) return message
-  // A tool may give nothing but structured content.
+  // A tool may return structured content only.
   if (!isObject(result) || (member !== 'content' && !Array.isArray(result[member]))) throw badAnswer(target, methodOf[member])
   if (!Array.isArray(result[member])) return message
   const items = result[member].map((item: unknown) => {

@@ -1,6 +1,6 @@
 import { callNamed, callResource, complete } from './calls.ts'
 import { McpFailure, noTargets, UpstreamRpcError } from '../message/failure.ts'
-import { askAll, gather } from '../run/gather.ts'
+import { callAll, gather } from '../run/gather.ts'
 import { initialize, type InitializeOptions } from './initialize.ts'
 import { isObject } from '../message/json.ts'
 import { list, listShape, mayOffer } from './lists.ts'
@@ -8,9 +8,9 @@ import { streamOf, type Reply } from '../message/reply.ts'
 import { answerServer } from '../run/reverse.ts'
 import { badAnswer, discard, post, stateOf, type Run } from '../run/run.ts'
 import { isNotification, isResponse, METHOD_NOT_FOUND, resultText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
-import { askOne } from '../run/single.ts'
+import { callOne } from '../run/single.ts'
 
-/** Answers one message of a client (mcp.md §4.2). `text` is the message as it came. Rejects with what the client is to be told. */
+/** Handles one message of a client (mcp.md §4.2). `text` is the message as received. Rejects with the error for the client. */
 export async function dispatch(run: Run, message: RpcMessage, text: string, options: InitializeOptions): Promise<Reply> {
   if (isResponse(message)) return answerServer(run, message, text)
   if (isNotification(message)) return notifyAll(run, message.method, text)
@@ -32,17 +32,17 @@ export async function dispatch(run: Run, message: RpcMessage, text: string, opti
       return complete(run, request, text)
     case 'ping':
     case 'logging/setLevel':
-      return askEach(run, request, text)
+      return callEach(run, request, text)
     default:
       return passUnknown(run, request, text)
   }
 }
 
-/** All targets do it, and have nothing to tell. */
-function askEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
+/** Sends the request to all targets. The result is empty. */
+function callEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
-  if (!config.isMultiplexing && sole !== undefined) return askOne(run, sole, request, text, { method: request.method })
+  if (!config.isMultiplexing && sole !== undefined) return callOne(run, sole, request, text, { method: request.method })
   if (sole === undefined) throw noTargets()
   const isLevel = request.method === 'logging/setLevel'
   const targets = config.targets.filter((target) => !isLevel || mayOffer(run, target, 'l'))
@@ -58,23 +58,23 @@ function askEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
 }
 
 /**
- * What we do not know is the one target's to answer. Where rules say what may be used, it could be a way around them; with several
- * targets nobody knows whose it is.
+ * Passes an unknown method to the only target. With rules, it could bypass them; with several targets, its target is
+ * unknown: it is rejected in both cases.
  */
 function passUnknown(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
   if (config.isMultiplexing || sole === undefined || config.rules !== undefined || sole.rules !== undefined)
     throw McpFailure.rpc(METHOD_NOT_FOUND, `Method not found: ${request.method}`)
-  return askOne(run, sole, request, text, { method: request.method })
+  return callOne(run, sole, request, text, { method: request.method })
 }
 
-/** A session with a target begins and ends with its request there: these would tell it nothing. */
-const ofSessions = new Set(['notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/roots/list_changed'])
+/** Not forwarded in Stateless mode, where the session with a target lasts for one request. */
+const sessionNotifications = new Set(['notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/roots/list_changed'])
 
 async function notifyAll(run: Run, method: string, text: string): Promise<Reply> {
   const { config, session } = run
-  if (!config.isStateful && ofSessions.has(method)) return { kind: 'accepted' }
+  if (!config.isStateful && sessionNotifications.has(method)) return { kind: 'accepted' }
   const [sole] = config.targets
   if (!config.isMultiplexing && sole !== undefined) {
     const answer = await post(run, sole, text, { method })
@@ -84,7 +84,7 @@ async function notifyAll(run: Run, method: string, text: string): Promise<Reply>
   }
   const targets = config.targets.filter((target) => !stateOf(session, target).isMissing)
   try {
-    for (const { answer } of await askAll(run, targets, (target) => post(run, target, text, { method }))) discard(answer)
+    for (const { answer } of await callAll(run, targets, (target) => post(run, target, text, { method }))) discard(answer)
   } catch (error) {
     const isOver = error instanceof McpFailure && error.rpc === undefined
     if (!config.isFailOpen || isOver) throw error

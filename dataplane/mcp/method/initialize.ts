@@ -1,6 +1,6 @@
 import { BufferBody } from '../../http/body.ts'
 import { noTargets, UpstreamRpcError } from '../message/failure.ts'
-import { askAll, failureText } from '../run/gather.ts'
+import { callAll, failureText } from '../run/gather.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { Flow, streamOf, type Reply } from '../message/reply.ts'
 import { isServed } from '../message/request.ts'
@@ -9,17 +9,17 @@ import { badAnswer, endLinks, post, readAnswer, stateOf, type Run } from '../run
 import { resultText, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
 
-/** What a server offers, one letter each, as kept in session ids. */
+/** Capabilities of a server, one letter each, as stored in session ids. */
 const OFFERS = { tools: 't', prompts: 'p', resources: 'r', logging: 'l', completions: 'c' } as const
 
 export interface InitializeOptions {
-  /** Gives the session its id; undefined in Stateless mode. */
+  /** Assigns the id of the session and returns it; undefined in Stateless mode. */
   readonly admit: (() => string) | undefined
-  /** Build version, for serverInfo. */
+  /** Build version for `serverInfo`. */
   readonly version: string
 }
 
-/** Begins sessions with all targets (mcp.md §4.1): the one target's answer as it is, or one made of all. */
+/** Starts sessions with all targets (mcp.md §4.1). The result of a single target is unchanged; those of several are merged. */
 export async function initialize(run: Run, request: RpcRequest, text: string, options: InitializeOptions): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
@@ -29,7 +29,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
   const results = new Map<Target, JsonObject>()
   const asked: Promise<unknown>[] = []
   try {
-    const answered = await askAll(run, config.targets, (target) => {
+    const answered = await callAll(run, config.targets, (target) => {
       const answer = post(run, target, sent, { method: 'initialize', id: request.id })
       asked.push(answer.catch(() => undefined))
       return answer
@@ -48,7 +48,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     )
     if (results.size === 0) throw noTargets()
   } catch (error) {
-    // Sessions that were begun for nothing are ended, those of slow targets too; the client does not wait for it.
+    // Ends the sessions that were started, those of slow targets too, without delaying the response.
     void Promise.all(asked).then(() => endLinks(run))
     if (error instanceof UpstreamRpcError) return streamOf([failureText(request, error)])
     throw error
@@ -69,7 +69,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
   return streamOf([...early, resultText(request.id, merged)], options.admit?.())
 }
 
-/** Messages before the answer. The response's head has the session's id, which is made of all answers, so they wait. */
+/** Collects messages before the responses. They wait for the response head, whose session id depends on all responses. */
 function keepEarly(run: Run, target: Target, early: string[]): (message: RpcMessage) => void {
   return (message) => {
     const mapped = mapServerMessage(run, target, message)
@@ -107,7 +107,7 @@ export function offersOf(result: JsonObject): string {
     .join('')
 }
 
-/** Where nobody could answer them, servers are not told that the client takes requests (decision D4). */
+/** Removes client capabilities if requests of servers could not be answered (decision D4). */
 function withoutReverse(request: RpcRequest): RpcRequest {
   const { params } = request
   if (!isObject(params?.['capabilities'])) return request
@@ -122,7 +122,7 @@ function mergeResults(run: Run, request: RpcRequest, targets: readonly Target[],
   const versions = [...(typeof requested === 'string' && isServed(requested) ? [requested] : []), ...all.map((result) => String(result['protocolVersion']))]
   const extensions = mergeExtensions(all)
   return {
-    // Revisions are dates: the lowest text is the oldest.
+    // Revisions are dates, so the first in text order is the oldest.
     protocolVersion: versions.toSorted()[0],
     capabilities: {
       tools: { listChanged: true },
@@ -137,7 +137,7 @@ function mergeResults(run: Run, request: RpcRequest, targets: readonly Target[],
   }
 }
 
-/** What any server advertises; its settings only where all that advertise it agree. */
+/** Extensions that any server advertises, with their settings if all of these servers agree. */
 function mergeExtensions(results: readonly JsonObject[]): JsonObject | undefined {
   const merged = new Map<string, unknown>()
   for (const result of results) {

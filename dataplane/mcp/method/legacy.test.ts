@@ -4,18 +4,18 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { ListRootsRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { staticTarget } from '../testing/gateway.ts'
-import { send, until, World } from '../testing/world.ts'
+import { send, until, TestBed } from '../testing/test-bed.ts'
 import { letArrive } from '../../testing/turns.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 async function connect(url: URL, prepare?: (client: Client) => void): Promise<Client> {
   const client = new Client({ name: 'old', version: '1' }, { capabilities: { roots: {} } })
   prepare?.(client)
   await client.connect(new SSEClientTransport(new URL('/sse', url)))
-  world.onClose(() => client.close())
+  bed.onClose(() => client.close())
   return client
 }
 
@@ -27,9 +27,9 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
     ['two targets', 2, 'Stateful', 'streamable'],
     ['two targets that speak SSE', 2, 'Stateful', 'sse'],
   ] as const)('an SDK client works: %s (rows 31, 32)', async (_, count, sessionRouting, transport) => {
-    const servers = [await world.upstream('one', { transport }), await world.upstream('two', { transport })].slice(0, count)
+    const servers = [await bed.upstream('one', { transport }), await bed.upstream('two', { transport })].slice(0, count)
     const protocol = transport === 'sse' ? 'SSE' : 'StreamableHTTP'
-    const { url } = await world.gateway({
+    const { url } = await bed.gateway({
       mcp: { targets: servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port, { protocol })), sessionRouting },
     })
     let changes = 0
@@ -52,8 +52,8 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
   })
 
   test('the endpoint keeps the query that the client came with', async () => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const first = (path: string) =>
       new Promise<string>((resolve) => {
         const sent = request({ host: url.hostname, port: url.port, path }, (response) =>
@@ -70,14 +70,14 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
     ['POST with an unknown one', 'POST', '/sse?sessionId=x', {}, 404],
     ['another method', 'DELETE', '/sse?sessionId=x', undefined, 405],
   ])('%s', async (_, method, path, body, status) => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     expect((await send(url, method, {}, body, path)).status).toBe(status)
   })
 
   test('a target that cannot be reached is an error on the stream', async () => {
     // Nobody listens on port 1 of a machine that runs tests.
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
     await expect(connect(url)).rejects.toThrow('failed to send message')
   })
 })

@@ -11,12 +11,12 @@ import type { Session } from '../session/sessions.ts'
 import { EventStream, type StreamFeeder } from '../sse/body.ts'
 import { MAX_EVENT_CHARS } from '../sse/parser.ts'
 
-/** One client that speaks HTTP+SSE: its stream is its session, and lives in this process alone (mcp.md §6). */
+/** A client that speaks HTTP+SSE. Its stream is its session and exists in this process only (mcp.md §6). */
 export interface LegacyClient {
   readonly id: string
   readonly session: Session
   readonly stream: EventStream
-  /** What feeds the stream at the moment. */
+  /** Current sources of the stream. */
   readonly feeders: Set<StreamFeeder>
 }
 
@@ -29,7 +29,7 @@ export class LegacyClients {
     return this.#clients.size
   }
 
-  /** Answers GET: a stream whose first event says where to send messages. `onClose` comes when the client leaves. */
+  /** The response to GET: a stream whose first event names the URL for messages. `onClose` is called when the client disconnects. */
   open(exchange: Exchange, session: Session, onClose: () => void): ResponseHead {
     const id = randomUUID()
     const feeders = new Set<StreamFeeder>()
@@ -50,7 +50,7 @@ export class LegacyClients {
     return { status: 200, headers: new HeaderList(['content-type', 'text/event-stream', 'cache-control', 'no-cache']), body: stream, upgraded: undefined }
   }
 
-  /** The client that a POST is from. */
+  /** The client that sent a POST. Throws a McpFailure if there is none. */
   find({ request }: Exchange): LegacyClient {
     const id = new URLSearchParams(queryOf(request.target)).get(PARAMETER)
     if (id === null) throw McpFailure.text(422, `the query parameter ${PARAMETER} is required: post to the URL of the endpoint event`)
@@ -89,7 +89,7 @@ async function write(stream: EventStream, feeders: Set<StreamFeeder>, message: R
   }
 }
 
-/** Lets a source of messages write to the stream, which goes on when it ends. */
+/** Connects a source of messages to the stream. The stream stays open when the source ends. */
 export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (out: EventOutput) => StreamFeeder, request?: RpcMessage): void {
   let isOver = false
   let feeder: StreamFeeder | undefined
@@ -98,7 +98,7 @@ export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (ou
     if (feeder !== undefined) feeders.delete(feeder)
   }
   const out: EventOutput = {
-    // Places to resume from mean nothing here.
+    // Event ids are dropped: this stream cannot be resumed.
     write: ({ data }) => {
       if (data !== '') stream.send(data)
     },

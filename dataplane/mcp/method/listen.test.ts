@@ -1,27 +1,27 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { ServerResponse } from 'node:http'
 import { staticTarget, type McpGateway } from '../testing/gateway.ts'
-import { begin, until, World } from '../testing/world.ts'
+import { begin, until, TestBed } from '../testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 interface Streams {
   readonly port: number
   /** Last-Event-ID of each GET. */
   readonly asked: unknown[]
-  /** The stream that is open. */
+  /** The open stream. */
   last(): ServerResponse | undefined
-  /** Status of GET from now on. */
+  /** Status of the responses to GET from now on. */
   status: number
 }
 
-/** A target whose streams a test ends. */
+/** A target whose streams are ended by the test. */
 async function streams(): Promise<Streams> {
   const asked: unknown[] = []
   let open: ServerResponse | undefined
-  const { port } = await world.scripted((request, response, body) => {
+  const { port } = await bed.scripted((request, response, body) => {
     if (request.method === 'GET') {
       asked.push(request.headers['last-event-id'])
       if (target.status !== 200) return void response.writeHead(target.status).end()
@@ -39,7 +39,7 @@ async function streams(): Promise<Streams> {
 const event = (id: string, data: string): string =>
   `id: ${id}\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"${data}"}}\n\n`
 
-/** Opens the client's stream; what came on it so far, and whether it ended. */
+/** Opens the client's stream. Returns the text received so far and whether it ended. */
 async function listen({ url }: McpGateway): Promise<{ text: () => string; isOver: () => boolean; leave: () => void }> {
   const { id } = await begin(url)
   const controller = new AbortController()
@@ -52,14 +52,14 @@ async function listen({ url }: McpGateway): Promise<{ text: () => string; isOver
     isOver = true
   }
   void read().catch(() => undefined)
-  world.onClose(async () => controller.abort())
+  bed.onClose(async () => controller.abort())
   return { text: () => text, isOver: () => isOver, leave: () => controller.abort() }
 }
 
 describe('a target ends its stream', () => {
   async function both() {
     const [one, two] = [await streams(), await streams()]
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
     const client = await listen(gateway)
     await until('their streams', () => one.last() !== undefined && two.last() !== undefined)
     return { one, two, gateway, client }
@@ -106,9 +106,9 @@ describe('a target ends its stream', () => {
 
 test('a client of the older transport cannot ask again: the one target’s stream is opened again', async () => {
   const one = await streams()
-  const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+  const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
   const controller = new AbortController()
-  world.onClose(async () => controller.abort())
+  bed.onClose(async () => controller.abort())
   const reader = (await fetch(new URL('/sse', url), { signal: controller.signal })).body?.getReader()
   let text = ''
   const read = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { McpFailure } from '../message/failure.ts'
-import { askAll, isSessionOver } from '../run/gather.ts'
+import { callAll, isSessionOver } from '../run/gather.ts'
 import { Flow, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from '../run/reverse.ts'
 import { discard, linkTo, RefusedError, stateOf, toFailure, type Run } from '../run/run.ts'
@@ -9,7 +9,10 @@ import type { EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
 
-/** The stream of what servers send by themselves (GET). With one target, the place to resume from is its own (decision D5). `isEndless`: the client cannot ask again. */
+/**
+ * The stream of messages that targets send on their own (GET). With one target, its event ids are passed through, so that clients can
+ * resume (decision D5). `isEndless`: the client cannot reconnect, so its stream stays open.
+ */
 export async function listen(run: Run, lastEventId: string | undefined, isEndless = false): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
@@ -32,7 +35,7 @@ async function listenToOne(run: Run, target: Target, lastEventId: string | undef
   }
 }
 
-/** Targets that have no such stream are left out; all of them: 405. */
+/** Targets without such a stream are left out; if none has one, the response is 405. */
 async function listenToAll(run: Run): Promise<Listened[]> {
   const { config, session } = run
   const there = config.targets.filter((target) => !stateOf(session, target).isMissing)
@@ -45,37 +48,37 @@ async function listenToAll(run: Run): Promise<Listened[]> {
     return { kind: 'accepted' }
   }
   try {
-    const answered = await askAll(run, there, ask)
+    const answered = await callAll(run, there, ask)
     if (without === there.length) throw McpFailure.method('POST, DELETE', 'no upstream offers a stream of its own messages')
     return answered
   } catch (error) {
-    // With nothing to say, an open stream keeps clients from trying again and again.
-    const isBearable =
+    // An open stream without messages keeps clients from reconnecting repeatedly.
+    const isTolerated =
       config.isFailOpen && !(error instanceof McpFailure && error.rpc === undefined) && !(error instanceof RefusedError && error.response.status === 404)
-    if (isBearable) return []
+    if (isTolerated) return []
     throw error
   }
 }
 
-/** Where a target's stream is to go on, and when. */
-interface Place {
+/** Where and when to resume a target's stream. */
+interface ResumePoint {
   lastEventId: string | undefined
   delayMs: number
 }
 
-/** Unless the target says otherwise (`retry`), and no more than. */
+/** Default delay, and upper limit of a target's `retry`. */
 const REOPEN_MS = 1000
 const MAX_REOPEN_MS = 30_000
 
 /**
- * One stream of all. A target's stream that ends is opened again while there are others: the client sees no end, so it would not ask.
- * The last one ends the client's, unless that `isEndless`.
+ * Merges the event streams of all targets. Reconnects a closed target stream while others are open, because the client cannot see that
+ * it closed. When the last one closes, the client's stream ends, unless it `isEndless`.
  */
 function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEndless: boolean): Flow {
   const flow = new Flow()
   const streams = answers.flatMap(({ target, answer }) => (answer.kind === 'events' ? [{ target, events: answer.events }] : []))
   let open = streams.length
-  const attach = (target: Target, events: EventSource, place: Place): void => {
+  const attach = (target: Target, events: EventSource, place: ResumePoint): void => {
     let isQuiet = true
     const onEnd = (): void => {
       flow.remove(events)
@@ -94,7 +97,7 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
       onError: onEnd,
     })
   }
-  const reopen = (target: Target, place: Place): void => {
+  const reopen = (target: Target, place: ResumePoint): void => {
     const exchange = run.exchange.fork(run.exchange.request)
     const opening: EventSource = {
       start() {},
@@ -102,7 +105,7 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
       resume() {},
       cancel() {
         clearTimeout(timer)
-        exchange.abort(new Error('nobody listens any more'))
+        exchange.abort(new Error('the stream was closed'))
       },
     }
     const timer = setTimeout(() => {
@@ -114,7 +117,7 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
           },
           (error: Error) => {
             if (isSessionOver(error)) out.end()
-            else if (!isWithout(error) && !flow.isClosed) reopen(target, { ...place, delayMs: Math.min(place.delayMs * 2, MAX_REOPEN_MS) })
+            else if (!hasNoStream(error) && !flow.isClosed) reopen(target, { ...place, delayMs: Math.min(place.delayMs * 2, MAX_REOPEN_MS) })
           },
         )
         .finally(() => flow.remove(opening))
@@ -122,7 +125,7 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
     flow.add(opening)
   }
   for (const { target, events } of streams) attach(target, events, { lastEventId: undefined, delayMs: REOPEN_MS })
-  // A single target that answered something else than a stream has nothing to say.
+  // A single target that returned no stream has no messages.
   if (streams.length === 0 && !run.config.isFailOpen) out.end()
   return flow
 }
@@ -135,8 +138,8 @@ async function openAgain(run: Run, target: Target, lastEventId: string | undefin
   throw McpFailure.method('POST')
 }
 
-/** The target offers no stream, or none any more. */
-const isWithout = (error: Error): boolean =>
+/** The target offers no stream. */
+const hasNoStream = (error: Error): boolean =>
   (error instanceof RefusedError && error.response.status === 405) || (error instanceof McpFailure && error.status === 405)
 
 function passEvent(run: Run, target: Target, event: SseEvent, out: EventOutput): void {

@@ -6,18 +6,18 @@ import { gather, type Gathered } from '../run/gather.ts'
 import { Flow, type Reply } from '../message/reply.ts'
 import { badAnswer, post, readAnswer, type Run } from '../run/run.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
-import { askOne } from '../run/single.ts'
+import { callOne } from '../run/single.ts'
 import type { Target } from '../target/target.ts'
 
-/** A kind of list. */
+/** Describes a list method. */
 interface ListShape {
   readonly method: string
   /** Member of the result that holds the items. */
   readonly member: string
   readonly kind: ItemKind
-  /** Member that an item is known by. */
+  /** Member that identifies an item. */
   readonly key: 'name' | 'uri' | 'uriTemplate'
-  /** Letter of the server capability (initialize.ts). */
+  /** Letter of the server capability in session ids (see `initialize.ts`). */
   readonly offer: string
 }
 
@@ -30,12 +30,12 @@ const shapes: Readonly<Record<string, ListShape>> = {
 
 export const listShape = (method: string): ListShape | undefined => shapes[method]
 
-/** Pages of one target that are read for a merged list. */
+/** Maximum number of pages of one target in a merged list. */
 const MAX_PAGES = 64
-/** Items of all targets in one list. */
+/** Maximum number of items of all targets in one list. */
 const MAX_ITEMS = 50_000
 
-/** Lists with one target pass cursors on; lists of several are read to their ends, and given as one page (mcp.md §4.2). */
+/** With one target, cursors are passed through. The lists of several are read to the end and returned as one page (mcp.md §4.2). */
 export function list(run: Run, request: RpcRequest, text: string, shape: ListShape): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
@@ -46,26 +46,28 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
       message.error === undefined
         ? { ...message, result: { ...(message.result as JsonObject), [shape.member]: showItems(run, sole, shape, itemsOf(sole, shape, message)) } }
         : message
-    return askOne(run, sole, request, text, { method: request.method }, isChanged ? change : undefined)
+    return callOne(run, sole, request, text, { method: request.method }, isChanged ? change : undefined)
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
   if (sole === undefined) throw noTargets()
   return gather(run, config.targets, request, text, {
-    // Some servers have what they did not announce; the others may say so in any way.
+    // Some servers have items that they did not announce. Any error of the others means that they have none.
     isOptional: (target) => !mayOffer(run, target, shape.offer),
-    // Written as each target answers: after the slowest, only its own items are left to do.
+    // Serialize when a target responds: after the slowest response, only its own items remain.
     read: async (target, first, out, flow) => {
       const items = showItems(run, target, shape, await drain(run, target, request, shape, first, out, flow))
       return isLookedUp(run, shape) ? { items, text: '' } : { items: [], text: itemsText(items) }
     },
     merge: (gathered: readonly Gathered<Shown>[]) => {
-      const texts = isLookedUp(run, shape) ? [itemsText(withoutRivals(gathered.flatMap(({ value }) => value.items)))] : gathered.map(({ value }) => value.text)
+      const texts = isLookedUp(run, shape)
+        ? [itemsText(withoutDuplicates(gathered.flatMap(({ value }) => value.items)))]
+        : gathered.map(({ value }) => value.text)
       return `{"${shape.member}":[${texts.filter((one) => one !== '').join(',')}]}`
     },
   })
 }
 
-/** What one target adds to a list; `items` only where those of others decide which of them are shown. */
+/** Contribution of one target to a list. `items` is set if the items of other targets decide which ones are shown. */
 interface Shown {
   readonly items: readonly JsonObject[]
   readonly text: string
@@ -73,15 +75,15 @@ interface Shown {
 
 const isLookedUp = ({ config }: Run, { key }: ListShape): boolean => config.naming.looksUp && key === 'name'
 
-/** Items as JSON, without the brackets of their list. */
+/** Items as JSON without the brackets of the array. */
 const itemsText = (items: readonly JsonObject[]): string => JSON.stringify(items).slice(1, -1)
 
-/** Whether the target said at `initialize` that it has such things; unknown after an older version's id: then it is asked. */
+/** Whether the target may have such items: it announced them at `initialize`, or the session id of an older version does not say. */
 export function mayOffer({ session }: Pick<Run, 'session'>, { name }: Target, offer: string): boolean {
   return session.links.get(name)?.offers?.includes(offer) !== false
 }
 
-/** All items of a target, the first page being there. */
+/** Reads all pages of a target's list, starting with the first, which was read already. */
 async function drain(
   run: Run,
   target: Target,
@@ -94,7 +96,7 @@ async function drain(
   const items: JsonObject[] = []
   let page = first
   for (let count = 1; ; count++) {
-    // No such method: the target has no such things.
+    // A target without the method has no such items.
     if (isObject(page.error) && page.error['code'] === METHOD_NOT_FOUND) return items
     if (page.error !== undefined) throw new UpstreamRpcError(page)
     items.push(...itemsOf(target, shape, page))
@@ -115,7 +117,7 @@ function itemsOf(target: Target, { method, member, key }: ListShape, { result }:
   return items as JsonObject[]
 }
 
-/** The items that the client may see, under the names that it sees. */
+/** The items that the client may use, with the names that it sees. */
 function showItems({ config: { naming }, judge }: Run, target: Target, { kind, key }: ListShape, items: readonly JsonObject[]): JsonObject[] {
   const shown: JsonObject[] = []
   for (const item of items) {
@@ -128,8 +130,8 @@ function showItems({ config: { naming }, judge }: Run, target: Target, { kind, k
   return shown
 }
 
-/** Names that two targets offer could not be told apart in a call. */
-function withoutRivals(items: readonly JsonObject[]): JsonObject[] {
+/** Removes names that two targets offer: a call could not be routed. */
+function withoutDuplicates(items: readonly JsonObject[]): JsonObject[] {
   const counts = new Map<unknown, number>()
   for (const { name } of items) counts.set(name, (counts.get(name) ?? 0) + 1)
   return items.filter(({ name }) => counts.get(name) === 1)
@@ -139,15 +141,15 @@ const ignore = (): void => undefined
 const listOf = { tool: 'tools/list', prompt: 'prompts/list' } as const
 
 /**
- * Who offers a name, where names have no prefix: asked of all targets, and remembered until one of them says that its list changed. What
- * the client may not use is not offered, as in lists. Throws a McpFailure when several do.
+ * The target that offers a name, if names have no prefix. Lists of all targets are searched, and the result is cached until a target reports
+ * that its list changed. Denied items are skipped, as in lists. Throws a McpFailure if several targets offer it.
  */
 export async function findOwner(run: Run, kind: 'tool' | 'prompt', name: string): Promise<Addressed | undefined> {
   const { config, session } = run
   const key = `${kind} ${name}`
   let owners = session.owners.get(key)
   if (owners === undefined) {
-    owners = await askOwners(run, kind, name)
+    owners = await findOwners(run, kind, name)
     if (session.owners.size >= MAX_OWNERS) session.owners.clear()
     if (owners.length > 0) session.owners.set(key, owners)
   }
@@ -158,8 +160,8 @@ export async function findOwner(run: Run, kind: 'tool' | 'prompt', name: string)
 
 const MAX_OWNERS = 1000
 
-/** Names of the targets that offer it. */
-async function askOwners(run: Run, kind: 'tool' | 'prompt', name: string): Promise<string[]> {
+/** Names of the targets that offer the item. */
+async function findOwners(run: Run, kind: 'tool' | 'prompt', name: string): Promise<string[]> {
   const { config } = run
   const shape = shapes[listOf[kind]]
   if (shape === undefined) return []

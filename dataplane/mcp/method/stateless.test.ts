@@ -4,18 +4,18 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { CallToolRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { staticTarget } from '../testing/gateway.ts'
-import { call, initialize, MCP_HEADERS, send, until, World } from '../testing/world.ts'
+import { call, initialize, MCP_HEADERS, send, until, TestBed } from '../testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 const echo = (name: string) => call('tools/call', { name, arguments: { text: 'x' } })
 
 describe('Stateless', () => {
   test('each message has a session with its target of its own, and clients have none (row 28)', async () => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     const init = await send(url, 'POST', MCP_HEADERS, initialize())
     expect([init.status, init.headers['mcp-session-id'], init.json.result?.['serverInfo']]).toEqual([200, undefined, { name: 'test', version: '1' }])
     await until('the end of that session', () => one.servers.size === 0)
@@ -31,15 +31,15 @@ describe('Stateless', () => {
   })
 
   test.each(['GET', 'DELETE'])('%s is 405', async (method) => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     expect((await send(url, method, { accept: 'text/event-stream', 'mcp-session-id': 'x' })).status).toBe(405)
   })
 
   test.each([['streamable'], ['sse'], ['sessionless']] as const)('of two targets only the one that is addressed is asked: %s', async (transport) => {
-    const [one, two] = [await world.upstream('one'), await world.upstream('two', { transport })]
+    const [one, two] = [await bed.upstream('one'), await bed.upstream('two', { transport })]
     const protocol = transport === 'sse' ? 'SSE' : 'StreamableHTTP'
-    const gateway = await world.gateway({
+    const gateway = await bed.gateway({
       mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port, { protocol })], sessionRouting: 'Stateless' },
     })
     const { json } = await send(gateway.url, 'POST', MCP_HEADERS, echo('b_echo'))
@@ -53,15 +53,15 @@ describe('Stateless', () => {
   })
 
   test('one target is not told either that the client takes requests (D4)', async () => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     await send(url, 'POST', MCP_HEADERS, initialize('2025-06-18', { sampling: {}, roots: {}, elicitation: {}, experimental: { x: {} } }))
     expect(one.received[0]?.body?.params).toEqual({ ...initialize().params, capabilities: { experimental: { x: {} } } })
   })
 
   test('an SDK client works, against two targets, with names looked up', async () => {
-    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
-    const gateway = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)], sessionRouting: 'Stateless' } })
+    const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)], sessionRouting: 'Stateless' } })
     const client = new Client({ name: 'c', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(gateway.url))
     expect((await client.listTools()).tools).toHaveLength(6)
@@ -72,8 +72,8 @@ describe('Stateless', () => {
   })
 
   test('notifications about a session that nobody has go nowhere', async () => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     for (const message of [{ method: 'notifications/initialized' }, { method: 'notifications/cancelled', params: { requestId: 1 } }, { id: 3, result: {} }])
       expect((await send(url, 'POST', MCP_HEADERS, { jsonrpc: '2.0', ...message })).status).toBe(202)
     expect(one.log()).toEqual([])
@@ -90,9 +90,9 @@ describe('Stateless', () => {
       })
     }
     for (const count of [1, 2]) {
-      const one = await world.upstream(asking)
+      const one = await bed.upstream(asking)
       const targets = ['a', 'b'].slice(0, count).map((name) => staticTarget(name, one.port))
-      const { url } = await world.gateway({ mcp: { targets, sessionRouting: 'Stateless' } })
+      const { url } = await bed.gateway({ mcp: { targets, sessionRouting: 'Stateless' } })
       const { json, text } = await send(url, 'POST', MCP_HEADERS, echo(count === 1 ? 'x' : 'a_x'))
       expect([json.result?.['content'], text.includes('"method":"roots/list"')]).toEqual([
         [{ type: 'text', text: expect.stringContaining('the client has no session') }],
@@ -102,8 +102,8 @@ describe('Stateless', () => {
   })
 
   test('a handshake that fails is the answer', async () => {
-    const { port } = await world.scripted((_, response) => void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('no'))
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', port)], sessionRouting: 'Stateless' } })
+    const { port } = await bed.scripted((_, response) => void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('no'))
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', port)], sessionRouting: 'Stateless' } })
     const { status, headers, text } = await send(url, 'POST', MCP_HEADERS, echo('echo'))
     expect([status, headers['www-authenticate'], text]).toEqual([401, 'Bearer', 'no'])
   })

@@ -5,12 +5,12 @@ import { offersOf } from './initialize.ts'
 import { isObject } from '../message/json.ts'
 import type { Target } from '../target/target.ts'
 
-/** Revision that the gateway asks for where the client's request does not name one. */
+/** Protocol revision for requests that do not name one. */
 const DEFAULT_VERSION = '2025-11-25'
 
 /**
- * Stateless mode: a session with each target that a message needs, for this message alone (mcp.md §5.2). The next step of a handshake
- * waits for the one before, as servers may insist on; those of several targets run side by side.
+ * Stateless mode: starts a session with each target that a message needs, for this message only (mcp.md §5.2). Each step of a handshake
+ * waits for the previous one, as servers may require; handshakes with several targets run in parallel.
  */
 export function prepareStateless(version: string): NonNullable<Run['prepare']> {
   const ready = new Map<Target, Promise<void>>()

@@ -16,27 +16,27 @@ function variablesOf(exchange: Exchange): McpVariables {
   return known
 }
 
-export function noteMessage(exchange: Exchange, { method }: RpcMessage): void {
+export function recordMessage(exchange: Exchange, { method }: RpcMessage): void {
   if (method === undefined) return
   variablesOf(exchange).methodName = method
   setLogField(exchange, 'mcp.method.name', method)
 }
 
-export function noteSession(exchange: Exchange, sessionId: string): void {
+export function recordSession(exchange: Exchange, sessionId: string): void {
   variablesOf(exchange).sessionId = sessionId
   setLogField(exchange, 'mcp.session.id', sessionId)
 }
 
 const admittedItem = defineSlot<Item>('mcp.item')
 
-/** The item that a request is about, once it was let through: clients must not choose what metrics are labelled by. */
-export function noteAdmitted({ exchange }: Pick<Run, 'exchange'>, item: Item): void {
+/** Records the item of an admitted request, for labels of metrics. Denied items are not recorded: clients must not choose labels. */
+export function recordAdmitted({ exchange }: Pick<Run, 'exchange'>, item: Item): void {
   admittedItem.set(exchange, item)
 }
 
-/** The item that a request is about, resolved, and what is asked of it. */
-export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, name, arguments: given }: Item): void {
-  variablesOf(exchange)[kind] = { target, name, ...(given === undefined ? {} : { arguments: given }) }
+/** Records the item that a request refers to and its arguments, for expressions and logs. */
+export function recordItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, name, arguments: args }: Item): void {
+  variablesOf(exchange)[kind] = { target, name, ...(args === undefined ? {} : { arguments: args }) }
   setLogField(exchange, 'mcp.target', target)
   setLogField(exchange, 'mcp.resource.type', kind)
   if (kind === 'tool') setLogField(exchange, 'gen_ai.tool.name', name)
@@ -46,33 +46,33 @@ export function noteItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, na
 
 const recordsReadResults = asksRecords(readsResult)
 
-/** Whether log or trace expressions read what tools gave. Else an answer that nothing changes passes through unread (mcp.md §15). */
+/** Whether log or trace expressions read results of tools. Otherwise an unchanged response passes through unread (mcp.md §15). */
 export function readsResults(exchange: SlotHolder): boolean {
   return recordsReadResults(gatewayTelemetry.get(exchange))
 }
 
-/** Members by index (`mcp.tool["result"]`) are known by their word only; the whole of `mcp` or of `mcp.tool` has everything. */
+/** Indexed members (`mcp.tool["result"]`) are found by their name only. Reading `mcp` or `mcp.tool` itself includes the result. */
 function readsResult({ reads, source }: Program): boolean {
   if (!readsMember({ reads }, 'mcp')) return false
-  const isWhole = (member: string): boolean => reads.has(member) && ![...reads].some((read) => read.startsWith(`${member}.`))
-  return source.includes('result') || reads.has('*') || isWhole('mcp') || isWhole('mcp.tool')
+  const isReadEntirely = (member: string): boolean => reads.has(member) && ![...reads].some((read) => read.startsWith(`${member}.`))
+  return source.includes('result') || reads.has('*') || isReadEntirely('mcp') || isReadEntirely('mcp.tool')
 }
 
-/** The answer, as far as it was read. */
-export function noteAnswer(exchange: Exchange, message: RpcMessage): void {
+/** Records the result or error of the response to a request. */
+export function recordAnswer(exchange: Exchange, message: RpcMessage): void {
   const { tool } = variablesOf(exchange)
   if (message.error !== undefined) {
     if (tool !== undefined) tool['error'] = message.error
-    if (isObject(message.error)) noteError(exchange, Number(message.error['code']), String(message.error['message']))
+    if (isObject(message.error)) recordError(exchange, Number(message.error['code']), String(message.error['message']))
   } else if (tool !== undefined) tool['result'] = message.result
 }
 
-export function noteError(exchange: Exchange, code: number, message: string): void {
+export function recordError(exchange: Exchange, code: number, message: string): void {
   setLogField(exchange, 'mcp.error.code', Number.isFinite(code) ? code : 0)
   setLogField(exchange, 'mcp.error.message', message.slice(0, 500))
 }
 
-/** The item that the request was about, if it was let through to its target. */
+/** The item of an admitted request. */
 export function itemOf(exchange: Exchange): Item | undefined {
   return admittedItem.get(exchange)
 }

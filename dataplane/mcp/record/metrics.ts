@@ -4,7 +4,7 @@ import type { Registry } from '../../telemetry/metrics/registry.ts'
 import { itemOf } from './log.ts'
 import { defineMetrics, ROUTE_LABELS, routeValues, UNKNOWN } from '../../telemetry/metrics/area.ts'
 
-/** What MCP defines; whatever else a client writes counts as `other`. */
+/** Methods of MCP. All others are counted as `other`. */
 const methods = new Set([
   'initialize',
   'ping',
@@ -32,7 +32,7 @@ export interface CountedMessage {
   readonly name?: string | undefined
 }
 
-/** Messages that clients POST (mcp.md §10). */
+/** Counts messages that clients POST (mcp.md §10). */
 const mcpMetrics = defineMetrics((registry) => {
   const requests = registry.counter(`${METRIC_PREFIX}mcp_requests_total`, 'MCP messages of clients.', [
     'method',
@@ -52,7 +52,7 @@ const mcpMetrics = defineMetrics((registry) => {
 
 const MAX_NAMES = 256
 
-/** Names and URIs are what clients write: a few hundred of each kind and target are told apart. */
+/** Bounds the label values: names and URIs are chosen by clients. Up to MAX_NAMES of each kind and target get a series of their own. */
 function boundName(known: Map<string, Set<string>>, group: string, name = UNKNOWN): string {
   if (name === UNKNOWN) return name
   let names = known.get(group)
@@ -63,7 +63,7 @@ function boundName(known: Map<string, Set<string>>, group: string, name = UNKNOW
   return name
 }
 
-/** Counts the message that a run was about. Items that were denied count without their name. */
+/** Counts a client's message. Denied items are counted without their name. */
 export function countMessage(
   { registry, exchange }: { readonly registry: Registry; readonly exchange: Exchange },
   { method }: { readonly method?: string },

@@ -7,35 +7,35 @@ import { answerText, errorText, INTERNAL_ERROR, toText, type RpcMessage, type Rp
 import type { Target } from '../target/target.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
 
-/** What one target contributed. */
+/** The contribution of one target. */
 export interface Gathered<T> {
   readonly target: Target
   readonly value: T
 }
 
 export interface Gathering<T> {
-  /** What a target contributes, `first` being its answer; rejects with an UpstreamRpcError or a McpFailure. */
+  /** Reads a target's contribution. `first` is its response to the request. Rejects with an UpstreamRpcError or a McpFailure. */
   read(target: Target, first: RpcMessage, onOther: (message: RpcMessage) => void, flow: Flow): Promise<T>
-  /** Whether a target that refuses has nothing to contribute, rather than a failure. Default: none. */
+  /** Whether an error of the target counts as an empty contribution. Default: false. */
   isOptional?(target: Target): boolean
-  /** The result as JSON, from what came in the order of the targets. */
+  /** The result as JSON. Contributions are in the order of the targets. */
   merge(gathered: readonly Gathered<T>[]): string
 }
 
-/** A target and its answer, not read yet. */
+/** A target and its response, not read yet. */
 export interface Answered {
   readonly target: Target
   readonly answer: LinkAnswer
 }
 
-/** Of a session that is over, and of credentials that are missing: the client is to know. */
-const LOUD_STATUSES: ReadonlySet<number> = new Set([401, 403, 404])
+/** Reported to the client even by optional targets: the session ended, or credentials are missing. */
+const REPORTED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404])
 
-/** Asks several targets at once and merges what they say (mcp.md §4.4). The response's head goes out once all of theirs are there. */
+/** Sends a request to several targets in parallel and merges their results (mcp.md §4.4). The response head follows all of theirs. */
 export async function gather<T>(run: Run, targets: readonly Target[], request: RpcRequest, text: string, gathering: Gathering<T>): Promise<Reply> {
-  const answered = await askAll(run, targets, async (target) => {
+  const answered = await callAll(run, targets, async (target) => {
     const answer = await post(run, target, text, { method: request.method, id: request.id })
-    if (answer.kind !== 'refused' || gathering.isOptional?.(target) !== true || LOUD_STATUSES.has(answer.response.status)) return answer
+    if (answer.kind !== 'refused' || gathering.isOptional?.(target) !== true || REPORTED_STATUSES.has(answer.response.status)) return answer
     discard(answer)
     return { kind: 'accepted' }
   })
@@ -49,26 +49,26 @@ export async function gather<T>(run: Run, targets: readonly Target[], request: R
   }
 }
 
-/** The answers of all targets; with FailOpen, of those that gave one. Rejects with what the client is to be told. */
-export async function askAll(run: Run, targets: readonly Target[], ask: (target: Target) => Promise<LinkAnswer>): Promise<Answered[]> {
+/** The responses of all targets; with FailOpen, of those that responded. Rejects with the error for the client. */
+export async function callAll(run: Run, targets: readonly Target[], call: (target: Target) => Promise<LinkAnswer>): Promise<Answered[]> {
   const { isFailOpen } = run.config
-  let isGivenUp = false
+  let hasFailed = false
   const outcomes = targets.map(async (target): Promise<Answered | Error> => {
     try {
-      const answer = await ask(target)
-      if (isGivenUp) discard(answer)
+      const answer = await call(target)
+      if (hasFailed) discard(answer)
       return answer.kind === 'refused' ? new RefusedError(target.name, answer.response) : { target, answer }
     } catch (error) {
       return toFailure(run, target, error)
     }
   })
-  // One failure is enough for FailClosed: the slow ones are not waited for.
+  // With FailClosed, the first failure decides: do not wait for slow targets.
   const settled = isFailOpen ? await Promise.all(outcomes) : await firstFailureOrAll(outcomes)
   const answered = settled.filter((outcome): outcome is Answered => !(outcome instanceof Error))
   const isOver = (outcome: Error): boolean => run.session.id !== undefined && isSessionOver(outcome)
   const failure = settled.find((outcome) => outcome instanceof Error && (!isFailOpen || answered.length === 0 || isOver(outcome)))
   if (failure instanceof Error) {
-    isGivenUp = true
+    hasFailed = true
     for (const { answer } of answered) discard(answer)
     throw failure
   }
@@ -76,7 +76,7 @@ export async function askAll(run: Run, targets: readonly Target[], ask: (target:
   return answered
 }
 
-/** A target that lost its session answers again only in a new one. */
+/** Whether the target lost its session: it responds only in a new one. */
 export const isSessionOver = (error: Error): boolean =>
   (error instanceof RefusedError && error.response.status === 404) || (error instanceof McpFailure && error.status === 404)
 
@@ -130,7 +130,7 @@ async function mergeInto<T>(
   }
 }
 
-/** A failure as the answer to a request, for a stream that has begun. */
+/** A failure as a JSON-RPC error, for streams whose head was sent already. */
 export function failureText({ id }: RpcRequest, error: unknown): string {
   if (error instanceof UpstreamRpcError) return toText({ ...error.rpc, id })
   if (error instanceof McpFailure || error instanceof RefusedError || error instanceof ProxyError)

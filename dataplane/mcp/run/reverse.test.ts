@@ -9,17 +9,17 @@ import {
   LoggingMessageNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { startGateway, staticTarget } from '../testing/gateway.ts'
-import { begin, call, until, World } from '../testing/world.ts'
+import { begin, call, until, TestBed } from '../testing/test-bed.ts'
 import { letArrive } from '../../testing/turns.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 const textOf = (value: unknown) => ({ content: [{ type: 'text' as const, text: JSON.stringify(value) }] })
 const aborted: string[] = []
 
-/** A server whose tools turn to the client. */
+/** A server whose tools send requests to the client. */
 function asking(name: string): (server: Server) => void {
   return (server) => {
     server.registerCapabilities({ tools: {}, logging: {} })
@@ -65,13 +65,13 @@ describe.each([
   const own = (tool: string): string => (count === 1 ? tool : `b_${tool}`)
 
   async function connected(transport: 'streamable' | 'sse' = 'streamable') {
-    const servers = [await world.upstream(asking('one'), { transport })]
-    if (count === 2) servers.push(await world.upstream(asking('two'), { transport }))
+    const servers = [await bed.upstream(asking('one'), { transport })]
+    if (count === 2) servers.push(await bed.upstream(asking('two'), { transport }))
     const protocol = transport === 'sse' ? 'SSE' : 'StreamableHTTP'
-    const gateway = await world.gateway({ mcp: { targets: servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port, { protocol })) } })
+    const gateway = await bed.gateway({ mcp: { targets: servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port, { protocol })) } })
     const logs: unknown[] = []
     const cancelled: unknown[] = []
-    const client = await world.client(gateway, {
+    const client = await bed.client(gateway, {
       capabilities: { sampling: {}, elicitation: {}, roots: {} },
       prepare: (made) => {
         made.setRequestHandler(CreateMessageRequestSchema, ({ params }) => ({
@@ -138,7 +138,7 @@ describe.each([
     const { client, servers, logs, cancelled } = await connected()
     await until('the streams of the servers', () => servers.every(({ log }) => log().includes('GET')))
     await letArrive()
-    // The SDK's client takes a cancelled id of 0 for none.
+    // The SDK's client treats a cancelled id of 0 as missing.
     await client.callTool({ name: own('elicit') })
     logs.push('slow')
     expect((await client.callTool({ name: own('impatient') })).content).toEqual([{ type: 'text', text: '"given up"' }])
@@ -151,7 +151,7 @@ test.each([
   ['two targets', 2, 'b_ask', 'proxy_b_n_0'],
 ])('what a server asks has an id that tells whose it is, and so has its cancellation: %s (mcp.md §4.3)', async (_, count, name, shown) => {
   const answers: unknown[] = []
-  const { port } = await world.scripted((request, response, body) => {
+  const { port } = await bed.scripted((request, response, body) => {
     if (body?.method === 'tools/call') {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write('data: {"jsonrpc":"2.0","id":0,"method":"roots/list"}\n\n')
@@ -164,7 +164,7 @@ test.each([
     const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
   })
-  const { url } = await world.gateway({ mcp: { targets: ['b', 'c'].slice(0, count).map((target) => staticTarget(target, port)) } })
+  const { url } = await bed.gateway({ mcp: { targets: ['b', 'c'].slice(0, count).map((target) => staticTarget(target, port)) } })
   const { post } = await begin(url)
   const messages = [...(await post(call('tools/call', { name }))).text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data) as object)
   expect(messages).toEqual([
@@ -184,8 +184,8 @@ describe('answers with an id that nobody asked under (row 20)', () => {
   const foreign = ['7', 7, 'proxy_c_n_0', 'proxy_a_x_0', 'proxy_a_n_{}', 'a_0', '', 'proxy_a_n_1e']
 
   test('are refused when there are several targets, and reach none', async () => {
-    const [one, two] = [await world.upstream('one'), await world.upstream('two')]
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
+    const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
     const { post } = await begin(url)
     const statuses = []
     for (const id of foreign) statuses.push((await post({ jsonrpc: '2.0', id, result: {} })).status)
@@ -195,8 +195,8 @@ describe('answers with an id that nobody asked under (row 20)', () => {
   })
 
   test('go to the one target, which knows what to make of them', async () => {
-    const one = await world.upstream('one')
-    const { url } = await world.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     expect((await (await begin(url)).post({ jsonrpc: '2.0', id: 'foreign', result: {} })).status).toBe(202)
     expect(one.log()).toContain('response')
   })
@@ -205,7 +205,7 @@ describe('answers with an id that nobody asked under (row 20)', () => {
 test('a client that leaves aborts what runs for it (row 52)', async () => {
   let isClosed = false
   const port = (
-    await world.scripted((_, response, body) => {
+    await bed.scripted((_, response, body) => {
       if (body?.method !== 'tools/call') {
         const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
         return void response

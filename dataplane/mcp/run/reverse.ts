@@ -7,7 +7,7 @@ import { errorText, isRequest, METHOD_NOT_FOUND, toText, type RpcId, type RpcMes
 import type { Target } from '../target/target.ts'
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
-/** Ids of targets' requests as clients see them: two targets may both use id 0 (mcp.md §4.3). */
+/** Ids of targets' requests as clients see them. They name the target, because several targets may use the same id (mcp.md §4.3). */
 const MAPPED = /^proxy_([^_]+)_([ns])_(.*)$/s
 
 function mapId(target: string, id: RpcId): string {
@@ -21,14 +21,14 @@ function unmapId(id: unknown): { target: string; id: RpcId } | undefined {
   return NUMBER.test(text) ? { target, id: parseJson(text) as RpcId } : undefined
 }
 
-/** A message that a target sent by itself, as the client is to see it; undefined: it is not for the client. */
+/** A message that a target sent on its own, as the client receives it; undefined if it is not for the client. */
 export function mapServerMessage(run: Run, target: Target, message: RpcMessage): RpcMessage | undefined {
   const { config, session } = run
   const { method, params } = message
-  if (!config.isStateful && isRequest(message)) return refuseServer(run, target, message)
+  if (!config.isStateful && isRequest(message)) return rejectServerRequest(run, target, message)
   if (method === 'notifications/tools/list_changed' || method === 'notifications/prompts/list_changed') session.owners.clear()
   if (isRequest(message)) return { ...message, id: mapId(target.name, message.id) }
-  // An answer to nothing that the client asked.
+  // A response to no request of the client.
   if (method === undefined) return config.isMultiplexing ? undefined : message
   if (method === 'notifications/resources/updated' && config.naming.prefixesUris && typeof params?.['uri'] === 'string')
     return { ...message, params: { ...params, uri: prefixUri(target.name, params['uri']) } }
@@ -37,16 +37,16 @@ export function mapServerMessage(run: Run, target: Target, message: RpcMessage):
   return message
 }
 
-/** Without sessions no answer of a client would find back: the target is told so at once, rather than left waiting. */
-function refuseServer(run: Run, target: Target, { id, method }: RpcRequest): undefined {
+/** Rejects a target's request at once: without sessions, the client's response could not be routed back. */
+function rejectServerRequest(run: Run, target: Target, { id, method }: RpcRequest): undefined {
   const answer = errorText(id, METHOD_NOT_FOUND, `${method} cannot be asked: the client has no session`)
   post(run, target, answer, { method: undefined }).then(discard, () => undefined)
 }
 
-/** Whether `mapServerMessage` may change the message in `text`; cheap, for what passes through unread. */
+/** Whether `mapServerMessage` may change the message in `text`. A cheap check for messages that pass through unread. */
 export const mayBeMapped = ({ config }: Pick<Run, 'config'>, text: string): boolean => config.isMultiplexing || text.includes('"method"')
 
-/** The client's answer to a target's request. */
+/** Forwards the client's response to a target's request. */
 export async function answerServer(run: Run, message: RpcMessage, text: string): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets

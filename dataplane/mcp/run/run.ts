@@ -14,20 +14,20 @@ import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
 
-/** One message of a client on its way. */
+/** One message of a client while it is processed. */
 export interface Run extends CallContext {
   readonly config: McpConfig
   readonly session: Session
   readonly judge: ItemJudge
-  /** Stateless mode: makes the target ready for this one message. */
+  /** Stateless mode: starts the target's session for this message. */
   readonly prepare: ((run: Run, target: Target) => Promise<void>) | undefined
-  /** Told of the answer to a request, for logs. */
+  /** Called with the response to a request, for logs. */
   readonly onAnswer: ((message: RpcMessage) => void) | undefined
-  /** Told of what tools gave, too, not only of what went wrong. */
+  /** Whether `onAnswer` receives results of tools too, not only errors. */
   readonly readsResults: boolean
 }
 
-/** A target said no with an HTTP status: the client gets that response. */
+/** A target responded with an HTTP error status. The client receives that response. */
 export class RefusedError extends Error {
   readonly response: ResponseHead
   constructor(target: string, response: ResponseHead) {
@@ -47,7 +47,7 @@ export function stateOf(session: Session, { name }: Target): LinkState {
   return state
 }
 
-/** Sends a message to a target. Rejects with a McpFailure, or a ProxyError when the request is late. */
+/** Sends a message to a target. Rejects with a McpFailure, or with a ProxyError at the request timeout. */
 export async function post(run: Run, target: Target, text: string, label: MessageLabel): Promise<LinkAnswer> {
   try {
     if (stateOf(run.session, target).isMissing) throw new UpstreamError('connect', `${target.name} was not there when the session began`)
@@ -58,12 +58,12 @@ export async function post(run: Run, target: Target, text: string, label: Messag
   }
 }
 
-/** What a client is told of a call that came to nothing (mcp.md §3.2). */
+/** The error that a failed call is reported to the client as (mcp.md §3.2). */
 export function toFailure({ session, config }: Pick<Run, 'session' | 'config'>, target: Target, error: unknown): Error {
   if (error instanceof McpFailure || error instanceof ProxyError || error instanceof RefusedError) return error
   if (error instanceof EndpointGoneError) return McpFailure.text(404, 'session not found')
   if (!(error instanceof UpstreamError)) return error instanceof Error ? error : new Error(String(error))
-  // The session was on an instance that is dead: a new one begins elsewhere (mcp.md §5.1).
+  // The instance that held the session is down: the client must start a new session on another one (mcp.md §5.1).
   const isOver = config.isStateful && session.id !== undefined && (isInstanceDown(session.links.get(target.name), error) || isConnectionOver(session, target))
   if (isOver) return McpFailure.text(404, 'session not found')
   return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${error.message}`, { status: 500, cause: error })
@@ -75,7 +75,10 @@ function isInstanceDown(state: LinkState | undefined, { failure }: UpstreamError
 
 const isConnectionOver = ({ connections }: Session, { name, protocol }: Target): boolean => protocol === 'SSE' && connections.get(name)?.isClosed !== false
 
-/** Reads an answer until the message that answers request `id`; what comes before it goes to `onOther`. Rejects as `post`, and with a RefusedError. */
+/**
+ * Reads messages until the response to request `id`. Earlier ones are passed to `onOther`. Rejects like `post`, and with a RefusedError
+ * for an HTTP error status.
+ */
 export function readAnswer(target: Target, answer: LinkAnswer, id: RpcId, flow: Flow, onOther: (message: RpcMessage) => void): Promise<RpcMessage> {
   switch (answer.kind) {
     case 'refused':
@@ -136,22 +139,22 @@ export function brokenAnswer({ name }: Target, error: Error): Error {
     : McpFailure.rpc(INTERNAL_ERROR, `the answer of ${name} broke off: ${error.message}`, { cause: error })
 }
 
-/** Nobody will read it. */
+/** Cancels an answer that is not read. */
 export function discard(answer: LinkAnswer): void {
   if (answer.kind === 'json') answer.body.cancel()
   if (answer.kind === 'events') answer.events.cancel()
   if (answer.kind === 'refused') answer.response.body?.cancel()
 }
 
-/** How long targets have to say goodbye. */
-const FAREWELL_MS = 10_000
+/** Timeout of requests that end sessions. */
+const END_SESSION_MS = 10_000
 
-/** Ends the sessions with all targets; what they answer interests nobody. It outlives the request. */
+/** Ends the sessions with all targets. Responses and errors are ignored. Continues after the client's request ended. */
 export async function endLinks(run: Run): Promise<void> {
   const detached: Run = {
     ...run,
     exchange: run.exchange.fork(run.exchange.request),
-    timeoutMs: Math.min(run.timeoutMs ?? FAREWELL_MS, FAREWELL_MS),
+    timeoutMs: Math.min(run.timeoutMs ?? END_SESSION_MS, END_SESSION_MS),
     retry: undefined,
   }
   await Promise.allSettled(

@@ -10,11 +10,11 @@ import type { Target } from '../target/target.ts'
 import type { MessageLabel } from '../upstream/call.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
 
-/** Changes the answer to a request; throws a McpFailure when it is not what was asked for. */
+/** Changes the response to a request. Throws a McpFailure if the response does not match the request. */
 export type ChangeAnswer = (message: RpcMessage) => RpcMessage
 
-/** Sends a request to the one target that it is for. Without `change` and with one target, bytes pass through unread. */
-export async function askOne(run: Run, target: Target, request: RpcRequest, text: string, label: MessageLabel, change?: ChangeAnswer): Promise<Reply> {
+/** Sends a request to one target. Without `change` and with a single target, bytes pass through unread. */
+export async function callOne(run: Run, target: Target, request: RpcRequest, text: string, label: MessageLabel, change?: ChangeAnswer): Promise<Reply> {
   const answer = await post(run, target, text, { ...label, id: request.id })
   switch (answer.kind) {
     case 'refused':
@@ -36,15 +36,15 @@ async function messageReply(run: Run, target: Target, request: RpcRequest, answe
   return isMultiplexing ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
 }
 
-/** An answer that is longer holds no error. */
+/** Longer responses contain no error. */
 const MAX_WATCHED_BYTES = 64 * 1024
 const ERROR_MEMBER = '"error"'
 
-/** Whether an answer that nothing changes has to be read for the log: all that a tool gave, or an error. */
+/** Whether an unchanged response must be read for logs: results of tools if expressions read them, and errors. */
 const isLogged = (run: Run, { method }: RpcRequest, text: { includes(word: string): boolean }): boolean =>
   (run.readsResults && method === 'tools/call') || text.includes(ERROR_MEMBER)
 
-/** Looks at what passes through, for the log. */
+/** Observes a body that passes through, for logs. */
 function watched(run: Run, body: Body, request: RpcRequest): Body {
   const { onAnswer } = run
   const maxBytes = isLogged(run, request, '') ? (run.maxBufferBytes ?? MAX_BUFFER_BYTES) : MAX_WATCHED_BYTES
@@ -82,10 +82,10 @@ function passEvents(
   }
   const pass = (event: SseEvent): void => {
     if (change === undefined && !mayBeMapped(run, event.data)) {
-      if (isLogged(run, request, event.data)) tell(run, event.data, request)
+      if (isLogged(run, request, event.data)) report(run, event.data, request)
       return out.write(event)
     }
-    // Where a stream is resumed from is only known to the target that said it.
+    // Event ids of several targets would be ambiguous.
     const place = isMultiplexing ? {} : { id: event.id, retry: event.retry }
     const message = event.data === '' ? undefined : parseUpstreamMessage(event.data)
     if (message === undefined) {
@@ -124,7 +124,7 @@ function changed(message: RpcMessage, { id }: RpcRequest, change: ChangeAnswer):
   }
 }
 
-function tell({ onAnswer }: Run, data: string, { id }: RpcRequest): void {
+function report({ onAnswer }: Run, data: string, { id }: RpcRequest): void {
   const message = onAnswer === undefined ? undefined : parseUpstreamMessage(data)
   if (message !== undefined && isAnswerTo(message, id)) onAnswer?.(message)
 }

@@ -40,7 +40,7 @@ describe('session ids', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_= '
     const isOther = (changed: string): boolean => {
       const decoded = decodeSession(keys, 'ns/b', changed)
-      // Without a key nothing is authenticated, so a change may be read; it never is the same session under another id.
+      // Without a key nothing is authenticated, so a changed id may decode, but never to the same session.
       return keys.length > 0 ? decoded === undefined : decoded === undefined || Buffer.from(changed, 'base64url').toString('base64url') === changed
     }
     for (let at = 0; at < id.length; at++) {

@@ -2,15 +2,15 @@ import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:
 import { isObject } from '../message/json.ts'
 import type { LinkState } from '../upstream/link.ts'
 
-/** Keys that session ids are encrypted with: the first writes, all read (rotation). None: ids are readable, for development only. */
+/** Keys for session ids: the first encrypts, all decrypt (rotation). Without keys, ids are plain text, for development only. */
 export type SessionKeys = readonly Buffer[]
 
-/** What a session id holds: with it any replica can go on. */
+/** Content of a session id. Any replica can resume the session with it. */
 export interface SessionContent {
   readonly links: ReadonlyMap<string, LinkState>
 }
 
-/** Wrong value of the environment: names the variable and the fix. */
+/** Invalid value of an environment variable. The message names the variable and the fix. */
 class SessionKeyError extends Error {}
 
 export function readSessionKeys(env: Readonly<Record<string, string | undefined>>): SessionKeys {
@@ -25,10 +25,10 @@ export function readSessionKeys(env: Readonly<Record<string, string | undefined>
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Longer ones are not ours: 32 targets with session ids of 1024 characters do not get there. */
+/** Longer ids are invalid: 32 targets with session ids of 1024 characters stay below. */
 const MAX_ID_CHARS = 64 * 1024
 
-/** The id of a session of `backend`, which is authenticated with it: an id is worth nothing on another backend (mcp.md §5.1). */
+/** The id of a session of `backend`. The backend is authenticated with it, so the id is invalid on another backend (mcp.md §5.1). */
 export function encodeSession(keys: SessionKeys, backend: string, links: ReadonlyMap<string, LinkState>): string {
   const states = [...links].map(([name, { sessionId, endpoint, offers, isMissing }]) => ({
     t: name,
@@ -37,7 +37,7 @@ export function encodeSession(keys: SessionKeys, backend: string, links: Readonl
     o: offers,
     x: isMissing ? 1 : undefined,
   }))
-  // Two sessions must not have the same id, also where an upstream tells them not apart.
+  // Ids of two sessions must differ, also if a target has no session ids.
   const isUnique = states.every(({ s }) => s !== undefined)
   const content = JSON.stringify({ t: 'mcp', s: states, r: isUnique ? undefined : randomUUID(), k: keys.length === 0 ? backend : undefined })
   const [key] = keys
@@ -48,7 +48,7 @@ export function encodeSession(keys: SessionKeys, backend: string, links: Readonl
   return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64')
 }
 
-/** Undefined: it is not the id of a session of that backend. */
+/** Undefined if the id is not that of a session of `backend`. */
 export function decodeSession(keys: SessionKeys, backend: string, id: string): SessionContent | undefined {
   if (id.length > MAX_ID_CHARS) return undefined
   const text = keys.length === 0 ? decodePlain(id) : decrypt(keys, backend, id)
@@ -76,7 +76,7 @@ function toState({ s, b, o, x }: StoredLink): LinkState {
   return { sessionId: text(s), endpoint: text(b), offers: text(o), isMissing: x !== undefined }
 }
 
-/** One session has one id: other ways to write the same bytes are refused, or a deleted id could come back. */
+/** Rejects other spellings of the same bytes: each session has exactly one id, or a deleted id could be used again. */
 function decodePlain(id: string): string | undefined {
   const bytes = Buffer.from(id, 'base64url')
   return bytes.toString('base64url') === id ? bytes.toString() : undefined
@@ -92,7 +92,7 @@ function decrypt(keys: SessionKeys, backend: string, id: string): string | undef
     try {
       return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString()
     } catch {
-      // The next key may be the one.
+      // Try the next key.
     }
   }
   return undefined

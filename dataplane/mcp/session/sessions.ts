@@ -3,26 +3,26 @@ import type { LinkState } from '../upstream/link.ts'
 import type { SseConnection } from '../upstream/connection.ts'
 import { decodeSession, encodeSession, type SessionKeys } from './codec.ts'
 
-/** One client's session with a backend, as this process knows it. What has to outlive the process is in its id. */
+/** One client's session with a backend, as cached in this process. State that must survive the process is in its id. */
 export interface Session {
   /** Undefined until `initialize` is answered, and in Stateless mode. */
   id: string | undefined
   readonly links: ReadonlyMap<string, LinkState>
   /** Live connections to targets that speak SSE. */
   readonly connections: Map<string, SseConnection>
-  /** Where prefixes are off: names of the targets that offer a tool or prompt. Emptied when a target says that its list changed. */
+  /** Without prefixes: names of the targets that offer a tool or prompt. Cleared when a target reports that its list changed. */
   readonly owners: Map<string, readonly string[]>
   usedAtMs: number
-  /** Requests and streams of it that are open. */
+  /** Number of open requests and streams. */
   open: number
 }
 
 export interface SessionLimits {
   readonly idleMs: number
   readonly sweepMs: number
-  /** Sessions that are kept in memory; the oldest idle ones resume from their ids. */
+  /** Maximum number of sessions in memory. The oldest idle ones are dropped and resume from their ids. */
   readonly count: number
-  /** Ended sessions that are remembered. */
+  /** Maximum number of ended sessions that are remembered. */
   readonly tombstones: number
 }
 
@@ -33,17 +33,17 @@ export function newSession(links: ReadonlyMap<string, LinkState>, nowMs: number)
 }
 
 /**
- * The sessions of one backend in this process. Ids are self-contained, so this is a cache of them, apart from live connections and
- * the ids that clients ended.
+ * The sessions of one backend in this process. Ids are self-contained, so this is a cache, except for live connections and
+ * ended sessions.
  */
 export class Sessions {
   readonly #backend: string
   readonly #keys: SessionKeys
   readonly #limits: SessionLimits
   readonly #nowMs: () => number
-  /** By id, the one used last at the end. */
+  /** By id, the most recently used last. */
   readonly #live = new Map<string, Session>()
-  /** Digests of ended ids and when they may be forgotten, oldest first. */
+  /** Digests of ended ids with their expiry, oldest first. */
   readonly #ended = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
 
@@ -58,7 +58,7 @@ export class Sessions {
     return this.#live.size
   }
 
-  /** Gives a session its id. One with a live connection gets one that only this process knows. */
+  /** Assigns an id to a session and returns it. The id of a session with a live connection is valid in this process only. */
   admit(session: Session): string {
     const id = encodeSession(this.#keys, this.#backend, session.connections.size > 0 ? withMark(session.links) : session.links)
     session.id = id
@@ -66,7 +66,7 @@ export class Sessions {
     return id
   }
 
-  /** The session of an id, from memory or from the id itself; undefined: there is none, or it was ended. */
+  /** The session of an id, from memory or restored from the id; undefined if the id is invalid or the session ended. */
   find(id: string): Session | undefined {
     const nowMs = this.#nowMs()
     const known = this.#live.get(id)
@@ -78,7 +78,7 @@ export class Sessions {
     }
     if (this.#ended.has(digest(id))) return undefined
     const content = decodeSession(this.#keys, this.#backend, id)
-    // Whoever held its connection is gone.
+    // The process that held the connection is gone.
     if (content === undefined || [...content.links.values()].some(({ sessionId }) => sessionId?.startsWith(LOCAL) === true)) return undefined
     const session = newSession(content.links, nowMs)
     session.id = id
@@ -86,7 +86,7 @@ export class Sessions {
     return session
   }
 
-  /** Ends a session: its id is refused from now on. */
+  /** Ends a session. Its id is rejected from now on. */
   end(session: Session): void {
     const { id } = session
     if (id === undefined) return
@@ -96,7 +96,7 @@ export class Sessions {
     this.#startSweeping()
   }
 
-  /** Drops what was idle for too long; ids resume all the same, unless a live connection was part of it. */
+  /** Drops idle sessions. They resume from their ids unless they had a live connection. */
   sweep(): void {
     const nowMs = this.#nowMs()
     for (const [id, session] of this.#live) if (session.open === 0 && session.usedAtMs + this.#limits.idleMs <= nowMs) this.#drop(id, session)
@@ -133,7 +133,7 @@ export class Sessions {
   }
 }
 
-/** Marks the id of a target's session that is a connection of this process. */
+/** Prefix of a target's session id that stands for a connection of this process. */
 const LOCAL = 'connection:'
 
 function withMark(links: Session['links']): Session['links'] {

@@ -1,21 +1,21 @@
 import type { Body, BodySink } from '../../http/body.ts'
 import { formatEvent, type SseEvent } from './parser.ts'
 
-/** Who feeds an event stream. */
+/** A source of an event stream. */
 export interface StreamFeeder {
-  /** The reader fell behind, or caught up: whoever writes should pause, or resume. */
+  /** The reader fell behind (pause) or caught up (resume). */
   onPressure?(isBehind: boolean): void
-  /** The reader is gone, or the stream ended; once. */
+  /** The reader disconnected or the stream ended. Called once. */
   onClose?(): void
 }
 
-/** Intermediaries cut connections that say nothing; most wait at least 30 s. */
+/** Intermediaries close idle connections, most after 30 s or more. */
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
-/** What a feeder that cannot pause may pile up before the reader is given up. */
+/** Limit of queued bytes from feeders that cannot pause. Beyond it, the stream fails. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 
-/** An event stream for a client. What a reader that stopped has not taken is kept up to a limit, then the stream is cut. */
+/** An event stream for a client. Queues events for a slow reader up to a limit, then fails. */
 export class EventStream implements Body {
   readonly length = undefined
   readonly #feeder: StreamFeeder
@@ -53,7 +53,7 @@ export class EventStream implements Body {
     this.#flow()
   }
 
-  /** Breaks the stream off, after what was written. */
+  /** Fails the stream after the queued events. */
   fail(error: Error): void {
     this.#failure ??= error
     this.end()
@@ -92,7 +92,7 @@ export class EventStream implements Body {
   }
 
   #keepAlive(): void {
-    // A reader that is behind gets something once it reads again.
+    // A slow reader receives queued events when it resumes, so no comment is needed.
     if (this.#queue.length === 0 && !this.#isPaused) this.#push(KEEP_ALIVE)
     this.#timer?.refresh()
   }
@@ -105,14 +105,14 @@ export class EventStream implements Body {
       this.#queuedBytes = 0
       if (chunk !== undefined) sink.onData(chunk)
     }
-    this.#tellPressure(this.#queuedBytes > 0)
+    this.#reportPressure(this.#queuedBytes > 0)
     if (sink === undefined || this.#isPaused || this.#state !== 'ending') return
     this.#close()
     if (this.#failure === undefined) sink.onEnd(undefined)
     else sink.onError(this.#failure)
   }
 
-  #tellPressure(isBehind: boolean): void {
+  #reportPressure(isBehind: boolean): void {
     if (isBehind === this.#isBehind) return
     this.#isBehind = isBehind
     this.#feeder.onPressure?.(isBehind)

@@ -58,7 +58,7 @@ describe('SseParser', () => {
         const theirs: string[] = []
         const reference = createParser({ onEvent: ({ data }) => void (data !== '' && theirs.push(data)) })
         reference.feed(text)
-        // The reference waits for what follows a CR at the very end.
+        // The reference implementation waits for the character after a trailing CR.
         if (!text.endsWith('\r')) expect(ours.map(({ data }) => data)).toEqual(theirs)
       }),
       { numRuns: 500 },

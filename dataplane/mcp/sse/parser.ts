@@ -1,22 +1,22 @@
 /** One event of a stream of server-sent events (WHATWG HTML §9.2). */
 export interface SseEvent {
-  /** Undefined: `message`. */
+  /** Event type; undefined means `message`. */
   readonly event?: string | undefined
   readonly data: string
-  /** As the server sent it with this event. */
+  /** The id that the server sent with this event. */
   readonly id?: string | undefined
-  /** Digits only. */
+  /** Reconnection time in milliseconds, digits only. */
   readonly retry?: string | undefined
 }
 
-/** One event may hold a whole result, images included. */
+/** Maximum length of one event, which may hold a complete result with images. */
 export const MAX_EVENT_CHARS = 16 * 1024 * 1024
 
-/** Reads events out of a stream of bytes, whichever way lines end and chunks fall. */
+/** Incremental parser of event streams. Accepts all line endings and any chunking. */
 export class SseParser {
   readonly #onEvent: (event: SseEvent) => void
   readonly #decoder = new TextDecoder()
-  /** Pieces of the line that has not ended. */
+  /** Pieces of the incomplete line. */
   #line: string[] = []
   #lineSize = 0
   #isAfterCr = false
@@ -30,7 +30,7 @@ export class SseParser {
     this.#onEvent = onEvent
   }
 
-  /** Calls back for each event that is complete. Throws when one is larger than MAX_EVENT_CHARS. */
+  /** Parses a chunk and calls back for each complete event. Throws if an event is longer than MAX_EVENT_CHARS. */
   push(chunk: Buffer): void {
     let text = this.#decoder.decode(chunk, { stream: true })
     if (this.#isAfterCr && text !== '') {
@@ -43,7 +43,7 @@ export class SseParser {
       const end = hasCr ? nextLineEnd(text, start) : text.indexOf('\n', start)
       if (end === -1) break
       this.#line.push(text.slice(start, end))
-      this.#takeLine(this.#line.length === 1 ? (this.#line[0] ?? '') : this.#line.join(''))
+      this.#parseLine(this.#line.length === 1 ? (this.#line[0] ?? '') : this.#line.join(''))
       this.#line = []
       this.#lineSize = 0
       start = end + (text[end] === '\r' && text[end + 1] === '\n' ? 2 : 1)
@@ -54,7 +54,7 @@ export class SseParser {
     if (this.#lineSize + this.#size > MAX_EVENT_CHARS) throw new Error(`an event is larger than ${MAX_EVENT_CHARS} characters`)
   }
 
-  #takeLine(line: string): void {
+  #parseLine(line: string): void {
     if (line === '') return this.#dispatch()
     const colon = line.indexOf(':')
     if (colon === 0) return
@@ -73,7 +73,7 @@ export class SseParser {
     this.#data = []
     this.#size = 0
     this.#event = this.#id = this.#retry = undefined
-    // Events without data tell where to resume from, which clients of ours must learn too.
+    // Events without data can carry an id to resume from, which clients need too.
     if (data.length > 0 || id !== undefined || retry !== undefined)
       this.#onEvent({ event, data: data.length === 1 ? (data[0] ?? '') : data.join('\n'), id, retry })
   }
@@ -87,12 +87,12 @@ function nextLineEnd(text: string, from: number): number {
 
 const NEEDS_CARE = /[\r\n]/
 
-/** An event as it goes to a client; data of several lines gets several fields, so nothing in it can end the event. */
+/** Serializes an event. Each line of the data becomes a field of its own, so that data cannot end the event. */
 export function formatEvent({ event, data, id, retry }: SseEvent): string {
   let text = ''
   if (id !== undefined && !NEEDS_CARE.test(id)) text += `id: ${id}\n`
   if (retry !== undefined) text += `retry: ${retry}\n`
-  // An event that only says where to resume from has no message in it, and is not to be read as one.
+  // An event with an id only contains no message and must not be read as one.
   if (data !== '') text += `event: ${event === undefined || event === '' || NEEDS_CARE.test(event) ? 'message' : event}\n`
   return `${text}data: ${NEEDS_CARE.test(data) ? data.replaceAll(/\r\n|\r|\n/g, '\ndata: ') : data}\n\n`
 }

@@ -1,14 +1,14 @@
 import type { Body } from '../../http/body.ts'
 import { SseParser, type SseEvent } from './parser.ts'
 
-/** Where events go. Exactly one of onEnd and onError comes, last; none after `cancel`. */
+/** Receives events. Exactly one of onEnd and onError is called, as the last; none after `cancel`. */
 export interface EventSink {
   onEvent(event: SseEvent): void
   onEnd(): void
   onError(error: Error): void
 }
 
-/** Events of an upstream as they come; like a `Body`, it obeys pause and resume. */
+/** Events of an upstream as they arrive, with pause and resume like a `Body`. */
 export interface EventSource {
   start(sink: EventSink): void
   pause(): void

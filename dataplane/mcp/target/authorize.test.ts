@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Authorization, BackendFull, Policy } from '#gen/config/types.ts'
 import { staticTarget } from '../testing/gateway.ts'
-import { begin, call, World } from '../testing/world.ts'
+import { begin, call, TestBed } from '../testing/test-bed.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 const rules = (action: Authorization['action'], ...matchExpressions: string[]): BackendFull => ({
   mcp: { authorization: { ...(action && { action }), policy: { matchExpressions } } },
@@ -17,18 +17,18 @@ const ofBackend: Policy['target'] = { kind: 'Backend', namespace: 'ns', name: 'm
 interface Levels {
   readonly inline?: BackendFull
   readonly attached?: readonly { readonly target: Policy['target']; readonly backend: BackendFull }[]
-  /** Policies written on target `a`. */
+  /** Inline policies of target `a`. */
   readonly own?: BackendFull
 }
 
 async function start({ inline, attached = [], own }: Levels, count = 2) {
-  const servers = [await world.upstream('one'), await world.upstream('two')].slice(0, count)
+  const servers = [await bed.upstream('one'), await bed.upstream('two')].slice(0, count)
   const targets = servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port, index === 0 && own !== undefined ? { policies: own } : {}))
-  const gateway = await world.gateway({ mcp: { targets }, attached, ...(inline && { policies: inline }) })
-  return { gateway, servers, client: await world.client(gateway) }
+  const gateway = await bed.gateway({ mcp: { targets }, attached, ...(inline && { policies: inline }) })
+  return { gateway, servers, client: await bed.client(gateway) }
 }
 
-/** What a client sees, one letter for each kind and target. */
+/** The items that a client sees, one letter for each kind and target. */
 async function visible(client: Awaited<ReturnType<typeof start>>['client']): Promise<string[]> {
   const [tools, prompts, resources, templates] = [
     await client.listTools(),

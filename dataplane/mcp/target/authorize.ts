@@ -5,7 +5,7 @@ import { ExchangeView } from '../../expression/view.ts'
 import { compileSet, groupRules, isAllowed, type Rules } from '../../policy/authorization/rules.ts'
 import type { PolicyState } from '../../policy/state.ts'
 
-/** What rules are about. */
+/** Kinds of items that rules apply to. */
 export type ItemKind = 'tool' | 'prompt' | 'resource'
 
 export interface Item {
@@ -13,17 +13,17 @@ export interface Item {
   readonly target: string
   /** Name or URI as the target knows it. */
   readonly name: string
-  /** What a tool is called with; undefined in lists. */
+  /** Arguments of a tool call; undefined in lists. */
   readonly arguments?: unknown
 }
 
 export interface ItemRules {
   readonly rules: Rules
-  /** A Deny could not be read: nobody knows what it was to keep out, so nothing passes (mcp.md §7). */
+  /** A Deny rule could not be compiled: its effect is unknown, so all items are denied (mcp.md §7). */
   readonly isBroken: boolean
 }
 
-/** The rules of all levels, together (mcp.md §7); undefined when there are none. */
+/** Combines the rules of all levels (mcp.md §7); undefined if there are none. */
 export function compileItemRules(sections: readonly Pick<BackendFull, 'mcp'>[], { kept }: Pick<PolicyState, 'kept'>): ItemRules | undefined {
   const sets = sections.flatMap(({ mcp }) => mcp?.authorization ?? [])
   if (sets.length === 0) return undefined
@@ -34,7 +34,7 @@ function isBrokenDeny({ action, policy }: Authorization): boolean {
   return action === 'Deny' && policy.matchExpressions.some((expression) => compilePermissive(expression, environments.request).problems.length > 0)
 }
 
-/** An exchange with the item that is judged as `mcp`, beside the method of the message (decision D6). */
+/** An exchange whose variable `mcp` has the item to check and the method of the message (decision D6). */
 class ItemView extends ExchangeView {
   item: Item | undefined
 
@@ -47,10 +47,10 @@ class ItemView extends ExchangeView {
   }
 }
 
-/** Judges items for one request. */
+/** Whether one request may use an item. `own` are the rules of the item's target. */
 export type ItemJudge = (item: Item, own: ItemRules | undefined) => boolean
 
-/** `rules` are those of the backend; a target's own have to allow an item too (decision D1). */
+/** Returns the judge for one request. `rules` are those of the backend; the rules of the target must allow an item too (decision D1). */
 export function judgeItems(exchange: Exchange, rules: ItemRules | undefined): ItemJudge {
   let view: ItemView | undefined
   const passes = (set: ItemRules | undefined, item: Item): boolean => {

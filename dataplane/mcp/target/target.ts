@@ -14,34 +14,34 @@ export interface Target {
   readonly protocol: TargetProtocol
   readonly path: string
   readonly destination: Destination
-  /** It has endpoints to choose from: a session stays with the one that it began on. */
+  /** The target has several possible endpoints: a session stays with the endpoint that it started on. */
   readonly isPinned: boolean
-  /** Rules of this target alone. */
+  /** Rules of this target only. */
   readonly rules: ItemRules | undefined
 }
 
-/** A version of an MCP backend's config, ready for requests. */
+/** One version of an MCP backend's config, compiled. */
 export interface McpConfig {
   /** `<namespace>/<name>`. */
   readonly key: string
-  /** In the order of the config, which is that of merged lists. */
+  /** In the order of the config, which is also the order of merged lists. */
   readonly targets: readonly Target[]
   readonly targetOf: ReadonlyMap<string, Target>
   readonly naming: Naming
-  /** Not exactly one target: answers of several are merged. */
+  /** The number of targets is not one, so results are merged. */
   readonly isMultiplexing: boolean
   readonly isStateful: boolean
   readonly isFailOpen: boolean
-  /** Rules of the whole backend, of all levels. */
+  /** Rules of the backend, from all levels. */
   readonly rules: ItemRules | undefined
-  /** What stands before everything else; the most specific level's alone. */
+  /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
-  /** Why nobody is let in; for logs and the client. */
+  /** Why all requests are rejected, for logs and the client. */
   readonly broken: string | undefined
 }
 
 const defaultPaths: Readonly<Record<TargetProtocol, string>> = { StreamableHTTP: '/mcp', SSE: '/sse' }
-/** Neither `_` nor `+`, which mark where a target's name ends; the API server says the same. */
+/** Contains neither `_` nor `+`, which separate the target's name from that of an item. The API server checks the same. */
 const TARGET_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
 export function compileMcp(config: ServiceConfig): McpConfig {
@@ -83,7 +83,7 @@ function authenticationOf(config: ServiceConfig): McpAuthentication | undefined 
   return section && compileMcpAuthentication(section, config.destinations, config.state)
 }
 
-/** People leave the slash out. */
+/** Adds a missing leading slash. */
 function pathOf(path: string | undefined, protocol: TargetProtocol): string {
   if (path === undefined || path === '') return defaultPaths[protocol]
   return path.startsWith('/') ? path : `/${path}`
@@ -103,8 +103,8 @@ function staticTarget(config: ServiceConfig, name: string, { host, port, path, p
 }
 
 /**
- * Policies of the Service are stronger than those of the backend: they are how one of several is set apart. One on the selector's entry
- * (`sectionName`) is for all that it found.
+ * Policies of the Service override those of the backend, so that one of several targets can differ. A policy on the selector's entry
+ * (`sectionName`) applies to all targets that the selector found.
  */
 function selectedTarget(config: ServiceConfig, entry: string, { name, service, port, path, protocol }: ResolvedMcpTargets['targets'][number]): Target {
   const { backend, sections, sectionsOf: attachedTo, destinations, state } = config
@@ -119,13 +119,13 @@ function selectedTarget(config: ServiceConfig, entry: string, { name, service, p
   }
 }
 
-/** What cannot be enforced lets nobody in. */
+/** A policy that cannot be enforced: all requests are rejected. */
 function problemOf(config: ServiceConfig, targets: readonly Target[]): string | undefined {
   const bad = targets.find(({ name }) => !TARGET_NAME.test(name))
   if (bad !== undefined) return `MCP target name "${bad.name}" is not a DNS name: use lower-case letters, digits, - and .`
   const names = new Set(targets.map(({ name }) => name))
   if (names.size !== targets.length) return 'two MCP targets have the same name'
-  // Requests are not for one target, so nobody could be asked for a token for one.
+  // Requests are for the backend as a whole, so clients could not be challenged for a token of one target.
   const own = (config.backend.mcp?.targets ?? []).find(
     (entry) => entry.static?.policies?.mcp?.authentication !== undefined || config.sectionsOf(entry.name).some(({ mcp }) => mcp?.authentication !== undefined),
   )

@@ -16,7 +16,7 @@ export interface McpGateway {
   readonly url: URL
   readonly server: TestServer
   readonly registry: Registry
-  /** Replaces what is given; the rest stays. */
+  /** Replaces the given parts of the config. */
   configure(change: GatewayConfig): void
   close(): Promise<void>
 }
@@ -35,7 +35,7 @@ export interface GatewayOptions extends GatewayConfig {
   readonly keys?: SessionKeys
   readonly limits?: SessionLimits
   readonly monotonicMs?: () => number
-  /** In [0, 1): how endpoints are drawn; default at random. */
+  /** Draws endpoints: returns [0, 1). Default: Math.random. */
   readonly random?: () => number
 }
 

@@ -5,7 +5,7 @@ import { Server as McpServer } from '@modelcontextprotocol/sdk/server/index.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 
-/** A request that a server got. */
+/** A request that a server received. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -20,7 +20,7 @@ export interface TestUpstream {
   readonly received: Received[]
   /** Methods of the messages that were posted, and `GET` and `DELETE`, in order. */
   readonly log: () => string[]
-  /** Servers of the sessions that are open. */
+  /** Servers of the open sessions. */
   readonly servers: Map<string, McpServer>
   close(): Promise<void>
 }
@@ -30,11 +30,11 @@ export interface UpstreamOptions {
   readonly transport?: 'streamable' | 'sessionless' | 'sse'
   /** Streamable HTTP answers with JSON instead of an event stream. */
   readonly isJson?: boolean
-  /** Where it listens; default 127.0.0.1. */
+  /** Address to listen on; default 127.0.0.1. */
   readonly host?: string
 }
 
-/** Starts a server; `define` registers tools and so on in the server of each session. */
+/** Starts a server. `define` registers tools, prompts and resources with the server of each session. */
 export async function startUpstream(define: (server: McpServer) => void, options: UpstreamOptions = {}): Promise<TestUpstream> {
   const received: Received[] = []
   const servers = new Map<string, McpServer>()

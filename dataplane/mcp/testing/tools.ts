@@ -16,7 +16,7 @@ import {
 const inputSchema = { type: 'object' as const }
 const textOf = (text: string) => ({ content: [{ type: 'text' as const, text }] })
 
-/** What each test server offers: `echo` says who answered. Lists come `pageSize` at a time. */
+/** Defines the items of a test server. The tool `echo` returns the server's name. Lists have pages of `pageSize` items. */
 export function defineBasics(name: string, { tools = ['echo', 'with_under_score', 'link'], pageSize = 100 } = {}): (server: Server) => void {
   return (server) => {
     server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {

@@ -16,52 +16,55 @@ import { decodeBody } from './decode.ts'
 import { transformAnswer } from './transform.ts'
 import type { RpcId } from '../message/rpc.ts'
 
-/** What a message is, for headers and for whoever waits for its answer. */
+/** Properties of a message, for headers and for matching its response. */
 export interface MessageLabel {
-  /** Undefined: a response to the server. */
+  /** Undefined if the message is a response to the server. */
   readonly method: string | undefined
-  /** Name or URI in it, as the target knows it. */
+  /** Name or URI of the item, as the target knows it. */
   readonly name?: string | undefined
-  /** Id of a request. */
+  /** Id, if the message is a request. */
   readonly id?: RpcId | undefined
 }
 
-/** What a call to a target needs to know of the request that it is made for. */
+/** Context of a call to a target: the client's request and the plan of its rule. */
 export interface CallContext {
   readonly exchange: Exchange
   readonly registry: Registry
-  /** Until the response head, for each try; undefined: no limit. */
+  /** Limit of each attempt until its response head, in milliseconds; undefined is no limit. */
   readonly timeoutMs: number | undefined
   readonly retry: RetryPlan | undefined
   readonly maxBufferBytes: number | undefined
-  /** Headers that a transformation gave the answer of the one target: the client's response has them too. */
+  /** Response headers that a transformation set. With a single target they are added to the client's response. */
   readonly answerHeaders: HeaderList
 }
 
 export interface TargetCall {
   readonly method: 'POST' | 'GET' | 'DELETE' | 'OPTIONS'
-  /** Path and query; default that of the target. */
+  /** Path and query. Default: those of the target. */
   readonly path?: string | undefined
   readonly headers: HeaderList
   readonly body?: Buffer | undefined
-  /** What the body says. */
+  /** Method and name of the message in the body. */
   readonly message?: Pick<MessageLabel, 'method' | 'name'>
   /** `host:port` that a session is bound to. */
   readonly endpoint?: string | undefined
-  /** False: it may do something, so it is not sent again once it was answered, whatever `retry.codes` say. Default true. */
+  /** False if the call may have side effects. It is then retried only if it was not sent. Default: true. */
   readonly isRepeatable?: boolean
 }
 
-/** The endpoint of a session is not there any more: its sessions are not elsewhere. */
+/** The endpoint of a session was removed, and the session with it. */
 export class EndpointGoneError extends Error {}
 
 export interface TargetAnswer {
   readonly response: ResponseHead
-  /** `host:port` that answered. */
+  /** `host:port` that responded. */
   readonly endpoint: string
 }
 
-/** One HTTP request to a target, transformed both ways, tried again as the rule's retry policy says. Rejects with EndpointGoneError, UpstreamError or ProxyError. */
+/**
+ * Sends an HTTP request to a target, with the transformations of the backend and the retries of the rule. Rejects with an
+ * EndpointGoneError, an UpstreamError or a ProxyError.
+ */
 export async function callTarget(context: CallContext, target: Target, call: TargetCall): Promise<TargetAnswer> {
   const { exchange, retry } = context
   exchange.upstreamStartedAtMs ||= performance.now()
@@ -77,7 +80,7 @@ export async function callTarget(context: CallContext, target: Target, call: Tar
   return { response: await transformAnswer(sent, target, response, context), endpoint }
 }
 
-/** The upstream has not seen the request. */
+/** Whether the target did not receive the request. */
 const isUnsent = (error: ResponseHead | Error): boolean => error instanceof UpstreamError && (error.failure === 'connect' || error.failure === 'dns')
 
 async function tryOnce(
@@ -90,7 +93,7 @@ async function tryOnce(
   const { destination } = target
   const pinned = call.endpoint === undefined ? chooseEndpoint(target, request) : destination.endpointAt(call.endpoint)
   if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
-  // Of a transformation, or as it was given; each try needs one that nobody read.
+  // Each attempt needs a body that was not read.
   const body = request.body instanceof BufferBody ? request.body.again() : undefined
   const details = { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label, ...nameSpan(target, call) }
   const span = beginCall(registry, exchange, 'Primary', 'Mcp', details)
@@ -110,10 +113,10 @@ async function tryOnce(
   }
 }
 
-/** A name is as long as clients like it. */
+/** Names are chosen by clients, so their length is not limited. */
 const MAX_SPAN_NAME_CHARS = 256
 
-/** The span of a call: `tools/call a_echo`, `tools/list a`, `response a`, `DELETE a` (mcp.md §10). */
+/** Name and fields of a call's span: `tools/call a_echo`, `tools/list a`, `response a`, `DELETE a` (mcp.md §10). */
 function nameSpan({ name: target }: Target, { method, message }: TargetCall): Pick<CallDetails, 'name' | 'fields'> {
   if (message === undefined) return { name: `${method} ${target}`, fields: { 'mcp.target': target } }
   const isTool = message.method === 'tools/call'
@@ -123,7 +126,7 @@ function nameSpan({ name: target }: Target, { method, message }: TargetCall): Pi
   return { name: name.slice(0, MAX_SPAN_NAME_CHARS), fields }
 }
 
-/** Chosen here, so that the endpoint that answers `initialize` is known. */
+/** Chosen before the call, so that the endpoint that handles `initialize` is known. */
 function chooseEndpoint({ destination }: Target, request: RequestHead): EndpointState | undefined {
   return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }) : undefined
 }

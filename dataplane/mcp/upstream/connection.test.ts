@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { staticTarget } from '../testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, until, World } from '../testing/world.ts'
+import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from '../testing/test-bed.ts'
 import { resolveEndpoint } from './connection.ts'
 
-let world: World
-beforeEach(() => void (world = new World()))
-afterEach(() => world.close())
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
 
 describe('where an endpoint event leads (mcp.md §5.3, row 33)', () => {
   const own = ['10.0.0.1:80', 'mcp.example.com:80', 'mcp.example.com:8080']
@@ -36,7 +36,7 @@ describe('a target that speaks SSE', () => {
     onPost: (body: { id?: unknown; method?: string } | undefined, write: (text: string) => void) => void = () => undefined,
   ) => {
     let write: (text: string) => void = () => undefined
-    return world.scripted((request, response, body) => {
+    return bed.scripted((request, response, body) => {
       if (request.method === 'GET') {
         response.writeHead(200, { 'content-type': 'text/event-stream' })
         write = (text) => void response.write(text)
@@ -46,7 +46,7 @@ describe('a target that speaks SSE', () => {
       onPost(body, write)
     })
   }
-  const start = async (port: number) => (await world.gateway({ mcp: { targets: [staticTarget('a', port, { protocol: 'SSE' })] } })).url
+  const start = async (port: number) => (await bed.gateway({ mcp: { targets: [staticTarget('a', port, { protocol: 'SSE' })] } })).url
   const endpoint = 'event: endpoint\ndata: /messages\n\n'
   const answer = (
     body: { id?: unknown } | undefined,
@@ -55,7 +55,7 @@ describe('a target that speaks SSE', () => {
 
   test('that announces an endpoint elsewhere is not followed', async () => {
     let isElsewhereCalled = false
-    const elsewhere = await world.scripted((_, response) => {
+    const elsewhere = await bed.scripted((_, response) => {
       isElsewhereCalled = true
       response.writeHead(202).end()
     })
@@ -66,11 +66,11 @@ describe('a target that speaks SSE', () => {
 
   test('whose stream ends: what waits fails, and the session is over', async () => {
     let end = (): void => undefined
-    const { port } = await world.scripted((request, response, body) => {
+    const { port } = await bed.scripted((request, response, body) => {
       if (request.method === 'GET') {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).write(endpoint)
         end = () => void response.end()
-        world.onClose(async () => void response.end())
+        bed.onClose(async () => void response.end())
         write = (text) => void response.write(text)
         return
       }
@@ -133,7 +133,7 @@ describe('a target that speaks SSE', () => {
     const url = await start(port)
     const { id, post } = await begin(url)
     for (let count = 0; count < 70; count++) push(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":${count}}}\n\n`)
-    // Its answer comes after them.
+    // Its response follows them on the stream.
     await post(call('ping'))
     const controller = new AbortController()
     const response = await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })

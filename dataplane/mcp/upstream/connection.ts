@@ -10,19 +10,19 @@ import type { Target } from '../target/target.ts'
 import { callTarget, type CallContext, type MessageLabel } from './call.ts'
 import { isRepeatable, type LinkAnswer } from './link.ts'
 
-/** What nobody listens to is kept for the next GET, up to so many messages. */
+/** Messages without a listener are kept for the next GET, up to this number. */
 const MAX_KEPT = 64
-/** How long a server may take to say where messages go. */
+/** Timeout for the `endpoint` event. */
 const ENDPOINT_MS = 10_000
 const MAX_ACK_BYTES = 64 * 1024
 
-/** A live connection to a target that speaks HTTP+SSE (protocol revision 2024-11-05): one stream down, POSTs up. */
+/** A live connection to a target that speaks HTTP+SSE (protocol revision 2024-11-05): one event stream and a POST for each message. */
 export class SseConnection {
   readonly #target: Target
   readonly #events: EventSource
   readonly #pending = new Map<string, EventSink>()
   readonly #kept: SseEvent[] = []
-  /** The instance that holds the stream gets the POSTs. */
+  /** `host:port` of the instance that holds the stream. POSTs must go to the same instance. */
   readonly #instance: string
   readonly #names: readonly string[]
   #listener: EventSink | undefined
@@ -36,11 +36,11 @@ export class SseConnection {
     this.#names = namesOf(context, target, instance)
   }
 
-  /** Opens the stream and waits for its `endpoint` event. It outlives the request of `context`. */
+  /** Opens the stream and waits for its `endpoint` event. The stream stays open after the request of `context`. */
   static async open(context: CallContext, target: Target): Promise<{ connection: SseConnection } | { refused: LinkAnswer }> {
     const { exchange } = context
     const detached = { ...context, exchange: exchange.fork(exchange.request) }
-    // Until the response head is there, the call ends with the request that it is made for.
+    // Until the response head arrives, the call is bound to the client's request.
     detached.exchange.deadlineAtMs = exchange.deadlineAtMs
     let isOpen = false
     exchange.onAbort((reason) => {
@@ -76,7 +76,7 @@ export class SseConnection {
       })
       this.#events.start({
         onEvent: (event) => {
-          if (event.event !== 'endpoint') return this.#take(event)
+          if (event.event !== 'endpoint') return this.#dispatch(event)
           if (this.#path !== '') return
           const path = resolveEndpoint(this.#target.path, this.#names, event.data)
           if (path === undefined)
@@ -93,7 +93,7 @@ export class SseConnection {
     })
   }
 
-  /** Sends a message; the answer to a request is what comes on the stream under its id. */
+  /** Sends a message. The response to a request arrives on the stream with the same id. */
   async post(context: CallContext, text: string, { method, name, id }: MessageLabel): Promise<LinkAnswer> {
     if (this.#isClosed) throw new UpstreamError('reset', `the event stream of ${this.#target.name} has ended`)
     const answer = id === undefined || method === undefined ? undefined : this.#expect(id)
@@ -122,7 +122,7 @@ export class SseConnection {
     return { kind: 'events', events: answer }
   }
 
-  /** What the server sends by itself. One listener: the latest. */
+  /** Messages that the server sends on its own. A new listener replaces the previous one. */
   listen(): EventSource {
     let own: EventSink | undefined
     return {
@@ -132,7 +132,7 @@ export class SseConnection {
         if (this.#isClosed) return sink.onEnd()
         for (const event of this.#kept.splice(0)) sink.onEvent(event)
       },
-      // Others wait for answers on the same stream: a listener that falls behind is cut by its own limit.
+      // Pausing would delay responses to others on the same stream. A slow listener is ended by its own limit.
       pause() {},
       resume() {},
       cancel: () => {
@@ -159,8 +159,8 @@ export class SseConnection {
     }
     this.#pending.set(key, { onEvent: deliver, onEnd() {}, onError: deliver })
     return {
-      start(given) {
-        sink = given
+      start(receiver) {
+        sink = receiver
         for (const outcome of early.splice(0)) deliver(outcome)
       },
       pause() {},
@@ -169,7 +169,7 @@ export class SseConnection {
     }
   }
 
-  #take(event: SseEvent): void {
+  #dispatch(event: SseEvent): void {
     const message = parseUpstreamMessage(event.data)
     if (message === undefined) return
     if (message.method === undefined) {
@@ -194,16 +194,16 @@ export class SseConnection {
   }
 }
 
-/** Two requests of one session under one id: their answers could not be told apart. */
+/** A session has two concurrent requests with one id, so their responses would be ambiguous. */
 export class DuplicateIdError extends Error {}
 
 /**
- * Path and query that an `endpoint` event names: an absolute URL, `?query`, or a path (mcp.md §5.3). Undefined when it is on another
- * origin than the stream, of which `own` are the names (`host:port`): credentials are for the target alone.
+ * Path and query that an `endpoint` event names: an absolute URL, `?query`, or a path (mcp.md §5.3). Undefined if it is on another
+ * origin than the stream, because credentials are for the target only. `own` are the names of the stream's origin (`host:port`).
  */
 export function resolveEndpoint(path: string, own: readonly string[], data: string): string | undefined {
   const text = data.trim()
-  // What URL parsers drop or take for a slash would make another URL of it.
+  // URL parsers drop some characters or read them as a slash, which would change the URL.
   if (text === '' || /[^\x21-\x5b\x5d-\x7e]/.test(text)) return undefined
   if (text.startsWith('?')) return `${path.split('?')[0] ?? ''}${text}`
   if (!/^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) && !text.startsWith('//')) return text.startsWith('/') ? text : `/${text}`
@@ -213,7 +213,7 @@ export function resolveEndpoint(path: string, own: readonly string[], data: stri
   return own.includes(`${url.hostname}:${port}`) ? `${url.pathname}${url.search}` : undefined
 }
 
-/** Names of the instance that holds the stream: as it was called, and as it was reached. */
+/** Names of the instance that holds the stream: by authority and by address. */
 function namesOf({ exchange }: CallContext, { destination }: Target, instance: string): string[] {
   const authority = authorityFor(exchange, destination).toLowerCase()
   const port = portOf(instance) ?? 80

@@ -3,7 +3,7 @@ import type { Body, BodySink } from '../../http/body.ts'
 import { DecodedBody, type Decoder } from '../../http/decoded.ts'
 import type { ResponseHead } from '../../http/message.ts'
 
-/** gzip and deflate give what they have at each flush of the server; brotli as well. */
+/** Decoders that emit data at each flush of the server. */
 const decoders: Readonly<Record<string, () => Decoder>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
@@ -11,7 +11,7 @@ const decoders: Readonly<Record<string, () => Decoder>> = {
   br: createBrotliDecompress,
 }
 
-/** Takes the content coding off a response that we read; its header goes with it. Servers are asked for none, and some do it all the same. */
+/** Decodes a compressed body and removes the header. Some servers compress although requests accept `identity` only. */
 export function decodeBody(response: ResponseHead): Body | undefined {
   const { headers, body } = response
   const coding = headers.get('content-encoding')?.trim().toLowerCase()
@@ -23,7 +23,7 @@ export function decodeBody(response: ResponseHead): Body | undefined {
   return new DecodedBody(body, create())
 }
 
-/** Fails as soon as somebody reads it. */
+/** A body that fails when it is read. */
 class BrokenBody implements Body {
   readonly length = undefined
   readonly #source: Body

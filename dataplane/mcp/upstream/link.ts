@@ -3,7 +3,7 @@ import type { ResponseHead } from '../../http/message.ts'
 import type { EventSource } from '../sse/source.ts'
 import type { CallContext, MessageLabel } from './call.ts'
 
-/** Methods that change nothing when they come twice. A tool may, and so may what we do not know. */
+/** Idempotent methods. Tools and unknown methods may have side effects. */
 const REPEATABLE = new Set([
   'initialize',
   'ping',
@@ -19,35 +19,35 @@ const REPEATABLE = new Set([
   'logging/setLevel',
 ])
 
-/** Whether a message may be sent again after a target answered it with a status that the retry policy names. */
+/** Whether a message may be sent again after a target may have processed it. */
 export const isRepeatable = (method: string | undefined): boolean => method !== undefined && REPEATABLE.has(method)
 
 export type LinkAnswer =
-  /** 202: a notification or response was taken. */
+  /** 202: a notification or response was accepted. */
   | { readonly kind: 'accepted' }
-  /** One message, its text not read. */
+  /** One message, not read yet. */
   | { readonly kind: 'json'; readonly body: Body }
-  /** Messages as they come. */
+  /** A stream of messages. */
   | { readonly kind: 'events'; readonly events: EventSource }
-  /** An HTTP status that says no; for the client as it is. */
+  /** A response with an HTTP error status, which the client receives unchanged. */
   | { readonly kind: 'refused'; readonly response: ResponseHead }
 
-/** What our session with a client keeps of its session with one target. */
+/** State of the session with one target, stored in the client's session. */
 export interface LinkState {
   sessionId: string | undefined
-  /** `host:port` that the target's session lives on. */
+  /** `host:port` of the instance that holds the target's session. */
   endpoint: string | undefined
-  /** First letters of what the server offers, see `initialize.ts`; undefined: unknown. */
+  /** Letters of the server's capabilities, see `initialize.ts`; undefined if unknown. */
   offers: string | undefined
-  /** It was not there at `initialize` (failureMode FailOpen). */
+  /** The target was not available at `initialize` (failureMode FailOpen). */
   isMissing: boolean
 }
 
-/** One target in one session. Calls reject as `callTarget` does. */
+/** The connection of one session with one target. Calls reject like `callTarget`. */
 export interface Link {
   /** Sends a message. */
   post(context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer>
-  /** Opens the stream of what the server sends by itself. */
+  /** Opens the stream of messages that the server sends on its own. */
   listen(context: CallContext, lastEventId: string | undefined): Promise<LinkAnswer>
   /** Ends the session. */
   end(context: CallContext): Promise<void>

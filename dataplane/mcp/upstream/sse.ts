@@ -5,7 +5,7 @@ import { UpstreamError } from '../../upstream/types.ts'
 import { DuplicateIdError, SseConnection } from './connection.ts'
 import type { Link } from './link.ts'
 
-/** A target that speaks HTTP+SSE. Its session is a connection, made by `initialize` and kept in `connections` under its name. */
+/** Link to a target that speaks HTTP+SSE. `initialize` opens the connection and stores it in `connections` by the target's name. */
 export function sseLink(target: Target, connections: Map<string, SseConnection>): Link {
   const { name } = target
   return {

@@ -8,7 +8,7 @@ import type { Target } from '../target/target.ts'
 import { callTarget } from './call.ts'
 import { isRepeatable, type Link, type LinkAnswer, type LinkState } from './link.ts'
 
-/** A target that speaks Streamable HTTP: each message is a POST. */
+/** Link to a target that speaks Streamable HTTP: each message is a POST. */
 export function streamableLink(target: Target, state: LinkState): Link {
   return {
     async post(context, text, { method, name, id }) {
@@ -23,9 +23,9 @@ export function streamableLink(target: Target, state: LinkState): Link {
         isRepeatable: isRepeatable(method),
       })
       if (isInitialize && response.status === 200) remember(target, state, response, endpoint)
-      const isAsked = id !== undefined && method !== undefined
-      const answer = toAnswer(response, isAsked)
-      if (isAsked && answer.kind === 'refused' && response.status < 300) throw unreadable(target, response)
+      const isRequest = id !== undefined && method !== undefined
+      const answer = toAnswer(response, isRequest)
+      if (isRequest && answer.kind === 'refused' && response.status < 300) throw unreadable(target, response)
       return answer
     },
     async listen(context, lastEventId) {
@@ -40,12 +40,12 @@ export function streamableLink(target: Target, state: LinkState): Link {
       state.sessionId = undefined
       const headers = headersFor(context.exchange.request.headers, { sessionId, hasBody: false })
       const { response } = await callTarget(context, target, { method: 'DELETE', headers, endpoint: state.endpoint })
-      await readBody(response.body, MAX_FAREWELL_BYTES).catch(() => undefined)
+      await readBody(response.body, MAX_END_BYTES).catch(() => undefined)
     },
   }
 }
 
-/** It did not refuse, and it is no answer either: pages of other software than MCP servers. */
+/** The error for a successful response that contains no message, such as a page of other software. */
 function unreadable({ name }: Target, { headers, body }: ResponseHead): McpFailure {
   body?.cancel()
   const type = headers.get('content-type')
@@ -54,7 +54,7 @@ function unreadable({ name }: Target, { headers, body }: ResponseHead): McpFailu
   })
 }
 
-const MAX_FAREWELL_BYTES = 64 * 1024
+const MAX_END_BYTES = 64 * 1024
 
 function remember(target: Target, state: LinkState, { headers }: ResponseHead, endpoint: string): void {
   const sessionId = headers.get('mcp-session-id')
@@ -62,10 +62,10 @@ function remember(target: Target, state: LinkState, { headers }: ResponseHead, e
   if (target.isPinned) state.endpoint = endpoint
 }
 
-/** How a server may answer (mcp.md §3.3). What is no request has no answer, whatever comes with a status of success. */
-function toAnswer(response: ResponseHead, isAsked: boolean): LinkAnswer {
+/** Classifies a response (mcp.md §3.3). Messages other than requests have no response message, so any 2xx accepts them. */
+function toAnswer(response: ResponseHead, isRequest: boolean): LinkAnswer {
   const { status, headers, body } = response
-  if (status === 202 || status === 204 || (!isAsked && status >= 200 && status <= 299)) {
+  if (status === 202 || status === 204 || (!isRequest && status >= 200 && status <= 299)) {
     body?.cancel()
     return { kind: 'accepted' }
   }

@@ -9,13 +9,13 @@ import { UpstreamError } from '../../upstream/types.ts'
 import type { Target } from '../target/target.ts'
 import { backendTransformation } from '../../transformation/backend.ts'
 
-/** Written by us in whatever a client gets. */
+/** Response headers that the gateway sets. */
 const OWN = new Set(['content-type', 'content-length', 'content-encoding', 'cache-control', 'mcp-session-id'])
 
 /**
- * The response side of `transformation`, on the HTTP response of a target (mcp.md §9). `sent` is the exchange with the target; headers that
- * it wrote are left in `answerHeaders`. Rejects with an UpstreamError where a body is wanted that has no end: what should have been changed must
- * not pass as it is.
+ * Applies the response side of `transformation` to the HTTP response of a target (mcp.md §9). `sent` is the exchange with the target.
+ * Changed headers are also stored in `answerHeaders`. Rejects with an UpstreamError if the transformation needs the body of an event stream:
+ * such a response must not pass unchanged.
  */
 export async function transformAnswer(
   sent: Exchange,

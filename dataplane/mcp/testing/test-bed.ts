@@ -11,8 +11,8 @@ import { defineBasics } from './tools.ts'
 
 type Definition = Parameters<typeof startUpstream>[0]
 
-/** What a test opens; `close` closes it, the last first. */
-export class World {
+/** Opens gateways, servers and clients for a test. `close` closes them in reverse order. */
+export class TestBed {
   readonly #opened: (() => Promise<unknown>)[] = []
 
   async close(): Promise<void> {
@@ -42,7 +42,7 @@ export class World {
     return gateway
   }
 
-  /** A client of the SDK, connected. */
+  /** A connected client of the SDK. */
   async client(gateway: { readonly url: URL }, { capabilities = {}, prepare }: { capabilities?: ClientCapabilities; prepare?: (client: Client) => void } = {}) {
     const client = new Client({ name: 'test', version: '1' }, { capabilities })
     prepare?.(client)
@@ -52,7 +52,7 @@ export class World {
     return Object.assign(client, { mcp: transport })
   }
 
-  /** An upstream that a test writes by hand; `answer` gets the parsed body. */
+  /** An upstream with a handler of the test, which receives the parsed body. */
   async scripted(answer: (request: IncomingMessage, response: ServerResponse, body: ScriptedBody | undefined) => void): Promise<AddressInfo> {
     const server = createServer((request, response) => {
       void readJson(request).then((body) => answer(request, response, body as ScriptedBody | undefined))
@@ -62,7 +62,7 @@ export class World {
     return server.address() as AddressInfo
   }
 
-  /** An upstream that answers requests with JSON: what `resultOf` gives, and an `initialize` result where that gives none. */
+  /** An upstream that responds with JSON: the result of `resultOf`, or an `initialize` result if that is undefined. */
   answering(resultOf: (body: ScriptedBody) => object | undefined, { sessionId = 's1' } = {}): Promise<AddressInfo> {
     return this.scripted((request, response, body) => {
       if (body?.id === undefined) return void response.writeHead(request.method === 'GET' ? 405 : 202).end()
@@ -85,13 +85,13 @@ export interface RawAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The first JSON-RPC message in it. */
+  /** The first JSON-RPC message of the body. */
   readonly json: { readonly id?: unknown; readonly result?: Record<string, unknown>; readonly error?: { code: number; message: string; data?: unknown } }
 }
 
 export const MCP_HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 
-/** A request by hand; headers are sent as given. */
+/** Sends a request with exactly these headers. */
 export function send(url: URL, method: string, headers: Record<string, string | string[]> = {}, body?: unknown, path?: string): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ host: url.hostname, port: url.port, path: path ?? url.pathname + url.search, method, headers, agent: false }, (response) => {
@@ -118,7 +118,7 @@ export const call = (method: string, params: Record<string, unknown> = {}, id: n
 export const initialize = (version = '2025-06-18', capabilities = {}) =>
   call('initialize', { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1' } }, 'init')
 
-/** Begins a session by hand. */
+/** Starts a session without the SDK. */
 export async function begin(url: URL): Promise<{ id: string; post: (body: unknown, headers?: Record<string, string>) => Promise<RawAnswer> }> {
   const answer = await send(url, 'POST', MCP_HEADERS, initialize())
   const id = String(answer.headers['mcp-session-id'] ?? '')
@@ -128,5 +128,5 @@ export async function begin(url: URL): Promise<{ id: string; post: (body: unknow
   return { id, post }
 }
 
-/** Waits until something holds. */
+/** Waits until the condition holds. `what` names it in the error. */
 export const until = (what: string, holds: () => boolean, ms = 60_000): Promise<void> => waitUntil(what, holds, ms)
