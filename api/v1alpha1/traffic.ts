@@ -9,21 +9,21 @@ interface Section {
 const section = (definition: string, phases: Section['phases']): Section => ({ schema: ref(definition), phases })
 
 const sections: Readonly<Record<string, Section>> = {
+  authorization: section('Authorization', 'Any'),
   transformation: section('Transformation', 'Any'),
   extProc: section('ExtProc', 'Any'),
   extAuth: section('ExtAuth', 'Any'),
-  rateLimit: section('RateLimits', 'PostRouting'),
+  jwtAuthentication: section('JWTAuthentication', 'Any'),
+  basicAuthentication: section('BasicAuthentication', 'Any'),
+  apiKeyAuthentication: section('APIKeyAuthentication', 'Any'),
   cors: section('CORS', 'Any'),
-  csrf: section('CSRF', 'PostRouting'),
   ipAllowList: section('IPAllowList', 'Any'),
+  rateLimit: section('RateLimits', 'PostRouting'),
+  csrf: section('CSRF', 'PostRouting'),
   headerModifiers: section('HeaderModifiers', 'PostRouting'),
   hostRewrite: section('HostnameRewrite', 'PostRouting'),
   timeouts: section('Timeouts', 'PostRouting'),
   retry: section('Retry', 'PostRouting'),
-  authorization: section('Authorization', 'Any'),
-  jwtAuthentication: section('JWTAuthentication', 'Any'),
-  basicAuthentication: section('BasicAuthentication', 'Any'),
-  apiKeyAuthentication: section('APIKeyAuthentication', 'Any'),
   directResponse: section('DirectResponse', 'PostRouting'),
 }
 

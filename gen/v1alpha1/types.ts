@@ -381,21 +381,21 @@ export interface Traffic {
    * When the policies run. PreRouting runs before a route is chosen, to influence that choice; its target must be a Gateway, a listener or a ListenerSet. The two phases are independent: policies merge within a phase only. Default: "PostRouting".
    */
   phase?: 'PreRouting' | 'PostRouting'
+  authorization?: Authorization
   transformation?: Transformation
   extProc?: ExtProc
   extAuth?: ExtAuth
-  rateLimit?: RateLimits
+  jwtAuthentication?: JWTAuthentication
+  basicAuthentication?: BasicAuthentication
+  apiKeyAuthentication?: APIKeyAuthentication
   cors?: CORS
-  csrf?: CSRF
   ipAllowList?: IPAllowList
+  rateLimit?: RateLimits
+  csrf?: CSRF
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
   timeouts?: Timeouts
   retry?: Retry
-  authorization?: Authorization
-  jwtAuthentication?: JWTAuthentication
-  basicAuthentication?: BasicAuthentication
-  apiKeyAuthentication?: APIKeyAuthentication
   directResponse?: DirectResponse
 }
 /**
