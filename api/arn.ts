@@ -1,13 +1,14 @@
-/** An agent runtime of Amazon Bedrock AgentCore, as its ARN names it. */
+/** Parts of the ARN of an agent runtime of Amazon Bedrock AgentCore. */
 export interface RuntimeArn {
   readonly partition: string
   readonly region: string
 }
 
+/** Service part of these ARNs; also the service name in request signatures. */
 export const RUNTIME_SERVICE = 'bedrock-agentcore'
 const RUNTIME = /^arn:(aws|aws-cn|aws-us-gov|aws-iso|aws-iso-b):([^:]*):([a-z]{2}(?:-[a-z]+)+-\d+):(\d{12}):runtime\/([A-Za-z0-9][A-Za-z0-9_-]*)$/
 
-/** Reads `agentRuntimeRef` (mcp.md §11). A text says what is wrong with it. */
+/** Parses `agentRuntimeRef` (mcp.md §11). Returns the error as text. */
 export function readRuntimeArn(arn: string): RuntimeArn | string {
   const [, partition = '', service, region] = RUNTIME.exec(arn) ?? []
   if (region === undefined || service !== RUNTIME_SERVICE) return `agentRuntimeRef "${arn}" is not arn:aws:${RUNTIME_SERVICE}:<region>:<account>:runtime/<id>`

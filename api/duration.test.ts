@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { formatDuration, parseDuration, parseTimeout } from './duration.ts'
 
-describe('parseDuration', () => {
+describe('durations', () => {
   test.each([
     ['10s', 10_000],
     ['1h30m', 5_400_000],
@@ -9,9 +9,9 @@ describe('parseDuration', () => {
     ['0s', 0],
     ['1h1m1s1ms', 3_661_001],
     ['99999h', 359_996_400_000],
-  ])('%s is %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms))
+  ])('%s is parsed as %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms))
 
-  test.each(['', '1', '1.5s', '-1s', '10us', '1d', '1h1m1s1ms1s', '100000s', ' 1s'])('%j is not a duration', (text) =>
+  test.each(['', '1', '1.5s', '-1s', '10us', '1d', '1h1m1s1ms1s', '100000s', ' 1s'])('%j is rejected by parseDuration', (text) =>
     expect(parseDuration(text)).toBeUndefined(),
   )
 
@@ -20,9 +20,9 @@ describe('parseDuration', () => {
     ['597h', 2_147_483_647],
     ['99999h', 2_147_483_647],
     ['1', undefined],
-  ])('a timer for %s is set to %s ms', (text, ms) => expect(parseTimeout(text)).toBe(ms))
+  ])('a timeout of %s is parsed as %s ms', (text, ms) => expect(parseTimeout(text)).toBe(ms))
 
-  test('formatDuration is its inverse on whole milliseconds', () => {
+  test('formatDuration is the inverse of parseDuration for whole milliseconds', () => {
     for (const ms of [0, 1, 999, 1000, 61_000, 3_600_000, 5_400_500]) expect(parseDuration(formatDuration(ms))).toBe(ms)
   })
 })

@@ -1,11 +1,13 @@
-/** Durations as GEP-2257 writes them: `1h30m`, `500ms`; no fractions, no sign, no ns or us. */
+// Durations in the format of GEP-2257: `1h30m`, `500ms`; without fractions, signs, ns and us.
+
+/** Pattern of a GEP-2257 duration, for schemas. */
 
 export const DURATION_PATTERN = '^([0-9]{1,5}(h|m|s|ms)){1,4}$'
 
 const duration = new RegExp(DURATION_PATTERN)
 const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
 
-/** Milliseconds of a GEP-2257 duration, or undefined when the text is not one. */
+/** Milliseconds of a GEP-2257 duration; undefined if the text is invalid. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 32 || !duration.test(text)) return undefined
   let total = 0
@@ -13,16 +15,16 @@ export function parseDuration(text: string): number | undefined {
   return total
 }
 
-/** The longest that a timer of Node can wait, almost 25 days: a longer one would fire at once. */
+/** Maximum delay of a Node.js timer, almost 25 days; a longer one fires immediately. */
 export const MAX_TIMER_MS = 2_147_483_647
 
-/** Milliseconds of a duration that somebody waits for, at most MAX_TIMER_MS; undefined when there is none, or the text is not one. */
+/** Milliseconds of a timeout, at most MAX_TIMER_MS; undefined if there is none, or the text is invalid. */
 export function parseTimeout(text: string | undefined): number | undefined {
   const ms = text === undefined ? undefined : parseDuration(text)
   return ms === undefined ? undefined : Math.min(ms, MAX_TIMER_MS)
 }
 
-/** The shortest GEP-2257 text of a whole number of milliseconds. */
+/** Formats whole milliseconds as the shortest GEP-2257 duration. */
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0s'
   const parts: string[] = []

@@ -1,6 +1,6 @@
 /**
- * The error table (traffic.md §6): what a failure is called, what the client sees, what the logs call it.
- * Body texts are the client's; a cause never reaches the client unless the row has `detail`.
+ * The error table (traffic.md §6): for each error code the status and text of the response and the reason in logs and metrics.
+ * The client sees the cause of an error only if its row has `detail`.
  */
 
 /** Value of the access log's `reason` field and the metrics' `reason` label. */
@@ -23,15 +23,16 @@ export type Reason =
   | 'MCP'
   | 'UpstreamFailure'
 
+/** One row of the error table. */
 export interface ErrorRow {
-  /** HTTP status sent to plain HTTP callers. */
+  /** Status of the response, unless the request is gRPC. */
   status: number
   reason: Reason
-  /** Client text. */
+  /** Body of the response. */
   text: string
-  /** Append this and the detail to the client text. */
+  /** Separator to append to the text, followed by the cause. */
   detail?: ': ' | ', '
-  /** grpc-status, where it is not the one that `grpcStatusOf(status)` gives. */
+  /** grpc-status, if it differs from `grpcStatusOf(status)`. */
   grpc?: number
 }
 
@@ -79,7 +80,7 @@ export const errorTable = {
   MCP_IDENTITY_PROVIDER: { status: 500, reason: 'MCP', text: 'identity provider failed', detail: ': ' },
   GUARD_REJECTED: { status: 403, reason: 'Guardrail', text: 'rejected by a prompt guard' },
   GUARD_FAILED: { status: 503, reason: 'Guardrail', text: 'prompt guard failed' },
-  /** MCP answers in its own form; this is what logs say of it. */
+  /** For logs only: MCP responses have a format of their own. */
   MCP_FAILED: { status: 500, reason: 'MCP', text: 'mcp request failed', detail: ': ' },
   INTERNAL: { status: 500, reason: 'Internal', text: 'internal error' },
 } as const satisfies Readonly<Record<string, ErrorRow>>

@@ -1,4 +1,4 @@
-/** Every name that two programs, or a program and its user, must agree on. */
+// Names that several programs, or a program and its users, must agree on.
 
 export const GROUP = 'proxy.dev'
 export const VERSION = 'v1alpha1'
@@ -11,7 +11,7 @@ export const METRIC_PREFIX = 'proxy_'
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
 
-/** What stands where a credential would be: in logs and dumps, and in what expressions make of it. */
+/** Replaces credentials in logs, dumps and results of expressions. */
 export const REDACTED = '<redacted>'
 
 /** Ports of the data plane's management endpoints (traffic.md §12). */
@@ -32,11 +32,11 @@ export const ENDPOINTS_ANNOTATION = `${GROUP}/endpoints`
 
 export const APP_PROTOCOL_MCP = `${GROUP}/mcp`
 export const APP_PROTOCOL_MCP_SSE = `${GROUP}/mcp-sse`
-/** Policy ancestors that stand for "everything that is not attached" (operator.md §4.8). */
+/** Name of the policy ancestor that summarizes targets without attachment (operator.md §4.8). */
 export const STATUS_SUMMARY = 'StatusSummary'
 export const MAX_ANCESTORS = 16
 
-/** Condition types that we write, those of Gateway API first. */
+/** Condition types that the operator writes, those of Gateway API first. */
 export type ConditionType =
   | 'Accepted'
   | 'Programmed'
@@ -47,7 +47,7 @@ export type ConditionType =
   | 'Attached'
   | 'StatusSummarized'
 
-/** Condition reasons that we write. Gateway API's where it has one; the last group is ours (operator.md §4). */
+/** Condition reasons that the operator writes: those of Gateway API where they exist (operator.md §4). */
 export type ConditionReason =
   // GatewayClass, Gateway
   | 'Accepted'
@@ -96,7 +96,7 @@ export type ConditionReason =
   | 'StatusSummary'
   | 'TranslationError'
 
-/** Kubernetes names longer than a label are cut: 50 characters, `-`, 12 hex digits of their SHA-256. The hash is injected so that api stays free of I/O. */
+/** Shortens a name to the length of a label: 50 characters, `-` and 12 hex digits of its SHA-256. */
 export function safeName(name: string, sha256Hex: (text: string) => string): string {
   if (name.length <= 63) return name
   const head = name.slice(0, 50)

@@ -1,12 +1,12 @@
 /**
- * The schema language that every contract of this project is written in: JSON Schema constants in the structural
- * subset that Kubernetes accepts, plus named definitions (`$defs`) which the generator inlines for CRDs.
+ * The schema language of all contracts in this project: JSON Schema in the structural subset that Kubernetes accepts, plus
+ * named definitions (`$defs`), which the generator inlines for CRDs.
  *
- * Exclusivity is always a CEL rule, never `oneOf`: structural schemas forbid `oneOf` over properties and the generated
+ * Exclusivity is always a CEL rule, never `oneOf`: structural schemas do not allow `oneOf` over properties, and the generated
  * types would be unreadable.
  */
 
-/** One `x-kubernetes-validations` entry. `rule` is CEL over `self`; `message` is what kubectl prints. */
+/** One `x-kubernetes-validations` entry. `rule` is CEL over `self`; kubectl prints `message`. */
 export interface ValidationRule {
   rule: string
   message: string
@@ -16,6 +16,7 @@ export interface ValidationRule {
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
+/** A JSON Schema with the extensions of Kubernetes. */
 export interface Schema {
   /** `#/$defs/<Name>`; siblings other than `description`, `default` and `x-kubernetes-validations` (added to the definition's own) are not allowed. */
   $ref?: string

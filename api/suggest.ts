@@ -1,4 +1,4 @@
-/** Edit distance: how many letters to change, add or drop, or neighbours to swap. */
+/** Edit distance (Damerau-Levenshtein): letters to change, add or drop, and adjacent letters to swap. */
 function distance(a: string, b: string): number {
   let before: readonly number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
@@ -16,7 +16,7 @@ function distance(a: string, b: string): number {
   return previous[b.length] ?? 0
 }
 
-/** The word of `words` that `text` was probably meant to be. */
+/** The word that a misspelt `text` probably stands for: the nearest one with at most a third of its letters wrong. Ignores case. */
 export function suggest(text: string, words: Iterable<string>): string | undefined {
   if (text.length > 64) return undefined
   const near = Array.from(words)

@@ -8,7 +8,7 @@ import { evalBody, evalHost, evalString } from './outcome.ts'
 import { compile, compilePermissive, isParseError } from './program.ts'
 import { HostMap } from './values.ts'
 
-/** CPU time, which other programs on the machine cannot spend; without a budget most of these take hours to years. */
+/** CPU time of this process, so that other programs do not count. Without a budget most of these expressions take hours to years. */
 const MAX_CPU_MS = 30_000
 const cpuMs = (): number => process.cpuUsage().user / 1000
 
@@ -19,32 +19,32 @@ const doubling = (value: string, levels: number): string => {
   for (let i = levels; i > 0; i--) source = `cel.bind(x${i}, x${i - 1} + x${i - 1}, ${i === levels ? `x${levels}` : source})`
   return `cel.bind(x0, ${value}, ${source})`
 }
-/** A list of lists of lists … that share their parts: small here, huge when written out. */
+/** A list of lists of lists … that share their elements: small in memory, huge when serialized. */
 const sharing = (levels: number): string => {
   let source = `x${levels}`
   for (let i = levels; i > 0; i--) source = `cel.bind(x${i}, [x${i - 1}, x${i - 1}, x${i - 1}, x${i - 1}], ${source})`
   return `cel.bind(x0, ["abc"], ${source})`
 }
 
-describe('bombs end as errors in bounded time', () => {
+describe('an expression bomb', () => {
   const bombs: Readonly<Record<string, string>> = {
     'nested macros': nested(4),
     'nested maps of lists': `${list}.map(a, ${list}.map(b, ${list}.map(c, a + b + c)))`,
-    'text that doubles': doubling('"0123456789abcdef"', 40),
+    'strings that double': doubling('"0123456789abcdef"', 40),
     'bytes that double': doubling('b"0123456789abcdef"', 40),
-    'a list that doubles': doubling('[1, 2, 3, 4]', 40),
-    'replacement that multiplies': `cel.bind(a, "${'x'.repeat(1000)}", a.replace("x", a).replace("x", a).replace("x", a))`,
+    'lists that double': doubling('[1, 2, 3, 4]', 40),
+    'replacements that multiply': `cel.bind(a, "${'x'.repeat(1000)}", a.replace("x", a).replace("x", a).replace("x", a))`,
     'equality of shared lists': `cel.bind(l, ${sharing(30)}, l == ${sharing(30)})`,
     'JSON of shared lists': `toJson(${sharing(30)})`,
     'format of shared lists': `"%s".format([${sharing(30)}])`,
-    'search in a list, often': `cel.bind(l, lists.range(20000), l.all(x, !((x + 100000) in l)))`,
-    'distinct of many': 'lists.range(200000).distinct().size()',
-    'patterns made anew': 'lists.range(100000).all(x, !"a".matches(string(x) + "(a|b)*c{50}"))',
-    'a pattern that backtracks elsewhere': `lists.range(100000).all(x, !("${'a'.repeat(2000)}!".matches("^(a+)+$")))`,
-    'a pattern that copies itself': `lists.range(1000).all(x, !"a".matches(string(x) + "((abcdefgh){100}){10}"))`,
-    'tokens, often': `lists.range(100000).all(x, sha256.encode("${'a'.repeat(2000)}") != "")`,
+    'many searches in a list': `cel.bind(l, lists.range(20000), l.all(x, !((x + 100000) in l)))`,
+    'distinct() of many elements': 'lists.range(200000).distinct().size()',
+    'patterns compiled at run time': 'lists.range(100000).all(x, !"a".matches(string(x) + "(a|b)*c{50}"))',
+    'a pattern that backtracks in other engines': `lists.range(100000).all(x, !("${'a'.repeat(2000)}!".matches("^(a+)+$")))`,
+    'patterns that repeat themselves': `lists.range(1000).all(x, !"a".matches(string(x) + "((abcdefgh){100}){10}"))`,
+    'many hashes': `lists.range(100000).all(x, sha256.encode("${'a'.repeat(2000)}") != "")`,
   }
-  test.each(Object.entries(bombs))('%s', (_, source) => {
+  test.each(Object.entries(bombs))('of %s ends with an error in bounded time', (_, source) => {
     const program = compile(source)
     if (isParseError(program)) throw new Error(JSON.stringify(program.problems))
     const start = cpuMs()
@@ -54,16 +54,16 @@ describe('bombs end as errors in bounded time', () => {
     expect(['budget_exceeded', 'overflow']).toContain((result as CelError).code)
   })
 
-  test('results that are huge when written out do not leave', () => {
+  test('of a result that is huge when serialized is not converted for the host', () => {
     const program = compilePermissive(sharing(30)).program
     expect([evalString, evalBody, evalHost].map((evaluate) => evaluate(program, {}))).toEqual([undefined, undefined, undefined])
   })
 
-  test('|| does not absorb exhaustion', () => {
+  test('is not absorbed by ||', () => {
     expect(compilePermissive(`${nested(4)} || true`).program.eval({})).toMatchObject({ code: 'budget_exceeded' })
   })
 
-  test('every evaluation has a budget of its own, also within another', () => {
+  test('does not share its budget with the evaluation that it runs in', () => {
     const once = compilePermissive(`${list}.all(x, ${list}.all(y, true))`).program
     class Nesting extends HostMap {
       get(): unknown {
@@ -77,13 +77,13 @@ describe('bombs end as errors in bounded time', () => {
     expect(outer.eval({ host: new Nesting() })).toBe(true)
   })
 
-  test('data that nests deeper than the stack is an error', () => {
+  test('of data that nests deeper than the stack ends with an error', () => {
     const deep = (): unknown => JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
     const result = compilePermissive('request.a == request.b').program.eval({ request: { a: deep(), b: deep() } })
     expect(result).toBeInstanceOf(CelError)
   })
 
-  test('a host view that throws is an error', () => {
+  test('in a host view that throws ends with an error that does not quote it', () => {
     class Broken extends HostMap {
       get(): unknown {
         throw new Error('secret text')
@@ -98,7 +98,7 @@ describe('bombs end as errors in bounded time', () => {
   })
 })
 
-test('what someone plants on Object.prototype is no variable and no member', () => {
+test('properties of Object.prototype are neither variables nor members', () => {
   const prototype = Object.prototype as unknown as Record<string, unknown>
   const program = compilePermissive('has(request.admin) || request.admin == true || jwt.sub == "root"', environments.request).program
   Object.defineProperty(prototype, 'jwt', { value: { sub: 'root' }, configurable: true, enumerable: false })
@@ -111,7 +111,7 @@ test('what someone plants on Object.prototype is no variable and no member', () 
   }
 })
 
-/** Expressions from words of the language: most compile, many fail when evaluated. */
+/** Expressions composed from words of the language: most compile, many fail when evaluated. */
 const leaf = fc.constantFrom(
   'request.path',
   'jwt.sub',
@@ -183,7 +183,7 @@ const expression = fc.letrec<{ node: string }>((tie) => ({
 })).node
 
 describe('properties', () => {
-  test('whatever the expression and the data, evaluation and conversion do not throw, and errors hold no data', () => {
+  test('evaluation and conversion never throw, and errors contain no data', () => {
     const secret = fc.stringMatching(/^S3CRET[a-z0-9]{6,12}$/)
     fc.assert(
       fc.property(expression, secret, fc.jsonValue(), (source, word, data) => {
@@ -205,7 +205,7 @@ describe('properties', () => {
     )
   })
 
-  test('whatever the text, compilation does not throw', () => {
+  test('compilation never throws', () => {
     const token = fc.constantFrom(
       'a',
       '.',
@@ -259,7 +259,7 @@ describe('properties', () => {
   })
 })
 
-test('what the host does between evaluations does not use up their budgets', () => {
+test('work of the host between evaluations does not use up their budgets', () => {
   const { program } = compilePermissive('[1, 2, 3].map(x, [x])')
   for (let i = 0; i < 200_000; i++) toHost([i])
   expect(toHost(program.eval({}))).toEqual([[1], [2], [3]])

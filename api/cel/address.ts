@@ -14,7 +14,7 @@ export class Ip extends Opaque {
     this.value = value
   }
 
-  /** Undefined when the text is no address: no zones, no leading zeros, no IPv4 in IPv6 (as Kubernetes' CEL library). */
+  /** Undefined if the text is not an address. Rejects zones, leading zeros and IPv4 within IPv6, as the CEL library of Kubernetes does. */
   static parse(text: string): Ip | undefined {
     if (text.length > 45) return undefined
     if (!text.includes(':')) {
@@ -25,7 +25,7 @@ export class Ip extends Opaque {
     return value === undefined || value >> 32n === 0xffffn ? undefined : new Ip(6, value)
   }
 
-  /** As `parse`; an address of a socket such as `::ffff:10.0.0.1` becomes the IPv4 address that it stands for. */
+  /** Parses the address of a socket: maps `::ffff:10.0.0.1` to IPv4 and drops the zone. */
   static fromSocket(text: string): Ip | undefined {
     const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)
     return Ip.parse(mapped?.[1] ?? text.replace(/%.*$/, ''))
@@ -51,7 +51,7 @@ export class Ip extends Opaque {
     return new Ip(this.family, (this.value >> rest) << rest)
   }
 
-  /** RFC 5952 for IPv6. */
+  /** Canonical text; for IPv6 as of RFC 5952. */
   override toString(): string {
     if (this.family === 4) return [24n, 16n, 8n, 0n].map((shift) => (this.value >> shift) & 0xffn).join('.')
     const groups = Array.from({ length: 8 }, (_, i) => ((this.value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16))
@@ -83,6 +83,7 @@ function parseIpv6(text: string): bigint | undefined {
   return groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n)
 }
 
+/** An IP network, such as `10.0.0.0/8`. */
 export class Cidr extends Opaque {
   /** As written, which may have bits beyond the prefix. */
   readonly ip: Ip

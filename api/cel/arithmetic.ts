@@ -4,10 +4,10 @@ import { Duration, Timestamp } from './time.ts'
 import { Uint, isInt64, isUint64 } from './values.ts'
 import type { Value } from './values.ts'
 
-/** Operators give undefined when they do not apply to the types of the operands. */
+/** An operator. Returns undefined if it does not apply to the types of the operands. */
 export type Arithmetic = (a: Value, b: Value) => Value
 
-/** The longest text, bytes or list that an expression may make. */
+/** Maximum length of strings, bytes and lists that an expression creates. */
 const MAX_LENGTH = 16 * 1024 * 1024
 
 function int(value: bigint): Value {
@@ -18,7 +18,7 @@ function uint(value: bigint): Value {
   return isUint64(value) ? new Uint(value) : overflow
 }
 
-/** Making text or bytes costs more than looking at it, and memory. */
+/** Charges for `length` characters or bytes that are created. They cost more time than reading does, and memory. */
 export function chargeNew(length: number): void {
   if (length > 64) charge(Math.floor(length / 64))
 }
@@ -93,7 +93,7 @@ export function negate(a: Value): Value {
   return typeof a === 'number' ? -a : undefined
 }
 
-/** Refuses results that would be too long before they are made, and charges for the others. */
+/** Whether a result of `length` characters may be created. Charges for it if so. */
 export function fits(length: number): boolean {
   if (length > MAX_LENGTH) return false
   chargeLength(length)

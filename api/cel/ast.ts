@@ -1,6 +1,6 @@
 import type { Uint } from './values.ts'
 
-/** An expression as written: macros are calls here, the compiler expands them. `at` is the offset that messages point at. */
+/** A node of the syntax tree. Macros are calls; the compiler expands them. */
 export type Node =
   | LiteralNode
   | IdentNode
@@ -16,8 +16,9 @@ export type Node =
   | StructNode
 
 interface Positioned {
+  /** Offset into the source that messages point at. */
   readonly at: number
-  /** Levels of nodes at and below this one. */
+  /** Height of the tree below and including this node. */
   readonly depth: number
 }
 
@@ -95,13 +96,13 @@ export interface MapNode extends Positioned {
   readonly entries: readonly { readonly key: Node; readonly value: Node; readonly isOptional: boolean }[]
 }
 
-/** `Name{…}`: parsed for a good message only, there are no message types here. */
+/** `Name{…}`: message types do not exist here; parsed only for a good error message. */
 interface StructNode extends Positioned {
   readonly kind: 'struct'
   readonly name: string
 }
 
-/** Names of a chain of identifier and plain selections, such as `request.headers`; undefined for anything else. */
+/** `['request', 'headers']` for `request.headers`: an identifier followed by plain selections. Undefined for other nodes. */
 export function chainOf(node: Node): string[] | undefined {
   const names: string[] = []
   let at = node

@@ -4,7 +4,7 @@ import { Duration, Timestamp } from './time.ts'
 import { Double, HostText, Opaque, Optional, Uint } from './values.ts'
 import type { Stored } from './values.ts'
 
-/** The number that a value is; undefined for others. */
+/** The numeric value of an int, uint or double; undefined for other types. */
 export function toNumeric(value: Stored): number | bigint | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return value
   return value instanceof Double || value instanceof Uint ? value.value : undefined
@@ -51,7 +51,7 @@ function isEqualMap(a: object, b: object): boolean {
   })
 }
 
-/** Less than, equal or greater than 0; NaN for unordered doubles; undefined where there is no order. */
+/** Less than, equal to or greater than 0; NaN if a double is NaN; undefined if the types have no order. */
 export function compareOrder(a: Stored, b: Stored): number | undefined {
   const x = toNumeric(a)
   if (x !== undefined) {
@@ -73,7 +73,7 @@ function orderOf(x: number | bigint, y: number | bigint): number {
   return x < y ? -1 : x > y ? 1 : x === y ? 0 : NaN
 }
 
-/** By code points, which differs from UTF-16 order beyond the basic plane. */
+/** Compares by code points, which differs from UTF-16 order beyond the basic multilingual plane. */
 function compareText(a: string, b: string): number {
   chargeLength(Math.min(a.length, b.length))
   if (a === b) return 0

@@ -8,6 +8,7 @@ type Suite = ReturnType<typeof getConformanceSuite>
 type SimpleTest = Suite['tests'][number]['original']
 type ProtoValue = Extract<SimpleTest['resultMatcher'], { case: 'value' }>['value']
 
+/** A test of the official CEL conformance suite in terms of this package. */
 export interface ConformanceCase {
   readonly name: string
   readonly expr: string
@@ -16,10 +17,11 @@ export interface ConformanceCase {
   readonly root: object
   readonly variables: ReadonlySet<string>
   readonly expected: { readonly isError: boolean; readonly matches: (value: Value) => boolean }
-  /** What of the test needs messages. */
+  /** The test as text, to find the features that it needs. */
   readonly text: string
 }
 
+/** Converts a test of the suite. */
 export function collect(file: string, section: string, test: SimpleTest): ConformanceCase {
   const root: Record<string, Stored> = {}
   for (const [name, { kind }] of Object.entries(test.bindings)) if (kind.case === 'value') root[name] = fromProto(kind.value)
@@ -39,7 +41,7 @@ export function collect(file: string, section: string, test: SimpleTest): Confor
   }
 }
 
-/** Why a test is left out; undefined when it is run. */
+/** Reason to skip a test; undefined if it runs. */
 export function findReason({ name, container, isCheckOnly, text }: ConformanceCase): string | undefined {
   if (isCheckOnly) return 'type checker only'
   if (container !== '' || /^(?:proto2|proto3|proto2_ext|dynamic|enums|wrappers)\//.test(name)) return 'containers and protobuf packages'

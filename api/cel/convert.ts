@@ -8,7 +8,7 @@ import type { Value } from './values.ts'
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
-/** Text of UTF-8; undefined when it is none. */
+/** Decodes UTF-8; undefined if the bytes are not valid. */
 export function decodeText(bytes: Uint8Array): string | undefined {
   chargeLength(bytes.length)
   try {
@@ -23,11 +23,13 @@ function encodeText(text: string): Uint8Array {
   return encoder.encode(text)
 }
 
-/** Bytes of a string or of bytes; undefined for other types. */
+/** The UTF-8 bytes of a string, or the bytes themselves; undefined for other types. */
 export function toBytes(value: Value): Uint8Array | undefined {
   if (typeof value === 'string') return encodeText(value)
   return value instanceof Uint8Array ? value : undefined
 }
+
+// The conversions of the standard library. They return undefined for types that they do not convert.
 
 export function typeOf(value: Value): Value {
   switch (typeof value) {

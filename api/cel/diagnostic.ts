@@ -1,4 +1,4 @@
-/** Something wrong with an expression, found when it is compiled. Texts name the expression's own words, never data. */
+/** A problem found when an expression is compiled. Messages quote the expression, never data. */
 export interface Diagnostic {
   readonly message: string
   /** Offset into the source in UTF-16 units. */
@@ -16,12 +16,12 @@ export function diagnose(source: string, offset: number, message: string): Diagn
   return { message, offset, line, column: offset - (before.lastIndexOf('\n') + 1) + 1 }
 }
 
-/** `line 1, column 9: unknown variable "reqest"`: what statuses show. */
+/** The form for statuses and logs: `line 1, column 9: unknown variable "reqest"`. */
 export function formatDiagnostic({ line, column, message }: Diagnostic): string {
   return `line ${line}, column ${column}: ${message}`
 }
 
-/** Thrown by the lexer and parser, caught by `parse`. */
+/** Thrown by the lexer and the parser, caught by `compilePermissive` and `findSyntaxProblem`. */
 export class SyntaxProblem extends Error {
   readonly offset: number
 

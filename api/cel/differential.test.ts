@@ -10,7 +10,7 @@ import { compilePermissive } from './program.ts'
 import { Double, Uint, load } from './values.ts'
 import type { Value } from './values.ts'
 
-/** A value and its type as text, the same for both engines. Errors are alike, whatever they say. */
+/** A value and its type as text, in the same form for both engines. All errors have the same text. */
 function describeOurs(value: Value): string {
   if (value instanceof CelError) return 'error'
   if (typeof value === 'bigint') return `int ${value}`
@@ -57,7 +57,7 @@ const number = fc.oneof(
 )
 const leaf = fc.oneof(text, number, fc.constantFrom('true', 'false', 'null', 'b"a\\xff"', '[]', '[1, "a", 2.0]', '{}', '{"a": 1, 2: "b", true: 3u}', 'l', 'm'))
 
-/** What both engines know: operators, standard library, standard macros, strings extension. */
+/** Expressions that both engines support: operators, standard library, standard macros, strings extension. */
 const shared = fc.letrec<{ node: string }>((tie) => ({
   node: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -68,7 +68,7 @@ const shared = fc.letrec<{ node: string }>((tie) => ({
     fc.tuple(number, fc.constantFrom('+', '-', '*', '/', '%', '==', '!=', '<', '<=', '>', '>='), number).map(([a, operator, b]) => `(${a} ${operator} ${b})`),
     fc.tuple(fc.oneof(leaf, tie('node')), fc.constantFrom('&&', '||'), tie('node')).map(([a, operator, b]) => `((${a} == ${b}) ${operator} (${b} < ${a}))`),
     fc.tuple(fc.constantFrom('string', 'bytes', 'size', 'bool', 'dyn'), tie('node')).map(([name, a]) => `${name}(${a})`),
-    // Of numbers only: it takes the empty string for 0.
+    // Numbers only: the other engine converts the empty string to 0.
     fc.tuple(fc.constantFrom('int', 'uint', 'double', 'string'), number).map(([name, a]) => `${name}(${a})`),
     fc.tuple(text, fc.constantFrom('startsWith', 'endsWith', 'contains', 'indexOf', 'lastIndexOf', 'split'), text).map(([a, name, b]) => `${a}.${name}(${b})`),
     fc.tuple(text, fc.constantFrom('charAt', 'substring'), int).map(([a, name, b]) => `${a}.${name}(${b})`),
@@ -81,7 +81,7 @@ const shared = fc.letrec<{ node: string }>((tie) => ({
     fc
       .tuple(fc.constantFrom('l', '[1, 2, 3]'), fc.constantFrom('map', 'filter', 'all'), fc.constantFrom('v + 1', 'v > 1', 'v in l', '[v]', '1 / (v - 2) > 0'))
       .map(([a, name, b]) => `${a}.${name}(v, ${b})`),
-    // It takes bools and empty strings for indices of lists, and splits code points.
+    // The other engine accepts bools and empty strings as list indices, and splits code points.
     fc.tuple(fc.constantFrom('l', '[1, 2u]'), number).map(([a, b]) => `${a}[${b}]`),
     fc.tuple(fc.constantFrom('m', '{1: 2, "a": 3}'), tie('node')).map(([a, b]) => `${a}[${b}]`),
     fc.constantFrom('m.a', 'm.none', 'has(m.a)', 'has(m.none)', 'm.a.b', 's.a'),
@@ -102,7 +102,7 @@ const theirs = {
   ]),
 }
 
-test('property: results are those of @bufbuild/cel over what both know', () => {
+test('property: results equal those of @bufbuild/cel', () => {
   const env = celEnv({ funcs: strings })
   let agreed = 0
   fc.assert(
@@ -111,7 +111,7 @@ test('property: results are those of @bufbuild/cel over what both know', () => {
       try {
         expected = describeTheirs(plan(env, parse(source).expr)(theirs))
       } catch {
-        // It refuses some texts when it plans them.
+        // The other engine rejects some expressions when it plans them.
         expected = 'error'
       }
       const result = describeOurs(compilePermissive(source).program.eval(ours))
@@ -120,15 +120,15 @@ test('property: results are those of @bufbuild/cel over what both know', () => {
     }),
     { numRuns: 2000 },
   )
-  // Two engines that fail at everything would agree too.
+  // Two engines that always fail would agree, too.
   expect(agreed).toBeGreaterThan(400)
 })
 
-test('property: results are those of npm cel-js over what it supports', () => {
+test('property: results equal those of cel-js', () => {
   const small = fc.integer({ min: 0, max: 50 }).map(String)
   const operand = fc.oneof(small, fc.constantFrom('n', 'o.x'))
   const numeric = fc.letrec<{ node: string }>((tie) => ({
-    // Its division gives fractions, and it has no negative literals in all places.
+    // Its division returns fractions, and it does not accept negative literals everywhere.
     node: fc.oneof(
       { depthSize: 'small' },
       operand,

@@ -6,29 +6,35 @@ export interface Entropy {
   readonly uuid: () => string
 }
 
-/** Which variables an expression may name, and what to say about those of other places. */
+/** Variables that an expression may use, and explanations for those that exist elsewhere. */
 export interface Environment {
-  /** Names may have dots (the longest one that fits wins). Undefined: whatever the context has. */
+  /** Names may contain dots; the longest match wins. Undefined: any variable of the context. */
   readonly variables?: ReadonlySet<string>
-  /** Variables that exist, but not here, with the reason for the message. */
+  /** Variables that exist in other phases only, each with a text for the message: when they are available. */
   readonly elsewhere?: ReadonlyMap<string, string>
-  /** Whether `flatten` means something: fields of logs and traces. */
+  /** Whether `flatten()` is allowed: only in fields of logs and traces. */
   readonly hasFlatten?: boolean
   /** Without it `random()` and `uuid()` compile, and fail when evaluated. */
   readonly entropy?: Entropy
 }
 
 /**
- * Where an expression is used, hence when it is evaluated. `network`: a connection, before any request. `request`: policies before the
- * request is sent. `backend`: policies of a chosen backend. `llm`: transformations of LLM requests. `log`: access logs, traces,
- * metrics. `resource`: attributes of the process.
+ * When an expression is evaluated.
+ *
+ * - `network`: for a connection, before its first request
+ * - `request`: in policies, before the request is sent
+ * - `backend`: in policies of the selected backend
+ * - `llm`: in transformations of LLM requests
+ * - `response`: in policies, once there is a response
+ * - `log`: in access logs, traces and metrics
+ * - `resource`: in attributes of the process
  */
 export type Phase = 'network' | 'request' | 'backend' | 'llm' | 'response' | 'log' | 'resource'
 
 const HTTP: readonly Phase[] = ['request', 'backend', 'llm', 'response', 'log']
 const AFTER_CHOICE: readonly Phase[] = ['backend', 'llm', 'response', 'log']
 
-/** traffic.md §9: each variable with the phases that have it, and when that is, in words. */
+/** Each variable with the phases that have it and a description of these phases (traffic.md §9). */
 const variables: Readonly<Record<string, readonly [phases: readonly Phase[], since: string]>> = {
   request: [HTTP, 'in HTTP requests'],
   response: [['response', 'log'], 'once there is a response'],
@@ -41,7 +47,7 @@ const variables: Readonly<Record<string, readonly [phases: readonly Phase[], sin
   extproc: [HTTP, 'in HTTP requests'],
   metadata: [HTTP, 'in HTTP requests'],
   mcpGuardrails: [HTTP, 'in HTTP requests'],
-  // With the route, hence not yet in PreRouting, where it is absent.
+  // Known once the route is selected; absent in PreRouting.
   backend: [HTTP, 'in HTTP requests'],
   llm: [AFTER_CHOICE, 'once the backend is chosen'],
   llmRequest: [['llm'], 'in transformations of LLM requests'],
@@ -59,6 +65,7 @@ function buildEnvironment(phase: Phase): Environment {
   }
 }
 
+/** The environment of each phase. */
 export const environments: { readonly [P in Phase]: Environment } = {
   network: buildEnvironment('network'),
   request: buildEnvironment('request'),
@@ -69,5 +76,5 @@ export const environments: { readonly [P in Phase]: Environment } = {
   resource: buildEnvironment('resource'),
 }
 
-/** A variable of any place is one: for who does not know where an expression will be evaluated. */
+/** All variables of all phases, for checks that do not know where an expression will be evaluated. */
 export const anywhere: Environment = { variables: new Set(Object.keys(variables)), hasFlatten: true }

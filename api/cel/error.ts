@@ -1,6 +1,6 @@
 import { Special } from './special.ts'
 
-/** Why an evaluation failed. `no_such_key` and `undeclared` are what `default()` forgives. */
+/** Cause of a failed evaluation. `default()` replaces the results of `no_such_key` and `undeclared`. */
 export type CelErrorCode =
   | 'no_such_key'
   | 'undeclared'
@@ -14,13 +14,13 @@ export type CelErrorCode =
   | 'internal'
 
 /**
- * A failed evaluation, as a value. Made when expressions are compiled, never per evaluation, so its text can name parts of
- * the expression and can never hold data of a request.
+ * A failed evaluation, as a value. Created when an expression is compiled, not when it is evaluated, so its text can quote the
+ * expression but cannot contain data of a request.
  */
 export class CelError extends Special {
   readonly code: CelErrorCode
   readonly message: string
-  /** Offset into the expression, where known. */
+  /** Offset into the expression, if known. */
   readonly offset: number | undefined
 
   constructor(code: CelErrorCode, message: string, offset?: number) {
@@ -35,7 +35,7 @@ export class CelError extends Special {
   }
 }
 
-/** What functions return; the call that they failed in adds its position. */
+// Errors that functions return; the call adds its position.
 export const overflow = new CelError('overflow', 'the result is out of range')
 export const divideByZero = new CelError('divide_by_zero', 'division by zero')
 export const badArgument = new CelError('invalid_argument', 'invalid argument')

@@ -33,9 +33,9 @@ function run(source: string): unknown {
   return value instanceof CelError ? `${value.code}: ${value.message}` : toHost(value)
 }
 
-/** What expressions give in the context above, in the host's form; errors by their code. */
+/** Expressions and their results in the context above, converted for the host; errors as `code: message`. */
 const rows: Readonly<Record<string, readonly (readonly [source: string, result: unknown])[]>> = {
-  'JSON numbers are ints when integral, doubles when not': [
+  'JSON numbers are ints if integral, otherwise doubles': [
     ['type(json(request.body).n) == int', true],
     ['type(json(request.body).half) == double', true],
     ['json(request.body).n + 1', 4],
@@ -53,7 +53,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['has(request.body.length)', 'no_such_overload: the value has no members'],
     ['jwt["__proto__"]', 'no_such_key: no such key "__proto__"'],
   ],
-  'headers are looked up without regard to case, and in views': [
+  'header lookup ignores case, and header views change the form of values': [
     ['request.headers["X-One"]', 'a'],
     ['request.headers["x-two"]', ['p,q', 'r']],
     ['request.headers.join()["x-two"]', 'p,q, r'],
@@ -94,7 +94,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['"%s".format([jwt.rawToken])', '<redacted>'],
     ['sha256.encode(apiKey.key)', 'no_such_overload: encode() does not take these types'],
   ],
-  'default and coalesce forgive what is missing, and nothing else': [
+  'default and coalesce replace missing values and no other errors': [
     ['default(request.headers["x-none"], "d")', 'd'],
     ['default(jwt.none, "d")', 'd'],
     ['default(unknown.member, "d")', 'd'],
@@ -105,7 +105,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['coalesce(null, null)', null],
     ['coalesce(null, 1 / 0)', 'divide_by_zero: division by zero'],
   ],
-  'bindings and maps': [
+  'bindings and maps have their methods': [
     ['jwt.groups.with(g, g.size() + size(g[0]))', 5],
     ['{"a": 1, "b": 2}.mapValues(v, v * 2)', { a: 2, b: 4 }],
     ['{"a": 1, "b": 2}.filterKeys(k, k != "a")', { b: 2 }],
@@ -118,7 +118,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['{?"a": jwt.?missing, ?"b": jwt.?sub}', { b: 'alice' }],
     ['jwt.groups[?5].hasValue()', false],
   ],
-  'json and tokens': [
+  'json and token functions parse': [
     ['json("[1, 2.5]")', [1, 2.5]],
     ['json("{")', 'invalid_argument: invalid argument'],
     ['jsonField(request.body, "model")', 'm'],
@@ -128,7 +128,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['unvalidatedJwtPayload("e30.eyJzdWIiOiJhIn0.x").sub', 'a'],
     ['unvalidatedJwtPayload("eyJzdWIiOiJhIn0.x")', 'invalid_argument: invalid argument'],
   ],
-  'encoders and hashes': [
+  'encoders and hashes convert': [
     ['base64.encode("hello") + base64.encode(b"\\xff")', 'aGVsbG8=/w=='],
     ['string(base64.decode("aGVsbG8")) + string(base64Decode("aGVsbG8="))', 'hellohello'],
     ['base64.decode("a b")', 'invalid_argument: invalid argument'],
@@ -142,7 +142,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['uuid().matches("^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$") && uuid() != uuid()', true],
     ['random() >= 0.0 && random() < 1.0', true],
   ],
-  'texts and patterns': [
+  'strings are matched, replaced and cut': [
     ['"/path/1/id/499c81c2/bar".regexReplace("/id/([0-9a-z]{8})/", "/id/<${1}$1>/")', '/path/1/id/<499c81c2499c81c2>/bar'],
     ['"aaa".regexReplace("a", "b")', 'baa'],
     ['"abc".regexReplace("x", "y")', 'abc'],
@@ -154,7 +154,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['"👍a".charAt(0) + "👍a".substring(1) + string("a👍b".indexOf("b"))', '👍a2'],
     ['size("👍") == 1 && "👍b".reverse() == "b👍"', true],
   ],
-  addresses: [
+  'addresses and networks are parsed and compared': [
     ['source.address == "10.1.2.3" && string(source.address) == "10.1.2.3"', true],
     ['cidr("10.0.0.0/8").containsIP(source.address) && !cidr("11.0.0.0/8").containsIP("10.1.2.3")', true],
     ['cidr("10.0.0.0/8").containsCIDR("10.1.0.0/16") && !cidr("10.1.0.0/16").containsCIDR(cidr("10.0.0.0/8"))', true],
@@ -167,7 +167,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['ip("nonsense")', 'invalid_argument: invalid argument'],
     ['cidr("10.0.0.0/33")', 'invalid_argument: invalid argument'],
   ],
-  time: [
+  'timestamps and durations are parsed and compared': [
     ['timestamp("2024-02-29T12:30:00Z").getHours("Europe/Berlin")', 13],
     ['timestamp("2024-07-01T12:30:00+02:00").getHours("America/New_York")', 6],
     ['timestamp("2024-02-29T12:30:00Z").getHours("Nowhere/Land")', 'invalid_argument: invalid argument'],
@@ -190,14 +190,14 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
   ],
 }
 
-describe('expressions', () => {
+describe('in expressions', () => {
   for (const [title, cases] of Object.entries(rows)) {
     test(title, () => {
       for (const [source, result] of cases) expect([source, run(source)]).toEqual([source, result])
     })
   }
 
-  test('what leaves for the host is a copy with plain values', () => {
+  test('results for the host are copies with plain values', () => {
     const { program } = compilePermissive('[jwt, 1u, 1.0, b"x", duration("1s"), optional.none(), 9223372036854775807, ip("::1"), int]')
     const result = toHost(program.eval({ jwt: context.jwt })) as unknown[]
     expect(result).toEqual([{ ...context.jwt, rawToken: '<redacted>' }, 1, 1, new Uint8Array([120]), '1s', null, '9223372036854775807', '::1', 'int'])
@@ -208,7 +208,7 @@ describe('expressions', () => {
   test.each([
     ['random()', 0.25],
     ['uuid()', '4ba3b0c1-6b3e-4f0a-9a53-2d2f0b7f9c1e'],
-  ])('%s returns what the environment provides, and fails without', (source, expected) => {
+  ])('%s returns the value of the environment, and fails without one', (source, expected) => {
     const entropy = { random: () => 0.25, uuid: () => '4ba3b0c1-6b3e-4f0a-9a53-2d2f0b7f9c1e' }
     expect(compilePermissive(source, { entropy }).program.eval({})).toBe(expected)
     const { program, problems } = compilePermissive(source)
@@ -216,7 +216,7 @@ describe('expressions', () => {
     expect(program.eval({})).toMatchObject({ code: 'failed', message: 'no randomness is available here' })
   })
 
-  test('property: addresses are those of node:net, but for zones and IPv4 within IPv6', () => {
+  test('property: addresses are those of node:net, except zones and IPv4 within IPv6', () => {
     const texts = fc.oneof(fc.ipV4(), fc.ipV6(), fc.stringMatching(/^[0-9a-f:.]{1,20}$/))
     fc.assert(
       fc.property(texts, (text) => {

@@ -8,22 +8,25 @@ export interface HeaderSource {
   readonly raw: readonly string[]
 }
 
-/** How values are shown: `plain` is a string, or a list when the header comes several times. */
+/** Form of the values: `plain` is a string, or a list if the header occurs several times. */
 type Style = 'plain' | 'join' | 'raw' | 'split'
 
-const asIs = (value: string): string => value
+const identity = (value: string): string => value
 
 const SECRETS: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization'])
 
-/** `request.headers`: a map whose keys are case-insensitive, with `redacted() join() raw() split() cookie(name)`. Shows the list as it is when it looks. */
+/**
+ * `request.headers`: a map with case-insensitive keys and the methods `redacted()`, `join()`, `raw()`, `split()` and
+ * `cookie(name)`. A live view: it reads the list at each access.
+ */
 export class HeaderView extends HostMap {
   readonly #source: HeaderSource
   readonly #style: Style
   readonly #isRedacted: boolean
   readonly #decode: (value: string) => string
 
-  /** `decode`: what is shown of a value in the list; by default the value. */
-  constructor(source: HeaderSource, decode: (value: string) => string = asIs, style: Style = 'plain', isRedacted = false) {
+  /** `decode` converts a value of the list to the text that expressions see; the default returns it unchanged. */
+  constructor(source: HeaderSource, decode: (value: string) => string = identity, style: Style = 'plain', isRedacted = false) {
     super()
     this.#source = source
     this.#style = style
@@ -33,7 +36,7 @@ export class HeaderView extends HostMap {
 
   get(key: string): Stored {
     const found = findHeader(this.#source.raw, key, 0)
-    // Most rules write names in lower case.
+    // Rules usually spell names in lower case: try the name as it is first.
     if (found < 0) return hasUpperCase(key) ? this.#read(key.toLowerCase()) : undefined
     return this.#read(key, found)
   }
@@ -85,7 +88,7 @@ export class HeaderView extends HostMap {
     }
   }
 
-  /** The first cookie of that name; names are case-sensitive (RFC 6265 §4.1.1). */
+  /** Value of the first cookie of that name, without quotes. Names are case-sensitive (RFC 6265 §4.1.1). */
   #findCookie(name: string): Value {
     for (const line of this.#getAll('cookie')) {
       for (const pair of line.split(';')) {
@@ -99,13 +102,13 @@ export class HeaderView extends HostMap {
   }
 }
 
-/** Where the next field of that name is, -1 when there is none. */
+/** Index of the next field of that name at or after `from`; -1 if there is none. */
 function findHeader(raw: readonly string[], name: string, from: number): number {
   for (let i = from; i < raw.length; i += 2) if (raw[i] === name) return i
   return -1
 }
 
-/** Asked at every lookup; `toLowerCase` costs several times as much, also when there is nothing to do. */
+/** Called at every lookup: `toLowerCase` costs several times as much, even if nothing changes. */
 function hasUpperCase(name: string): boolean {
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i)

@@ -4,16 +4,15 @@ import { CelMap, getField, getKey, isMap, keysOf, toKey } from './map.ts'
 import { Double, HostText, Opaque, Optional, Uint, types } from './values.ts'
 import type { Stored, Type, Value } from './values.ts'
 
-/** Own properties only and no prototype, so that no key of a request can reach one. */
+/** An object without prototype, so that keys from a request cannot reach inherited properties. */
 function emptyObject(): Record<string, unknown> {
   return Object.create(null) as Record<string, unknown>
 }
 
 /**
- * The host's form of a value: int and uint as number (decimal text beyond 2^53), lists as arrays, maps as objects without
- * prototype, secrets as `<redacted>`, timestamps, durations and addresses as text, bytes as they are, none as null.
- * A copy; changing it changes nothing that expressions see. Undefined when it would be too large: results that share parts
- * may be far larger for the host than they were to make.
+ * Converts a value for the host: int and uint to numbers (decimal text beyond 2^53), lists to arrays, maps to objects without
+ * prototype, secrets to `<redacted>`, timestamps, durations and addresses to text, an empty optional to null; bytes stay bytes.
+ * The result is a copy. Undefined if it would be too large: a value that contains the same part many times grows when copied.
  */
 export function toHost(value: Value): unknown {
   return attempt(() => convert(value, (bytes) => bytes))
@@ -27,7 +26,7 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** As `toHost`, with bytes in base64. */
+/** As `toHost`, with bytes in base64. Throws when the budget is exhausted. */
 export function toJsonValue(value: Value): unknown {
   return convert(value, (bytes) => Buffer.from(bytes).toString('base64'))
 }
@@ -61,7 +60,7 @@ function convert(value: Stored, convertBytes: (bytes: Uint8Array) => unknown): u
   for (const key of keysOf(value)) {
     const plain = toKey(key)
     const member = plain === undefined ? undefined : getKey(value, plain)
-    // Views of header lists may fail on one member; it is left out.
+    // A view of the host may fail for a single member: leave it out.
     if (member !== undefined && !(member instanceof CelError)) result[String(plain)] = convert(member, convertBytes)
   }
   return result
@@ -72,7 +71,7 @@ function toNumber(value: bigint): number | string {
   return Number.isSafeInteger(number) ? number : value.toString()
 }
 
-/** Fields and elements of a value that logs spread out: `flatten(x)` as `name` gives `name.key`, recursively or not. */
+/** Result of `flatten(x)`: a log field `name` becomes one field `name.<key>` for each member of the value. */
 export class Flattened extends Opaque {
   readonly value: Value
   readonly isRecursive: boolean
@@ -95,7 +94,7 @@ export class Flattened extends Opaque {
     return JSON.stringify(toJsonValue(this.value))
   }
 
-  /** Names and values in the host's form; `name` alone when there is nothing to spread, nothing when it is too much. */
+  /** Field names and values, converted for the host. Only `name` if the value has no members; empty if the result would be too large. */
   expand(name: string): [string, unknown][] {
     return attempt(() => [...expand(name, this.value, this.isRecursive ? 32 : 1)]) ?? []
   }
@@ -115,7 +114,7 @@ function* expand(name: string, value: Stored, levels: number): IterableIterator<
   }
 }
 
-/** A map of the language with the entries of several; later ones win. */
+/** Merges maps into one; entries of later maps win. */
 export function mergeMaps(...maps: readonly object[]): CelMap {
   const merged = new CelMap()
   for (const map of maps) {

@@ -1,6 +1,6 @@
 import type { Node } from './ast.ts'
 
-/** What an expression gives when it does not fail, as far as its text says; `dyn` when that depends on data. */
+/** Type of the result of an expression that does not fail, if its source determines it; otherwise `dyn`. */
 export type ResultKind = 'bool' | 'string' | 'number' | 'list' | 'map' | 'dyn'
 
 const kinds: ReadonlyMap<string, ResultKind> = new Map([
@@ -47,7 +47,7 @@ export function kindOf(node: Node): ResultKind {
   }
 }
 
-/** Header views have a `join` and a `split` of their own. */
+/** `join` and `split` return other types for header views, so the result of these methods is not known. */
 function kindOfCall(name: string, target: Node | undefined): ResultKind {
   return target !== undefined && (name === 'join' || name === 'split') ? 'dyn' : (kinds.get(name) ?? 'dyn')
 }

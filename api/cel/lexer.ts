@@ -4,7 +4,7 @@ import { Uint, isInt64, isUint64 } from './values.ts'
 
 export interface Token {
   readonly kind: 'literal' | 'ident' | 'quotedIdent' | 'operator' | 'end'
-  /** The operator, identifier or back-quoted name; the number as written; empty for strings. */
+  /** The operator, the identifier, the back-quoted name or the number as written; empty for strings. */
   readonly text: string
   readonly value?: string | bigint | number | Uint | Uint8Array
   readonly start: number
@@ -17,7 +17,7 @@ const BLANK = /(?:[ \t\n\r\f]|\/\/[^\n]*)+/y
 const BACKQUOTED = /`([a-zA-Z0-9_.\-/ ]+)`/y
 const OPERATOR = /&&|\|\||[<>=!]=|[-+*/%<>!?:.,()[\]{}]/y
 
-/** Splits an expression into tokens, the last of kind `end`. Throws SyntaxProblem. */
+/** Splits an expression into tokens; the last one is of kind `end`. Throws SyntaxProblem. */
 export function tokenize(source: string): Token[] {
   const tokens: Token[] = []
   let at = 0
@@ -50,7 +50,7 @@ function readToken(source: string, start: number, read: (pattern: RegExp) => Reg
   throw new SyntaxProblem(`unexpected character ${JSON.stringify(String.fromCodePoint(source.codePointAt(start) ?? 0))}`, start)
 }
 
-/** The least int, which is only legal after a minus sign, passes here; the parser checks it. */
+/** Accepts 2^63, which is legal only after a minus sign; the parser checks the sign. */
 function toNumber(text: string, start: number): bigint | number | Uint {
   const isUnsigned = /[uU]$/.test(text)
   const digits = isUnsigned ? text.slice(0, -1) : text

@@ -4,16 +4,16 @@ import { Special } from './special.ts'
 import { Double, HostMap, HostText, Uint, store } from './values.ts'
 import type { Stored, Value } from './values.ts'
 
-/** Keys of maps, with int and uint as one, as equality sees them. */
+/** A key of a map. int and uint are one type here, because equal numbers are equal keys. */
 export type Key = string | boolean | bigint
 
-/** A map made by an expression. */
+/** A map created by an expression. */
 export class CelMap extends Special {
   readonly entries = new Map<Key, Stored>()
-  /** Keys that were written as uint. */
+  /** Keys that are of type uint. */
   #uints: Set<Key> | undefined
 
-  /** Adds an entry of a key and a value as evaluated; gives the error when the key is no key, or there already. */
+  /** Adds an evaluated entry. Returns an error if key or value is one, if the key has a type that keys cannot have, or if it exists already. */
   add(key: Value, value: Value): CelError | undefined {
     if (key instanceof CelError) return key
     if (value instanceof CelError) return value
@@ -24,7 +24,7 @@ export class CelMap extends Special {
     return undefined
   }
 
-  /** As `add`, replacing; the key must be one. */
+  /** Sets a stored value and replaces a previous one. Ignores values that cannot be keys. */
   set(key: Value, stored: Stored): void {
     const plain = toKey(key)
     if (plain === undefined) return
@@ -38,7 +38,7 @@ export class CelMap extends Special {
   }
 }
 
-/** The key that a value is, undefined for values that equal no key. */
+/** Converts a value to a key; undefined for values that cannot equal a key. */
 export function toKey(value: Value): Key | undefined {
   if (typeof value === 'string' || typeof value === 'bigint' || typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : undefined
@@ -50,8 +50,8 @@ export function toKey(value: Value): Key | undefined {
 const hasOwn: (this: object, name: string) => boolean = Object.prototype.hasOwnProperty
 
 /**
- * Value of a field; undefined when it is absent or `container` has no fields. Only own properties are fields: nothing
- * inherited, such as `constructor`, and nothing of lists, bytes and the engine's own classes.
+ * Value of a field; undefined if it is absent or `container` has no fields. Only own properties are fields: not inherited
+ * ones such as `constructor`, and not those of lists, bytes and the classes of this package.
  */
 export function getField(container: Stored, name: string): Stored {
   if (typeof container !== 'object' || container === null) return undefined
@@ -63,7 +63,7 @@ export function getField(container: Stored, name: string): Stored {
   return container instanceof Map ? container.get(name) : undefined
 }
 
-/** As `getField`, for names that `isPlainName` holds of: lists and bytes have no own properties of these names. */
+/** A faster `getField` for names that satisfy `isPlainName`: lists and bytes have no own properties with such names. */
 export function getMember(container: Stored, name: string): Stored {
   if (typeof container !== 'object' || container === null) return undefined
   if (container instanceof Special) return container instanceof HostMap ? container.get(name) : getField(container, name)
@@ -75,7 +75,7 @@ export function isPlainName(name: string): boolean {
   return name !== 'length' && !/^\d/.test(name)
 }
 
-/** Value of any key; undefined when there is none. */
+/** Value of a key of any type; undefined if there is none. */
 export function getKey(container: Stored, key: Key): Stored {
   if (typeof key === 'string') return getField(container, key)
   if (container instanceof CelMap) return container.entries.get(key)

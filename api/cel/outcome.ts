@@ -7,21 +7,21 @@ import { Duration, Timestamp } from './time.ts'
 import { Uint } from './values.ts'
 import type { Value } from './values.ts'
 
-// What a failed evaluation means depends on the use (traffic.md §9): undefined here stands for "removed", "omitted",
-// "dropped" or `unknown`, as the caller has it; conditions are false.
+// Converts the result of an evaluation to the type that its use needs. A failed evaluation is false for conditions and undefined
+// otherwise; the caller then removes, omits or drops the value (traffic.md §9).
 
-/** Conditions: an error, and anything but true, is false. */
+/** For conditions: false if the evaluation fails or the result is not `true`. */
 export function evalBool(program: Program, context: object): boolean {
   return program.eval(context) === true
 }
 
-/** As three: for rules that must tell an error from false. */
+/** For rules that must distinguish an error from false. Results of other types are errors. */
 export function evalCondition(program: Program, context: object): boolean | CelError {
   const value = program.eval(context)
-  return typeof value === 'boolean' || value instanceof CelError ? value : new CelError('no_such_overload', 'the condition is no bool', 0)
+  return typeof value === 'boolean' || value instanceof CelError ? value : new CelError('no_such_overload', 'the condition is not a bool', 0)
 }
 
-/** The text of a header, descriptor or label: what `string()` gives; lists and maps as JSON; undefined for null and failures. */
+/** For headers, descriptors and labels: the result of `string()`; lists and maps as JSON; undefined for null and failures. */
 export function evalString(program: Program, context: object): string | undefined {
   const value = program.eval(context)
   if (value === null || value instanceof CelError) return undefined
@@ -31,7 +31,7 @@ export function evalString(program: Program, context: object): string | undefine
   return JSON.stringify(toHost(value))
 }
 
-/** A body: bytes as they are, text, everything else as JSON; undefined on failure, which is an empty body. */
+/** For bodies: bytes and strings unchanged, other values as JSON; undefined on failure. */
 export function evalBody(program: Program, context: object): Uint8Array | string | undefined {
   const value = program.eval(context)
   if (value instanceof CelError) return undefined
@@ -39,13 +39,13 @@ export function evalBody(program: Program, context: object): Uint8Array | string
   return JSON.stringify(toHost(value))
 }
 
-/** The host's form for metadata and attributes (`toHost`; flattened fields as `Flattened`); undefined on failure. */
+/** For metadata and attributes: the result of `toHost`, except that `Flattened` stays as it is; undefined on failure. */
 export function evalHost(program: Program, context: object): unknown {
   const value = program.eval(context)
   return value instanceof CelError ? undefined : value instanceof Flattened ? value : toHost(value)
 }
 
-/** A number; undefined on failure and for other types. */
+/** Undefined on failure and for types that are not numbers. */
 export function evalNumber(program: Program, context: object): number | undefined {
   const value = program.eval(context)
   if (typeof value === 'bigint') return Number(value)

@@ -4,13 +4,13 @@ import { tokenize } from './lexer.ts'
 import type { Token } from './lexer.ts'
 import { isInt64 } from './values.ts'
 
-/** The field limit of expressions in the API. */
+/** Maximum length of expressions in the API (`CELExpression`). */
 const MAX_SOURCE_LENGTH = 16_384
-/** Deeper expressions are refused: the compiler, and evaluation, recurse. */
+/** Maximum depth of the syntax tree: the compiler and the evaluation recurse. */
 const MAX_DEPTH = 250
 
 const RESERVED = new Set('as break const continue else false for function if import in let loop namespace null package return true var void while'.split(' '))
-/** Reserved words are good field names, except those of the grammar. */
+/** Reserved words that cannot be field names; the others can. */
 const NO_FIELD = new Set(['false', 'in', 'null', 'true'])
 const PRECEDENCE: Readonly<Record<string, number>> = { '<': 1, '<=': 1, '>': 1, '>=': 1, '==': 1, '!=': 1, in: 1, '+': 2, '-': 2, '*': 3, '/': 3, '%': 3 }
 
@@ -105,7 +105,7 @@ class Parser {
       return this.#parseMember(this.#parsePrimary(count % 2 === 1 ? -1n : 1n))
     }
     const operand = this.#parseMember(this.#parsePrimary(1n))
-    // Pairs of minus signs cancel out (cel-go); `!!x` still demands a bool, so one pair stays.
+    // Pairs of minus signs cancel out (cel-go). One pair of `!!x` remains, because it requires a bool.
     const times = operator === '-' ? count % 2 : 2 - (count % 2)
     let node = operand
     for (let i = 0; i < times; i++) node = this.#finish({ kind: 'unary', operator, operand: node, at, depth: depthOf(node) })
@@ -127,18 +127,18 @@ class Parser {
     }
   }
 
-  /** After the dot. */
+  /** Parses what follows the dot: a field or a method call. */
   #parseSelection(operand: Node): Node {
     const isOptional = this.#accept('?')
     const { kind, text, start: at } = this.#token
     if (kind !== 'ident' && kind !== 'quotedIdent') this.#fail(`expected a field name instead of ${describe(this.#token)}`)
-    if (kind === 'ident' && NO_FIELD.has(text)) this.#fail(`"${text}" is no field name; write ["${text}"]`)
+    if (kind === 'ident' && NO_FIELD.has(text)) this.#fail(`"${text}" is not a field name; write ["${text}"]`)
     this.#at++
     if (kind === 'ident' && !isOptional && this.#accept('(')) return this.#parseCall(text, operand, at)
     return this.#finish({ kind: 'select', operand, field: text, isOptional, at, depth: depthOf(operand) })
   }
 
-  /** After the opening parenthesis. */
+  /** Parses what follows the opening parenthesis. */
   #parseCall(name: string, target: Node | undefined, at: number): CallNode {
     const args: Node[] = []
     while (!this.#peek(')')) {

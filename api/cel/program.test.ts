@@ -19,7 +19,7 @@ function good(source: string, phase?: Phase): Program {
   return result
 }
 
-describe('problems name their position', () => {
+describe('compile', () => {
   const cases: readonly (readonly [phase: Phase, source: string, problems: readonly string[]])[] = [
     ['request', 'request.method == "GET"', []],
     ['request', 'reqest.method', ['line 1, column 1: unknown variable "reqest"; did you mean "request"?']],
@@ -40,11 +40,15 @@ describe('problems name their position', () => {
     ['request', 'request.path.startWith("/")', ['line 1, column 14: unknown method "startWith"']],
     ['request', 'startsWith(request.path, "/")', ['line 1, column 1: unknown function "startsWith"; it is a method: x.startsWith(…)']],
     ['request', 'request.path.startsWith()', ['line 1, column 14: startsWith() takes 1 arguments, not 0']],
-    ['request', 'request.path.matches("(")', ['line 1, column 22: the pattern is no regular expression (RE2): error parsing regexp: missing closing ): `(`']],
+    [
+      'request',
+      'request.path.matches("(")',
+      ['line 1, column 22: the pattern is not a regular expression (RE2): error parsing regexp: missing closing ): `(`'],
+    ],
     [
       'request',
       'request.path.matches("(?=a)")',
-      ['line 1, column 22: the pattern is no regular expression (RE2): error parsing regexp: invalid or unsupported Perl syntax: `(?=`'],
+      ['line 1, column 22: the pattern is not a regular expression (RE2): error parsing regexp: invalid or unsupported Perl syntax: `(?=`'],
     ],
     ['request', '[1].map(a.b, 1)', ['line 1, column 11: map() takes the name of a variable first']],
     [
@@ -53,7 +57,7 @@ describe('problems name their position', () => {
       ['line 1, column 1: unknown function "foo"', 'line 1, column 5: unknown variable "bar"', 'line 1, column 12: unknown function "baz"'],
     ],
     ['request', 'default(nothing, "x") + coalesce(response.code, "x")', []],
-    ['request', 'Msg{a: 1}', ['line 1, column 1: there are no messages such as Msg; write a map']],
+    ['request', 'Msg{a: 1}', ['line 1, column 1: message types such as Msg are not supported; write a map']],
     ['request', 'request.', ['line 1, column 9: expected a field name instead of the end']],
     ['request', 'a b', ['line 1, column 3: unexpected "b"']],
     ['request', '"abc', ['line 1, column 1: the string is not closed']],
@@ -65,11 +69,11 @@ describe('problems name their position', () => {
     ['request', 'a ? b', ['line 1, column 6: expected ":" instead of the end']],
     ['request', '#', ['line 1, column 1: unexpected character "#"']],
   ]
-  test.each(cases)('%s: %s', (phase, source, problems) => {
+  test.each(cases)('in phase %s finds the problems of %s', (phase, source, problems) => {
     expect(problemsOf(source, phase)).toEqual(problems)
   })
 
-  test('expressions beyond the limits are refused', () => {
+  test('rejects expressions that are too long or too deep', () => {
     expect(problemsOf(' '.repeat(16_385), 'request')).toEqual(['line 1, column 1: the expression has 16385 characters, at most 16384 are allowed'])
     for (const deep of ['('.repeat(8000), '['.repeat(8000), '!('.repeat(5000), `1${'+1'.repeat(5000)}`, `jwt${'.a'.repeat(5000)}`, 'true?'.repeat(3000)]) {
       expect(problemsOf(deep, 'request')[0]).toMatch(/nests deeper than 250 levels|expected/)
@@ -78,22 +82,22 @@ describe('problems name their position', () => {
   })
 })
 
-describe('permissive compilation', () => {
-  test('a syntax error makes an expression that always fails, and a warning', () => {
+describe('compilePermissive', () => {
+  test('returns an expression that always fails, and a warning, for a syntax error', () => {
     const { program, problems } = compilePermissive('request.')
     expect(problems.map(formatDiagnostic)).toEqual(['line 1, column 9: expected a field name instead of the end'])
     expect(program.eval({})).toBeInstanceOf(CelError)
     expect(evalBool(program, {})).toBe(false)
   })
 
-  test('an unknown name fails only where it is needed', () => {
+  test('returns an expression that fails only where it needs an unknown name', () => {
     const { program, problems } = compilePermissive('nobody.here || true', environments.request)
     expect(problems).toHaveLength(1)
     expect(evalBool(program, {})).toBe(true)
   })
 })
 
-describe('reads', () => {
+describe('the members that a program reads', () => {
   const cases: readonly (readonly [source: string, reads: readonly string[]])[] = [
     ['json(request.body).model == "x" && request.headers["a"] == "b" && has(jwt.sub)', ['request', 'request.body', 'request.headers', 'jwt', 'jwt.sub']],
     ['request["body"]', ['request']],
@@ -104,18 +108,18 @@ describe('reads', () => {
     ['request.?body', ['request']],
     ['default(request.bodyPrefix, "")', ['request', 'request.bodyPrefix']],
   ]
-  test.each(cases)('%s', (source, reads) => {
+  test.each(cases)('are listed for %s', (source, reads) => {
     expect([...compilePermissive(source).program.reads].toSorted()).toEqual(reads.toSorted())
   })
 
-  test('a member is read when it is named, or when all are', () => {
+  test('include a member that is named, or all members', () => {
     expect(readsMember(good('size(request.body.a) > 1'), 'request.body')).toBe(true)
     expect(readsMember(good('variables()'), 'response.body')).toBe(true)
     expect(readsMember(good('request.bodyPrefix'), 'request.body')).toBe(false)
   })
 })
 
-test('the kind of the result is known where the text says it', () => {
+test('the kind of the result is known if the source determines it', () => {
   const kinds = {
     bool: ['a == 1 || b', '!a', 'a in b', 'has(a.b)', 'true ? a < 1 : a.matches("x")'],
     string: ['"a"', 'string(a)'],
@@ -129,10 +133,10 @@ test('the kind of the result is known where the text says it', () => {
   }
 })
 
-describe('outcomes', () => {
+describe('the eval functions', () => {
   const context = { jwt: { sub: 'a', list: [1, 'x'], none: null }, request: { startTime: 5 } }
 
-  test('failures, and results of other types, have the meaning of their use', () => {
+  test('return false or undefined for failures and results of other types', () => {
     for (const source of ['jwt.missing', '1 / 0', 'fail("x")']) {
       const program = good(source)
       expect(evalBool(program, context)).toBe(false)
@@ -146,7 +150,7 @@ describe('outcomes', () => {
     expect(evalCondition(good('1 == 2'), context)).toBe(false)
   })
 
-  test('results are converted', () => {
+  test('convert results to the type of their use', () => {
     expect(evalString(good('jwt.list'), context)).toBe('[1,"x"]')
     expect(evalString(good('1.5'), context)).toBe('1.5')
     expect(evalString(good('jwt.none'), context)).toBeUndefined()

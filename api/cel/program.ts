@@ -11,19 +11,19 @@ import type { ResultKind } from './kind.ts'
 import { parse } from './parser.ts'
 import type { Value } from './values.ts'
 
-/** A compiled expression. It has no state; evaluations may nest. */
+/** A compiled expression. Stateless; evaluations may nest. */
 export interface Program {
   readonly source: string
   /**
-   * Members of the context that the expression may read, with what encloses them: `request`, `request.body`. `*` when it
-   * reads everything (`variables()`). Members by index (`request["body"]`) do not count.
+   * Variables and members that the expression may read, with their parents: `request`, `request.body`. `*` if it reads
+   * everything (`variables()`). Members accessed by index (`request["body"]`) are not included.
    */
   readonly reads: ReadonlySet<string>
-  /** For statuses: a condition that gives a string, say, will never hold. */
+  /** For warnings in statuses: a condition of type string, for example, never holds. */
   readonly resultKind: ResultKind
   /**
-   * Evaluates with the members of `context` as variables: a plain object or a HostMap. Gives a CelError when it fails,
-   * never throws, and always ends soon. Use `toHost` on the result before it leaves.
+   * Evaluates with the members of `context` (a plain object or a HostMap) as variables. Returns a CelError on failure; never
+   * throws, and always ends within its budget. Convert the result with `toHost` before it leaves the expression language.
    */
   readonly eval: (context: object) => Value
 }
@@ -35,22 +35,28 @@ export interface CelParseError {
   readonly problems: readonly Diagnostic[]
 }
 
+/** An expression that was compiled despite its problems. */
 export interface PermissiveProgram {
   readonly program: Program
-  /** What statuses should warn of; empty when all is well. */
+  /** Warnings for statuses; empty if there are none. */
   readonly problems: readonly Diagnostic[]
 }
 
 /**
- * Compiles for a place that refuses bad expressions: syntax, unknown functions, unknown variables and those of other
- * phases, patterns that are no regular expressions.
+ * Compiles an expression and rejects it for any problem: syntax errors, unknown functions, unknown variables, variables of other
+ * phases, invalid regular expressions.
+ *
+ * @example
+ * const result = compile('request.method == "GET"', environments.request)
+ * if (isParseError(result)) throw new Error(result.problems.map(formatDiagnostic).join('; '))
+ * evalBool(result, { request: { method: 'GET' } }) // true
  */
 export function compile(source: string, environment: Environment = {}): Program | CelParseError {
   const { program, problems } = compilePermissive(source, environment)
   return problems.length > 0 ? { source, problems } : program
 }
 
-/** What is wrong with the syntax alone: variables, functions and patterns are not looked at. */
+/** Checks the syntax only, not variables, functions and patterns. Undefined if it is correct. */
 export function findSyntaxProblem(source: string): Diagnostic | undefined {
   try {
     parse(source)
@@ -66,8 +72,8 @@ export function isParseError(result: Program | CelParseError): result is CelPars
 }
 
 /**
- * Compiles for the data plane, where one bad expression must not take down its neighbours: what cannot be understood
- * evaluates to an error; with a syntax error that is the whole expression.
+ * Compiles for the data plane, where an invalid part must not disable the rest of an expression: the part evaluates to an error.
+ * With a syntax error the whole expression does.
  */
 export function compilePermissive(source: string, environment: Environment = {}): PermissiveProgram {
   const compilation = new Compilation(environment, compileNode)
@@ -86,7 +92,7 @@ export function compilePermissive(source: string, environment: Environment = {})
   }
 }
 
-/** Statuses show a few anyway. */
+/** Statuses show only the first few. */
 const MAX_PROBLEMS = 20
 
 function toEvaluator(evaluate: Evaluate, slots: number): Program['eval'] {
@@ -97,7 +103,7 @@ function toEvaluator(evaluate: Evaluate, slots: number): Program['eval'] {
     try {
       return evaluate(frame)
     } catch (thrown) {
-      // Nothing else throws but data that nests too deep for the stack, and views of the host.
+      // The other exceptions are stack overflows, for deeply nested data, and those of host views.
       return thrown === exhausted ? budgetExceeded : internalError
     } finally {
       endBudget(before)
@@ -105,7 +111,7 @@ function toEvaluator(evaluate: Evaluate, slots: number): Program['eval'] {
   }
 }
 
-/** Whether an expression reads a member such as `request.body`, or everything. */
+/** Whether an expression may read a member such as `request.body`. */
 export function readsMember({ reads }: Pick<Program, 'reads'>, member: string): boolean {
   return reads.has(member) || reads.has('*')
 }

@@ -17,7 +17,7 @@ const SIMPLE: Readonly<Record<string, string>> = {
 const OPENING = /([bB]?)([rR]?)("""|'''|"|')/y
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, X: 2, u: 4, U: 8 }
 
-/** Reads the string or bytes literal that starts at `start`, if one does. Throws SyntaxProblem. */
+/** Reads a string or bytes literal at `start`; undefined if there is none. Throws SyntaxProblem. */
 export function readQuoted(source: string, start: number): { value: string | Uint8Array; end: number } | undefined {
   OPENING.lastIndex = start
   const opening = OPENING.exec(source)
@@ -54,7 +54,7 @@ function unescape(body: string, from: number, sink: TextSink | ByteSink): void {
   sink.addText(body.slice(at))
 }
 
-/** Adds what the escape at `slash` stands for; returns where the text goes on. */
+/** Adds the character of the escape sequence at `slash`; returns the offset of the text after it. */
 function readEscape(body: string, slash: number, from: number, sink: TextSink | ByteSink): number {
   const char = body[slash + 1] ?? ''
   const simple = SIMPLE[char]
@@ -77,7 +77,7 @@ function readEscape(body: string, slash: number, from: number, sink: TextSink | 
   return slash + 2 + length
 }
 
-/** A Unicode code point that is no surrogate. */
+/** Whether the number is a Unicode scalar value: a code point other than a surrogate. */
 function isScalar(code: number): boolean {
   return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
 }
@@ -99,7 +99,7 @@ class TextSink {
   }
 }
 
-/** Escapes by number are bytes; everything else is text in UTF-8. */
+/** Collects a bytes literal: numeric escapes are bytes, everything else is UTF-8. */
 class ByteSink {
   readonly isText = false
   readonly #bytes: number[] = []

@@ -1,6 +1,6 @@
 /**
- * Base of every class of the engine's values, errors and maps included. What is an object and none of these is data of the
- * host; the check is much cheaper than looking at prototypes.
+ * Base class of all values of this package, including errors and maps. Any other object is data of the host. The check is
+ * much cheaper than an inspection of prototypes.
  */
 // oxlint-disable-next-line typescript/no-extraneous-class -- it exists for instanceof
 export abstract class Special {}

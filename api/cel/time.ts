@@ -24,7 +24,7 @@ export class Timestamp extends Opaque {
     return new Timestamp(BigInt(Math.round(ms * 1000)) * 1000n)
   }
 
-  /** RFC 3339; undefined when the text is none or out of range. */
+  /** Parses RFC 3339; undefined if the text is invalid or out of range. */
   static parse(text: string): Timestamp | undefined {
     const found = RFC3339.exec(text)
     if (found === null) return undefined
@@ -81,7 +81,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
 }
 const MAX_DURATION = 2n ** 63n - 1n
 
-/** A span of time; as in other implementations, its nanoseconds fit into 64 bits (292 years). */
+/** A span of time of at most 292 years: as in other implementations, its nanoseconds fit into 64 bits. */
 export class Duration extends Opaque {
   readonly nanos: bigint
 
@@ -90,6 +90,7 @@ export class Duration extends Opaque {
     this.nanos = nanos
   }
 
+  /** Undefined if the nanoseconds do not fit into 64 bits. */
   static of(nanos: bigint): Duration | undefined {
     return nanos > MAX_DURATION || nanos < -MAX_DURATION - 1n ? undefined : new Duration(nanos)
   }
@@ -134,7 +135,7 @@ export class Duration extends Opaque {
   }
 }
 
-/** Nothing, or a dot and 3, 6 or 9 digits... as few as needed (RFC 3339 with nanoseconds). */
+/** A fraction of a second as RFC 3339 writes it: a dot and as few digits as needed, or nothing. */
 function formatFraction(nanos: bigint): string {
   if (nanos === 0n) return ''
   return `.${nanos.toString().padStart(9, '0').replace(/0+$/, '')}`

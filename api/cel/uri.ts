@@ -27,7 +27,7 @@ export class UriText extends HostText {
     }
   }
 
-  /** Pairs as written: what is not touched stays as it came, byte for byte. */
+  /** The undecoded pairs of the query: a pair that is not changed stays the same, byte for byte. */
   #pairs(): string[] {
     const mark = this.text.indexOf('?')
     return mark < 0
@@ -61,7 +61,7 @@ function decodeName(pair: string): string {
   return decode(name)
 }
 
-/** Malformed escapes stand for themselves, as in browsers. */
+/** Malformed percent-escapes stay as they are, as in browsers. */
 function decode(text: string): string {
   const spaced = text.replaceAll('+', ' ')
   try {

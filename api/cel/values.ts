@@ -3,7 +3,7 @@ import { CelError } from './error.ts'
 import { Special } from './special.ts'
 
 /**
- * A value during evaluation. CEL type, and what stands for it:
+ * A value during evaluation. Each CEL type and its representation:
  *
  * | null, bool, string | themselves                         |
  * | int                | bigint                             |
@@ -14,16 +14,17 @@ import { Special } from './special.ts'
  * | map                | CelMap, object, Map, HostMap       |
  * | others             | subclasses of Opaque               |
  *
- * An evaluation that failed gives a CelError instead.
+ * The result of a failed evaluation is a CelError.
  */
 export type Value = unknown
 
 /**
- * A value inside a list, a map, a variable or the host's data. The same, but a number is a JSON number: an int when it is
- * integral. A double of the language that is integral is stored as `Double`. Comparisons work on stored values.
+ * A value inside a list, a map, a variable or data of the host. The same as `Value`, except that a number is a JSON number:
+ * an int if it is integral. An integral double is stored as `Double`. Comparisons accept stored values.
  */
 export type Stored = unknown
 
+/** An unsigned 64-bit integer. */
 export class Uint extends Special {
   readonly value: bigint
 
@@ -33,7 +34,7 @@ export class Uint extends Special {
   }
 }
 
-/** A double as stored. */
+/** An integral double, as stored. */
 export class Double extends Special {
   readonly value: number
 
@@ -43,14 +44,15 @@ export class Double extends Special {
   }
 }
 
-/** Value of a type that only functions can look into. */
+/** Base class of types that have no members; only functions read them. */
 export abstract class Opaque extends Special {
   abstract readonly type: Type
   abstract equals(other: unknown): boolean
-  /** What `string()` gives, and what the host receives. */
+  /** The result of `string()`, and the form that the host receives. */
   abstract override toString(): string
 }
 
+/** A type as a value: `type(1) == int`. */
 export class Type extends Opaque {
   readonly name: string
 
@@ -91,7 +93,7 @@ export const types = {
   uint: new Type('uint'),
 } as const
 
-/** An optional value; the one without a value is `none`. */
+/** An optional value; `none` is the one without a value. */
 export class Optional extends Special {
   /** Stored; undefined for none. */
   readonly value: Stored
@@ -104,7 +106,7 @@ export class Optional extends Special {
 
 export const none = new Optional(undefined)
 
-/** Text that only `unredacted()` gives out: logs, bodies and headers made of it show `<redacted>`. */
+/** Text that only `unredacted()` reveals; everywhere else it is `<redacted>`. */
 export class Secret extends Opaque {
   readonly #text: string
 
@@ -121,7 +123,7 @@ export class Secret extends Opaque {
     return this.#text
   }
 
-  /** Comparing is no disclosure: rules may say `apiKey.key == "…"`. */
+  /** A comparison discloses nothing, so rules may use `apiKey.key == "…"`. */
   equals(other: unknown): boolean {
     return (other instanceof Secret ? other.#text : other) === this.#text
   }
@@ -136,24 +138,25 @@ export class Secret extends Opaque {
 }
 
 /**
- * Data of the host that is computed when read: header lists, URIs, the request itself. Seen as a map with string keys
- * unless `text` makes it a string with methods.
+ * Data of the host that is computed when it is read, such as header lists and the request itself. Expressions see a map with
+ * string keys.
  */
 export abstract class HostMap extends Special {
-  /** Stored value of a key; undefined when there is none. */
+  /** Stored value of a key; undefined if there is none. */
   abstract get(key: string): Stored
   abstract keys(): Iterable<string>
-  /** Result of a method as a stored value; undefined when there is no such method. */
+  /** Result of a method as a stored value; undefined if the method does not exist. */
   call?(name: string, args: readonly Value[]): Stored
 }
 
-/** A string of the host that has methods of its own, such as `query()`. Everywhere else it is a string. */
+/** A string of the host with additional methods, such as `query()`. In all other respects it is a string. */
 export abstract class HostText extends Special {
   abstract readonly text: string
   /** As `HostMap.call`. */
   abstract call(name: string, args: readonly Value[]): Stored
 }
 
+/** Converts a stored value to its form during evaluation. */
 export function load(stored: Stored): Value {
   if (typeof stored === 'number') return Number.isSafeInteger(stored) ? BigInt(stored) : stored
   if (typeof stored !== 'object' || stored === null) return stored === undefined ? null : stored
@@ -161,6 +164,7 @@ export function load(stored: Stored): Value {
   return stored instanceof HostText ? stored.text : stored
 }
 
+/** Converts an evaluated value to its stored form. */
 export function store(value: Value): Stored {
   return typeof value === 'number' && Number.isSafeInteger(value) ? new Double(value) : value
 }

@@ -41,7 +41,7 @@ function compileRoot(compilation: Compilation, node: Node, chain: readonly strin
       return fromLiteral(compilation.report(node, 'undeclared', message))
     }
   }
-  compilation.noteRead(chain)
+  compilation.recordRead(chain)
   const undeclared = compilation.error(node, 'undeclared', `"${name}" is not set`)
   const read = readRoot(name)
   const code = fromStored((frame) => {
@@ -71,8 +71,8 @@ export function compileSelect(compilation: Compilation, node: SelectNode, scope:
 }
 
 /**
- * Members of variables, by far the most common nodes: one closure for up to three names. `finish` says what is missing of a
- * container that is there, `slow` in all other cases.
+ * Reads a member of a variable, the most common node: one closure for up to three names. If the container exists, `finish`
+ * creates the error; otherwise `slow` evaluates the chain node by node.
  */
 function readPath(path: readonly string[], slow: Code, finish: (container: Stored) => Stored): Code {
   const [root = '', a = '', b = ''] = path
@@ -95,18 +95,18 @@ function readPath(path: readonly string[], slow: Code, finish: (container: Store
   return { ...code, path }
 }
 
-/** Names with dots: of types, or declared by the environment. Also notes the member that is read. */
+/** Compiles a name with dots: of a type, or declared by the environment. Otherwise records the member that is read. */
 function compileDotted(compilation: Compilation, node: SelectNode, chain: readonly string[], scope: Scope | undefined): Code | undefined {
   const [first = ''] = chain
   if (!rootOf(node).isAbsolute && findVariable(first, scope)) return undefined
   const name = chain.join('.')
   const { variables } = compilation.environment
   if (variables?.has(name) || (typeNames.has(name) && !variables?.has(first))) return compileRoot(compilation, node, chain)
-  if (isHostChain(compilation, node, chain, scope)) compilation.noteRead(chain)
+  if (isHostChain(compilation, node, chain, scope)) compilation.recordRead(chain)
   return undefined
 }
 
-/** Whether a chain starts at a variable of the host. */
+/** Whether a chain starts with a variable of the host, not of a macro. */
 function isHostChain(compilation: Compilation, node: SelectNode, [first = '']: readonly string[], scope: Scope | undefined): boolean {
   if (!rootOf(node).isAbsolute && findVariable(first, scope)) return false
   return compilation.environment.variables?.has(first) ?? true
@@ -123,23 +123,23 @@ interface Failures {
   readonly noMap: CelError
 }
 
-/** Names the member when the expression spells it out; a computed key is data. */
+/** The errors quote the member only if it is a literal: a computed key is data. */
 function failuresOf(compilation: Compilation, node: Node, key: Value): Failures {
-  const what = typeof key === 'string' || typeof key === 'bigint' ? ` ${JSON.stringify(String(key))}` : ''
+  const quoted = typeof key === 'string' || typeof key === 'bigint' ? ` ${JSON.stringify(String(key))}` : ''
   return {
-    missing: compilation.error(node, 'no_such_key', `no such key${what}`),
-    noMap: compilation.error(node, 'no_such_key', `no such key${what}: the value has no members`),
+    missing: compilation.error(node, 'no_such_key', `no such key${quoted}`),
+    noMap: compilation.error(node, 'no_such_key', `no such key${quoted}: the value has no members`),
   }
 }
 
-/** What a selection gives when there is no plain member. */
+/** Result of a selection without a plain member: a member of an optional, or an error. */
 function selectSlowly(container: Stored, field: string, failures: Failures): Stored {
   if (container instanceof CelError) return container
   if (container instanceof Optional) return mapOptional(container, (inner) => (isMap(inner) ? getField(inner, field) : failures.noMap))
   return isMap(container) ? failures.missing : failures.noMap
 }
 
-/** Members of an optional are optional. */
+/** Reads a member of an optional; the result is optional. */
 function mapOptional({ value }: Optional, read: (inner: Stored) => Stored): Stored {
   if (value === undefined) return none
   const member = read(value)
@@ -183,7 +183,7 @@ export function compileIndex(compilation: Compilation, node: IndexNode, scope: S
   })
 }
 
-/** A member, `outOfRange`, `noSuchKey`, or undefined when the index does not go with the value. */
+/** A member, `outOfRange`, `noSuchKey`, or undefined if the value cannot be indexed with this type. */
 function readIndex(container: Stored, at: Value): Stored {
   if (Array.isArray(container)) {
     const index = toListIndex(at)
@@ -204,7 +204,7 @@ function toListIndex(at: Value): number | undefined {
   return typeof double === 'number' && Number.isInteger(double) ? double : undefined
 }
 
-/** `a.?b` and `a[?k]`: an optional, whatever `a` is, unless `a` has no members. */
+/** `a.?b` and `a[?k]`: an optional; an error if `a` has no members. */
 function compileOptional(compilation: Compilation, node: Node, operand: (frame: Frame) => Stored, key: Value, index?: (frame: Frame) => Value): Code {
   const noIndex = compilation.error(node, 'no_such_overload', 'the value has no such members')
   const read = (container: Stored, at: Value): Stored => {
@@ -221,11 +221,11 @@ function compileOptional(compilation: Compilation, node: Node, operand: (frame: 
   })
 }
 
-/** `has(a.b)`: whether the member is there; its operand must evaluate. */
+/** `has(a.b)`: whether the member exists. An error of the operand `a` is the result. */
 export function compileHas(compilation: Compilation, node: Node, scope: Scope | undefined): Code {
   if (node.kind !== 'select') return fromLiteral(compilation.report(node, 'invalid', 'has() takes a member such as a.b'))
   const chain = chainOf(node)
-  if (chain && isHostChain(compilation, node, chain, scope)) compilation.noteRead(chain)
+  if (chain && isHostChain(compilation, node, chain, scope)) compilation.recordRead(chain)
   const operand = compilation.compile(node.operand, scope).stored
   const { field } = node
   const noMap = compilation.error(node, 'no_such_overload', 'the value has no members')

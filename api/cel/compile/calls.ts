@@ -10,7 +10,7 @@ import { locator } from './operators.ts'
 
 type AnyFunction = (...args: Value[]) => Value
 
-/** Methods that only values of the host have, with their numbers of arguments. */
+/** Methods of host values, with their number of arguments. */
 const hostMethods: ReadonlyMap<string, number> = new Map([
   ['redacted', 0],
   ['raw', 0],
@@ -46,7 +46,7 @@ export function compileCall(compilation: Compilation, node: CallNode, scope: Sco
   return compileHostMethod(compilation, node, receiver.stored, evaluators, method)
 }
 
-/** `base64.encode` and the like: the target is the name of a namespace that no variable hides. */
+/** Full name of a function in a namespace, such as `base64.encode`; undefined if the target is not a namespace or a variable hides it. */
 function qualify(target: NonNullable<CallNode['target']>, name: string, scope: Scope | undefined): string | undefined {
   const chain = chainOf(target)
   if (!chain || findVariable(chain[0] ?? '', scope)) return undefined
@@ -54,7 +54,7 @@ function qualify(target: NonNullable<CallNode['target']>, name: string, scope: S
   return isNamespace(namespace) ? `${namespace}.${name}` : undefined
 }
 
-/** The operands are compiled too, so that all problems come out at once. */
+/** Also compiles the operands, to report all problems at once. */
 function reportUnknown(compilation: Compilation, node: CallNode, name: string, isMethod: boolean, scope: Scope | undefined): CelError {
   const arities = findArities(name, isMethod)
   const other = findArities(name, !isMethod).length > 0
@@ -66,7 +66,7 @@ function reportUnknown(compilation: Compilation, node: CallNode, name: string, i
   return error
 }
 
-/** One closure for each number of arguments: no list of arguments is made. */
+/** Has closures for one and two arguments, which need no list of arguments. */
 function compileFunction(compilation: Compilation, node: CallNode, call: AnyFunction, args: readonly Evaluate[]): Code {
   const noOverload = compilation.error(node, 'no_such_overload', `${node.name}() does not take these types`)
   const locate = locator(compilation, node)
@@ -97,7 +97,7 @@ function compileFunction(compilation: Compilation, node: CallNode, call: AnyFunc
   })
 }
 
-/** A method of header views or URIs; where other values have it too, that one for them. */
+/** Calls a method of a host value. Falls back to `method`, the method of that name for other values. */
 function compileHostMethod(
   compilation: Compilation,
   node: CallNode,

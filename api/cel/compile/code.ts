@@ -5,23 +5,23 @@ import type { Node } from '../ast.ts'
 import { load, store } from '../values.ts'
 import type { Stored, Value } from '../values.ts'
 
-/** One evaluation under way. */
+/** State of one evaluation. */
 export interface Frame {
-  /** Holds the variables of the host as its members. */
+  /** Its members are the variables of the host. */
   readonly root: object
-  /** Variables of macros. */
+  /** Values of the variables of macros. */
   readonly slots: Stored[]
 }
 
 export type Evaluate = (frame: Frame) => Value
 
-/** A compiled node. Both closures give the CelError when evaluation fails. */
+/** A compiled node. Both closures return a CelError if evaluation fails. */
 export interface Code {
   readonly evaluate: Evaluate
-  /** The result as a stored value, which is cheaper for what comes from the host, and all that comparisons need. */
+  /** The result as a stored value: cheaper for data of the host, and sufficient for comparisons. */
   readonly stored: (frame: Frame) => Stored
   readonly literal?: { readonly value: Value }
-  /** Names of a variable of the host and its members, where that is all the node is. */
+  /** Set if the node is only a variable of the host, or a member of one: its names. */
   readonly path?: readonly string[]
 }
 
@@ -48,13 +48,13 @@ export interface Scope {
 /** Compiles a node where the variables of `scope` are visible. */
 export type Compile = (node: Node, scope: Scope | undefined) => Code
 
-/** What the compilation of one expression collects. */
+/** State of the compilation of one expression. */
 export class Compilation {
   readonly environment: Environment
   readonly problems: { offset: number; message: string }[] = []
   readonly reads = new Set<string>()
   slots = 0
-  /** Set by the compiler: the files of the room compile each other's nodes through it. */
+  /** Compiles any node; the files of this directory compile child nodes through it. */
   readonly compile: Compile
 
   constructor(environment: Environment, dispatch: (compilation: Compilation, node: Node, scope: Scope | undefined) => Code) {
@@ -62,7 +62,7 @@ export class Compilation {
     this.compile = (node, scope) => dispatch(this, node, scope)
   }
 
-  /** Notes a problem; the node evaluates to the error that is returned. */
+  /** Records a problem. The node evaluates to the returned error. */
   report(node: Node, code: CelErrorCode, message: string): CelError {
     this.problems.push({ offset: node.at, message })
     return this.error(node, code, message)
@@ -76,8 +76,8 @@ export class Compilation {
     return { name, slot: this.slots++, outer }
   }
 
-  /** Members that an expression reads, with what encloses them: `request`, `request.body`. */
-  noteRead(chain: readonly string[]): void {
+  /** Records a member that the expression reads, with its parents: `request`, `request.body`. */
+  recordRead(chain: readonly string[]): void {
     for (let i = 1; i <= chain.length; i++) this.reads.add(chain.slice(0, i).join('.'))
   }
 }

@@ -38,13 +38,13 @@ export function compileNode(compilation: Compilation, node: Node, scope: Scope |
     case 'map':
       return compileMap(compilation, node, scope)
     case 'struct':
-      return fromLiteral(compilation.report(node, 'invalid', `there are no messages such as ${node.name}; write a map`))
+      return fromLiteral(compilation.report(node, 'invalid', `message types such as ${node.name} are not supported; write a map`))
   }
 }
 
 function compileList(compilation: Compilation, node: ListNode, scope: Scope | undefined): Code {
   const elements = node.elements.map(({ value, isOptional }) => ({ isOptional, read: compilation.compile(value, scope).stored }))
-  const noOptional = compilation.error(node, 'no_such_overload', 'an element after ? is no optional')
+  const noOptional = compilation.error(node, 'no_such_overload', 'an element after ? is not an optional')
   return fromStored((frame) => {
     const list: Stored[] = []
     for (const { read, isOptional } of elements) {
@@ -64,7 +64,7 @@ function compileMap(compilation: Compilation, node: MapNode, scope: Scope | unde
     key: compilation.compile(key, scope).evaluate,
     read: compilation.compile(value, scope).evaluate,
   }))
-  const noOptional = compilation.error(node, 'no_such_overload', 'a value after ? is no optional')
+  const noOptional = compilation.error(node, 'no_such_overload', 'a value after ? is not an optional')
   const locate = locator(compilation, node)
   return fromStored((frame) => {
     const map = new CelMap()

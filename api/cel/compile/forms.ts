@@ -15,7 +15,7 @@ import { locator } from './operators.ts'
 
 type Form = (compilation: Compilation, node: CallNode, scope: Scope | undefined) => Code | undefined
 
-/** Calls that do not evaluate all their arguments as they are. Keyed by name and number of arguments. */
+/** Calls with an evaluation of their own: some arguments are not evaluated, or checked at compile time. Keyed by name and number of arguments. */
 const functions: ReadonlyMap<string, Form> = new Map<string, Form>([
   ['has/1', (compilation, node, scope) => node.args[0] && compileHas(compilation, node.args[0], scope)],
   ['default/2', compileDefault],
@@ -38,7 +38,7 @@ const methods: ReadonlyMap<string, Form> = new Map<string, Form>([
   ['startsWith/1', compileStartsWith],
 ])
 
-/** Compiles a special form; undefined when the call is none. */
+/** Compiles a special form; undefined if the call is not one. */
 export function compileForm(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code | undefined {
   const { target, name, args } = node
   if (target === undefined) {
@@ -61,7 +61,7 @@ function compileWith(compilation: Compilation, node: CallNode, scope: Scope | un
   return variable && body && node.target && compileLet(compilation, node, variable, compilation.compile(node.target, scope), body, scope)
 }
 
-/** An error of the value is the variable's value: it matters only where the variable is used. */
+/** Binds a variable. If its value is an error, that matters only where the variable is used. */
 function compileLet(
   compilation: Compilation,
   node: CallNode,
@@ -87,7 +87,7 @@ function compileLet(
   }
 }
 
-/** The fallback is for null, a missing key and a variable that is not set or not known here; other errors stay. */
+/** `default(value, fallback)`: the fallback replaces null, a missing key and a variable that is not set or not available; other errors stay. */
 function compileDefault(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code | undefined {
   const [first, second] = node.args
   if (!first || !second) return undefined
@@ -103,13 +103,13 @@ function compileDefault(compilation: Compilation, node: CallNode, scope: Scope |
   })
 }
 
-/** Names that are not known are what `default` and `coalesce` are for. */
+/** Removes the problems about unknown variables: `default` and `coalesce` handle them. */
 function forgiveUnknown({ problems }: Compilation, since: number): void {
   const kept = problems.slice(since).filter(({ message }) => !message.startsWith('unknown variable') && !message.includes('is not known here'))
   problems.splice(since, problems.length, ...kept)
 }
 
-/** The first value that is neither null nor an error; else the last error; else null. */
+/** `coalesce(…)`: the first value that is neither null nor an error, otherwise the last error, otherwise null. */
 function compileCoalesce(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code {
   const problems = compilation.problems.length
   const args = node.args.map((arg) => compilation.compile(arg, scope).stored)
@@ -125,13 +125,13 @@ function compileCoalesce(compilation: Compilation, node: CallNode, scope: Scope 
   })
 }
 
-/** All variables that are set, as a map: whoever calls this reads everything. */
+/** `variables()`: all variables that are set, as a map. Counts as a read of everything. */
 function compileVariables(compilation: Compilation): Code {
   compilation.reads.add('*')
   return fromStored((frame) => frame.root)
 }
 
-/** `fail("why")`. A message that is computed may hold data, and is not shown. */
+/** `fail("why")`. Only a literal message is shown: a computed one may contain data. */
 function compileFail(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code {
   const [message] = node.args
   const text = message && compilation.compile(message, scope).literal?.value
@@ -167,7 +167,7 @@ function compileOptMap(compilation: Compilation, node: CallNode, scope: Scope | 
   })
 }
 
-/** `a.or(b)` and `a.orValue(x)`: the argument is evaluated only for none. */
+/** `a.or(b)` and `a.orValue(x)`: the argument is evaluated only if `a` has no value. */
 function compileOr(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code | undefined {
   const [other] = node.args
   if (!node.target || !other) return undefined
@@ -185,7 +185,7 @@ function compileOr(compilation: Compilation, node: CallNode, scope: Scope | unde
   })
 }
 
-/** With the prefix in the expression itself, by far the most common test of a text. */
+/** `startsWith` with a literal prefix, the most common test of a string. */
 function compileStartsWith(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code | undefined {
   const [argument] = node.args
   if (!node.target || argument?.kind !== 'literal' || typeof argument.value !== 'string') return undefined
@@ -200,11 +200,11 @@ function compileStartsWith(compilation: Compilation, node: CallNode, scope: Scop
   })
 }
 
-/** A pattern in the expression itself is compiled, and refused, with it. */
+/** Compiles a literal pattern and reports an invalid one. Undefined if the pattern is not a literal. */
 function compilePattern(compilation: Compilation, node: CallNode['args'][number]): Search | CelError | undefined {
   if (node.kind !== 'literal' || typeof node.value !== 'string') return undefined
   const search = compileSearch(node.value)
-  return isRegexError(search) ? compilation.report(node, 'invalid_argument', `the pattern is no regular expression (RE2): ${search.error}`) : search
+  return isRegexError(search) ? compilation.report(node, 'invalid_argument', `the pattern is not a regular expression (RE2): ${search.error}`) : search
 }
 
 /** `text.matches(pattern)` and `matches(text, pattern)`. */

@@ -15,7 +15,7 @@ interface Loop {
   readonly node: CallNode
   readonly compilation: Compilation
   readonly range: Read
-  /** Slots of the variables; with two the first is the index or key, the second the value. */
+  /** Slots of the variables: of the element or key, or of the index or key and the value. */
   readonly slots: readonly number[]
   /** The arguments after the variables. */
   readonly bodies: readonly Code[]
@@ -23,7 +23,7 @@ interface Loop {
 
 type Expand = (loop: Loop) => Code
 
-/** Keyed by name and number of arguments; the value says how many of these are variables. */
+/** Keyed by name and number of arguments. The first entry is the number of variables among the arguments. */
 const macros: ReadonlyMap<string, readonly [variables: 1 | 2, Expand]> = new Map([
   ['exists/2', [1, (loop) => expandQuantifier(loop, true)]],
   ['exists/3', [2, (loop) => expandQuantifier(loop, true)]],
@@ -47,7 +47,7 @@ const macros: ReadonlyMap<string, readonly [variables: 1 | 2, Expand]> = new Map
   ['sortBy/2', [1, expandSortBy]],
 ])
 
-/** Compiles a macro call; undefined when the call is none. */
+/** Compiles a macro call; undefined if the call is not one. */
 export function compileMacro(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code | undefined {
   const macro = node.target && macros.get(`${node.name}/${node.args.length}`)
   if (!macro || !node.target) return undefined
@@ -71,19 +71,20 @@ export function compileMacro(compilation: Compilation, node: CallNode, scope: Sc
   return expand({ node, compilation, range, slots, bodies })
 }
 
+/** Name of the variable that a macro declares; undefined if the argument is not a plain name. */
 export function variableName(node: Node): string | undefined {
   return node.kind === 'ident' && !node.isAbsolute ? node.name : undefined
 }
 
-/** Called with the index or key and the element of each round; anything but undefined ends the loop. */
-type Round = (frame: Frame, key: Stored, element: Stored) => Stored
+/** One iteration, with the index or key and the element. Any result but undefined ends the loop. */
+type Iteration = (frame: Frame, key: Stored, element: Stored) => Stored
 
-type Run = (frame: Frame, values: Stored, round: Round) => Stored
+type Run = (frame: Frame, values: Stored, iteration: Iteration) => Stored
 
-/** Runs the rounds of a loop over `values`: one variable is the element or key, two are the index or key and the value. */
+/** Iterates over the values. One variable is the element or key; two are the index or key and the value. */
 function iterate({ slots: [first = 0, second], node, compilation }: Loop, what: 'list' | 'map' | 'any' = 'any'): Run {
   const noRange = compilation.error(node, 'no_such_overload', `${node.name}() needs a ${what === 'any' ? 'list or map' : what}`)
-  return (frame, values, round) => {
+  return (frame, values, iteration) => {
     if (values instanceof CelError) return values
     const { slots } = frame
     if (Array.isArray(values) && what !== 'map') {
@@ -92,7 +93,7 @@ function iterate({ slots: [first = 0, second], node, compilation }: Loop, what: 
         const element: Stored = values[i]
         slots[first] = second === undefined ? element : BigInt(i)
         if (second !== undefined) slots[second] = element
-        const result = round(frame, second === undefined ? element : slots[first], element)
+        const result = iteration(frame, second === undefined ? element : slots[first], element)
         if (result !== undefined) return result
       }
       return undefined
@@ -106,7 +107,7 @@ function iterate({ slots: [first = 0, second], node, compilation }: Loop, what: 
       const element = second === undefined ? stored : getKey(values, key)
       if (element instanceof CelError) return element
       if (second !== undefined) slots[second] = element
-      const result = round(frame, stored, element)
+      const result = iteration(frame, stored, element)
       if (result !== undefined) return result
     }
     return undefined
@@ -114,10 +115,10 @@ function iterate({ slots: [first = 0, second], node, compilation }: Loop, what: 
 }
 
 function noBoolOf({ compilation, node }: Loop): CelError {
-  return compilation.error(node, 'no_such_overload', `the condition of ${node.name}() is no bool`)
+  return compilation.error(node, 'no_such_overload', `the condition of ${node.name}() is not a bool`)
 }
 
-/** exists and all fold with || and &&: a deciding element wins over errors of others. */
+/** `exists` and `all` combine their elements as `||` and `&&` do: a decisive element wins over errors of others. */
 function expandQuantifier(loop: Loop, decisive: boolean): Code {
   const run = iterate(loop)
   const condition = loop.bodies[0]?.stored ?? (() => null)
@@ -128,7 +129,7 @@ function expandQuantifier(loop: Loop, decisive: boolean): Code {
     let failure: CelError | undefined
     const values = range(frame)
     if (slots.length === 1 && Array.isArray(values)) {
-      // The commonest of all loops, without a closure for each evaluation.
+      // The most common loop: avoid a closure for each evaluation.
       for (let i = 0; i < values.length; i++) {
         charge(1)
         frame.slots[slot] = values[i]
@@ -178,7 +179,7 @@ function expandFilter(loop: Loop): Code {
   })
 }
 
-/** Body of a macro with an optional condition before it: undefined when the condition is false. */
+/** Compiles the body of a macro and the optional condition before it. The result is undefined if the condition is false. */
 function compileBody(loop: Loop): Read {
   const [first, second] = loop.bodies
   const body = (second ?? first)?.stored ?? (() => null)
@@ -225,7 +226,7 @@ function expandTransformMap(loop: Loop): Code {
   })
 }
 
-/** The body gives maps, which are joined; a key that comes twice is an error. */
+/** Merges the maps that the body returns; a duplicate key is an error. */
 function expandTransformEntry(loop: Loop): Code {
   const body = compileBody(loop)
   const noMap = loop.compilation.error(loop.node, 'no_such_overload', 'transformMapEntry() needs maps')
@@ -255,7 +256,7 @@ function expandMapValues(loop: Loop): Code {
   })
 }
 
-/** `m.filterKeys(k, condition)`: the entries whose keys hold. */
+/** `m.filterKeys(k, condition)`: the entries whose keys satisfy the condition. */
 function expandFilterKeys(loop: Loop): Code {
   const [slot = 0] = loop.slots
   const valueSlot = loop.compilation.bind('', undefined).slot

@@ -11,11 +11,11 @@ import type { Code, Compilation, Evaluate, Frame, Scope } from './code.ts'
 
 type Read = (frame: Frame) => Stored
 
-/** `&&` and `||`: one operand that decides wins over errors of the others, in whatever order (CEL, logical operators). */
+/** `&&` and `||`: a decisive operand wins over errors of the others, in any order (CEL specification, logical operators). */
 export function compileLogic(compilation: Compilation, node: LogicNode, scope: Scope | undefined): Code {
   const decisive = node.kind === 'or'
   const operands = node.operands.map((operand) => compilation.compile(operand, scope).stored)
-  const noBool = compilation.error(node, 'no_such_overload', `an operand of ${decisive ? '||' : '&&'} is no bool`)
+  const noBool = compilation.error(node, 'no_such_overload', `an operand of ${decisive ? '||' : '&&'} is not a bool`)
   const [a, b] = operands
   if (operands.length === 2 && a && b) {
     return fromStored((frame) => {
@@ -43,7 +43,7 @@ export function compileConditional(compilation: Compilation, node: ConditionalNo
   const condition = compilation.compile(node.condition, scope).stored
   const consequence = compilation.compile(node.consequence, scope)
   const otherwise = compilation.compile(node.otherwise, scope)
-  const noBool = compilation.error(node, 'no_such_overload', 'the condition is no bool')
+  const noBool = compilation.error(node, 'no_such_overload', 'the condition is not a bool')
   const choose = (frame: Frame, yes: Read, no: Read): Stored => {
     const value = condition(frame)
     if (value === true) return yes(frame)
@@ -88,7 +88,7 @@ export function compileBinary(compilation: Compilation, node: BinaryNode, scope:
   return operator === 'in' ? compileIn(left.stored, right.stored, noOverload) : compileOrder(operator, left, right, noOverload)
 }
 
-/** Errors of functions know no position; those of one node are few, and kept. */
+/** Adds the position of a node to errors of functions. Caches the last one: a node usually returns the same error. */
 export function locator(compilation: Compilation, node: Node): (error: CelError) => CelError {
   let known: { readonly from: CelError; readonly located: CelError } | undefined
   return (error) => {
@@ -114,7 +114,7 @@ function compileArithmetic(compilation: Compilation, node: BinaryNode, left: Eva
 function compileEquality(left: Code, right: Code, isPositive: boolean): Code {
   const literal = right.literal?.value
   if (typeof literal === 'string' && literal.length <= 64) return fromStored(equalsText(left.stored, literal, isPositive))
-  // A host's number, an int and a double compare alike.
+  // A number of the host, an int and a double compare in the same way.
   const number = typeof literal === 'bigint' ? Number(literal) : NaN
   if (Number.isSafeInteger(number)) return fromStored(equalsNumber(left.stored, literal, number, isPositive))
   if (left.literal && !right.literal) return compileEquality(right, left, isPositive)
@@ -179,7 +179,7 @@ function compileIn(left: Read, right: Read, noOverload: CelError): Code {
     if (!isMap(container)) return noOverload
     const key = toKey(value)
     if (key !== undefined) return getKey(container, key) !== undefined
-    // A double that is no integer equals no key; null, lists and the like can be none.
+    // A non-integral double equals no key; other types, such as null and lists, cannot be keys.
     return toNumeric(value) === undefined ? noOverload : false
   })
 }

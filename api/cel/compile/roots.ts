@@ -20,8 +20,8 @@ interface Roots {
 const prototype: Roots = Object.prototype
 
 /**
- * Readers of the variables that expressions name most. A property that is spelled out costs a tenth of one by name. What
- * someone planted on Object.prototype is not taken for a variable: then the slow way decides.
+ * Readers of the most common variables: a static property access costs a tenth of a dynamic one. If Object.prototype has
+ * such a property, `getField` decides, so that an inherited property is not mistaken for a variable.
  */
 const readers: Readonly<Record<keyof Roots, (roots: Roots) => Stored>> = {
   apiKey: (roots) => (prototype.apiKey === undefined ? roots.apiKey : getField(roots, 'apiKey')),
@@ -37,7 +37,7 @@ const readers: Readonly<Record<keyof Roots, (roots: Roots) => Stored>> = {
   source: (roots) => (prototype.source === undefined ? roots.source : getField(roots, 'source')),
 }
 
-/** A closure that gives a variable of the host, undefined when it is not set. */
+/** Returns a closure that reads a variable of the host; undefined if it is not set. */
 export function readRoot(name: string): (frame: Frame) => Stored {
   const read = Object.hasOwn(readers, name) ? readers[name as keyof Roots] : undefined
   if (read === undefined) return ({ root }) => getField(root, name)

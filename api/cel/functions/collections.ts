@@ -26,7 +26,7 @@ function flattenList(list: readonly Stored[], levels: number): Stored[] {
   return list.flatMap((item) => (Array.isArray(item) && levels > 0 ? flattenList(item as Stored[], levels - 1) : [item]))
 }
 
-/** In the order of the keys that `key` gives; undefined when some are not of one ordered type. */
+/** Sorts `list` by the parallel list `keys`; undefined if the keys are not of one ordered type. */
 export function sortBy(list: readonly Stored[], keys: readonly Stored[]): Stored[] | undefined {
   charge(list.length)
   let isOrdered = true
@@ -37,8 +37,8 @@ export function sortBy(list: readonly Stored[], keys: readonly Stored[]): Stored
     if (result === undefined) isOrdered = false
     return result ?? 0
   })
-  const isLonely = keys.length !== 1 || compareOrder(keys[0], keys[0]) !== undefined
-  return isOrdered && isLonely ? order.map((i) => list[i]) : undefined
+  const isSingleOrdered = keys.length !== 1 || compareOrder(keys[0], keys[0]) !== undefined
+  return isOrdered && isSingleOrdered ? order.map((i) => list[i]) : undefined
 }
 
 function distinct(list: Value): Value {
@@ -48,7 +48,7 @@ function distinct(list: Value): Value {
   for (const item of list as Stored[]) {
     charge(1 + (typeof item === 'string' ? 0 : result.length >>> 3))
     if (seen.has(item)) continue
-    // Strings, by far the most common, need no search.
+    // The set covers strings, the most common type; other values need a search.
     if (typeof item !== 'string' && result.some((other) => isEqual(other, item))) continue
     seen.add(item)
     result.push(item)
@@ -75,7 +75,7 @@ export const collectionMethods: FunctionTable = {
     chargeNew(value.length * 4)
     return typeof value === 'string' ? [...value].reverse().join('') : value.toReversed()
   },
-  // On a list this is the lists extension, on a map the flattening of log fields.
+  // For a list the function of the CEL lists extension, for a map the flattening of log fields.
   'flatten/0': (value: Value) => (Array.isArray(value) ? flattenList(value, 1) : flatten(value, false)),
   'flatten/1': (list: Value, levels: Value) => {
     if (!Array.isArray(list) || typeof levels !== 'bigint') return undefined

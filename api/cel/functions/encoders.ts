@@ -9,7 +9,7 @@ import { load } from '../values.ts'
 import type { Stored, Value } from '../values.ts'
 import type { FunctionTable } from './table.ts'
 
-/** Bodies that were parsed before; parsing dominates every expression that does it, and several read the same body. */
+/** Parsed bodies: parsing dominates the cost of an expression, and several expressions read the same body. */
 const parsed = new WeakMap<Uint8Array, { readonly value: Stored }>()
 
 function parseJson(source: Value): Value {
@@ -48,7 +48,7 @@ function toJson(value: Value): Value {
   return fits(text.length) ? text : overflow
 }
 
-/** The claims of a token that nobody verified. */
+/** The claims of a token, without verification. */
 function readJwtPayload(token: Value): Value {
   if (typeof token !== 'string') return undefined
   const segments = token.split('.')
@@ -74,7 +74,7 @@ function decodeBase64(value: Value): Value {
   return new Uint8Array(Buffer.from(digits, 'base64'))
 }
 
-function ofText(change: (text: string) => Value): (value: Value) => Value {
+function mapText(change: (text: string) => Value): (value: Value) => Value {
   return (value) => {
     if (typeof value !== 'string') return undefined
     return fits(value.length * 3) ? change(value) : overflow
@@ -89,7 +89,7 @@ function decodeUrl(text: string): Value {
   }
 }
 
-/** `application/x-www-form-urlencoded`: keys sorted, a list repeats its key, null is left out. */
+/** Encodes as `application/x-www-form-urlencoded`: keys are sorted, a list repeats its key, null is omitted. */
 function encodeForm(map: Value): Value {
   if (!isMap(map)) return undefined
   const params = new URLSearchParams()
@@ -141,8 +141,8 @@ export const encoderFunctions: FunctionTable = {
   'base64.decode/1': decodeBase64,
   'base64Encode/1': encodeBase64,
   'base64Decode/1': decodeBase64,
-  'url.encode/1': ofText((text) => encodeURIComponent(text.toWellFormed())),
-  'url.decode/1': ofText(decodeUrl),
+  'url.encode/1': mapText((text) => encodeURIComponent(text.toWellFormed())),
+  'url.decode/1': mapText(decodeUrl),
   'form.encode/1': encodeForm,
   'form.decode/1': decodeForm,
   'sha1.encode/1': hash('sha1'),
@@ -150,7 +150,7 @@ export const encoderFunctions: FunctionTable = {
   'md5.encode/1': hash('md5'),
 }
 
-/** Methods by the same names: `"x".base64Encode()`. */
+/** The same functions as methods: `"x".base64Encode()`. */
 export const encoderMethods: FunctionTable = {
   'base64Encode/0': encodeBase64,
   'base64Decode/0': decodeBase64,

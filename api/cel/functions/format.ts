@@ -58,7 +58,7 @@ function formatClause(letter: string, precision: number | undefined, value: Valu
   }
 }
 
-/** What `%s` shows; lists and maps with everything inside, keys sorted by their text. */
+/** Text of a value for `%s`; lists and maps with all their members, keys sorted by their text. */
 function toDisplay(value: Value): Value {
   charge(1)
   if (value === null) return 'null'
@@ -82,7 +82,7 @@ function toDisplay(value: Value): Value {
   )
 }
 
-/** The first thing that is not text is the result. */
+/** Joins the texts. If one is an error or undefined, that is the result. */
 function collect(texts: readonly Value[], open: string, close: string): Value {
   const index = texts.findIndex((text) => typeof text !== 'string')
   if (index >= 0) return isError(texts[index]) ? texts[index] : undefined
@@ -120,12 +120,12 @@ function formatFixed(value: Value, precision: number): Value {
   return isHalf(number, precision) ? roundHalfEven(number, precision) : number.toFixed(precision)
 }
 
-/** `toFixed` gives up beyond 1e21, where doubles are integers. */
+/** Replaces `toFixed`, which uses the exponential form from 1e21 on. Such doubles are integers. */
 function fixedInteger(number: number, precision: number): string {
   return BigInt(number).toString() + (precision > 0 ? `.${'0'.repeat(precision)}` : '')
 }
 
-/** Whether the number, exactly, is halfway between two results: only then does `toFixed` round otherwise than IEEE demands. */
+/** Whether the number is exactly halfway between two results: only then `toFixed` does not round as IEEE 754 requires. */
 function isHalf(number: number, precision: number): boolean {
   const scaled = Math.abs(number) * 10 ** precision
   return (

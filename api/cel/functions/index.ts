@@ -10,9 +10,9 @@ import type { CelFunction, FunctionTable } from './table.ts'
 import { timeMethods } from './time.ts'
 
 const withoutEntropy = randomFunctions(undefined)
-/** Called `f(x)` or `a.f(x)`, where the name is `f` or `a.f`. */
+/** Functions, called as `f(x)` or `a.f(x)`; the name is `f` or `a.f`. */
 const functions = toMap(standardFunctions, stringFunctions, mathFunctions, encoderFunctions, collectionFunctions, netFunctions, withoutEntropy)
-/** Called `x.f()`. */
+/** Methods, called as `x.f()`. */
 const methods = toMap(standardMethods, stringMethods, timeMethods, collectionMethods, encoderMethods, netMethods)
 
 function toMap(...tables: readonly FunctionTable[]): ReadonlyMap<string, CelFunction> {
@@ -26,11 +26,12 @@ export function findFunction(name: string, arity: number, { entropy }: Environme
   return functions.get(key) ?? functions.get(`${name}/*`)
 }
 
+/** The method `name` for `arity` arguments. */
 export function findMethod(name: string, arity: number): CelFunction | undefined {
   return methods.get(`${name}/${arity}`)
 }
 
-/** How many arguments a function may have, for messages; empty when there is none of that name. */
+/** Numbers of arguments that a function accepts, for messages; empty if there is no function of that name. */
 export function findArities(name: string, isMethod: boolean): string[] {
   const prefix = `${name}/`
   return [...(isMethod ? methods : functions).keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
@@ -38,6 +39,7 @@ export function findArities(name: string, isMethod: boolean): string[] {
 
 const namespaces = new Set([...functions.keys()].filter((key) => key.includes('.')).map((key) => key.slice(0, key.lastIndexOf('.'))))
 
+/** Whether functions have this prefix: `base64` of `base64.encode`. */
 export function isNamespace(name: string): boolean {
   return namespaces.has(name)
 }

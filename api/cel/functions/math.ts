@@ -4,7 +4,7 @@ import { Uint, isInt64, load } from '../values.ts'
 import type { Value } from '../values.ts'
 import type { FunctionTable } from './table.ts'
 
-/** Greatest or least of the arguments or of one list; of equal ones the first. */
+/** Greatest or least of the arguments or of one list; the first of several equal values. */
 function pick(direction: 1 | -1): (...values: Value[]) => Value {
   return (...values) => {
     const list: readonly Value[] = values.length === 1 && Array.isArray(values[0]) ? values[0].map(load) : values
@@ -18,7 +18,7 @@ function pick(direction: 1 | -1): (...values: Value[]) => Value {
   }
 }
 
-function ofDouble(compute: (value: number) => Value): (value: Value) => Value {
+function doubleFunction(compute: (value: number) => Value): (value: Value) => Value {
   return (value) => (typeof value === 'number' ? compute(value) : undefined)
 }
 
@@ -47,7 +47,7 @@ function bitwise(compute: (a: bigint, b: bigint) => bigint): (a: Value, b: Value
   }
 }
 
-/** Shifts by 64 and more give 0; ints are shifted as their 64 bits, without sign. */
+/** Shifts by 64 or more result in 0. Ints are shifted as 64 bits without sign. */
 function shift(compute: (bits: bigint, by: bigint) => bigint): (value: Value, by: Value) => Value {
   return (value, by) => {
     if (typeof by !== 'bigint' || (typeof value !== 'bigint' && !(value instanceof Uint))) return undefined
@@ -66,16 +66,16 @@ function squareRoot(value: Value): Value {
 export const mathFunctions: FunctionTable = {
   'math.greatest/*': pick(1),
   'math.least/*': pick(-1),
-  'math.ceil/1': ofDouble(Math.ceil),
-  'math.floor/1': ofDouble(Math.floor),
-  'math.round/1': ofDouble(roundAway),
-  'math.trunc/1': ofDouble(Math.trunc),
+  'math.ceil/1': doubleFunction(Math.ceil),
+  'math.floor/1': doubleFunction(Math.floor),
+  'math.round/1': doubleFunction(roundAway),
+  'math.trunc/1': doubleFunction(Math.trunc),
   'math.abs/1': abs,
   'math.sign/1': sign,
   'math.sqrt/1': squareRoot,
-  'math.isInf/1': ofDouble((value) => value === Infinity || value === -Infinity),
-  'math.isNaN/1': ofDouble(Number.isNaN),
-  'math.isFinite/1': ofDouble(Number.isFinite),
+  'math.isInf/1': doubleFunction((value) => value === Infinity || value === -Infinity),
+  'math.isNaN/1': doubleFunction(Number.isNaN),
+  'math.isFinite/1': doubleFunction(Number.isFinite),
   'math.bitAnd/2': bitwise((a, b) => a & b),
   'math.bitOr/2': bitwise((a, b) => a | b),
   'math.bitXor/2': bitwise((a, b) => a ^ b),

@@ -17,7 +17,7 @@ function isNetworkText(value: Value): boolean {
   return typeof value === 'string' || value instanceof Ip || value instanceof Cidr
 }
 
-function ofIp(read: (ip: Ip) => Value): (value: Value) => Value {
+function ipMethod(read: (ip: Ip) => Value): (value: Value) => Value {
   return (value) => (value instanceof Ip ? read(value) : undefined)
 }
 
@@ -33,7 +33,7 @@ function isLinkLocalUnicast(ip: Ip): boolean {
   return ip.isIn('169.254.0.0', 16) || ip.isIn('fe80::', 10)
 }
 
-/** As in Go and Kubernetes: private addresses are global unicast too. */
+/** Private addresses are global unicast, as in Go and Kubernetes. */
 function isGlobalUnicast(ip: Ip): boolean {
   return ip.value !== 0n && !ip.isIn('255.255.255.255', 32) && !isLoopback(ip) && !isMulticast(ip) && !isLinkLocalUnicast(ip)
 }
@@ -51,12 +51,12 @@ export const netFunctions: FunctionTable = {
 }
 
 export const netMethods: FunctionTable = {
-  'family/0': ofIp(({ family }) => BigInt(family)),
-  'isUnspecified/0': ofIp(({ value }) => value === 0n),
-  'isLoopback/0': ofIp(isLoopback),
-  'isLinkLocalMulticast/0': ofIp((ip) => ip.isIn('224.0.0.0', 24) || (ip.mask(16).toString() === 'ff02::' && ip.family === 6)),
-  'isLinkLocalUnicast/0': ofIp(isLinkLocalUnicast),
-  'isGlobalUnicast/0': ofIp(isGlobalUnicast),
+  'family/0': ipMethod(({ family }) => BigInt(family)),
+  'isUnspecified/0': ipMethod(({ value }) => value === 0n),
+  'isLoopback/0': ipMethod(isLoopback),
+  'isLinkLocalMulticast/0': ipMethod((ip) => ip.isIn('224.0.0.0', 24) || (ip.mask(16).toString() === 'ff02::' && ip.family === 6)),
+  'isLinkLocalUnicast/0': ipMethod(isLinkLocalUnicast),
+  'isGlobalUnicast/0': ipMethod(isGlobalUnicast),
   'containsIP/1': (cidr: Value, other: Value) => {
     if (!(cidr instanceof Cidr) || !isNetworkText(other)) return undefined
     const ip = toIp(other)

@@ -29,7 +29,7 @@ function countCodePoints(text: string): number {
 
 const searches = new Map<string, Search>()
 
-/** Patterns that are known only at run time are kept: the last 64 of the process. */
+/** Compiles a pattern that is known only at run time. Caches the last 64 patterns of the process. */
 export function findSearch(pattern: string): Search | undefined {
   const known = searches.get(pattern)
   if (known) return known
@@ -63,7 +63,7 @@ function contains(text: Value, part: Value): Value {
   return text.includes(part)
 }
 
-/** `max(a, b, …)` and `max([…])`; of equal ones the first. */
+/** `max(a, b, …)` and `max([…])`; the first of several equal values. */
 function pick(direction: 1 | -1): (...values: Value[]) => Value {
   return (...values) => {
     const list: readonly Value[] = values.length === 1 && Array.isArray(values[0]) ? values[0].map(load) : values

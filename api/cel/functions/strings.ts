@@ -6,7 +6,7 @@ import { formatText } from './format.ts'
 import { findSearch, hasSurrogates } from './standard.ts'
 import type { FunctionTable } from './table.ts'
 
-/** A text by code points. Most texts have no surrogates, their units are their code points. */
+/** A string indexed by code points. A string without surrogates, the usual case, is used as it is. */
 interface Characters {
   readonly length: number
   slice(from: number, to?: number): string
@@ -76,7 +76,7 @@ function replace(text: Value, from: Value, to: Value, limit: Value = -1n): Value
   )
 }
 
-/** An empty separator splits into code points; as a pattern to replace it matches around each. */
+/** Splits at each separator. An empty one matches before, between and after the code points. */
 function splitText(text: string, separator: string): string[] {
   chargeLength(text.length)
   const parts = separator === '' ? ['', ...text, ''] : text.split(separator)
@@ -111,7 +111,7 @@ function mapText(change: (text: string) => Value): (text: Value) => Value {
   }
 }
 
-// The spaces of Unicode's White_Space property, which is not quite what String.trim removes.
+// Unicode's White_Space property, which differs slightly from the characters that String.trim removes.
 const LEADING_SPACE = /^\p{White_Space}+/u
 const trim = mapText((text) => {
   const rest = text.replace(LEADING_SPACE, '')
@@ -150,7 +150,7 @@ function regexReplace(text: Value, pattern: Value, replacement: Value): Value {
   const search = findSearch(pattern)
   if (search === undefined) return badArgument
   chargeLength(text.length * (64 + search.cost))
-  // Each of at most length / 2 group references may stand for the whole text.
+  // Each group reference may expand to the whole text.
   if (!fits(text.length * (1 + (replacement.split('$').length - 1)) + replacement.length)) return overflow
   return search.replaceFirst(text, replacement)
 }

@@ -1,10 +1,10 @@
 import type { Value } from '../values.ts'
 
 /**
- * A function of the language. A method's receiver is its first argument. Gives undefined when it does not take these
- * types, a CelError made beforehand when it fails; it never sees an error and must not throw.
+ * A function of the language. The first argument of a method is its receiver. Returns undefined if it does not accept the types
+ * of the arguments, and a shared CelError on failure. Arguments are never errors. Must not throw.
  */
 export type CelFunction = (...args: never[]) => Value
 
-/** Keyed by name and number of arguments, the receiver not counted: `size/0`; `*` takes any number. */
+/** Functions by name and number of arguments without the receiver: `size/0`. `*` stands for any number. */
 export type FunctionTable = Readonly<Record<string, CelFunction>>

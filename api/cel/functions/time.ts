@@ -3,7 +3,7 @@ import { Duration, Timestamp, parseOffset } from '../time.ts'
 import type { Value } from '../values.ts'
 import type { FunctionTable } from './table.ts'
 
-/** A date whose UTC fields are those of the local time of a zone. */
+/** A date whose UTC fields are the local time in a zone; undefined if the zone is unknown. */
 function toLocal(timestamp: Timestamp, zone: string): Date | undefined {
   const offset = parseOffset(zone)
   if (offset !== undefined) return new Date(timestamp.ms + offset * 60_000)
@@ -17,13 +17,13 @@ function toLocal(timestamp: Timestamp, zone: string): Date | undefined {
   return date
 }
 
-/** Formats are slow to make; there are some 600 zones, so the cache has a natural bound. Unknown names are not kept. */
+/** Formats are slow to create. There are about 600 zones, which bounds the cache; unknown names are not cached. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function findFormat(zone: string): Intl.DateTimeFormat | undefined {
   const known = formats.get(zone)
   if (known) return known
-  // Offsets such as `+0130` and names in another case are legal for Intl, but would fill the cache.
+  // Intl also accepts offsets such as `+0130` and names in any case, which would fill the cache.
   if (zone.length > 64 || !/^[A-Z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/.test(zone) || formats.size > 1000) return undefined
   try {
     const format = new Intl.DateTimeFormat('en-US', {
@@ -66,7 +66,7 @@ const getters: Readonly<Record<string, (date: Date) => number>> = {
 const NANOS_PER: Readonly<Record<string, bigint>> = { getHours: 3_600_000_000_000n, getMinutes: 60_000_000_000n, getSeconds: 1_000_000_000n }
 
 function readDuration({ nanos }: Duration, getter: string): Value {
-  // The milliseconds of a duration are those within its second, the other getters give the whole span.
+  // getMilliseconds returns the milliseconds within the second; the other getters return the whole duration in their unit.
   if (getter === 'getMilliseconds') return (nanos / 1_000_000n) % 1000n
   const size = NANOS_PER[getter]
   return size === undefined ? undefined : nanos / size
