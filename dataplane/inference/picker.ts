@@ -26,7 +26,7 @@ const PIECE_BYTES = 1024 * 1024
 const modes = modesOf()
 const uncounted = createRegistry()
 
-export interface PickerOptions {
+interface PickerOptions {
   /** Largest body that the picker is asked about. Default 2 MiB. */
   readonly maxBufferBytes?: number | undefined
   readonly registry?: Registry | undefined

@@ -3,7 +3,7 @@ import type { Reply } from '../policy/ext-proc/messages.ts'
 import type { Session, Streaming } from '../policy/ext-proc/session.ts'
 
 /** What else a reply about the body may say. */
-export interface BodyReply {
+interface BodyReply {
   readonly headerMutation: HeaderMutation | undefined
   readonly dynamicMetadata: ProcessingResponse['dynamicMetadata']
 }

@@ -27,7 +27,7 @@ import type { LlmTarget } from './choice/target.ts'
 import { buildUpstreamRequest } from './request/upstream-request.ts'
 import { backendTransformation } from '../transformation/backend.ts'
 
-export interface LlmCallOptions {
+interface LlmCallOptions {
   readonly groups: readonly (readonly LlmTarget[])[]
   readonly state: PolicyState
   readonly budgets: KeyBudgets

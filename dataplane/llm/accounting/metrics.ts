@@ -23,7 +23,7 @@ export interface LlmLabels {
 }
 
 /** The series of one route, provider and pair of models. */
-export interface LlmSeries {
+interface LlmSeries {
   readonly duration: HistogramSeries
   readonly input: () => HistogramSeries
   readonly output: () => HistogramSeries

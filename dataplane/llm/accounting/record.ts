@@ -9,7 +9,7 @@ import { llmMetrics, type LlmLabels } from './metrics.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /** What is known of a request when it goes to a provider. */
-export interface RequestFacts {
+interface RequestFacts {
   readonly system: string
   readonly requestModel: string | undefined
   readonly isStreaming: boolean
@@ -47,7 +47,7 @@ const paramEntries = Object.entries(paramFields) as [keyof RequestParams, Contri
 const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
 /** How an answer ended; what was only seen in part is charged by what was seen. */
-export type ResponseEnd = 'whole' | 'part' | 'error'
+type ResponseEnd = 'whole' | 'part' | 'error'
 
 /** What one exchange with an LLM is known by: in expressions (`llm`), access log, spans, metrics and token budgets. */
 export class LlmRecord extends HostMap {

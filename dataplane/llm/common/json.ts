@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer'
 import { FormatError, type JsonObject } from './types.ts'
 
 /** A number kept as written, because a double would change it. */
-export interface RawNumber {
+interface RawNumber {
   readonly rawJSON: string
 }
 

@@ -13,7 +13,7 @@ interface UpstreamProblem {
   readonly status: string | undefined
 }
 
-export interface ErrorBody {
+interface ErrorBody {
   readonly body: string
   readonly contentType: string
 }

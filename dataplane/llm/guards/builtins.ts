@@ -1,7 +1,7 @@
 import { isValidPhoneNumber } from 'libphonenumber-js/max'
 import type { Regex } from '#gen/config/types.ts'
 
-export type Builtin = NonNullable<Regex['builtins']>[number]
+type Builtin = NonNullable<Regex['builtins']>[number]
 
 /** What a built-in guard looks for. */
 export interface BuiltinPattern {

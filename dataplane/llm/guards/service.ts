@@ -14,7 +14,7 @@ const MAX_RESPONSE_BYTES = 2 * 1024 * 1024
 export type GuardConfig = Pick<ServiceConfig, 'destinations' | 'state'>
 
 /** A service of a vendor: at its own host, or where a variable of its SDKs says. */
-export interface VendorHost {
+interface VendorHost {
   readonly host: string
   /** URL in the environment that takes its place: tests, private endpoints. */
   readonly variable: string

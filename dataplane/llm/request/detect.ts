@@ -35,7 +35,7 @@ function decode(segment: string): string | undefined {
 }
 
 /** What a body of unknown format says about itself. */
-export interface DetectedRequest {
+interface DetectedRequest {
   readonly model: string | undefined
   readonly isStreaming: boolean
   readonly params: RequestParams

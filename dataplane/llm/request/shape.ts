@@ -21,7 +21,7 @@ export function entryOf(route: RouteType): ClientFormatEntry | undefined {
 }
 
 /** A body as its policies made it, still in the client's format. */
-export interface ShapedRequest {
+interface ShapedRequest {
   readonly body: JsonObject
   readonly model: string
 }

@@ -6,9 +6,9 @@ import type { ClientEvent, ResponseStream } from '../common/types.ts'
 type Events = readonly ClientEvent[]
 
 /** How a stream ended: as it should, broken by the upstream, too late, refused by a guard, or given up by the client. */
-export type StreamEnd = 'complete' | 'truncated' | 'late' | 'rejected' | 'cancelled'
+type StreamEnd = 'complete' | 'truncated' | 'late' | 'rejected' | 'cancelled'
 
-export interface EventBodyOptions {
+interface EventBodyOptions {
   readonly guard: StreamGuard | undefined
   /** `performance.now()` at which the stream ends with an error; undefined: never. */
   readonly deadlineAtMs?: number | undefined

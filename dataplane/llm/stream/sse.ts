@@ -3,7 +3,7 @@ export interface SseEvent {
   readonly raw: Buffer
 }
 
-export interface SseFields {
+interface SseFields {
   readonly name: string | undefined
   /** undefined: the event has no data line, so no client dispatches it. */
   readonly data: string | undefined

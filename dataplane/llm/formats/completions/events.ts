@@ -10,7 +10,7 @@ import { writeCompletionsUsage } from './reply.ts'
 
 const DONE = 'data: [DONE]\n\n'
 
-export interface CompletionsWriterOptions {
+interface CompletionsWriterOptions {
   /** A chunk with the role when the answer starts; otherwise the role is on the first delta (llm.md §8.2, §8.4). */
   readonly isRoleFirst: boolean
   /** The id where upstream has none. */

@@ -35,7 +35,7 @@ export function writeCall(id: string, name: string, args: string, status: string
   return { type: 'function_call', id, call_id: id, name, arguments: args, status }
 }
 
-export interface ResponseParts {
+interface ResponseParts {
   readonly id: string
   readonly createdS: number
   readonly model: string

@@ -1,6 +1,6 @@
 import type { ClientFormat, JsonObject, RequestContext, UpstreamFormat } from '../../../common/types.ts'
 
-export interface RequestRow {
+interface RequestRow {
   readonly from: ClientFormat
   readonly to: UpstreamFormat
   readonly body: JsonObject
