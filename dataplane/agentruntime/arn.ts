@@ -1,18 +1,18 @@
 import { readRuntimeArn, RUNTIME_SERVICE } from '#api/arn.ts'
 
-/** Where a runtime is hosted, from its ARN. */
-export interface RuntimePlace {
+/** The endpoint of a runtime. */
+export interface RuntimeEndpoint {
   readonly host: string
   readonly region: string
-  /** Path and query of its invocations. */
+  /** Path and query of invocations. */
   readonly target: string
 }
 
-/** Domains of partitions that are not the public one. */
+/** Domains of AWS partitions other than the public one. */
 const domains: Readonly<Record<string, string>> = { 'aws-cn': 'amazonaws.com.cn', 'aws-iso': 'c2s.ic.gov', 'aws-iso-b': 'sc2s.sgov.gov' }
 
-/** Where `agentRuntimeRef` is called (mcp.md §11). A text says what is wrong with it. */
-export function placeOf(arn: string, qualifier: string | undefined): RuntimePlace | string {
+/** Derives the endpoint from an `agentRuntimeRef` (mcp.md §11). Returns an error text if the ARN is invalid. */
+export function runtimeEndpoint(arn: string, qualifier: string | undefined): RuntimeEndpoint | string {
   const runtime = readRuntimeArn(arn)
   if (typeof runtime === 'string') return runtime
   const { partition, region } = runtime
@@ -24,7 +24,7 @@ export function placeOf(arn: string, qualifier: string | undefined): RuntimePlac
   }
 }
 
-/** Everything but letters and digits, which is more than encodeURIComponent does. */
+/** Percent-encodes everything except letters and digits, which is more than encodeURIComponent does. */
 function encodeStrictly(text: string): string {
   return [...Buffer.from(text)]
     .map((byte) => (isAlphanumeric(byte) ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`))

@@ -7,7 +7,7 @@ import { createConfigStore } from '../config/store.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import { startHttp1Server, type TestServer } from '../server/http1/testing.ts'
 import { createPool } from '../upstream/pools.ts'
-import { placeOf } from './arn.ts'
+import { runtimeEndpoint } from './arn.ts'
 import { createAgentRuntime } from './service.ts'
 import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
@@ -16,7 +16,7 @@ const ARN = 'arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/my_agent-A
 const HOST = 'bedrock-agentcore.us-west-2.amazonaws.com'
 const PATH = '/runtimes/arn%3Aaws%3Abedrock%2Dagentcore%3Aus%2Dwest%2D2%3A123456789012%3Aruntime%2Fmy%5Fagent%2DAb12/invocations'
 
-describe('placeOf', () => {
+describe('runtimeEndpoint', () => {
   test.each<[string, string, string | undefined, unknown]>([
     ['an ARN (row 48)', ARN, undefined, { host: HOST, region: 'us-west-2', target: PATH }],
     ['with a qualifier', ARN, 'prod/1', { host: HOST, region: 'us-west-2', target: `${PATH}?qualifier=prod%2F1` }],
@@ -26,7 +26,7 @@ describe('placeOf', () => {
       undefined,
       expect.objectContaining({ host: 'bedrock-agentcore.cn-north-1.amazonaws.com.cn' }),
     ],
-  ])('%s', (_, arn, qualifier, expected) => expect(placeOf(arn, qualifier)).toEqual(expected))
+  ])('%s', (_, arn, qualifier, expected) => expect(runtimeEndpoint(arn, qualifier)).toEqual(expected))
 
   test.each([
     ['another service', ARN.replace('bedrock-agentcore', 's3')],
@@ -36,7 +36,7 @@ describe('placeOf', () => {
     ['too few parts', 'arn:aws:bedrock-agentcore'],
     ['a path that leads out', ARN.replace('my_agent', '../x')],
   ])('%s is none', (_, arn) =>
-    expect(placeOf(arn, undefined)).toBe(`agentRuntimeRef "${arn}" is not arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>`),
+    expect(runtimeEndpoint(arn, undefined)).toBe(`agentRuntimeRef "${arn}" is not arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>`),
   )
 })
 

@@ -11,50 +11,50 @@ import { transformForBackend } from '../transformation/backend.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
-import { placeOf, type RuntimePlace } from './arn.ts'
+import { runtimeEndpoint, type RuntimeEndpoint } from './arn.ts'
 
-/** The weakest of all policies: the credentials of the process. */
+/** The default with the lowest precedence: the credentials of the process. */
 const DEFAULT_AUTH: BackendFull = { auth: { cloudA: {} } }
 
-/** An agent hosted on Amazon Bedrock AgentCore: what it speaks, MCP or A2A, passes through unread (mcp.md §11). */
+/** A backend for agents on Amazon Bedrock AgentCore. Forwards requests without interpreting their protocol, MCP or A2A (mcp.md §11). */
 export function createAgentRuntime(config: ServiceConfig): BackendService {
-  let { destination, place } = compile(config)
+  let { destination, runtime } = compile(config)
   return {
-    handle: (exchange, plan) => invoke(exchange, plan, destination, place),
+    handle: (exchange, plan) => invoke(exchange, plan, destination, runtime),
     update(next) {
-      ;({ destination, place } = compile(next))
+      ;({ destination, runtime } = compile(next))
     },
     close() {},
   }
 }
 
-function compile({ backend, outer, destinations }: ServiceConfig): { destination: Destination | undefined; place: RuntimePlace | string } {
-  const runtime = backend.cloudBackend?.agentRuntime
-  const place = runtime === undefined ? 'cloudBackend is empty: set agentRuntime' : placeOf(runtime.agentRuntimeRef, runtime.qualifier)
-  if (typeof place === 'string') return { destination: undefined, place }
+function compile({ backend, outer, destinations }: ServiceConfig): { destination: Destination | undefined; runtime: RuntimeEndpoint | string } {
+  const reference = backend.cloudBackend?.agentRuntime
+  const runtime = reference === undefined ? 'cloudBackend is empty: set agentRuntime' : runtimeEndpoint(reference.agentRuntimeRef, reference.qualifier)
+  if (typeof runtime === 'string') return { destination: undefined, runtime }
   const part = {
     backend: backend.key,
     section: '',
-    host: place.host,
+    host: runtime.host,
     port: 443,
     inline: backend.policies,
     outer: { ...DEFAULT_AUTH, ...outer },
     isTlsDefault: true,
   }
-  return { destination: destinations.forPart(part), place }
+  return { destination: destinations.forPart(part), runtime }
 }
 
-async function invoke(exchange: Exchange, plan: CallPlan, destination: Destination | undefined, place: RuntimePlace | string): Promise<ResponseHead> {
-  if (destination === undefined || typeof place === 'string') throw new ProxyError('FILTER_FAILED', { detail: typeof place === 'string' ? place : '' })
+async function invoke(exchange: Exchange, plan: CallPlan, destination: Destination | undefined, runtime: RuntimeEndpoint | string): Promise<ResponseHead> {
+  if (destination === undefined || typeof runtime === 'string') throw new ProxyError('FILTER_FAILED', { detail: typeof runtime === 'string' ? runtime : '' })
   const { request } = exchange
   const { transformation } = destination.settings
-  // The runtime is named by its ARN: what the client asked for is not passed on.
-  request.target = place.target
-  request.authority = place.host
+  // The ARN determines the target; the client's path and query are not forwarded.
+  request.target = runtime.target
+  request.authority = runtime.host
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   const body = await readAll(exchange, plan.maxBufferBytes)
   exchange.upstreamStartedAtMs = performance.now()
-  const response = await withRetries(exchange, plan.retry, async (number) => {
+  const head = await withRetries(exchange, plan.retry, async (number) => {
     const headers = request.headers.clone()
     headers.remove('content-length')
     setRetryHeader(headers, number)
@@ -63,25 +63,25 @@ async function invoke(exchange: Exchange, plan: CallPlan, destination: Destinati
       {
         method: request.method,
         target: request.target,
-        authority: place.host,
+        authority: runtime.host,
         headers,
         body: body === undefined ? undefined : new BufferBody(body),
         version: request.version,
-        cloud: { signing: { region: place.region, service: 'bedrock-agentcore' } },
+        cloud: { signing: { region: runtime.region, service: 'bedrock-agentcore' } },
       },
       { exchange, timeoutMs: plan.backendRequestMs },
     )
-    const answer = await call.response
+    const response = await call.response
     exchange.endpoint = call.endpoint
-    return answer
+    return response
   }).catch((error: unknown) => {
     throw toProxyFailure(error)
   })
   exchange.responseHeadAtMs = performance.now()
-  return response
+  return head
 }
 
-/** What is signed is hashed, so it is in memory. */
+/** Reads the complete body, because the signature includes its hash. */
 async function readAll({ request: { body } }: Exchange, maxBytes = MAX_BUFFER_BYTES): Promise<Buffer | undefined> {
   if (body === undefined) return undefined
   try {
@@ -89,6 +89,6 @@ async function readAll({ request: { body } }: Exchange, maxBytes = MAX_BUFFER_BY
   } catch (cause) {
     throw cause instanceof BodyTooLargeError
       ? new ProxyError('BODY_TOO_LARGE', { cause })
-      : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause })
+      : new ProxyError('PROCESSING_FAILED', { detail: 'the client closed the request body early', cause })
   }
 }

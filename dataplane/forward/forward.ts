@@ -3,8 +3,8 @@ import { toProxyFailure } from './failure.ts'
 import { setRetryHeader, withRetries } from './retry.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { choose } from '../inference/picker.ts'
-import { report } from '../inference/report.ts'
+import { pickEndpoints } from '../inference/picker.ts'
+import { reportResponse } from '../inference/report.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { recordResponse } from '../callout/health.ts'
 import { ReplayableBody } from '../http/replay.ts'
@@ -44,15 +44,15 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     return
   }
   if (destination.picker === undefined) return send(exchange, backend, plan)
-  const choice = await choose(exchange, destination, destination.picker, plan)
-  if (choice === undefined) return
+  const picked = await pickEndpoints(exchange, destination, destination.picker, plan)
+  if (picked === undefined) return
   try {
-    await send(exchange, backend, plan, choice.labels)
+    await send(exchange, backend, plan, picked.labels)
   } catch (error) {
-    choice.session?.abandon(toProxyFailure(error))
+    picked.session?.abandon(toProxyFailure(error))
     throw error
   }
-  await report(exchange, choice)
+  await reportResponse(exchange, picked)
 }
 
 /** `chosen`: labels of the endpoints that it may go to, in their order. */

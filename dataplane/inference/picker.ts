@@ -15,57 +15,57 @@ import type { Destination } from '../upstream/destination.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import { RequestReplies } from './replies.ts'
 
-/** Field that names the endpoints, in order of preference: `ip:port,ip:port`. */
+/** Header or metadata field with the selected endpoints in order of preference: `ip:port,ip:port`. */
 const DESTINATION = 'x-gateway-destination-endpoint'
-/** Namespace of dynamic metadata that may name them instead. */
+/** Namespace of the dynamic metadata that may contain the field instead of a header. */
 export const METADATA = 'envoy.lb'
-/** A picker may keep a request waiting while all endpoints are busy; for ever it may not. */
+/** A picker may delay a request while all endpoints are busy, up to this limit. */
 const TIMEOUT_MS = 30_000
-/** Below what gRPC servers take in one message (4 MiB). */
+/** Bytes of body per message; gRPC servers accept messages of up to 4 MiB by default. */
 const PIECE_BYTES = 1024 * 1024
 const modes = modesOf()
 const uncounted = createRegistry()
 
 interface PickerOptions {
-  /** Largest body that the picker is asked about. Default 2 MiB. */
+  /** Largest body that is sent to the picker, in bytes. Default 2 MiB. */
   readonly maxBufferBytes?: number | undefined
   readonly registry?: Registry | undefined
-  /** Of each answer; default 30 s. */
+  /** Timeout of each reply in milliseconds. Default 30 s. */
   readonly timeoutMs?: number
 }
 
-/** Where a request goes. */
-export interface Choice {
-  /** Labels of the pool's endpoints in the picker's order; undefined: the picker is out of order, and the endpoints are balanced. */
+/** The endpoints that the picker selected. */
+export interface PickedEndpoints {
+  /** Labels of the pool's endpoints in the picker's order; undefined if the picker failed open, so that the load balancer selects an endpoint. */
   readonly labels: readonly string[] | undefined
-  /** The stream to the picker, which wants to know of the response. */
+  /** The stream to the picker, for the response phase. */
   readonly session: Session | undefined
 }
 
 /**
- * Asks the picker of `pool` where the request goes, and carries out its changes to head and body. Undefined: the picker has
- * answered the client itself, and the response is set. Throws a ProxyError when it cannot be asked and fails close, or names no
- * endpoint of the pool.
+ * Sends the request to the picker of `pool`, applies its changes to head and body, and returns the selected endpoints. undefined if the
+ * picker responded to the client itself; the response is then set. Throws a ProxyError if the picker fails and is not fail-open, or if
+ * it selects no endpoint of the pool.
  */
-export async function choose(
+export async function pickEndpoints(
   exchange: Exchange,
   pool: Destination,
   picker: NonNullable<Destination['picker']>,
   options: PickerOptions,
-): Promise<Choice | undefined> {
+): Promise<PickedEndpoints | undefined> {
   const { maxBufferBytes = MAX_BUFFER_BYTES, registry = uncounted, timeoutMs = TIMEOUT_MS } = options
   const { request } = exchange
-  // What the client says of it would count where the picker says nothing.
+  // The client must not select the endpoint.
   request.headers.remove(DESTINATION)
   if (request.body !== undefined) await bufferRequest(exchange, maxBufferBytes)
   if (bufferedRequest(exchange)?.isComplete === false) {
     if (picker.isFailOpen) return { labels: undefined, session: undefined }
     releaseRequest(exchange)
-    throw new ProxyError('BODY_TOO_LARGE', { detail: `the endpoint picker gets at most ${maxBufferBytes} bytes` })
+    throw new ProxyError('BODY_TOO_LARGE', { detail: `the endpoint picker accepts at most ${maxBufferBytes} bytes` })
   }
   const session = new Session(exchange, picker.destination, modes, timeoutMs, registry)
   try {
-    const named = await ask(exchange, session, maxBufferBytes, timeoutMs)
+    const named = await requestEndpoints(exchange, session, maxBufferBytes, timeoutMs)
     const labels = named.filter((label) => pool.endpointAt(label) !== undefined)
     if (labels[0] === undefined) throw new ProxyError('ENDPOINT_PICKER', { detail: describeMiss(named, pool) })
     setLogField(exchange, 'inferencepool.selected_endpoint', labels[0])
@@ -93,13 +93,13 @@ function describeMiss(named: readonly string[], pool: Destination): string {
   return `the picker named ${text.length > 100 ? `${text.slice(0, 97)}...` : text}, which is no endpoint of ${pool.name}`
 }
 
-/** The request phase. Gives the endpoints that the picker names. */
-async function ask(exchange: Exchange, session: Session, limitBytes: number, timeoutMs: number): Promise<string[]> {
+/** The request phase. Returns the endpoints that the picker selects, in order of preference. */
+async function requestEndpoints(exchange: Exchange, session: Session, limitBytes: number, timeoutMs: number): Promise<string[]> {
   const { request } = exchange
   const buffered = request.body === undefined ? undefined : bufferedRequest(exchange)
   const replies = new RequestReplies(session, Math.max(limitBytes, 1) * 2)
   if (buffered !== undefined) session.add(replies)
-  // The picker may want the body before it says anything about the head.
+  // Send the body without waiting for the reply to the head: the picker may need it for that reply.
   session.send(requestHeaders(request))
   if (buffered !== undefined) sendPieces(session, buffered.prefix)
   const head = await session.await('requestHeaders')
@@ -146,11 +146,11 @@ function namedIn(metadata: ProcessingResponse['dynamicMetadata']): string | unde
 
 async function withTimeout<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new UpstreamError('connect-timeout', `no reply about the body within ${ms} ms`)), ms)
   })
   try {
-    return await Promise.race([promise, late])
+    return await Promise.race([promise, timeout])
   } finally {
     clearTimeout(timer)
   }

@@ -2,15 +2,15 @@ import type { HeaderMutation, ProcessingResponse } from '#gen/proto/envoy/servic
 import type { Reply } from '../policy/ext-proc/messages.ts'
 import type { Session, Streaming } from '../policy/ext-proc/session.ts'
 
-/** What else a reply about the body may say. */
+/** The parts of a reply to the body other than the body itself. */
 interface BodyReply {
   readonly headerMutation: HeaderMutation | undefined
   readonly dynamicMetadata: ProcessingResponse['dynamicMetadata']
 }
 
-/** Collects what the picker makes of a request's body, whichever way it says it: in pieces, as a whole, or by a plain yes. */
+/** Collects the picker's replies to the request body: a new body in one or several pieces, or no change. */
 export class RequestReplies implements Streaming {
-  /** The new body; undefined: it stays as it is. */
+  /** Resolves to the new body; undefined if it does not change. */
   readonly done: Promise<Buffer | undefined>
   readonly replies: BodyReply[] = []
   readonly #session: Session
@@ -27,7 +27,7 @@ export class RequestReplies implements Streaming {
       this.#resolve = resolve
       this.#reject = reject
     })
-    // The head may fail first.
+    // Nobody awaits this if the reply to the head fails first.
     this.done.catch(() => undefined)
   }
 
@@ -38,11 +38,11 @@ export class RequestReplies implements Streaming {
     const mutation = common?.bodyMutation?.mutation
     switch (mutation?.case) {
       case 'streamedResponse':
-        this.#take(mutation.value.body)
+        this.#append(mutation.value.body)
         if (mutation.value.endOfStream) this.#finish(Buffer.concat(this.#chunks))
         break
       case 'body':
-        this.#take(mutation.value)
+        this.#append(mutation.value)
         this.#finish(Buffer.concat(this.#chunks))
         break
       case 'clearBody':
@@ -54,9 +54,9 @@ export class RequestReplies implements Streaming {
     return true
   }
 
-  #take(bytes: Uint8Array): void {
+  #append(bytes: Uint8Array): void {
     this.#size += bytes.length
-    if (this.#size > this.#limitBytes) this.fail(new Error(`the picker makes more than ${this.#limitBytes} bytes of the body`))
+    if (this.#size > this.#limitBytes) this.fail(new Error(`the picker returned a body of more than ${this.#limitBytes} bytes`))
     else this.#chunks.push(Buffer.from(bytes))
   }
 
@@ -65,7 +65,7 @@ export class RequestReplies implements Streaming {
     this.#resolve(body)
   }
 
-  /** No more is wanted. */
+  /** Ignores further replies. */
   stop(): void {
     this.#session.ignore('request')
     this.#session.remove(this)

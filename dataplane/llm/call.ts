@@ -17,7 +17,7 @@ import { setErrorFormat } from './errors.ts'
 import type { EventBody } from './response/event-body.ts'
 import { evictionOf } from './choice/eviction.ts'
 import { FormatError } from './common/types.ts'
-import { nothing, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
+import { denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
 import { listModels } from './request/models.ts'
 import { prepareRaw } from './request/raw.ts'
 import { LlmRecord } from './accounting/record.ts'
@@ -32,7 +32,7 @@ interface LlmCallOptions {
   readonly state: PolicyState
   readonly budgets: KeyBudgets
   readonly random: () => number
-  /** Of bodies that are read, on both sides. */
+  /** Largest request or response body that is read into memory, in bytes. */
   readonly limitBytes: number
 }
 
@@ -42,22 +42,22 @@ interface Attempted {
   readonly prepared: Prepared
   readonly startedAtMs: number
   readonly isHealthy: boolean
-  /** A stream whose beginning was read already. */
+  /** The stream, if its beginning was read already. */
   readonly events: EventBody | undefined
 }
 
-/** One request to an LLM backend: attempts until one answers, then the way of its answer to the client (llm.md §2). */
+/** One request to an LLM backend: makes attempts until one succeeds, then returns its response in the client's format (llm.md §2). */
 export class LlmCall {
   readonly #exchange: Exchange
   readonly #plan: CallPlan
   readonly #context: LlmCallOptions
   readonly #source: RequestSource
   readonly #record: LlmRecord
-  #keys: KeyPolicy = nothing
+  #keys: KeyPolicy = denyAll
   readonly #active: Active = { call: undefined }
   #failed: LlmTarget | undefined
   #attempted: Attempted | undefined
-  /** The gateway's own answer: a refusal, a list, a count. */
+  /** The response is the gateway's own: a guard's rejection, a list of models, a token count. */
   #isLocal = false
 
   constructor(exchange: Exchange, plan: CallPlan, context: LlmCallOptions) {
@@ -83,12 +83,12 @@ export class LlmCall {
         exchange.isLocalAnswer = true
         return response
       }
-      const answer = await this.#finish(response)
-      this.#keys.addHeaders(answer.headers)
-      return answer
+      const finished = await this.#finish(response)
+      this.#keys.addHeaders(finished.headers)
+      return finished
     } catch (error) {
       this.#record.finish(undefined, 'error')
-      this.#source.cancel(error instanceof Error ? error : new Error('refused'))
+      this.#source.cancel(error instanceof Error ? error : new Error('the request failed'))
       throw toLlmError(error)
     }
   }
@@ -104,21 +104,21 @@ export class LlmCall {
   async #tryOne(isLast: boolean): Promise<ResponseHead> {
     const exchange = this.#exchange
     this.#attempted = undefined
-    // Of the provider before, which has not answered this.
+    // Drop the transformation of the previous attempt's provider.
     backendTransformation.set(exchange, undefined)
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
     if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: explainNoCandidate(this.#context.groups) })
     this.#failed = target
-    // Its response side is for whatever is answered from here on, the gateway's own answers too (traffic.md §5).
+    // The response side applies to every response from here on, including the gateway's own (traffic.md §5).
     backendTransformation.set(exchange, target.destination.settings.transformation)
     const route = target.settings.routeOf(exchange.request.target)
     setErrorFormat(exchange, route)
     checkTarget(target)
-    if (route === 'Models') return this.#answer(listModels(this.#context.groups, this.#keys.isAllowed))
+    if (route === 'Models') return this.#respond(listModels(this.#context.groups, this.#keys.isAllowed))
     const entry = entryOf(route)
-    const tools = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, limitBytes: this.#context.limitBytes }
-    const prepared = entry === undefined ? await prepareRaw(tools, route) : await prepareChat(tools, entry)
-    if ('answer' in prepared) return this.#answer(prepared.answer)
+    const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, limitBytes: this.#context.limitBytes }
+    const prepared = entry === undefined ? await prepareRaw(context, route) : await prepareChat(context, entry)
+    if ('response' in prepared) return this.#respond(prepared.response)
     const endpoint = target.destination.pick(exchange)
     if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: target.destination.explainNoEndpoint(exchange.request.authority) })
     if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate)
@@ -126,9 +126,9 @@ export class LlmCall {
     const startedAtMs = performance.now()
     let isHealthy = true
     const call = { destination: target.destination, endpoint, request, load: target.state }
-    const response = await callEndpoint(exchange, call, this.#plan, this.#active, (_, __, answered) => {
-      isHealthy = answered !== undefined && !isUnhealthy(exchange, answered, target.destination.settings.health?.condition)
-      if (!isHealthy) this.#recordFailure(target, answered)
+    const response = await callEndpoint(exchange, call, this.#plan, this.#active, (_, __, received) => {
+      isHealthy = received !== undefined && !isUnhealthy(exchange, received, target.destination.settings.health?.condition)
+      if (!isHealthy) this.#recordFailure(target, received)
     })
     this.#attempted = { target, prepared, startedAtMs, isHealthy, events: undefined }
     if (isLast || !prepared.isStreaming || response.status < 200 || response.status > 299 || prepared.conversion === undefined || !isStream(response))
@@ -136,7 +136,7 @@ export class LlmCall {
     return this.#peek(response, this.#attempted)
   }
 
-  /** While another attempt is left, a stream must show content before it counts (an error in its place is a failure). */
+  /** If another attempt is left, a stream that ends or reports an error before its first content fails the attempt. */
   async #peek(response: ResponseHead, attempted: Attempted): Promise<ResponseHead> {
     const events = openStream(response, this.#attemptContext(attempted))
     if (await events.peek()) {
@@ -145,7 +145,7 @@ export class LlmCall {
     }
     if (attempted.isHealthy) this.#recordFailure(attempted.target, undefined)
     events.discard()
-    if (events.isLate) throw new ProxyError('REQUEST_TIMEOUT')
+    if (events.hasTimedOut) throw new ProxyError('REQUEST_TIMEOUT')
     throw new ProxyError('UPSTREAM_FAILED', {
       detail: 'the stream ended before its first content',
       cause: new UpstreamError('reset', 'the stream ended before its first content'),
@@ -165,8 +165,8 @@ export class LlmCall {
       prepared,
       record: this.#record,
       limitBytes: this.#context.limitBytes,
-      onEnd: (isWhole) => {
-        if (isHealthy && isWhole) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)
+      onEnd: (isComplete) => {
+        if (isHealthy && isComplete) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)
       },
       onFailure: () => {
         if (isHealthy) this.#recordFailure(target, undefined)
@@ -174,7 +174,7 @@ export class LlmCall {
     }
   }
 
-  #answer(response: ResponseHead): ResponseHead {
+  #respond(response: ResponseHead): ResponseHead {
     this.#isLocal = true
     this.#record.finish(undefined, 'error')
     return response
@@ -196,10 +196,10 @@ function checkTarget({ destination: { error, settings } }: LlmTarget): void {
   if (settings.broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: settings.broken })
 }
 
-/** Bodies that cannot be used, as errors of the request or of the answer (llm.md §10). */
+/** Maps errors about unusable bodies to errors of the request or of the response (llm.md §10). */
 function toLlmError(error: unknown): unknown {
   if (error instanceof FormatError) return new ProxyError(error.kind === 'response' ? 'LLM_RESPONSE' : 'LLM_REQUEST', { detail: error.message, cause: error })
-  // The stack is as deep as the client nested its JSON.
+  // Deeply nested JSON exhausts the stack.
   if (error instanceof RangeError) return new ProxyError('LLM_REQUEST', { detail: 'failed to parse request: nested too deeply', cause: error })
   return error
 }

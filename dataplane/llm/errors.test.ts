@@ -29,7 +29,7 @@ describe("the gateway's own errors", () => {
       {},
       { body: '{"model":"a","model":"b","messages":[]}' },
       400,
-      'failed to process LLM request: failed to parse request: a field is there twice: remove one',
+      'failed to process LLM request: failed to parse request: duplicate field: remove one of them',
     ],
     [
       'JSON nested too deeply',
@@ -65,7 +65,7 @@ describe("the gateway's own errors", () => {
       {},
       { body: 'x', headers: { 'content-encoding': 'gzip' } },
       400,
-      'failed to process LLM request: failed to parse request: the body is not in its content-encoding',
+      'failed to process LLM request: failed to parse request: the body does not match its content-encoding',
     ],
     [
       'a remote image for F',

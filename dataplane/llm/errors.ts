@@ -2,7 +2,7 @@ import type { RouteType } from '#gen/config/types.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { printJson } from './common/json.ts'
 
-/** Whose errors look like Anthropic's. */
+/** Routes whose errors have the shape of Anthropic's API. */
 const messagesRoutes: readonly RouteType[] = ['Messages', 'TokenCount']
 const errorTypeByStatus: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
@@ -14,8 +14,8 @@ const errorTypeByStatus: Readonly<Record<number, string>> = {
 }
 
 /**
- * Errors of the gateway's own in the client's format: for clients that say they take JSON, as the vendors' SDKs do. Others get text
- * (llm.md §10).
+ * Sets the format of the gateway's own errors to the client's, if the client accepts JSON as the vendors' SDKs do. Other clients
+ * receive text (llm.md §10).
  */
 export function setErrorFormat(exchange: Exchange, route: RouteType): void {
   if (route === 'Passthrough' || route === 'Realtime') return

@@ -7,11 +7,11 @@ import { compileTargets, type LlmTarget, type ProviderStates } from './choice/ta
 
 export interface LlmFactoryOptions {
   readonly random?: () => number
-  /** Told of providers that a health policy takes out. */
+  /** Called when a health policy evicts a provider, and when the provider returns. */
   readonly onEviction?: OnEviction
 }
 
-/** The factory `ai`: services of one backend share what they learn about its providers. */
+/** Creates the service factory for `ai` backends. The services of one backend share the health state of its providers. */
 export function createLlmFactory({ random = Math.random, onEviction }: LlmFactoryOptions = {}): (config: ServiceConfig) => BackendService {
   let budgets: KeyBudgets | undefined
   const states = new Map<string, ProviderStates & { users: number }>()

@@ -1,7 +1,7 @@
-/** UTF-8 bytes of text for one token, on average of the common tokenizers. */
+/** UTF-8 bytes per token, on average over the common tokenizers. */
 const BYTES_PER_TOKEN = 4
 
-/** Roughly how many tokens the texts are: for budgets where no upstream has counted. */
+/** Estimates the tokens of texts, for budgets if the upstream reported no count. */
 export function estimateTokens(texts: readonly string[]): number {
   let bytes = 0
   for (const text of texts) bytes += Buffer.byteLength(text)

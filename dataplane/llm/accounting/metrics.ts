@@ -8,13 +8,13 @@ const DURATION = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power)
 const FIRST_TOKEN = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 const PER_TOKEN = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
 const LABELS = ['gen_ai_operation_name', 'gen_ai_system', 'gen_ai_request_model', 'gen_ai_response_model', ...ROUTE_LABELS] as const
-/** Model names come from clients: more than these are counted together. */
+/** Model names come from clients, so their number is limited: further models share the label `other`. */
 const MAX_MODELS = 200
 const OTHER = 'other'
-/** Pairs of models of one route whose series are at hand. */
+/** Cached combinations of labels per route. */
 const MAX_CACHED_SERIES = 1000
 
-/** What the metrics of one exchange are labelled with. */
+/** The labels of one exchange's metrics. */
 export interface LlmLabels {
   readonly operation: 'chat' | 'embeddings'
   readonly system: string
@@ -22,7 +22,7 @@ export interface LlmLabels {
   readonly responseModel: string | undefined
 }
 
-/** The series of one route, provider and pair of models. */
+/** The series for one combination of route, provider and models. Series that may stay unused are created on first use. */
 interface LlmSeries {
   readonly duration: HistogramSeries
   readonly input: () => HistogramSeries
@@ -34,7 +34,7 @@ interface LlmSeries {
   readonly cost: () => Series
 }
 
-interface KeptSeries {
+interface SeriesCache {
   readonly byKey: Map<string, LlmSeries>
   last: (LlmLabels & { readonly series: LlmSeries }) | undefined
 }
@@ -43,7 +43,7 @@ interface KeptSeries {
 export const llmMetrics = defineMetrics((registry) => {
   const name = (rest: string): string => `${METRIC_PREFIX}gen_ai_${rest}`
   const tokens = registry.histogram(name('client_token_usage'), 'Tokens of a request, by kind.', TOKENS, ['gen_ai_token_type', ...LABELS])
-  const duration = registry.histogram(name('server_request_duration'), 'Seconds from an LLM request to the end of its answer.', DURATION, LABELS)
+  const duration = registry.histogram(name('server_request_duration'), 'Seconds from an LLM request to the end of its response.', DURATION, LABELS)
   const firstToken = registry.histogram(name('server_time_to_first_token'), 'Seconds from a streamed LLM request to its first token.', FIRST_TOKEN, LABELS)
   const perToken = registry.histogram(name('server_time_per_output_token'), 'Seconds between output tokens after the first.', PER_TOKEN, LABELS)
   const cost = registry.counter(name('client_cost_total'), 'Cost of LLM requests, in the currency of the price table.', LABELS)
@@ -69,28 +69,31 @@ export const llmMetrics = defineMetrics((registry) => {
       cost: once(() => cost.series(...values)),
     }
   }
-  const known = new WeakMap<Partial<RouteLabels>, KeptSeries>()
+  const caches = new WeakMap<Partial<RouteLabels>, SeriesCache>()
   return {
-    /** The series of an exchange. Models count only where an upstream has confirmed them: clients could make up names without end. */
+    /**
+     * The series of an exchange. Models are labels only if the upstream confirmed them (`isConfirmed`), because clients can invent any
+     * number of names.
+     */
     seriesOf(exchange: Exchange, labels: LlmLabels, isConfirmed: boolean): LlmSeries {
       const requestModel = isConfirmed ? modelLabel(labels.requestModel) : UNKNOWN
       const responseModel = isConfirmed ? modelLabel(labels.responseModel) : UNKNOWN
-      // One object for each compiled route.
+      // Each compiled route has its own labels object.
       const route = exchange.labels ?? unrouted
-      let ofRoute = known.get(route)
-      if (ofRoute === undefined) known.set(route, (ofRoute = { byKey: new Map(), last: undefined }))
-      const { last } = ofRoute
+      let cache = caches.get(route)
+      if (cache === undefined) caches.set(route, (cache = { byKey: new Map(), last: undefined }))
+      const { last } = cache
       const { operation, system } = labels
-      // Most requests of a route are alike: no key has to be put together for them.
+      // Most requests of a route have the same labels; avoid building a key for them.
       if (last?.operation === operation && last.system === system && last.requestModel === requestModel && last.responseModel === responseModel)
         return last.series
       const key = `${operation} ${system} ${requestModel} ${responseModel}`
-      let series = ofRoute.byKey.get(key)
+      let series = cache.byKey.get(key)
       if (series === undefined) {
-        if (ofRoute.byKey.size >= MAX_CACHED_SERIES) ofRoute.byKey.clear()
-        ofRoute.byKey.set(key, (series = bind(exchange, labels, requestModel, responseModel)))
+        if (cache.byKey.size >= MAX_CACHED_SERIES) cache.byKey.clear()
+        cache.byKey.set(key, (series = bind(exchange, labels, requestModel, responseModel)))
       }
-      ofRoute.last = { operation, system, requestModel, responseModel, series }
+      cache.last = { operation, system, requestModel, responseModel, series }
       return series
     },
   }
@@ -98,7 +101,7 @@ export const llmMetrics = defineMetrics((registry) => {
 
 const unrouted: Partial<RouteLabels> = {}
 
-/** Made when it is first asked for: what is never counted has no series. */
+/** Creates the value on first use, so that unused series are not exported. */
 function once<T extends object>(make: () => T): () => T {
   let made: T | undefined
   return () => (made ??= make())

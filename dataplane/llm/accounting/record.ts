@@ -8,7 +8,7 @@ import { costOf, type PriceTable, type Rates } from '../settings/price.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** What is known of a request when it goes to a provider. */
+/** The facts about a request when it is sent to a provider. */
 interface RequestFacts {
   readonly system: string
   readonly requestModel: string | undefined
@@ -16,7 +16,7 @@ interface RequestFacts {
   readonly operation: LlmLabels['operation']
   readonly params: RequestParams
   readonly prices: PriceTable | undefined
-  /** Read only by who asks for it. */
+  /** Computed on demand, because most configurations never read it. */
   readonly prompt: () => readonly FlatMessage[]
 }
 
@@ -46,10 +46,10 @@ const usageFields = {
 const paramEntries = Object.entries(paramFields) as [keyof RequestParams, ContributedField][]
 const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
-/** How an answer ended; what was only seen in part is charged by what was seen. */
+/** How a response ended: complete, cut off (charged by the part that was forwarded), or as an error (not charged). */
 type ResponseEnd = 'whole' | 'part' | 'error'
 
-/** What one exchange with an LLM is known by: in expressions (`llm`), access log, spans, metrics and token budgets. */
+/** Records one LLM exchange: the variable `llm` of expressions, access log and span fields, metrics and token budgets. */
 export class LlmRecord extends HostMap {
   readonly #exchange: Exchange
   readonly #registry: Registry
@@ -69,7 +69,7 @@ export class LlmRecord extends HostMap {
     variables.llm.set(exchange, this)
   }
 
-  /** The request as this attempt sends it. */
+  /** Records the request of the current attempt. */
   begin(request: RequestFacts): void {
     this.#request = request
     const exchange = this.#exchange
@@ -82,12 +82,12 @@ export class LlmRecord extends HostMap {
     }
   }
 
-  /** Of streams: other answers come at once (llm.md §17.2). */
+  /** Records the time of the first token. Only streams have one (llm.md §17.2). */
   recordContent(): void {
     if (this.#request?.isStreaming === true) this.#firstTokenAtMs ??= performance.now()
   }
 
-  /** The answer is there, or as much of it as will be. Once. */
+  /** Records the response, or the part of it that was received. Only the first call counts. */
   finish(facts: ResponseFacts | undefined, end: ResponseEnd): void {
     if (this.#isFinished) return
     this.#isFinished = true
@@ -105,7 +105,7 @@ export class LlmRecord extends HostMap {
     this.#measure(facts, end)
   }
 
-  /** By the model that answered, else the one that was asked (llm.md §18). */
+  /** Prices by the model of the response, else by the requested one (llm.md §18). */
   #price(facts: ResponseFacts): void {
     const { prices, requestModel } = this.#request ?? {}
     const rates = prices?.(facts.responseModel ?? '') ?? prices?.(requestModel ?? '')
@@ -140,13 +140,13 @@ export class LlmRecord extends HostMap {
     if (perToken !== undefined) series.perToken().observe(perToken)
   }
 
-  /** Tokens to charge. An upstream that was cut off has not said how many: then what passed by is counted (llm.md §11.2). */
+  /** Tokens to charge. A stream that was cut off may lack usage; the forwarded text is estimated instead (llm.md §11.2). */
   #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): number {
     const { inputTokens, outputTokens } = facts?.usage ?? {}
     if (end === 'whole') return (inputTokens ?? 0) + (outputTokens ?? 0)
-    const seen = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
-    const asked = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
-    return asked + Math.max(outputTokens ?? 0, seen)
+    const forwarded = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
+    const input = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
+    return input + Math.max(outputTokens ?? 0, forwarded)
   }
 
   #firstTokenSeconds(): number | undefined {
@@ -159,7 +159,7 @@ export class LlmRecord extends HostMap {
     return round((this.#endedAtMs - this.#firstTokenAtMs) / 1000 / output)
   }
 
-  /** `llm.<key>` of expressions (llm.md §17.3); what is not known is absent. */
+  /** The value of `llm.<key>` in expressions (llm.md §17.3); undefined if it is not known. */
   get(key: string): Stored {
     const request = this.#request
     const response = this.#response
@@ -226,5 +226,5 @@ const viewKeys = [
 ]
 
 const toDuration = (seconds: number | undefined): Duration | undefined => (seconds === undefined ? undefined : Duration.fromMs(seconds * 1000))
-/** Microseconds suffice. */
+/** Rounds to microseconds. */
 const round = (seconds: number): number => Math.round(seconds * 1e6) / 1e6

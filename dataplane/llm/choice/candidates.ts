@@ -1,10 +1,10 @@
 import { scoreOf, settleOutcome, type EndpointState, type EvictionEvent } from '../../upstream/balancer/balancer.ts'
 import { restore, type Eviction } from '../../upstream/balancer/health.ts'
 
-/** What traffic has taught us about a provider. Lives as long as a provider of that name is in the config. */
+/** Health, latency and load of a provider. Kept as long as the config contains a provider of that name. */
 export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'latencySeconds' | 'pending'> & {
   hasLatency: boolean
-  /** Told when the provider is taken out, and when it is back. */
+  /** Reports that the provider was evicted, or that its eviction ended. */
   readonly report: (event: Omit<EvictionEvent, 'endpoint'>) => void
 }
 
@@ -12,14 +12,15 @@ export function newProviderState(report: ProviderState['report'] = () => undefin
   return { health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0, hasLatency: false, report }
 }
 
-/** Something that can be chosen. */
+/** A provider, as far as selection needs it. */
 export interface Candidate {
   readonly state: ProviderState
 }
 
 /**
- * A provider of the first group that has one which is not evicted; all of group 0 when all are out. Within a group the better
- * of two drawn at random (llm.md §15.1). `avoid`, the one that just failed, only where nobody else of the group is left.
+ * Selects a provider from the first group with one that is not evicted, or from group 0 if all providers are evicted. Within the
+ * group, the better of two random providers wins (llm.md §15.1). `avoid` is the provider that failed the previous attempt; it is
+ * selected only if the group has no other.
  */
 export function chooseCandidate<T extends Candidate>(groups: readonly (readonly T[])[], nowMs: number, random: () => number, avoid?: T): T | undefined {
   let pool: readonly T[] | undefined
@@ -53,20 +54,20 @@ function isAvailable(state: ProviderState, nowMs: number): boolean {
   return true
 }
 
-/** Ends an eviction, also that of a provider that is gone. */
+/** Ends the eviction of a provider, if it is evicted. */
 export function endEviction(state: ProviderState): void {
   if (state.evicted === undefined) return
   restore(state)
   state.report({ kind: 'back', durationMs: 0, health: state.health })
 }
 
-/** Counts an outcome; the first latency counts whole. True when the provider is out from now on. */
+/** Records the outcome of a request. The first latency is taken unsmoothed. Returns whether this evicts the provider. */
 export function recordOutcome(state: ProviderState, isHealthy: boolean, seconds: number | undefined, eviction: Eviction | undefined, nowMs: number): boolean {
   if (isHealthy && seconds !== undefined && !state.hasLatency) {
     state.latencySeconds = seconds
     state.hasLatency = true
   }
-  const isOut = settleOutcome(state, isHealthy, seconds ?? state.latencySeconds, eviction, nowMs)
-  if (isOut) state.report({ kind: 'evicted', durationMs: (state.evicted?.untilMs ?? nowMs) - nowMs, health: state.health })
-  return isOut
+  const isEvicted = settleOutcome(state, isHealthy, seconds ?? state.latencySeconds, eviction, nowMs)
+  if (isEvicted) state.report({ kind: 'evicted', durationMs: (state.evicted?.untilMs ?? nowMs) - nowMs, health: state.health })
+  return isEvicted
 }

@@ -1,26 +1,26 @@
 import type { HeaderList } from '../../http/headers.ts'
 import type { Eviction, HealthPolicy } from '../../upstream/balancer/health.ts'
 
-/** Longer is a time, not a number of seconds. */
+/** A larger `x-ratelimit-reset` is a Unix time, not a number of seconds. */
 const RESET_SECONDS_LIMIT = 30 * 86_400
 
 /**
- * When and for how long an unhealthy answer takes its provider out (llm.md §15.2): as the policy says; a policy without `eviction`
- * evicts where the upstream of a 429, or the rule's back-off, says for how long.
+ * Whether and for how long an unhealthy response evicts its provider (llm.md §15.2). A policy without `eviction` evicts for the time
+ * that a 429 response requests, or else for the route's retry backoff.
  */
 export function evictionOf(
   policy: HealthPolicy | undefined,
-  answer: { status: number; headers: HeaderList } | undefined,
+  response: { status: number; headers: HeaderList } | undefined,
   backoffMs: number | undefined,
   epochMs: number,
 ): Eviction | undefined {
   if (policy === undefined) return undefined
   if (policy.eviction !== undefined) return policy.eviction
-  const durationMs = (answer?.status === 429 ? retryAfterMs(answer.headers, epochMs) : undefined) ?? (backoffMs || undefined)
+  const durationMs = (response?.status === 429 ? retryAfterMs(response.headers, epochMs) : undefined) ?? (backoffMs || undefined)
   return durationMs === undefined ? undefined : { durationMs, restoreHealth: undefined, consecutiveFailures: undefined, healthThreshold: undefined }
 }
 
-/** What a 429 says about when to come back, in milliseconds. */
+/** The delay in milliseconds that a 429 response requests: `retry-after-ms`, `retry-after`, `x-ratelimit-reset` or `x-ratelimit-reset-*`. */
 export function retryAfterMs(headers: HeaderList, epochMs: number): number | undefined {
   const precise = positive(headers.get('retry-after-ms'))
   if (precise !== undefined) return precise
@@ -33,7 +33,7 @@ export function retryAfterMs(headers: HeaderList, epochMs: number): number | und
   }
   const reset = positive(headers.get('x-ratelimit-reset'))
   if (reset !== undefined) return reset < RESET_SECONDS_LIMIT ? reset * 1000 : Math.max(0, reset * 1000 - epochMs) || undefined
-  const resets = ['requests', 'tokens'].flatMap((what) => spanMs(headers.get(`x-ratelimit-reset-${what}`)) ?? [])
+  const resets = ['requests', 'tokens'].flatMap((kind) => spanMs(headers.get(`x-ratelimit-reset-${kind}`)) ?? [])
   return resets.length === 0 ? undefined : Math.min(...resets)
 }
 
@@ -44,7 +44,7 @@ function positive(text: string | undefined): number | undefined {
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** `1m30s`, `250ms`, or seconds. */
+/** Parses a duration such as `1m30s` or `250ms`, or a number of seconds. */
 function spanMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const plain = positive(text)

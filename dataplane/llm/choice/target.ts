@@ -11,31 +11,31 @@ import { createProvider } from '../providers/index.ts'
 import type { Provider } from '../providers/types.ts'
 import { compileSettings, mergeAi, type LlmSettings } from '../settings/settings.ts'
 
-/** One provider of a backend with everything that its requests need. */
+/** One provider of a backend, with everything that its requests need. */
 export interface LlmTarget {
   readonly name: string
   readonly provider: Provider
   readonly destination: Destination
-  /** Credentials where no policy has any. */
+  /** Credentials if no policy configures any. */
   readonly implicitAuth: UpstreamAuth | undefined
   readonly settings: LlmSettings
   readonly guards: PromptGuards | undefined
-  /** `path`: replaces path and query of every request. */
+  /** Replaces path and query of every request. */
   readonly path: string | undefined
   readonly state: ProviderState
 }
 
-/** Name of the provider that is alone (part 2: `sectionName: backend`). */
+/** Name of a provider that is not in a group (part 2: `sectionName: backend`). */
 const SINGLE_PROVIDER_NAME = 'backend'
 const HTTPS_PORT = 443
 
-/** What traffic has taught about the providers of one backend, by name. */
+/** The states of the providers of one backend, by provider name. */
 export interface ProviderStates {
   readonly byName: Map<string, ProviderState>
   readonly onEviction: OnEviction | undefined
 }
 
-/** The groups of a backend, highest priority first. A provider without a known kind is left out. */
+/** Compiles the groups of a backend, highest priority first. Skips providers of unknown kind. Removes states of providers that are not configured any more. */
 export function compileTargets(config: ServiceConfig, states: ProviderStates): LlmTarget[][] {
   const { provider, groups } = config.backend.ai ?? {}
   const named: readonly (readonly NamedLLMProvider[])[] =

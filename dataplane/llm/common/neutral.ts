@@ -1,8 +1,8 @@
 import type { ChatFormat, JsonObject, Usage } from './types.ts'
 
 /**
- * What chat formats have in common. A format reads its requests, answers and streams into these, and writes them from these,
- * so that n formats need n readers and writers instead of n² conversions. Native paths do not come here.
+ * The neutral form of chat requests, responses and streams. Each format has readers into it and writers from it, so that n formats
+ * need n readers and writers instead of n² conversions. Native conversions do not use it.
  */
 
 export type Block =
@@ -20,7 +20,7 @@ export interface ToolUse {
   readonly name: string
   /** Decoded leniently: `""` is `{}`, text that is not JSON stays a string (llm.md §7.1). */
   readonly input: unknown
-  /** The text of the input where the source has it as text. */
+  /** The input as text, if the source format has text. */
   readonly json?: string
   readonly isCached?: boolean
 }
@@ -29,7 +29,7 @@ export interface ToolResult {
   readonly type: 'toolResult'
   readonly id: string
   readonly content: readonly Block[]
-  /** The source had a plain string. */
+  /** The source has a plain string instead of a list of parts. */
   readonly isPlain: boolean
   readonly isError?: boolean
   readonly isCached?: boolean
@@ -38,7 +38,7 @@ export interface ToolResult {
 export interface Turn {
   readonly role: 'user' | 'assistant' | 'system' | 'developer'
   readonly blocks: readonly Block[]
-  /** Content was one string where the format also knows parts. */
+  /** The content is one string, in a format that also allows parts. */
   readonly isPlain?: boolean
 }
 
@@ -60,9 +60,9 @@ export interface OutputFormat {
   readonly isStrict?: boolean
 }
 
-/** Numbers are unknown where they are only handed on: they may be raw (json.ts). */
+/** A chat request. Numbers that are only passed on have type unknown, because they may be raw (json.ts). */
 export interface Chat {
-  /** Whose request it was: defaults differ (llm.md §7.1). */
+  /** The client's format; defaults differ (llm.md §7.1). */
   readonly origin: ChatFormat
   /** Leading system text, block by block. */
   readonly system: readonly { readonly text: string; readonly isCached?: boolean }[]
@@ -81,17 +81,18 @@ export interface Chat {
   readonly effort: string | undefined
   /** Vendor field `thinking_budget_tokens`. */
   readonly thinkingBudget: number | undefined
-  /** MSG's own thinking object. */
+  /** The thinking object of a Messages request. */
   readonly thinking: JsonObject | undefined
   readonly format: OutputFormat | undefined
-  /** MSG's metadata. */
+  /** The metadata of a Messages request. */
   readonly metadata: JsonObject | undefined
   readonly warnings: readonly string[]
 }
 
+/** Why a model stopped. */
 export type Stop = 'end' | 'stopSequence' | 'pause' | 'maxTokens' | 'contextWindow' | 'toolUse' | 'filtered'
 
-/** Token numbers as an upstream counts them. */
+/** Token counts as an upstream reports them. */
 export interface RawUsage {
   readonly input?: number | undefined
   readonly output?: number | undefined
@@ -99,7 +100,7 @@ export interface RawUsage {
   readonly cacheRead?: number | undefined
   readonly cacheWrite?: number | undefined
   readonly reasoning?: number | undefined
-  /** `input` does not count cached tokens (llm.md §11.4). */
+  /** `input` does not include cached tokens (llm.md §11.4). */
   readonly isCacheExcluded: boolean
   /** Image, text and audio tokens. */
   readonly modal?: Usage
@@ -111,7 +112,7 @@ export type ReplyBlock =
   | { readonly type: 'redacted'; readonly data: string }
   | ToolUse
 
-/** An answer. Of several choices only the first is translated (llm.md §7.5). */
+/** A buffered response. Only the first of several choices is translated (llm.md §7.5). */
 export interface Reply {
   readonly id: string | undefined
   readonly model: string | undefined
@@ -123,7 +124,7 @@ export interface Reply {
   readonly usage: RawUsage
 }
 
-/** One step of a streamed answer. `block` numbers are the source's, unique in the answer. */
+/** One step of a streamed response. `block` identifies a content block; the numbers are unique in a response but need not be consecutive. */
 export type Step =
   | {
       readonly type: 'start'
@@ -136,7 +137,7 @@ export type Step =
   | { readonly type: 'toolStart'; readonly block: number; readonly id: string; readonly name: string }
   | { readonly type: 'toolInput'; readonly block: number; readonly json: string }
   | { readonly type: 'blockStop'; readonly block: number }
-  /** Model output that no other format shows, such as CC's reasoning_content: it counts as content. */
+  /** Model output that has no equivalent in other formats, such as `reasoning_content` of Chat Completions. Counts as content. */
   | { readonly type: 'hidden' }
   | { readonly type: 'finish'; readonly stop: Stop; readonly stopSequence?: string | undefined }
   | { readonly type: 'usage'; readonly usage: RawUsage }

@@ -1,7 +1,7 @@
 import { compact, numberOf, textOf } from './read.ts'
 import type { JsonObject, RequestParams } from './types.ts'
 
-/** Sampling parameters for telemetry and CEL (llm.md §17.3); the names differ little between formats. */
+/** Reads the sampling parameters of any format for telemetry and CEL (llm.md §17.3). */
 export function readParams(body: JsonObject): RequestParams {
   return compact({
     temperature: numberOf(body['temperature']),

@@ -1,13 +1,13 @@
 import { isObject, isRawNumber } from './json.ts'
 import type { JsonObject } from './types.ts'
 
-/** Lenient looks at JSON of unknown shape: a wrong type reads as absent. */
+/** Lenient accessors for JSON of unknown shape: a value of the wrong type reads as absent. */
 
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** undefined for the empty string too. */
+/** The string; undefined if it is empty. */
 export function filledText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
@@ -16,7 +16,7 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
-/** A number to hand on as it is, raw ones included. */
+/** A number to pass on unchanged, raw or not. */
 export function anyNumber(value: unknown): unknown {
   return typeof value === 'number' || isRawNumber(value) ? value : undefined
 }
@@ -31,7 +31,7 @@ export function objectOf(value: unknown): JsonObject | undefined {
 
 const nothing: JsonObject = Object.freeze({})
 
-/** The object, or an empty one: for chains such as `inside(inside(body).usage).details`. */
+/** The object, or an empty one, for chains such as `inside(inside(body).usage).details`. */
 export function inside(value: unknown): JsonObject {
   return isObject(value) ? value : nothing
 }
@@ -51,13 +51,13 @@ export function compact(members: JsonObject): JsonObject {
   return out
 }
 
-/** Assignment that treats `__proto__` as any key. */
+/** Assigns a member; `__proto__` is treated as any other key. */
 export function define(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   else target[key] = value
 }
 
-/** A copy without some keys; the object itself if it has none of them. */
+/** A copy without some keys; the same object if it has none of them. */
 export function without(body: JsonObject, ...keys: string[]): JsonObject {
   if (!keys.some((key) => Object.hasOwn(body, key))) return body
   const out: Record<string, unknown> = {}

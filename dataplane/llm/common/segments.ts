@@ -5,7 +5,7 @@ import type { JsonObject, SegmentScope, TextSegment } from './types.ts'
 
 type Path = readonly (string | number)[]
 
-/** Texts of a message: a string, or runs of adjacent text parts (llm.md §13.1). */
+/** The texts of a message: its string, or one segment per run of adjacent text parts (llm.md §13.1). `path` leads to `content`. */
 export function findSegments(scope: SegmentScope, role: string, content: unknown, path: Path, joiner: string): TextSegment[] {
   if (typeof content === 'string') return content === '' ? [] : [{ scope, role, text: content, isJson: false, paths: [path] }]
   const segments: TextSegment[] = []
@@ -27,7 +27,7 @@ export function findSegments(scope: SegmentScope, role: string, content: unknown
   return segments
 }
 
-/** Arguments of a tool call: JSON text, or an object that is shown as such. */
+/** The arguments of a tool call as a segment; an object is printed as JSON. */
 export function findInput(role: string, value: unknown, path: Path): TextSegment[] {
   if (value === undefined || value === null || value === '') return []
   return [{ scope: 'toolInput', role, text: typeof value === 'string' ? value : printJson(value), isJson: true, paths: [path] }]
@@ -40,8 +40,8 @@ interface Edit {
 }
 
 /**
- * A copy of a body with other texts in some segments. The last part of a run takes the text, the parts before it go away.
- * Everything off the edited paths is shared with the original.
+ * Returns a copy of a body with the texts of some segments replaced. The last part of a run receives the text, the parts before it
+ * are removed. Everything else is shared with the original.
  */
 export function replaceTexts(body: JsonObject, texts: ReadonlyMap<TextSegment, string>): JsonObject {
   const root: Edit = { inner: new Map() }
@@ -78,7 +78,7 @@ function apply(value: unknown, edit: Edit): unknown {
     const inner = edit.inner.get(key)
     define(out, key, inner === undefined ? value[key] : apply(value[key], inner))
   }
-  // Annotations point into the text that was there.
+  // Annotations refer to offsets of the old text.
   if (edit.inner.has('text') && listOf(value['annotations']).length > 0) out['annotations'] = []
   return out
 }

@@ -1,17 +1,17 @@
 import { isObject, isRawNumber } from './json.ts'
 import { FormatError, type ClientFormat, type JsonObject } from './types.ts'
 
-/** A type that a field must have, and how errors name it. */
+/** The required type of a field; `name` completes "must be". */
 interface Shape {
   readonly name: string
-  isOne(value: unknown): boolean
+  accepts(value: unknown): boolean
 }
 
-const bool: Shape = { name: 'true or false', isOne: (value) => typeof value === 'boolean' }
-const number: Shape = { name: 'a number', isOne: (value) => typeof value === 'number' || isRawNumber(value) }
-const list: Shape = { name: 'a list', isOne: Array.isArray }
-const text: Shape = { name: 'a string', isOne: (value) => typeof value === 'string' }
-const textOrList: Shape = { name: 'a string or a list', isOne: (value) => typeof value === 'string' || Array.isArray(value) }
+const bool: Shape = { name: 'true or false', accepts: (value) => typeof value === 'boolean' }
+const number: Shape = { name: 'a number', accepts: (value) => typeof value === 'number' || isRawNumber(value) }
+const list: Shape = { name: 'a list', accepts: Array.isArray }
+const text: Shape = { name: 'a string', accepts: (value) => typeof value === 'string' }
+const textOrList: Shape = { name: 'a string or a list', accepts: (value) => typeof value === 'string' || Array.isArray(value) }
 
 type Shapes = Readonly<Record<string, Shape>>
 
@@ -27,8 +27,8 @@ const messageFields = Object.entries({ role: text, content: textOrList } satisfi
 const entriesOf = Object.fromEntries(Object.entries(fields).map(([format, shapes]) => [format, Object.entries(shapes)]))
 
 /**
- * Refuses a body in which a field that decides what happens to it has a type that no provider takes (llm.md §10, wrong types).
- * What is absent or null, and everything else, is for the provider to judge. Throws a FormatError.
+ * Checks the types of the fields that the gateway reads (llm.md §10, wrong types). Throws a FormatError. Absent and null fields pass;
+ * the provider checks everything else.
  */
 export function checkShape(format: ClientFormat, body: JsonObject): void {
   for (const [field, shape] of entriesOf[format] ?? []) check(body[field], shape, field)
@@ -36,14 +36,14 @@ export function checkShape(format: ClientFormat, body: JsonObject): void {
   if (!Array.isArray(messages) || !('messages' in fields[format])) return
   for (const [index, message] of (messages as unknown[]).entries()) {
     if (!isObject(message)) throw wrong(`messages[${index}]`, 'an object')
-    for (const [field, shape] of messageFields) if (!isRight(message[field], shape)) throw wrong(`messages[${index}].${field}`, shape.name)
+    for (const [field, shape] of messageFields) if (!isValid(message[field], shape)) throw wrong(`messages[${index}].${field}`, shape.name)
   }
 }
 
-const isRight = (value: unknown, shape: Shape): boolean => value === undefined || value === null || shape.isOne(value)
+const isValid = (value: unknown, shape: Shape): boolean => value === undefined || value === null || shape.accepts(value)
 
 function check(value: unknown, shape: Shape, field: string): void {
-  if (!isRight(value, shape)) throw wrong(field, shape.name)
+  if (!isValid(value, shape)) throw wrong(field, shape.name)
 }
 
 const wrong = (field: string, expected: string): FormatError => new FormatError('invalid', `failed to parse request: ${field} must be ${expected}`)

@@ -1,6 +1,6 @@
 import type { Stop } from './neutral.ts'
 
-/** Why a model stopped, in every format's words (llm.md §7.3, §7.5, §7.9). */
+/** Stop reasons of each format, mapped to the neutral ones (llm.md §7.3, §7.5, §7.9). */
 const completions: Readonly<Record<string, Stop>> = {
   stop: 'end',
   length: 'maxTokens',
@@ -27,7 +27,7 @@ const converse: Readonly<Record<string, Stop>> = {
   guardrail_intervened: 'filtered',
 }
 
-/** undefined when there is none yet; words that nobody knows are an ordinary end. */
+/** undefined if the value is missing; unknown reasons are an ordinary end. */
 function readStop(words: Readonly<Record<string, Stop>>, word: unknown): Stop | undefined {
   if (typeof word !== 'string' || word === '') return undefined
   return Object.hasOwn(words, word) ? words[word] : 'end'
@@ -57,7 +57,7 @@ export const messagesStops: Readonly<Record<Stop, string>> = {
   filtered: 'refusal',
 }
 
-/** Upstreams that say `stop` beside tool calls (named tool choice, Gemini's compatible endpoint) meant tool use. */
+/** Corrects upstreams that report `stop` although there are tool calls: with a named tool choice, and Gemini's compatible endpoint. */
 export function withTools(stop: Stop | undefined, hasTools: boolean): Stop {
   return hasTools && (stop === undefined || stop === 'end') ? 'toolUse' : (stop ?? 'end')
 }

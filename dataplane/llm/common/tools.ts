@@ -1,7 +1,7 @@
 import { isObject, parseJson, printJson } from './json.ts'
 import type { ToolUse } from './neutral.ts'
 
-/** Tool arguments as a value: `""` is `{}`, JSON is itself, anything else stays text (llm.md §7.1). */
+/** Parses tool arguments: `""` is `{}`, text that is not JSON stays a string (llm.md §7.1). */
 export function parseArguments(json: string): unknown {
   if (json.trim() === '') return {}
   try {
@@ -11,21 +11,21 @@ export function parseArguments(json: string): unknown {
   }
 }
 
-/** Arguments as JSON text. A string input is text that never was JSON. */
+/** The arguments as JSON text. A string input is text that is not JSON and stays as it is. */
 export function printArguments({ input, json }: ToolUse): string {
   if (json !== undefined) return json
   if (input === undefined) return '{}'
   return typeof input === 'string' ? input : printJson(input)
 }
 
-/** Converse takes objects only. */
+/** The input of a tool for Converse, which accepts only objects. */
 export function objectInput({ input }: ToolUse): object {
   return isObject(input) ? input : {}
 }
 
 const budgets: Readonly<Record<string, number>> = { minimal: 1024, low: 1024, medium: 2048, high: 4096, xhigh: 8192, max: 16384 }
 
-/** Thinking budget in tokens of a reasoning effort; undefined for none and unknown words (llm.md §7.1). */
+/** The thinking budget of a reasoning effort, in tokens; undefined for `none` and unknown efforts (llm.md §7.1). */
 export function budgetOfEffort(effort: string | undefined): number | undefined {
   return effort !== undefined && Object.hasOwn(budgets, effort) ? budgets[effort] : undefined
 }

@@ -1,16 +1,16 @@
 /**
- * What the pipeline knows of formats (llm.md §5, §7, §8). Everything here is pure: ids and the time come from a ResponseContext.
- * Bodies are parsed JSON and never changed in place: whoever edits one makes a new object, so `===` tells whether anything changed
- * and `renderBody` (json.ts) keeps the bytes of what did not.
+ * The contract between the request pipeline and the formats (llm.md §5, §7, §8). Everything here is pure: ids and the time come from a
+ * ResponseContext. Bodies are parsed JSON and never changed in place. An edit returns a new object, so `===` shows whether anything
+ * changed, and `renderBody` (json.ts) keeps the bytes of unchanged members.
  */
 
 /** A JSON object as parsed by `parseJson`: numbers that a double cannot hold are raw (json.ts). */
 export type JsonObject = { readonly [key: string]: unknown }
 
 export type ChatFormat = 'completions' | 'messages' | 'responses'
-/** What clients speak. */
+/** The formats of clients. */
 export type ClientFormat = ChatFormat | 'embeddings' | 'tokenCount'
-/** What upstreams speak. One provider and model may speak several. */
+/** The formats of upstreams. One provider and model may support several. */
 export type UpstreamFormat =
   | ChatFormat
   | 'converse'
@@ -23,8 +23,9 @@ export type UpstreamFormat =
   | 'invokeCount'
 
 /**
- * Why a body cannot be used. The pipeline maps `kind` to an answer (llm.md §10): `invalid`, `missing` and `unsupported` are 400 with the prefix
- * `failed to process LLM request: `, `response` is 502 with `failed to process LLM response: `. `message` already has the row's own prefix.
+ * A body that cannot be used. `kind` selects the response to the client (llm.md §10): `invalid`, `missing` and `unsupported` are 400 with the
+ * prefix `failed to process LLM request: `, `response` is 502 with `failed to process LLM response: `. `message` includes the further prefix of
+ * its row in llm.md §10.
  */
 export class FormatError extends Error {
   readonly kind: 'invalid' | 'missing' | 'unsupported' | 'response'
@@ -35,15 +36,15 @@ export class FormatError extends Error {
   }
 }
 
-/** What a conversion may need besides the body. All optional but the model. */
+/** Inputs of a request conversion besides the body. */
 export interface RequestContext {
-  /** The model that is sent, after aliases. */
+  /** The model to send, with aliases resolved. */
   readonly model: string
-  /** providerF: goes into every Converse body. */
+  /** Guardrail for every Converse body (providerF). */
   readonly guardrail?: { readonly identifier: string; readonly version: string }
-  /** providerF, CC and RSP clients only (llm.md §14). Absent: no cache points. */
+  /** Adds cache points to Converse bodies of Chat Completions and Responses clients (llm.md §14). */
   readonly promptCaching?: PromptCaching
-  /** Values of the client's `anthropic-beta`, comma-split and trimmed (providerF, MSG clients). */
+  /** Values of the client's `anthropic-beta` (providerF, Messages clients). */
   readonly betas?: readonly string[]
   /** The client's `anthropic-version` (count requests of providerF). */
   readonly anthropicVersion?: string
@@ -58,27 +59,28 @@ export interface PromptCaching {
   readonly minTokens: number
 }
 
-/** What the way back must know of the way there. */
+/** Facts about the request that reading the response needs. */
 export interface RequestMemo {
   readonly model: string
   readonly isStreaming: boolean
-  /** Tool names as upstream knows them -> as the client wrote them, only where they differ. */
+  /** Tool names of the upstream request -> of the client, only if they differ. */
   readonly toolNames: ReadonlyMap<string, string>
-  /** Embeddings are to be base64 of little-endian floats, as OpenAI's SDKs ask by default. */
+  /** Embeddings are returned as base64 of little-endian floats, as OpenAI's SDKs request by default. */
   readonly isBase64?: boolean
 }
 
 export interface ConvertedRequest {
-  /** The same object as given when nothing changed. */
+  /** The same object as the input if nothing changed. */
   readonly body: JsonObject
   readonly memo: RequestMemo
-  /** What was dropped and may surprise, for the log at debug level. */
+  /** Dropped parts of the request, for the debug log. */
   readonly warnings: readonly string[]
 }
 
+/** Inputs of a response conversion besides the body. */
 export interface ResponseContext {
   readonly memo: RequestMemo
-  /** A response field, lowercase name. */
+  /** A response header; the name is in lower case. */
   header(name: string): string | undefined
   /** `length` random hexadecimal digits. */
   hex(length: number): string
@@ -86,7 +88,7 @@ export interface ResponseContext {
   nowMs(): number
 }
 
-/** Token numbers (llm.md §11.4). Absent = upstream did not say. */
+/** Token counts (llm.md §11.4). Absent if the upstream did not report them. */
 export interface Usage {
   /** Includes cache reads and writes, whatever the upstream's convention. */
   inputTokens?: number
@@ -112,83 +114,84 @@ export interface ToolCallFact {
   readonly arguments: string
 }
 
-/** What an answer says, for limits, CEL, logs and metrics. */
+/** The facts about a response, for limits, CEL, logs and metrics. */
 export interface ResponseFacts {
   usage: Usage
   responseModel: string | undefined
   serviceTier: string | undefined
   /** Result of a count request. */
   countTokens: number | undefined
-  /** One text per choice or text block. Streams: collected only with `collects`. */
+  /** One text per choice or text block. For streams only with `StreamOptions.collects`. */
   completion: string[]
   toolCalls: ToolCallFact[]
 }
 
 export interface StreamFacts extends ResponseFacts {
-  /** A content, tool or reasoning delta was returned: the point of no failover, and of time to first token. */
+  /** A content, tool or reasoning delta was returned. From here on no failover happens; the time to first token ends. */
   hasContent: boolean
-  /** Content, tool and reasoning deltas so far: about one token each. Counted even where the content itself is not read. */
+  /** Number of content, tool and reasoning deltas, about one token each. Counted even if the content is not read. */
   deltas: number
-  /** The upstream's terminator was seen ([DONE], message_stop, response.completed, metadata ...). */
+  /** The upstream's terminator was received ([DONE], message_stop, response.completed, metadata ...). */
   isComplete: boolean
-  /** An in-band error event of the upstream. Its translation is among the returned events too. */
+  /** An error event of the upstream. Its translation is among the returned events too. */
   error: { readonly type: string; readonly message: string } | undefined
 }
 
+/** The conversion between one client format and one upstream format. */
 export interface Conversion {
   readonly from: ClientFormat
   readonly to: UpstreamFormat
-  /** Same format on both sides: unknown fields survive, and streams are the upstream's bytes. */
+  /** Both formats are the same: unknown fields are kept, and streams pass as the upstream's bytes. */
   readonly isNative: boolean
   /** Throws FormatError. */
   request(body: JsonObject, context: RequestContext): ConvertedRequest
-  /** A buffered 2xx answer. `body` is the same object as given when nothing changed. Throws FormatError of kind response. */
+  /** Converts a buffered 2xx response. Returns the same object if nothing changed. Throws a FormatError of kind `response`. */
   response(body: unknown, context: ResponseContext): { body: JsonObject; facts: ResponseFacts }
-  /** A non-2xx answer (llm.md §9). Status stays. undefined: forward it verbatim. */
+  /** Converts the body of a non-2xx response; the status stays (llm.md §9). undefined if it is forwarded unchanged. */
   error(status: number, body: Buffer): { body: string; contentType: string } | undefined
-  /** A streamed 2xx answer. Throws FormatError when the pair has no streams (embeddings, counts). */
+  /** Converts a streamed 2xx response. Throws a FormatError for pairs without streams (embeddings, token counts). */
   stream(context: ResponseContext, options?: StreamOptions): ResponseStream
 }
 
 export interface StreamOptions {
-  /** Guards will read or change deltas: events are parsed and have `deltas`. Otherwise native streams pass as raw chunks. */
+  /** Guards read or change deltas, so all events are parsed. Otherwise native streams pass as raw chunks. */
   readonly isGuarded?: boolean
-  /** Collect completion and toolCalls into the facts. */
+  /** Collect `completion` and `toolCalls` into the facts. */
   readonly collects?: boolean
   /** Largest event or frame in bytes; a larger one ends the stream as an error. Default 2 MiB. */
   readonly maxEventBytes?: number
 }
 
-/** One streamed answer. Never throws; after an error or `end` it returns nothing more. */
+/** One streamed response. Never throws. After an error or `end` it returns no more events. */
 export interface ResponseStream {
   readonly facts: StreamFacts
-  /** True once nothing more will come: terminator, in-band error, `end` or `fail`. The rest of the upstream's body can be cancelled. */
+  /** True after the terminator, an error event, `end` or `fail`. The rest of the upstream's body can be cancelled. */
   readonly isOver: boolean
-  /** Takes bytes as they come, split anywhere. */
+  /** Converts the next bytes, which may be split anywhere. */
   push(chunk: Buffer): readonly ClientEvent[]
-  /** The upstream body ended well. Without its terminator this gives an error event in the client's format. */
+  /** The upstream's body ended. Returns an error event in the client's format if the terminator is missing. */
   end(): readonly ClientEvent[]
-  /** The stream ends here, with an error event in the client's format: broken upstream, guard, timeout; also after a clean end. `code` defaults to `upstream_error`. */
+  /** Ends the stream with an error event in the client's format: connection error, guard, timeout. Also possible after `end`. `code` defaults to `upstream_error`. */
   fail(message: string, code?: string): readonly ClientEvent[]
 }
 
 /** One event for the client, or (native, unguarded) one chunk of the upstream's bytes. */
 export interface ClientEvent {
-  /** Model-made text in it, in order. */
+  /** Text of the model in the event, in order. */
   readonly deltas: readonly TextDelta[]
-  /** Segments that get no more text after this event. A trailing `*` means all that begin so: `0:*` of one choice or block, `*` all. */
+  /** Segments that end with this event. A trailing `*` matches a prefix: `0:*` is one choice or block, `*` is all. */
   readonly closes: readonly string[]
-  /** Bytes to write, with replaced texts. */
+  /** The bytes to write, with replaced texts. */
   toBytes(): Buffer
 }
 
-/** A piece of one running text. Texts of one `segment` in order are the whole text that a guard must see. */
+/** A piece of a text. The pieces of one `segment`, in order, form the text that a guard checks. */
 export interface TextDelta {
-  /** Stable in one answer, such as `0:content`, `0:tool:1`, `2:text`. */
+  /** Unique in a response, such as `0:content`, `0:tool:1`, `2:text`. */
   readonly segment: string
-  /** toolInput is JSON text: a replacement outside of a JSON string must itself be JSON. */
+  /** `toolInput` is JSON text: a replacement outside of a JSON string must itself be JSON. */
   readonly kind: 'text' | 'reasoning' | 'toolInput'
-  /** The event repeats the whole text of the segment (RSP done events): replace it by the whole masked text. */
+  /** The event repeats the whole text of the segment (`done` events of Responses), and must be replaced by the whole masked text. */
   readonly isWhole: boolean
   /** The current text. */
   readonly text: string
@@ -201,15 +204,15 @@ export type SegmentScope = 'systemPrompt' | 'messages' | 'toolOutput' | 'toolInp
 export interface TextSegment {
   readonly scope: SegmentScope
   readonly role: string
-  /** The run joined as the format says: CC and MSG with a space; system and RSP with a newline. */
+  /** The joined parts: with a newline for system prompts and Responses, else with a space. */
   readonly text: string
-  /** Tool input: `text` is JSON. */
+  /** `text` is JSON (tool input). */
   readonly isJson: boolean
-  /** Where the parts are: paths into the body. The last one takes the changed text, the others go away. */
+  /** Paths of the parts in the body. A replacement goes to the last part; the others are removed. */
   readonly paths: readonly (readonly (string | number)[])[]
 }
 
-/** A message as external guards, `llm.prompt` and tokenizers see it. */
+/** A message as plain text, for external guards, `llm.prompt` and the tokenizer. */
 export interface FlatMessage {
   readonly role: string
   readonly content: string
@@ -231,25 +234,25 @@ export interface Enrichment {
   readonly append?: readonly FlatMessage[]
 }
 
-/** One client format: what policies and guards do with its bodies. All functions are lenient: any JSON object is fine. */
+/** One client format: how policies and guards read and change its bodies. All functions accept any JSON object. */
 export interface ClientFormatEntry {
   readonly format: ClientFormat
-  /** Name in `unsupported conversion` texts. */
+  /** Name in `unsupported conversion` errors. */
   readonly title: string
   isStreaming(body: JsonObject): boolean
   params(body: JsonObject): RequestParams
-  /** Messages added to a request (llm.md §12); the body itself when there is nowhere to put them. */
+  /** Adds messages to a request (llm.md §12); returns the same object if the format has no messages. */
   enrich(body: JsonObject, enrichment: Enrichment): JsonObject
-  /** Everything that guards may inspect in a request, in order, all scopes. */
+  /** All text of a request that guards may inspect, in order, of all scopes. */
   requestSegments(body: JsonObject): TextSegment[]
-  /** The same of a buffered client-format answer: scope messages for text, toolInput for tool calls. */
+  /** All text of a buffered response that guards may inspect: scope `messages` for text, `toolInput` for tool calls. */
   responseSegments(body: JsonObject): TextSegment[]
-  /** Flattened for external guards, `llm.prompt`, tokenizers. */
+  /** The messages of a request as plain text. */
   flattenRequest(body: JsonObject): FlatMessage[]
-  /** Webhook mask of a request: all messages become these plain-text ones (llm.md §13.3). */
+  /** Replaces all messages of a request by plain-text ones, for a webhook's mask (llm.md §13.3). */
   replaceMessages(body: JsonObject, messages: readonly FlatMessage[]): JsonObject
-  /** Webhook view of an answer: CC per choice, MSG per content block (non-text: empty), RSP per message item. */
+  /** A response as plain text: per choice (Chat Completions), content block (Messages; empty if not text) or message item (Responses). */
   flattenResponse(body: JsonObject): FlatMessage[]
-  /** Webhook mask of an answer; `contents` has as many entries as flattenResponse gave. */
+  /** Replaces the texts of a response; `contents` has one entry per entry of `flattenResponse`. */
   replaceChoices(body: JsonObject, contents: readonly string[]): JsonObject
 }

@@ -23,14 +23,14 @@ import { readFrames, readSse, TranslatedStream, type StepSource } from '../strea
 import { translateError } from './errors.ts'
 import { readFacts } from './facts.ts'
 
-/** What a client format brings to translations. */
+/** The client side of a translation. */
 interface ClientSide {
   readRequest(body: JsonObject): Chat
   writeReply(reply: Reply, context: ResponseContext): JsonObject
   writeStream(context: ResponseContext, to: UpstreamFormat): StepWriter
 }
 
-/** What an upstream format brings. */
+/** The upstream side of a translation. */
 interface UpstreamSide {
   writeRequest(chat: Chat, context: RequestContext): ConvertedRequest
   readReply(body: JsonObject, client: ChatFormat, context: ResponseContext): Reply

@@ -7,7 +7,7 @@ import { emptyFacts, readCount } from './facts.ts'
 
 const DEFAULT_VERSION = '2023-06-01'
 
-/** Token counting upstream (llm.md §7.14). */
+/** Token counting by an upstream with the Messages API (llm.md §7.14). */
 export function passCount(): Conversion {
   return {
     from: 'tokenCount',
@@ -24,7 +24,7 @@ export function passCount(): Conversion {
   }
 }
 
-/** Bedrock counts the body of an InvokeModel call. */
+/** Token counting by Bedrock, which counts the body of an InvokeModel call. */
 export function translateCount(): Conversion {
   return {
     from: 'tokenCount',

@@ -18,10 +18,12 @@ const sides = {
   novaEmbeddings: { writeRequest: writeNova, readReply: readNova },
 } satisfies Partial<Record<UpstreamFormat, EmbeddingsSide>>
 
+/** `stream` of conversions without streams. */
 export function rejectStream(): never {
-  throw new FormatError('response', 'failed to parse response: this kind of answer has no streams')
+  throw new FormatError('response', 'failed to parse response: this kind of response has no streams')
 }
 
+/** Embeddings of upstreams with the OpenAI API. */
 export function passEmbeddings(): Conversion {
   return {
     from: 'embeddings',
@@ -39,7 +41,7 @@ export function passEmbeddings(): Conversion {
   }
 }
 
-/** Embeddings of upstreams with shapes of their own (llm.md §7.13). */
+/** Embeddings of upstreams with their own formats (llm.md §7.13). */
 export function translateEmbeddings(to: keyof typeof sides): Conversion {
   const side: EmbeddingsSide = sides[to]
   return {
@@ -52,7 +54,7 @@ export function translateEmbeddings(to: keyof typeof sides): Conversion {
       const tokens = numberOf(inside(written['usage'])['prompt_tokens'])
       return { body: written, facts: emptyFacts({ input: tokens, isCacheExcluded: false }, context.memo.model) }
     },
-    // Vertex AI's errors pass as they are (llm.md §9).
+    // Errors of Vertex AI pass unchanged (llm.md §9).
     error: (status, body) => translateError('embeddings', to === 'predictEmbeddings', status, body),
     stream: rejectStream,
   }

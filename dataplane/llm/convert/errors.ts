@@ -3,13 +3,13 @@ import { inside, textOf } from '../common/read.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
 import { parseLeniently } from '../stream/native.ts'
 
-/** An upstream's error, whatever its shape (llm.md §9). */
-interface UpstreamProblem {
+/** An upstream's error, in neutral form (llm.md §9). */
+interface ParsedError {
   readonly shape: 'openai' | 'anthropic' | 'google' | 'bedrock' | 'other'
   readonly message: string
-  /** OpenAI's and Anthropic's type. */
+  /** `type` of OpenAI and Anthropic. */
   readonly type: string | undefined
-  /** Google's, such as RESOURCE_EXHAUSTED. */
+  /** `status` of Google, such as RESOURCE_EXHAUSTED. */
   readonly status: string | undefined
 }
 
@@ -18,7 +18,7 @@ interface ErrorBody {
   readonly contentType: string
 }
 
-/** HTML pages of load balancers may be long; clients log these. */
+/** Limits error pages of load balancers, because clients log messages. */
 const MAX_MESSAGE_LENGTH = 2000
 
 const errorTypeByStatus: Readonly<Record<number, string>> = {
@@ -41,7 +41,10 @@ function typeOfStatus(status: number): string {
   return errorTypeByStatus[status] ?? 'api_error'
 }
 
-/** A non-2xx answer in the client's format. undefined: it is in that format already. The shape decides, not the provider: compatible endpoints answer in their own. */
+/**
+ * Translates the body of a non-2xx response to the client's format; undefined if it is in that format already. The shape of the body
+ * decides, not the provider: compatible endpoints return errors in their own shape.
+ */
 export function translateError(client: ClientFormat, isNative: boolean, status: number, body: Buffer): ErrorBody | undefined {
   const text = body.toString()
   const problem = readProblem(text, status)
@@ -49,7 +52,7 @@ export function translateError(client: ClientFormat, isNative: boolean, status: 
   return written && { body: printJson(written), contentType: 'application/json' }
 }
 
-function readProblem(text: string, status: number): UpstreamProblem {
+function readProblem(text: string, status: number): ParsedError {
   const parsed = parseLeniently(text)
   const body = inside(Array.isArray(parsed) && parsed.length === 1 ? (parsed as unknown[])[0] : parsed)
   const error = body['error']
@@ -67,13 +70,13 @@ function readProblem(text: string, status: number): UpstreamProblem {
   return { shape: 'other', message: wrapped === '' ? `the upstream answered with status ${status}` : wrapped, type: undefined, status: undefined }
 }
 
-function toMessages({ shape, message, type, status: google }: UpstreamProblem, status: number): JsonObject | undefined {
+function toMessages({ shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {
   if (shape === 'anthropic' && type !== undefined) return undefined
   const known = google === undefined ? type : errorTypeByGoogleStatus[google]
   return { type: 'error', error: { type: known ?? typeOfStatus(status), message } }
 }
 
-function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, type, status: google }: UpstreamProblem, status: number): JsonObject | undefined {
+function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {
   switch (shape) {
     case 'openai':
       return undefined

@@ -4,7 +4,7 @@ import { printJson } from '../common/json.ts'
 import type { ChatFormat, JsonObject, ResponseFacts, ToolCallFact } from '../common/types.ts'
 import { readCompletionsUsage, readMessagesUsage, readResponsesUsage, toUsage } from '../usage/raw.ts'
 
-/** Facts of a buffered answer in a client's format. `usage` is the upstream's own where it was translated: conventions differ. */
+/** Reads the facts of a buffered response in a client's format. `usage` is the upstream's usage, if the response was translated. */
 export function readFacts(format: ChatFormat, body: JsonObject, usage?: RawUsage): ResponseFacts {
   const own = inside(body['usage'])
   const facts: ResponseFacts = {
@@ -35,6 +35,7 @@ export function readFacts(format: ChatFormat, body: JsonObject, usage?: RawUsage
   return facts
 }
 
+/** The facts of a response without text. */
 export function emptyFacts(usage: RawUsage, model: string | undefined): ResponseFacts {
   return { usage: toUsage(usage), responseModel: model, serviceTier: undefined, countTokens: undefined, completion: [], toolCalls: [] }
 }

@@ -4,7 +4,7 @@ import { passCount, translateCount } from './count.ts'
 import { passEmbeddings, translateEmbeddings } from './embeddings.ts'
 import { passChat } from './native.ts'
 
-/** One line per pair, in order of preference (llm.md §5). */
+/** All conversions, in order of preference (llm.md §5). */
 const preferences: readonly Conversion[] = [
   passChat('responses'),
   passChat('completions'),
@@ -25,8 +25,8 @@ const preferences: readonly Conversion[] = [
 ]
 
 /**
- * The conversion for a client of `from` and an upstream that speaks `supported` formats for the model at hand: the first of the
- * preference list. undefined: the client gets 400 `unsupported conversion: from <title> to provider <provider>`.
+ * Returns the first conversion of the preference list for a client format and the formats that the provider supports for the model.
+ * undefined if there is none; the client then receives 400 `unsupported conversion: from <title> to provider <provider>`.
  */
 export function chooseConversion(from: ClientFormat, supported: readonly UpstreamFormat[]): Conversion | undefined {
   return preferences.find((conversion) => conversion.from === from && supported.includes(conversion.to))

@@ -18,24 +18,24 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
   completions: () => ({
     reader: new CompletionsReader(true),
     findTexts: findCompletionsTexts,
-    telling: /"usage":\s*\{|"error"|"finish_reason":\s*"|\[DONE\]/,
+    significant: /"usage":\s*\{|"error"|"finish_reason":\s*"|\[DONE\]/,
     printError: (type, message) => printEvent(undefined, printJson(writeCompletionsError(type, message))),
   }),
   messages: () => ({
     reader: new MessagesReader(),
     findTexts: findMessagesTexts,
-    telling: /message_delta|message_stop|"error"/,
+    significant: /message_delta|message_stop|"error"/,
     printError: (type, message) => printEvent('error', printJson(writeMessagesError(type, message))),
   }),
   responses: () => ({
     reader: new ResponsesReader(),
     findTexts: findResponsesTexts,
-    telling: /response\.(?:completed|incomplete|failed)|"error"/,
+    significant: /response\.(?:completed|incomplete|failed)|"error"/,
     printError: (type, message) => printEvent('error', printJson({ type: 'error', code: type, message, param: null })),
   }),
 }
 
-/** Client and upstream speak the same: bodies pass but for what the upstream needs (llm.md §7.1, §8.1). */
+/** The conversion for a client and an upstream of one format: bodies pass, except for changes that the upstream requires (llm.md §7.1, §8.1). */
 export function passChat(format: ChatFormat): Conversion {
   return {
     from: format,
@@ -56,10 +56,10 @@ export function passChat(format: ChatFormat): Conversion {
   }
 }
 
-/** Streams tell their usage only when asked; gpt models know `max_completion_tokens` only. */
+/** Requests usage for streams, which do not report it by default, and renames `max_tokens` for models that only accept `max_completion_tokens`. */
 function fitCompletions(body: JsonObject, model: string, isStreaming: boolean): JsonObject {
-  const asked = isStreaming && (body['stream_options'] === undefined || body['stream_options'] === null)
-  const withUsage = asked ? { ...body, stream_options: { include_usage: true } } : body
+  const addsUsage = isStreaming && (body['stream_options'] === undefined || body['stream_options'] === null)
+  const withUsage = addsUsage ? { ...body, stream_options: { include_usage: true } } : body
   if (!model.startsWith('gpt-') || body['max_tokens'] === undefined) return withUsage
   return compact({ ...without(withUsage, 'max_tokens'), max_completion_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
 }

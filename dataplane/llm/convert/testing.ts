@@ -1,7 +1,7 @@
 import type { ClientFormat, Conversion, RequestContext, RequestMemo, ResponseContext, UpstreamFormat } from '../common/types.ts'
 import { chooseConversion } from './index.ts'
 
-/** For tests: contexts with a still clock and counted ids. */
+/** For tests: contexts with a fixed clock and sequential ids. */
 
 export const NOW_MS = 1_760_000_000_000
 

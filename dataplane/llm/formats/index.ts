@@ -5,7 +5,7 @@ import { messagesEntry } from './messages/entry.ts'
 import { responsesEntry } from './responses/entry.ts'
 import type { ClientFormat, ClientFormatEntry } from '../common/types.ts'
 
-/** Everything that clients may speak. */
+/** All client formats. */
 export const clientFormats: Readonly<Record<ClientFormat, ClientFormatEntry>> = {
   completions: completionsEntry,
   messages: messagesEntry,

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js'
 
-/** What we read of re2js' compiled program (checked by automaton.test.ts, the version is exact). Code points throughout. */
+/** The parts of re2js' compiled program that are read here. Internal to re2js: the version is pinned, and automaton.test.ts checks them. Characters are code points. */
 interface Instruction {
   readonly op: number
   readonly out: number
@@ -14,58 +14,58 @@ interface Program {
 }
 
 const Op = { alt: 1, altMatch: 2, capture: 3, emptyWidth: 4, fail: 5, match: 6, nop: 7, rune: 8, rune1: 9, runeAny: 10, runeAnyNotNewline: 11 } as const
-/** Bits of an assertion about a place between two characters. */
+/** Bits of an assertion about the position between two characters. */
 const Flag = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, word: 16, noWord: 32 } as const
 const LOOKS_AHEAD = Flag.endLine | Flag.endText | Flag.word | Flag.noWord
 const NEWLINE = 10
 
-/** What an assertion may ask of a character; `none` stands before the first one. */
+/** The kinds of characters that assertions distinguish; `none` precedes the first character. */
 const Kind = { none: 0, newline: 1, word: 2, other: 3 } as const
 
-/** Where in the program undecided matches may be. */
+/** A state: the positions in the program that undecided matches have reached. */
 interface State {
-  /** The earliest beginning first. */
+  /** Program positions, ordered by the start of their match, earliest first. */
   readonly places: readonly number[]
-  /** Kind of the character before. */
+  /** Kind of the previous character. */
   readonly before: number
-  /** Index of the first place at which a match is not decided; -1: there is none. */
+  /** Index of the first place with an undecided match; -1 if there is none. */
   readonly firstOpen: number
-  /** By class of the next character, as far as one has come. */
+  /** Transitions by class of the next character, computed on first use. */
   steps: (Step | undefined)[]
 }
 
 interface Step {
   readonly to: State
-  /** For each place of `to`: the index of the place that its match comes from; one too many stands for a match that begins here. */
+  /** For each place of `to`, the index of the place that its match comes from. An index past the last place is a match that starts here. */
   readonly sources: readonly number[]
-  /** A match ended before the character. Empty ones do not count. */
+  /** A non-empty match ended before the character. */
   readonly isMatch: boolean
 }
 
-/** Places in all states that are kept: a pattern that needs more of them is worked out again now and then. */
-const KEPT_PLACES = 50_000
-const KEPT_RUNES = 4096
+/** Most places in all cached states. Beyond it, the cache is cleared and states are computed again. */
+const MAX_CACHED_PLACES = 50_000
+const MAX_CACHED_RUNES = 4096
 
 /**
- * The automaton of a pattern, shared by all texts that it is fed. States are made when a text first leads to them, so that a
- * character costs one look into a table; where matches began is kept by each text itself.
+ * The automaton of a pattern, shared by all texts. States are computed when a text first reaches them, so that a character costs one
+ * table lookup. Each text keeps the start positions of its own matches (MatchFront).
  */
 export class Automaton {
-  /** It holds what is not understood here: nothing of a text is ever decided before its end. */
+  /** The pattern uses instructions that are not supported here: no match is decided before the end of the text. */
   readonly isOpaque: boolean
   readonly initial: State
   readonly #program: Program
-  /** By instruction: a match that has come so far may still grow, or is not decided until the next character is known. */
+  /** By instruction: a match that has reached it may still grow, or depends on the next character. */
   readonly #isOpen: readonly boolean[]
   readonly #looksAround: boolean
-  /** One of each kind of instruction that takes a character: characters that the same of them take are of one class. */
-  readonly #takers: readonly Instruction[]
+  /** The distinct instructions that consume a character. Characters that the same instructions consume form a class. */
+  readonly #consumers: readonly Instruction[]
   readonly #classes = new Map<string, number>()
-  /** Of ASCII characters; -1: not looked at yet. */
+  /** Classes of ASCII characters; -1 if not computed yet. */
   readonly #ascii = new Int32Array(128).fill(-1)
   readonly #others = new Map<number, number>()
   readonly #states = new Map<string, State>()
-  #keptPlaces = 0
+  #cachedPlaces = 0
 
   constructor(pattern: string) {
     this.#program = (RE2JS.compile(pattern) as unknown as { re2Input: { prog: Program } }).re2Input.prog
@@ -73,15 +73,15 @@ export class Automaton {
     this.isOpaque = inst.some(({ op }) => op > Op.runeAnyNotNewline)
     this.#isOpen = inst.map((_, pc) => this.#mayGrow(pc))
     this.#looksAround = inst.some(({ op }) => op === Op.emptyWidth)
-    this.#takers = [...new Map(inst.filter(({ op }) => consumes(op)).map((each) => [`${each.op} ${each.arg} ${each.runes.join()}`, each])).values()]
+    this.#consumers = [...new Map(inst.filter(({ op }) => consumes(op)).map((each) => [`${each.op} ${each.arg} ${each.runes.join()}`, each])).values()]
     this.initial = this.#stateOf([], Kind.none)
   }
 
-  /** What a character does. */
+  /** The transition for a character. */
   step(state: State, rune: number): Step {
     const known = rune < 128 ? this.#ascii[rune] : this.#others.get(rune)
-    const ofClass = known === undefined || known === -1 ? this.#classify(rune) : known
-    return state.steps[ofClass] ?? (state.steps[ofClass] = this.#advance(state, rune))
+    const runeClass = known === undefined || known === -1 ? this.#classify(rune) : known
+    return state.steps[runeClass] ?? (state.steps[runeClass] = this.#advance(state, rune))
   }
 
   #mayGrow(from: number): boolean {
@@ -100,18 +100,18 @@ export class Automaton {
   }
 
   #classify(rune: number): number {
-    const key = this.#takers.map((each) => (takes(each, rune) ? '1' : '0')).join('') + String(kindOf(rune))
-    const ofClass = this.#classes.get(key) ?? this.#classes.size
-    this.#classes.set(key, ofClass)
-    if (rune < 128) this.#ascii[rune] = ofClass
+    const key = this.#consumers.map((each) => (takes(each, rune) ? '1' : '0')).join('') + String(kindOf(rune))
+    const runeClass = this.#classes.get(key) ?? this.#classes.size
+    this.#classes.set(key, runeClass)
+    if (rune < 128) this.#ascii[rune] = runeClass
     else {
-      if (this.#others.size >= KEPT_RUNES) this.#others.clear()
-      this.#others.set(rune, ofClass)
+      if (this.#others.size >= MAX_CACHED_RUNES) this.#others.clear()
+      this.#others.set(rune, runeClass)
     }
-    return ofClass
+    return runeClass
   }
 
-  /** Matches go on that the character fits, and a new one may begin with it. */
+  /** Continues the matches that accept the character; a new match may start with it. */
   #advance({ places, before }: State, rune: number): Step {
     const { inst, start } = this.#program
     const kind = kindOf(rune)
@@ -131,7 +131,7 @@ export class Automaton {
       else if (op === Op.emptyWidth) {
         if ((arg & ~flags) === 0) visit(out, source)
       } else if (op === Op.match) isMatch ||= source < places.length
-      // Sources come in the order of their beginnings: of two ways to one place only the earlier counts.
+      // Sources are ordered by start, so of two paths to one place the earlier match wins.
       else if (takes(instruction, rune) && !next.has(out)) next.set(out, source)
     }
     for (const [at, pc] of places.entries()) visit(pc, at)
@@ -143,18 +143,18 @@ export class Automaton {
     const key = `${before} ${places.join()}`
     const known = this.#states.get(key)
     if (known !== undefined) return known
-    this.#keptPlaces += places.length + 1
-    if (this.#keptPlaces > KEPT_PLACES) this.#forget()
+    this.#cachedPlaces += places.length + 1
+    if (this.#cachedPlaces > MAX_CACHED_PLACES) this.#clear()
     const state = { places, before, firstOpen: places.findIndex((pc) => this.#isOpen[pc] === true), steps: [] }
     this.#states.set(key, state)
     return state
   }
 
-  /** States that texts are in live on, with nothing that they led to. */
-  #forget(): void {
+  /** Drops all states. States that texts are in stay valid, without their transitions. */
+  #clear(): void {
     for (const state of this.#states.values()) state.steps = []
     this.#states.clear()
-    this.#keptPlaces = 0
+    this.#cachedPlaces = 0
   }
 }
 
@@ -189,19 +189,19 @@ function flagsBetween(before: number, after: number): number {
 }
 
 /**
- * Follows a text that comes in pieces and tells how much of it no undecided match can begin in: all matches that begin before
- * `safe` are known, whatever follows. Positions count UTF-16 code units from the beginning of the text.
+ * Follows a text that arrives in pieces. All matches that start before `safe` are decided, whatever text follows. Positions count
+ * UTF-16 code units from the beginning of the text.
  */
 export class MatchFront {
   readonly #automaton: Automaton
   #state: State
-  /** Where the matches at the places of the state began, and one more for what begins next. */
+  /** Start positions of the matches at the places of the state, and one more for a match that starts next. */
   #starts: number[] = []
   #spare: number[] = []
   #length = 0
-  /** First half of a surrogate pair whose second has not come. */
+  /** A high surrogate whose low surrogate has not arrived. */
   #half = ''
-  /** Something matched since `forget`, or may have at its end. */
+  /** A match ended since `forget`, or may have. */
   #hasMatch = false
 
   constructor(automaton: Automaton) {
@@ -229,13 +229,13 @@ export class MatchFront {
         rune = all.codePointAt(at) ?? rune
         if (rune > 0xff_ff) width = 2
       }
-      this.#take(automaton.step(this.#state, rune))
+      this.#apply(automaton.step(this.#state, rune))
       this.#length += width
       at += width
     }
   }
 
-  #take({ to, sources, isMatch }: Step): void {
+  #apply({ to, sources, isMatch }: Step): void {
     if (isMatch) this.#hasMatch = true
     if (sources.length > 0) {
       const starts = this.#starts
@@ -248,18 +248,19 @@ export class MatchFront {
     this.#state = to
   }
 
-  /** Everything before it is decided. */
+  /** The position before which all matches are decided. */
   get safe(): number {
     if (this.#automaton.isOpaque) return 0
     const { firstOpen } = this.#state
     return firstOpen === -1 ? this.#length : (this.#starts[firstOpen] ?? 0)
   }
 
-  /** A match may be among what was decided since `forget`. */
+  /** Whether the text that was decided since `forget` may contain a match. */
   get hasMatch(): boolean {
     return this.#hasMatch || this.#state.places.length > 0
   }
 
+  /** Resets `hasMatch`. */
   forget(): void {
     this.#hasMatch = false
   }

@@ -26,11 +26,11 @@ import { compileWebhook } from './webhook.ts'
 
 export { StreamRejection, type PromptGuards, type StreamGuard } from './types.ts'
 
-/** One entry of the list, with what rejects look like. */
+/** One compiled guard, with its configured rejection. */
 interface Entry {
   readonly guard: Guard
   readonly response: CustomResponse
-  /** Set for regex guards: they can follow a stream. */
+  /** The patterns of a regex guard, which can check a stream as it passes. */
   readonly patterns: Patterns | undefined
 }
 
@@ -39,7 +39,7 @@ const defaultMessages: Readonly<Record<GuardPhase, string>> = {
   Request: 'The request was rejected due to inappropriate content',
   Response: 'The response was rejected due to inappropriate content',
 }
-/** A stream that only a service can judge is held back as a whole; more of it than this is not kept. */
+/** Limit of a stream that is held back for a guard service. */
 const MAX_HELD_BYTES = 2 * 1024 * 1024
 
 const guardMetrics = defineMetrics((registry) => {
@@ -47,14 +47,14 @@ const guardMetrics = defineMetrics((registry) => {
   return (phase: GuardPhase, action: Outcome['action']): void => void checks.series(phase, action).value++
 })
 
-/** Compiles `ai.promptGuard`. Undefined: there is none. */
+/** Compiles `ai.promptGuard`; undefined if it is not configured. */
 export function compileGuards(section: AIPromptGuard | undefined, config: GuardConfig): PromptGuards | undefined {
   if (section === undefined) return undefined
   const request = (section.request ?? []).map((entry) => compileEntry(entry, 'Request', config))
   const response = (section.response ?? []).map((entry) => compileEntry(entry, 'Response', config))
   const count = (phase: GuardPhase, action: Outcome['action']): void => guardMetrics(config.state.registry)(phase, action)
 
-  /** Guards in order, each on what the one before made of it. The rejection, if there is one. */
+  /** Runs guards in order, each on the result of the previous one. Returns the rejection, if there is one. */
   const run = async (entries: readonly Entry[], subject: Subject): Promise<{ status: number; body: string } | undefined> => {
     for (const { guard, response: custom } of entries) {
       const outcome = await guard(subject)
@@ -64,17 +64,17 @@ export function compileGuards(section: AIPromptGuard | undefined, config: GuardC
     }
     return undefined
   }
-  const judge = async (entries: readonly Entry[], subject: BodySubject): Promise<GuardVerdict> => {
+  const check = async (entries: readonly Entry[], subject: BodySubject): Promise<GuardVerdict> => {
     const rejected = await run(entries, subject)
     if (rejected === undefined) return { body: subject.body }
-    // For logs; the answer is the guard's own.
+    // Only for logs: the guard provides the response.
     subject.exchange.error = new ProxyError('GUARD_REJECTED')
     return { rejection: respond(rejected.status, rejected.body) }
   }
 
   return {
-    request: (body, { entry, exchange }) => judge(request, new BodySubject('Request', body, entry, exchange, exchange.request.headers)),
-    response: (body, { entry, exchange }, headers) => judge(response, new BodySubject('Response', body, entry, exchange, headers)),
+    request: (body, { entry, exchange }) => check(request, new BodySubject('Request', body, entry, exchange, exchange.request.headers)),
+    response: (body, { entry, exchange }, headers) => check(response, new BodySubject('Response', body, entry, exchange, headers)),
     stream(context, headers) {
       if (response.length === 0) return undefined
       const patterns = joinPatterns(response)
@@ -98,25 +98,25 @@ function compileEntry(entry: PromptguardRequest & PromptguardResponse, phase: Gu
             ? compileCloudGuardrails(cloudGuardrails, config)
             : modelArmor !== undefined
               ? compileModelArmor(modelArmor, config)
-              : refuse('a prompt guard says nothing that this version knows')
+              : failClosed('the prompt guard is of a kind that this version does not support')
   return { guard, response, patterns: typeof patterns === 'string' ? undefined : patterns }
 }
 
-/** In prompts the action decides; answers are always masked (llm.md D6, part 2). */
+/** Requests are rejected or masked by `action`; responses are always masked (llm.md D6, part 2). */
 function compileRegexGuard({ action }: Regex, patterns: Patterns | string, phase: GuardPhase): Guard {
-  if (typeof patterns === 'string') return refuse(patterns)
+  if (typeof patterns === 'string') return failClosed(patterns)
   if (phase === 'Request' && action === 'Reject') return (subject) => (subject.hasHit(patterns) ? { action: 'Reject' } : { action: 'Allow' })
   return (subject) => (subject.mask(patterns) ? { action: 'Mask' } : { action: 'Allow' })
 }
 
-/** A guard that cannot do its work lets nothing pass. */
-function refuse(reason: string): Guard {
+/** A guard that cannot be compiled fails every request, so that nothing passes unchecked. */
+function failClosed(reason: string): Guard {
   return () => {
     throw new ProxyError('GUARD_FAILED', { cause: new Error(reason) })
   }
 }
 
-/** The patterns of all guards; undefined when one of them is no regex, or does not compile. */
+/** The patterns of all guards; undefined if one is not a regex guard, or does not compile. */
 function joinPatterns(entries: readonly Entry[]): Patterns | undefined {
   let joined: Patterns | undefined
   for (const { patterns } of entries) {
@@ -139,7 +139,7 @@ function maskStream(patterns: Patterns, count: (action: Outcome['action']) => vo
   }
 }
 
-/** Services judge whole answers: nothing goes out before they did. */
+/** Holds a stream back until its end, because guard services check complete responses. */
 function holdStream({ exchange }: GuardContext, headers: HeaderList, run: (subject: Subject) => Promise<{ body: string } | undefined>): StreamGuard {
   const held: ClientEvent[] = []
   let size = 0
@@ -149,7 +149,7 @@ function holdStream({ exchange }: GuardContext, headers: HeaderList, run: (subje
         held.push(event)
         size += event.toBytes().length
       }
-      if (size > MAX_HELD_BYTES) throw new StreamRejection('the answer is too large to be checked', 'guard_failed')
+      if (size > MAX_HELD_BYTES) throw new StreamRejection('the response is too large to be checked', 'guard_failed')
       return []
     },
     async end() {

@@ -3,9 +3,9 @@ import { MatchFront } from './automaton.ts'
 import type { Hit, Patterns } from './patterns.ts'
 import { StreamRejection, type StreamGuard } from './types.ts'
 
-/** More text than this is not held back: a pattern that never decides would keep the whole answer in memory. */
+/** Most text that is held back, in UTF-16 units. Some patterns would hold back the whole response. */
 const MAX_HELD_LENGTH = 1024 * 1024
-/** Kept before what is looked at: assertions such as \b look one character back. */
+/** Characters kept before the undecided text, because assertions such as \b look one character back. */
 const CONTEXT = 2
 
 type Replace = (delta: TextDelta, text: string) => void
@@ -16,15 +16,15 @@ interface PendingDelta {
   readonly end: number
 }
 
-/** One running text of an answer. Positions count from its beginning. */
+/** One text of a response, as it arrives. Positions count from its beginning. */
 class Segment {
   readonly #patterns: Patterns
   readonly #fronts: readonly MatchFront[]
   readonly #replace: Replace
-  /** What may still be looked at; begins at `#base`. */
+  /** The text from `#base` on. */
   #text = ''
   #base = 0
-  /** Where looking begins: no match reaches over it. */
+  /** Where the search starts. No match spans this position. */
   #from = 0
   #length = 0
   #pending: PendingDelta[] = []
@@ -56,7 +56,7 @@ class Segment {
     return this.#pending.some((pending) => pending.delta === delta)
   }
 
-  /** Decides what can be decided: masks those deltas, and forgets their text. */
+  /** Masks and releases the deltas that are decided, and drops their text. */
   settle(): void {
     const safe = this.#isClosed ? this.#length : Math.min(...this.#fronts.map((front) => front.safe))
     const first = this.#pending[0]
@@ -78,7 +78,7 @@ class Segment {
   }
 
   #trim(to: number, hits: readonly Hit[]): void {
-    // A hit that goes on is looked at again as a whole: it may yet grow, and its label is out already.
+    // Search again from the start of a hit that spans the position: it may still grow, and its label was sent already.
     this.#from = hits.find(({ start, end }) => start < to && to < end)?.start ?? to
     const base = Math.max(this.#base, this.#from - CONTEXT)
     this.#text = this.#text.slice(base - this.#base)
@@ -87,7 +87,7 @@ class Segment {
   }
 }
 
-/** What `[start, end)` of a text says once hits are masked: a label stands where its hit begins. Undefined: nothing to mask. */
+/** Masks `[start, end)` of a text; a label replaces the part in which its hit starts. undefined if there is nothing to mask. */
 function maskPart(text: string, base: number, start: number, end: number, hits: readonly Hit[]): string | undefined {
   let masked = ''
   let at = start
@@ -101,7 +101,7 @@ function maskPart(text: string, base: number, start: number, end: number, hits: 
   return isMasked ? masked + text.slice(at - base, end - base) : undefined
 }
 
-/** Tool input is held until it is complete: no client can use less, and JSON is masked as JSON. */
+/** Holds tool input back until it is complete, because it must be masked as JSON. Clients cannot use partial input anyway. */
 class HeldInput {
   readonly #patterns: Patterns
   readonly #replace: Replace
@@ -142,8 +142,8 @@ class HeldInput {
 }
 
 /**
- * Masks a stream as its whole text would be masked: text goes out as soon as no match can begin in it any more, and not before.
- * Events keep their order. Reasoning is left alone: its signature covers it.
+ * Masks a stream exactly as its complete text would be masked. Text is released once no undecided match starts in it. Events keep
+ * their order. Reasoning is not masked, because its signature covers it.
  */
 export class MaskingStream implements StreamGuard {
   readonly #patterns: Patterns
@@ -151,7 +151,7 @@ export class MaskingStream implements StreamGuard {
   readonly #segments = new Map<string, Segment | HeldInput>()
   #queue: ClientEvent[] = []
 
-  /** @param onMask told once, when something was masked */
+  /** `onMask` is called whenever a text is masked. */
   constructor(patterns: Patterns, onMask: () => void) {
     this.#patterns = patterns
     this.#onMask = onMask
@@ -160,7 +160,7 @@ export class MaskingStream implements StreamGuard {
   push(events: readonly ClientEvent[]): readonly ClientEvent[] {
     for (const event of events) {
       this.#queue.push(event)
-      for (const delta of event.deltas) this.#take(delta)
+      for (const delta of event.deltas) this.#add(delta)
       for (const name of event.closes) this.#close(name)
     }
     return this.#release()
@@ -171,7 +171,7 @@ export class MaskingStream implements StreamGuard {
     return this.#release()
   }
 
-  #take(delta: TextDelta): void {
+  #add(delta: TextDelta): void {
     if (delta.kind === 'reasoning') return
     if (delta.isWhole) {
       const masked = delta.kind === 'toolInput' ? this.#patterns.maskJson(delta.text) : this.#patterns.mask(delta.text)
@@ -204,7 +204,8 @@ export class MaskingStream implements StreamGuard {
       segment.settle()
       held += segment.heldLength
     }
-    if (held > MAX_HELD_LENGTH) throw new StreamRejection('the answer cannot be checked: a pattern needs more of it than is held back', 'guard_failed')
+    if (held > MAX_HELD_LENGTH)
+      throw new StreamRejection('the response cannot be checked: a pattern needs more text than the gateway holds back', 'guard_failed')
     let ready = 0
     while (this.#queue[ready] !== undefined && !this.#isHeld(this.#queue[ready])) ready++
     return this.#queue.splice(0, ready)

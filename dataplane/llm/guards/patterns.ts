@@ -5,7 +5,7 @@ import { isObject, isRawNumber, parseJson, printJson } from '../common/json.ts'
 import { Automaton } from './automaton.ts'
 import { builtinPatterns, type BuiltinPattern } from './builtins.ts'
 
-/** A place in a text, and what is put there. */
+/** A match in a text, and its replacement. */
 export interface Hit {
   readonly start: number
   readonly end: number
@@ -20,7 +20,7 @@ interface Pattern extends Pick<BuiltinPattern, 'label' | 'check'> {
 
 const MASKED = '<masked>'
 
-/** The patterns of one or more regex guards, looked for together. */
+/** The patterns of one or more regex guards, searched together. */
 export class Patterns {
   readonly #patterns: readonly Pattern[]
 
@@ -36,11 +36,11 @@ export class Patterns {
     return new Patterns([...this.#patterns, ...others.#patterns])
   }
 
-  /** Hits from `from` on, in order; those that overlap are one, with the label of what begins first. No match is empty. */
+  /** The hits from `from` on, in order. Overlapping hits are merged under the label of the first. Empty matches do not count. */
   find(text: string, from = 0): Hit[] {
     const hits = this.#patterns.flatMap((pattern) => findAll(pattern, text, from))
     if (hits.length < 2) return hits
-    // The sort is stable: of two that begin together the pattern that is listed first gives the label.
+    // The sort is stable: if two hits start at one position, the pattern that is listed first wins.
     hits.sort((a, b) => a.start - b.start)
     const merged: Hit[] = []
     for (const hit of hits) {
@@ -55,7 +55,7 @@ export class Patterns {
     return this.find(text).reduceRight((masked, { start, end, label }) => masked.slice(0, start) + label + masked.slice(end), text)
   }
 
-  /** Masks what JSON text says: its strings, and numbers as if they were. What is no JSON is text. */
+  /** Masks the strings and numbers in JSON text. Text that is not JSON is masked as text. */
   maskJson(text: string): string {
     let value: unknown
     try {
@@ -92,13 +92,13 @@ function findAll({ search, expression, label, check }: Pattern, text: string, fr
     const [start, end] = [matcher.start(), matcher.end()]
     const checked = check === undefined ? { end } : check(text, start, end)
     if (checked !== undefined && end > start) hits.push({ start, end: checked.end, label })
-    // What begins inside of what was refused counts, wherever the search began.
+    // After a discarded match, search from its next character, so that the result does not depend on where the search started.
     isFound = check === undefined ? matcher.find() : matcher.find(checked?.end ?? start + 1)
   }
   return hits
 }
 
-/** Compiles the patterns of a guard; a string says which is none. */
+/** Compiles the patterns of a guard. Returns an error text if one is invalid. */
 export function compilePatterns({ matches = [], builtins = [] }: Pick<Regex, 'matches' | 'builtins'>): Patterns | string {
   const patterns: Pattern[] = []
   for (const { pattern, ...rest } of [...matches.map((own) => ({ pattern: own, label: MASKED })), ...builtins.map((name) => builtinPatterns[name])]) {

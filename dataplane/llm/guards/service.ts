@@ -10,26 +10,27 @@ import type { Destination } from '../../upstream/destination.ts'
 const TIMEOUT_MS = 10_000
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024
 
-/** Makes what guards call: config on one side, the way out on the other. */
+/** The config and the destinations that guards call. */
 export type GuardConfig = Pick<ServiceConfig, 'destinations' | 'state'>
 
-/** A service of a vendor: at its own host, or where a variable of its SDKs says. */
+/** A vendor's service, at its public host or at the URL in an environment variable of its SDK. */
 interface VendorHost {
   readonly host: string
-  /** URL in the environment that takes its place: tests, private endpoints. */
+  /** Environment variable with a URL to use instead of `host`: for tests and private endpoints. */
   readonly variable: string
   readonly policies: BackendSimple | undefined
-  /** Credentials where `policies` has none. */
+  /** Credentials if `policies` has none. */
   readonly auth?: BackendFull['auth']
 }
 
+/** The destination of a vendor's service. */
 export function vendorDestination({ destinations }: GuardConfig, { host, variable, policies, auth }: VendorHost): Destination {
   const url = URL.parse(process.env[variable] ?? '') ?? new URL(`https://${host}`)
   const isTls = url.protocol === 'https:'
   return destinations.forHost(url.hostname, url.port === '' ? (isTls ? 443 : 80) : Number(url.port), isTls, { ...(auth && { auth }), ...policies })
 }
 
-/** Asks a service with JSON; gives what a 2xx answer says. Everything else is the ProxyError of a guard that cannot be asked. */
+/** Posts JSON to a guard service and returns the JSON of a 2xx response. Otherwise rejects with a ProxyError. */
 export async function postJson(
   { state }: GuardConfig,
   exchange: Exchange,
@@ -41,9 +42,9 @@ export async function postJson(
   headers.set('accept', 'application/json')
   const span = beginCall(state.registry, exchange, 'Policy', 'Guardrail', { method: 'POST', host: destination.name, path: target })
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
-  let answer: CalloutAnswer
+  let response: CalloutAnswer
   try {
-    answer = await fetchDestination(
+    response = await fetchDestination(
       destination,
       { method: 'POST', target, headers, body: JSON.stringify(body), ...(cloud && { cloud }) },
       { timeoutMs: TIMEOUT_MS, limitBytes: MAX_RESPONSE_BYTES, exchange, isGuarded: true },
@@ -53,19 +54,20 @@ export async function postJson(
     if (cause instanceof ProxyError) throw cause
     throw new ProxyError('GUARD_FAILED', { cause })
   }
-  span.end({ status: answer.status })
-  if (answer.status < 200 || answer.status > 299) throw new ProxyError('GUARD_FAILED', { cause: new Error(`${destination.name} answered ${answer.status}`) })
+  span.end({ status: response.status })
+  if (response.status < 200 || response.status > 299)
+    throw new ProxyError('GUARD_FAILED', { cause: new Error(`${destination.name} returned status ${response.status}`) })
   try {
-    return JSON.parse(answer.body.toString())
+    return JSON.parse(response.body.toString())
   } catch (cause) {
     throw new ProxyError('GUARD_FAILED', { cause })
   }
 }
 
-/** A member of what may be an object. */
+/** A member of a value; undefined if the value is not an object. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
 }
 
-/** Items of what may be a list. */
+/** The items of a value; empty if the value is not a list. */
 export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])

@@ -5,7 +5,7 @@ import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject, TextDelta
 import type { Patterns } from './patterns.ts'
 import type { GuardPhase, Subject } from './types.ts'
 
-/** A request or a buffered answer; `body` is what guards have made of it. */
+/** A request or a buffered response. `body` includes the changes of guards. */
 export class BodySubject implements Subject {
   readonly phase: GuardPhase
   readonly exchange: Exchange
@@ -66,12 +66,12 @@ export class BodySubject implements Subject {
     return changed.size > 0
   }
 
-  /** What services are shown: prompts and answers, no tools (llm.md §13.1). */
+  /** The segments that guard services check: prompts and responses without tools (llm.md §13.1). */
   #inspected(): TextSegment[] {
     return this.#segments().filter(({ scope }) => scope === 'systemPrompt' || scope === 'messages')
   }
 
-  /** Patterns look at the tool calls of an answer too: what a model was told not to say it must not say to a tool either. */
+  /** The segments that patterns search: in responses also tool input, so that masked text does not leak through a tool call. */
   #searched(): TextSegment[] {
     return this.phase === 'Request' ? this.#inspected() : this.#segments().filter(({ scope }) => scope !== 'toolOutput')
   }
@@ -81,7 +81,7 @@ export class BodySubject implements Subject {
   }
 }
 
-/** A streamed answer that was held back until its end. */
+/** A streamed response that was held back until its end. */
 export class StreamSubject implements Subject {
   readonly phase = 'Response'
   readonly exchange: Exchange
@@ -151,7 +151,7 @@ export class StreamSubject implements Subject {
     return running === undefined ? (this.#whole.get(segment)?.[0]?.text ?? '') : running.map(({ text }) => text).join('')
   }
 
-  /** The first event says it all, the others nothing; events that repeat the whole repeat that. */
+  /** Puts the text into the first event and empties the others; events that repeat the whole text receive all of it. */
   #write(segment: string, text: string): void {
     for (const [at, delta] of (this.#running.get(segment) ?? []).entries()) delta.replace(at === 0 ? text : '')
     for (const delta of this.#whole.get(segment) ?? []) delta.replace(text)

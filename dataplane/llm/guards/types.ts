@@ -4,17 +4,17 @@ import type { ResponseHead } from '../../http/message.ts'
 import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject } from '../common/types.ts'
 import type { Patterns } from './patterns.ts'
 
-/** What a guard looks at. */
+/** The exchange and format that guards run in. */
 export interface GuardContext {
   readonly exchange: Exchange
   readonly entry: ClientFormatEntry
   readonly isStreaming: boolean
 }
 
-/** The body as it may go on, or what the client gets instead. */
+/** The body to continue with, or the response for the client. */
 export type GuardVerdict = { readonly body: JsonObject } | { readonly rejection: ResponseHead }
 
-/** Ends a stream: the client is told `message` in its format, and nothing that was held back. */
+/** Ends a stream with `message` as an error in the client's format. Held back events are dropped. */
 export class StreamRejection extends Error {
   readonly code: string
   constructor(message: string, code = 'content_filter') {
@@ -26,50 +26,50 @@ export class StreamRejection extends Error {
 
 type Events = readonly ClientEvent[]
 
-/** The guards of one streamed answer. Methods may throw, or reject with, a StreamRejection. */
+/** The guards of one streamed response. Methods throw or reject with a StreamRejection to end the stream. */
 export interface StreamGuard {
-  /** Events as they come; gives those that may go out now, changed or not. */
+  /** Accepts the next events; returns the events to send now, changed or not. */
   push(events: Events): Events | Promise<Events>
-  /** The upstream is done: what was held back, judged. */
+  /** The upstream is done; returns the remaining events. */
   end(): Events | Promise<Events>
 }
 
-/** The prompt guards that one provider is under (llm.md §13). All of them reject with a ProxyError when they cannot be asked. */
+/** The prompt guards of one provider (llm.md §13). Methods reject with a ProxyError if a guard cannot be evaluated. */
 export interface PromptGuards {
-  /** Request guards in order, after enrichment. */
+  /** Runs the request guards in order, after enrichment. */
   request(body: JsonObject, context: GuardContext): Promise<GuardVerdict>
-  /** Response guards on a buffered answer in the client's format. `headers` are the upstream's. */
+  /** Runs the response guards on a buffered response in the client's format. `headers` are the upstream's. */
   response(body: JsonObject, context: GuardContext, headers: HeaderList): Promise<GuardVerdict>
-  /** Response guards on a stream; undefined: there are none. */
+  /** Starts the response guards for a stream; undefined if there are none. */
   stream(context: GuardContext, headers: HeaderList): StreamGuard | undefined
 }
 
 export type GuardPhase = 'Request' | 'Response'
 
-/** A request, an answer, or a stream that was held back: what guards may see and change of it. */
+/** A request, a response or a held back stream, as guards read and change it. */
 export interface Subject {
   readonly phase: GuardPhase
   readonly exchange: Exchange
-  /** Of the client's request, or of the upstream's answer. */
+  /** Headers of the client's request, or of the upstream's response. */
   readonly headers: HeaderList
-  /** Texts that are inspected, in order. */
+  /** The texts to check, in order. */
   texts(): readonly string[]
-  /** As many as `texts` gave. */
+  /** Replaces the texts, one per entry of `texts()`. */
   replaceTexts(texts: readonly string[]): void
-  /** The same as messages, for services that want roles. */
+  /** The texts as messages with roles. */
   messages(): readonly FlatMessage[]
-  /** Throws when it cannot be done. */
+  /** Replaces the messages. Throws if the number of messages does not fit. */
   replaceMessages(messages: readonly FlatMessage[]): void
-  /** Whether there was something to mask. */
+  /** Masks all matches; returns whether there were any. */
   mask(patterns: Patterns): boolean
   hasHit(patterns: Patterns): boolean
 }
 
-/** What a guard said. `response`: instead of the guard's configured one. */
+/** The outcome of one guard. `response` replaces the guard's configured one. */
 export type Outcome =
   | { readonly action: 'Allow' }
   | { readonly action: 'Mask' }
   | { readonly action: 'Reject'; readonly response?: { readonly status: number; readonly body: string } }
 
-/** One entry of `promptGuard.request` or `.response`. Rejects with a ProxyError when it cannot tell: nothing passes unchecked. */
+/** One entry of `promptGuard.request` or `.response`. Throws a ProxyError if it cannot be evaluated, so that nothing passes unchecked. */
 export type Guard = (subject: Subject) => Promise<Outcome> | Outcome

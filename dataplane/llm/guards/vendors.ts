@@ -14,12 +14,12 @@ export function compileModeration({ model = DEFAULT_MODERATION_MODEL, policies }
     const destination = vendorDestination(config, { host: 'api.openai.com', variable: 'OPENAI_BASE_URL', policies })
     const reply = await postJson(config, subject.exchange, destination, { target: '/v1/moderations', body: { input, model } })
     const results = member(reply, 'results')
-    if (!Array.isArray(results)) throw new ProxyError('GUARD_FAILED', { cause: new Error('the moderation endpoint answered without results') })
+    if (!Array.isArray(results)) throw new ProxyError('GUARD_FAILED', { cause: new Error('the response of the moderation endpoint has no results') })
     return results.some((result) => member(result, 'flagged') === true) ? REJECT : ALLOW
   }
 }
 
-/** Amazon Bedrock Guardrails (llm.md §13.5): one block for each inspected text, masked one to one. */
+/** Amazon Bedrock Guardrails (llm.md §13.5): sends one block per text, and masks texts one by one. */
 export function compileCloudGuardrails({ identifier, version, region, policies }: CloudGuardrails, config: GuardConfig): Guard {
   const target = `/guardrail/${encodeURIComponent(identifier)}/version/${encodeURIComponent(version)}/apply`
   return async (subject) => {
@@ -38,7 +38,7 @@ export function compileCloudGuardrails({ identifier, version, region, policies }
     })
     const action = member(reply, 'action')
     if (action === 'NONE') return ALLOW
-    if (action !== 'GUARDRAIL_INTERVENED') throw new ProxyError('GUARD_FAILED', { cause: new Error('Bedrock Guardrails answered without an action') })
+    if (action !== 'GUARDRAIL_INTERVENED') throw new ProxyError('GUARD_FAILED', { cause: new Error('the response of Bedrock Guardrails has no action') })
     const assessments = member(reply, 'assessments')
     const outputs = itemsOf(member(reply, 'outputs')).map((output) => member(output, 'text'))
     const isMasking = !holdsAction(assessments, 'BLOCKED') && holdsAction(assessments, 'ANONYMIZED')
@@ -48,7 +48,7 @@ export function compileCloudGuardrails({ identifier, version, region, policies }
   }
 }
 
-/** Whether any object, at whatever depth, has that `action`. */
+/** Whether any nested object has that `action`. */
 function holdsAction(value: unknown, action: string): boolean {
   const open = [value]
   for (let next = open.pop(); open.length > 0 || next !== undefined; next = open.pop()) {
@@ -60,19 +60,19 @@ function holdsAction(value: unknown, action: string): boolean {
 }
 
 const DEFAULT_LOCATION = 'us-central1'
-/** Filters of Model Armor, and where each says whether it matched. */
+/** The filters of Model Armor, and the members of their results that contain the match state (none: the result itself). */
 const armorFilters: Readonly<Record<string, readonly string[]>> = {
   raiFilterResult: [],
   piAndJailbreakFilterResult: [],
   maliciousUriFilterResult: [],
   csamFilterResult: [],
-  // What the API calls it as of today.
+  // The name that the API currently returns.
   csamFilterFilterResult: [],
   virusScanFilterResult: [],
   sdpFilterResult: ['inspectResult', 'deidentifyResult'],
 }
 
-/** Google Cloud Model Armor (llm.md §13.6): what any filter matches is rejected; it never masks. */
+/** Google Cloud Model Armor (llm.md §13.6): rejects if any filter matches; never masks. */
 export function compileModelArmor({ templateId, projectId, location = DEFAULT_LOCATION, policies }: ModelArmor, config: GuardConfig): Guard {
   const template = `/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(location)}/templates/${encodeURIComponent(templateId)}`
   return async (subject) => {
@@ -93,12 +93,12 @@ export function compileModelArmor({ templateId, projectId, location = DEFAULT_LO
     })
     const result = member(reply, 'sanitizationResult')
     if (typeof result !== 'object' || result === null)
-      throw new ProxyError('GUARD_FAILED', { cause: new Error('Model Armor answered without a sanitizationResult') })
+      throw new ProxyError('GUARD_FAILED', { cause: new Error('the response of Model Armor has no sanitizationResult') })
     const filters = member(result, 'filterResults')
-    // A template without filters has no results; an answer that says nothing at all is none.
+    // A template without filters has no results but reports NO_MATCH_FOUND.
     if (typeof filters !== 'object' || filters === null) {
       if (member(result, 'filterMatchState') === 'NO_MATCH_FOUND') return ALLOW
-      throw new ProxyError('GUARD_FAILED', { cause: new Error('Model Armor answered without filterResults') })
+      throw new ProxyError('GUARD_FAILED', { cause: new Error('the response of Model Armor has no filterResults') })
     }
     return Object.values(filters).some(isMatched) ? REJECT : ALLOW
   }

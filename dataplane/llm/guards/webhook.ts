@@ -9,7 +9,7 @@ import type { Guard, Outcome, Subject } from './types.ts'
 
 type HeaderTest = (value: string) => boolean
 
-/** An own service that is asked over HTTP (llm.md §13.3). */
+/** The user's own guard service, called over HTTP (llm.md §13.3). */
 export function compileWebhook({ backendRef, forwardHeaderMatches = [] }: Webhook, config: GuardConfig): Guard {
   const tests = forwardHeaderMatches.map(({ name, value, type }) => ({ name: name.toLowerCase(), isWanted: compileTest(value, type) }))
   return async (subject) => {
@@ -25,13 +25,13 @@ export function compileWebhook({ backendRef, forwardHeaderMatches = [] }: Webhoo
 }
 
 function compileTest(value: string, type: 'Exact' | 'RegularExpression' = 'Exact'): HeaderTest {
-  if (type === 'Exact') return (given) => given === value
+  if (type === 'Exact') return (actual) => actual === value
   const regex = compileRegex(value)
-  // A pattern that is none selects nothing; the policy's status names it.
-  return isRegexError(regex) ? () => false : (given) => regex.test(given)
+  // An invalid pattern matches nothing; the policy's status reports it.
+  return isRegexError(regex) ? () => false : (actual) => regex.test(actual)
 }
 
-/** All values of a header of which one is wanted. */
+/** Selects the headers to forward: all values of a header if one of them matches. */
 function selectHeaders({ phase, headers, exchange }: Subject, tests: readonly { readonly name: string; readonly isWanted: HeaderTest }[]): HeaderList {
   const candidates = headers.clone()
   candidates.remove('content-length')
@@ -45,10 +45,10 @@ function selectHeaders({ phase, headers, exchange }: Subject, tests: readonly { 
   return selected
 }
 
-/** The shape decides: an object to mask with, a text to reject with, else it passes. */
+/** Applies the webhook's `action` by its shape: an object body masks, a text body with a status rejects, anything else allows. */
 function applyReply(reply: unknown, subject: Subject): Outcome {
   const action = member(reply, 'action')
-  if (typeof action !== 'object' || action === null) throw new ProxyError('GUARD_FAILED', { cause: new Error('the webhook answered without an action') })
+  if (typeof action !== 'object' || action === null) throw new ProxyError('GUARD_FAILED', { cause: new Error('the response of the webhook has no action') })
   const body = member(action, 'body')
   const status = member(action, 'status_code')
   if (typeof body === 'object' && body !== null) return mask(body, subject)
@@ -68,11 +68,11 @@ function mask(body: object, subject: Subject): Outcome {
 
 function readMessage(message: unknown): FlatMessage {
   const [role, content] = [member(message, 'role'), member(message, 'content')]
-  if (typeof content !== 'string') throw new TypeError('a message of the webhook has no content')
+  if (typeof content !== 'string') throw new TypeError('a message of the webhook response has no content')
   return { role: typeof role === 'string' ? role : 'assistant', content }
 }
 
 function checkStatus(status: number): number {
   if (Number.isInteger(status) && status >= 200 && status <= 599) return status
-  throw new ProxyError('GUARD_FAILED', { cause: new Error(`the webhook rejects with status ${status}`) })
+  throw new ProxyError('GUARD_FAILED', { cause: new Error(`the webhook rejected with the invalid status ${status}`) })
 }

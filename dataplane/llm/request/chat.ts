@@ -13,7 +13,7 @@ import type { RequestSource } from './source.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import type { Draft } from './upstream-request.ts'
 
-/** What preparing an attempt takes. */
+/** The inputs for preparing one attempt. */
 export interface PrepareContext {
   readonly exchange: Exchange
   readonly target: LlmTarget
@@ -23,26 +23,29 @@ export interface PrepareContext {
   readonly limitBytes: number
 }
 
-/** A request ready to be sent to one provider, and what reading its answer takes. */
+/** A request ready to be sent to one provider, and the data needed to read the response. */
 export interface Prepared {
   readonly draft: Draft
-  /** Undefined: the answer is forwarded as it is. */
+  /** undefined if the response is forwarded unchanged. */
   readonly conversion: { readonly with: Conversion; readonly entry: ClientFormatEntry; readonly memo: RequestMemo } | undefined
   readonly model: string | undefined
   readonly isStreaming: boolean
-  /** Token budgets apply. */
+  /** Whether token budgets apply. */
   readonly isCharged: boolean
-  /** Tokens of the prompt, where somebody counted. */
+  /** Tokens of the prompt to reserve from token budgets; 0 if nothing is reserved. */
   readonly estimate: number
-  /** The answer is searched for usage, whatever its format. */
+  /** The response is searched for usage in any known format. */
   readonly isDetected?: boolean
 }
 
-/** A request in a known format: shaped by policy, guarded, in the provider's format (llm.md §2 steps 6 to 11). */
-export async function prepareChat(tools: PrepareContext, entry: ClientFormatEntry): Promise<Prepared | { readonly answer: ResponseHead }> {
-  const { exchange, target, source, record, keys } = tools
+/**
+ * Prepares a request in a known format: applies policies and guards, then converts to the provider's format (llm.md §2 steps 6 to
+ * 11). Returns a response if a guard rejects the request, or if the gateway counts the tokens itself. Rejects with a FormatError or a ProxyError.
+ */
+export async function prepareChat(context: PrepareContext, entry: ClientFormatEntry): Promise<Prepared | { readonly response: ResponseHead }> {
+  const { exchange, target, source, record, keys } = context
   const { provider, settings, guards } = target
-  const { bytes: given, text, json, members } = await source.parse()
+  const { bytes: original, text, json, members } = await source.parse()
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
   const { body: shaped, model } = shapeRequest(json, target, exchange, keys.check)
@@ -63,37 +66,37 @@ export async function prepareChat(tools: PrepareContext, entry: ClientFormatEntr
   let body = enriched
   if (guards !== undefined && isChat) {
     const verdict = await guards.request(enriched, { exchange, entry, isStreaming })
-    if ('rejection' in verdict) return { answer: verdict.rejection }
+    if ('rejection' in verdict) return { response: verdict.rejection }
     body = verdict.body
     begin(body)
   }
   const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
   if (conversion === undefined) {
-    if (isCount) return { answer: jsonResponse(200, { input_tokens: await countTokens(model, entry.flattenRequest(body)) }) }
+    if (isCount) return { response: jsonResponse(200, { input_tokens: await countTokens(model, entry.flattenRequest(body)) }) }
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
-  const converted = conversion.request(body, contextOf(tools, model))
+  const converted = conversion.request(body, requestContext(context, model))
   const call = { format: conversion.to, model, isStreaming }
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
-  // What guards have judged is what is sent: duplicate keys inside, say, are gone once it is printed anew.
+  // With guards, print the body again, so that the provider reads exactly what they checked: nested duplicate keys, for example, are removed.
   const isPrinted = !conversion.isNative || guards !== undefined
-  const bytes = isPrinted ? [Buffer.from(printJson(finished))] : finished === json ? [given] : renderBytes(given, text, members, json, finished)
+  const bytes = isPrinted ? [Buffer.from(printJson(finished))] : finished === json ? [original] : renderBytes(original, text, members, json, finished)
   return {
     draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'whole' },
     conversion: { with: conversion, entry, memo: converted.memo },
     model,
     isStreaming,
     isCharged: !isCount,
-    estimate: hasReservation(tools) ? await countTokens(model, entry.flattenRequest(body)) : 0,
+    estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
 }
 
-/** What the prompt takes from token budgets is taken at once: a policy wants that, and there are budgets. */
+/** Whether the prompt's tokens are reserved from token budgets before the request is sent. */
 function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function contextOf({ exchange, target }: PrepareContext, model: string): RequestContext {
+function requestContext({ exchange, target }: PrepareContext, model: string): RequestContext {
   const { headers } = exchange.request
   const { provider, settings } = target
   const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []

@@ -33,10 +33,10 @@ const codings: Readonly<Record<string, Coding>> = {
   zstd: { decode: promisify(zstdDecompress), encode: promisify(zstdCompress), createDecoder: () => createZstdDecompress() },
 }
 
-/** A content-encoding that nobody here can read. */
+/** A content-encoding that is not supported; `message` is its name. */
 export class UnknownCodingError extends Error {}
 
-/** The codings of a content-encoding field, in the order they were applied. */
+/** The codings of a content-encoding field, in the order in which they were applied. */
 function listCodings(field: string | undefined): Coding[] {
   const names = (field ?? '').split(',').map((name) => name.trim().toLowerCase())
   return names.flatMap((name) => {
@@ -47,7 +47,7 @@ function listCodings(field: string | undefined): Coding[] {
   })
 }
 
-/** Rejects with UnknownCodingError, BodyTooLargeError, or what zlib says of broken data. */
+/** Removes all codings. `field` is the content-encoding. Rejects with UnknownCodingError, BodyTooLargeError, or zlib's error for corrupt data. */
 export async function decodeBytes(bytes: Buffer, field: string | undefined, limitBytes: number): Promise<Buffer> {
   let decoded = bytes
   for (const coding of listCodings(field).toReversed()) {
@@ -58,13 +58,14 @@ export async function decodeBytes(bytes: Buffer, field: string | undefined, limi
   return decoded
 }
 
+/** Applies the codings of a content-encoding field. */
 export async function encodeBytes(bytes: Buffer, field: string | undefined): Promise<Buffer> {
   let encoded = bytes
   for (const coding of listCodings(field)) encoded = await coding.encode(encoded)
   return encoded
 }
 
-/** Codings that a client takes and that can be read here: what an upstream may be asked for. */
+/** The part of an accept-encoding field that is supported here; `identity` if none is, undefined without the field. */
 export function acceptableCodings(field: string | undefined): string | undefined {
   if (field === undefined) return undefined
   const known = field.split(',').filter((item) => {
@@ -74,7 +75,7 @@ export function acceptableCodings(field: string | undefined): string | undefined
   return known.length === 0 ? 'identity' : known.map((item) => item.trim()).join(', ')
 }
 
-/** The decoded flow of an encoded body. */
+/** A body that decodes `body` as it streams. Throws UnknownCodingError. */
 export function decodeBody(body: Body, field: string | undefined): Body {
   let decoded = body
   for (const coding of listCodings(field).toReversed()) decoded = new DecodedBody(decoded, coding.createDecoder())

@@ -10,11 +10,11 @@ const modelPatterns = [
   /\/model\/([^/]+)\/(?:invoke|invoke-with-response-stream|converse|converse-stream|count-tokens)$/,
 ]
 const streamingSuffixes = [':streamRawPredict', ':streamGenerateContent', '/invoke-with-response-stream', '/converse-stream']
-/** Of a decoded segment: what would be another path, or none. */
-// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+/** Characters of a decoded path segment that a model name must not contain. */
+// oxlint-disable-next-line no-control-regex -- the pattern rejects control characters
 const UNSAFE = /[\0-\x1f\x7f\\?#<>]/
 
-/** The model that a vendor's path names (llm.md §3). */
+/** The model in the path of a provider's API; undefined if there is none (llm.md §3). */
 export function modelOfPath(target: string): string | undefined {
   const path = pathOf(target)
   for (const pattern of modelPatterns) {
@@ -34,13 +34,14 @@ function decode(segment: string): string | undefined {
   }
 }
 
-/** What a body of unknown format says about itself. */
+/** Facts about a request whose format is unknown. */
 interface DetectedRequest {
   readonly model: string | undefined
   readonly isStreaming: boolean
   readonly params: RequestParams
 }
 
+/** Reads model, streaming and parameters from the usual places of all supported APIs. */
 export function detectRequest(target: string, body: JsonObject): DetectedRequest {
   const path = pathOf(target)
   const named = textAt(body, 'model') ?? textAt(body, 'message', 'model') ?? modelOfPath(target)
@@ -61,19 +62,20 @@ function detectParams(body: JsonObject): RequestParams {
   return params
 }
 
-const usagePlaces: readonly (readonly string[])[] = [['usage'], ['response', 'usage'], ['message', 'usage'], ['metadata', 'usage'], ['usageMetadata']]
+const usagePaths: readonly (readonly string[])[] = [['usage'], ['response', 'usage'], ['message', 'usage'], ['metadata', 'usage'], ['usageMetadata']]
 
-/** The usage that an answer, or an event of a stream, has somewhere; undefined where none is (llm.md §3). */
+/** Finds token usage in a response or stream event of any API; undefined if there is none (llm.md §3). */
 export function detectUsage(body: JsonObject): RawUsage | undefined {
-  for (const place of usagePlaces) {
+  for (const path of usagePaths) {
     let found: unknown = body
-    for (const key of place) found = isObject(found) ? found[key] : undefined
+    for (const key of path) found = isObject(found) ? found[key] : undefined
     const usage = isObject(found) ? readAnyUsage(found) : undefined
     if (usage) return usage
   }
   return undefined
 }
 
+/** Finds the model in a response or stream event of any API. */
 export function detectResponseModel(body: JsonObject): string | undefined {
   return textAt(body, 'model') ?? textAt(body, 'response', 'model') ?? textAt(body, 'message', 'model') ?? textAt(body, 'modelVersion')
 }

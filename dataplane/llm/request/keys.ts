@@ -11,28 +11,28 @@ import { createNameTable } from '../settings/patterns.ts'
 import { variables } from '../../exchange/variables.ts'
 
 const unitMs: Readonly<Record<string, number>> = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000, Days: 86_400_000 }
-/** Keys with budgets of their own; when there are more, the oldest starts anew. */
+/** Most API keys whose budgets are kept. Beyond it, the oldest budget is dropped. */
 const MAX_KEYS = 10_000
 
-/** What the metadata of the client's API key says about models. */
+/** Restrictions that the metadata of the client's API key sets. */
 export interface KeyPolicy {
   isAllowed(model: string): boolean
   /** Throws a ProxyError for a model that the key may not use. */
   check(model: string): void
-  /** Adds the x-ratelimit headers of the key's own budget, once it was asked. */
+  /** Adds the x-ratelimit headers of the key's budget, if it was checked. */
   addHeaders(headers: HeaderList): void
 }
 
-const anything: KeyPolicy = { isAllowed: () => true, check: () => undefined, addHeaders: () => undefined }
-/** Until the key is known. */
-export const nothing: KeyPolicy = { ...anything, isAllowed: () => false }
+const allowAll: KeyPolicy = { isAllowed: () => true, check: () => undefined, addHeaders: () => undefined }
+/** Applies until the key is known. */
+export const denyAll: KeyPolicy = { ...allowAll, isAllowed: () => false }
 
 interface KeptBudget {
   readonly terms: string
   readonly bucket: Bucket
 }
 
-/** Budgets of API keys, by digest of the key: one for all replicas' routes of a process. */
+/** Token budgets of API keys, by digest of the key. All routes of the process share them. */
 export class KeyBudgets {
   readonly #kept = new Map<string, KeptBudget>()
   readonly #nowMs: () => number
@@ -42,15 +42,15 @@ export class KeyBudgets {
   }
 
   /**
-   * What the key that the API key policy accepted comes with: `metadata.models` (names with `*`, as clients write them) and
-   * `metadata.tokenBudget` (`{tokens, unit, burst}`). The budget is left in `exchange.tokenBudgets`. Metadata that cannot be
-   * understood allows nothing.
+   * Applies the metadata of the accepted API key: `metadata.models` (names as clients write them, with `*`) and
+   * `metadata.tokenBudget` (`{tokens, unit, burst}`), which is added to `exchange.tokenBudgets`. Invalid metadata allows nothing: a
+   * `models` that is not a list denies every model, and an invalid `tokenBudget` throws a ProxyError.
    */
   apply(exchange: Exchange): KeyPolicy {
     const metadata = variables.apiKey.get(exchange)
-    if (metadata === undefined) return anything
+    if (metadata === undefined) return allowAll
     const { models, tokenBudget, key } = metadata
-    const policy = models === undefined ? anything : allowListOf(models)
+    const policy = models === undefined ? allowAll : allowListOf(models)
     if (tokenBudget === undefined || !(key instanceof Secret)) return policy
     const budget = this.#addBudget(exchange, digestKey(key.reveal()), tokenBudget)
     return { ...policy, addHeaders: (headers) => void (budget.allowance && addHeaders(headers, budget.allowance)) }
@@ -81,7 +81,7 @@ function allowListOf(models: unknown): KeyPolicy {
   const table = createNameTable(Object.fromEntries(names.map((name) => [name, true])))
   const isAllowed = (model: string): boolean => table(model) === true
   return {
-    ...anything,
+    ...allowAll,
     isAllowed,
     check(model) {
       if (!isAllowed(model)) throw new ProxyError('LLM_MODEL_DENIED', { detail: `the API key may not use ${model}` })

@@ -4,13 +4,13 @@ import type { ResponseHead } from '../../http/message.ts'
 import { printJson } from '../common/json.ts'
 import type { LlmTarget } from '../choice/target.ts'
 
-/** A JSON answer of the gateway's own. */
+/** A JSON response of the gateway's own. */
 export function jsonResponse(status: number, value: unknown): ResponseHead {
   const body = new BufferBody(printJson(value))
   return { status, headers: new HeaderList(['content-type', 'application/json', 'content-length', String(body.length)]), body, upgraded: undefined }
 }
 
-/** The models that clients may name: aliases that are no patterns, and those that providers are set to (llm.md §3, D2). */
+/** Lists the models that clients may name: aliases without `*`, and the configured models of providers (llm.md §3, D2). */
 export function listModels(groups: readonly (readonly LlmTarget[])[], isAllowed: (model: string) => boolean): ResponseHead {
   const owners = new Map<string, string>()
   for (const { settings, provider } of groups.flat()) {

@@ -1,11 +1,11 @@
 import type { RouteType } from '#gen/config/types.ts'
-import type { Prepared, PrepareContext } from './chat.ts'
+import type { PrepareContext, Prepared } from './chat.ts'
 import { detectRequest } from './detect.ts'
 import { isObject, parseJson, renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
 import { mutate } from '../settings/mutate.ts'
 
-/** Requests that are not interpreted: forwarded as they are (llm.md §3). Detect only looks at them. */
+/** Prepares a request whose format is not interpreted. Passthrough and Realtime forward it unchanged; Detect reads what it recognizes (llm.md §3). */
 export async function prepareRaw(tools: PrepareContext, route: RouteType): Promise<Prepared> {
   const { exchange, target, source, record } = tools
   const { provider, settings } = target
@@ -36,7 +36,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
   return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'whole' }, model, isStreaming, isCharged: true, isDetected: true }
 }
 
-/** Policies set fields of these too, but nobody asks for a model. */
+/** Applies the policies' field mutations. The model is not required. */
 function shapeDetected({ target, exchange }: PrepareContext, json: JsonObject): JsonObject {
   const { mutations } = target.settings
   return mutations === undefined ? json : mutate(json, mutations, exchange)

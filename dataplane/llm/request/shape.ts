@@ -14,21 +14,21 @@ const formatByRoute: Partial<Readonly<Record<RouteType, ClientFormat>>> = {
   TokenCount: 'tokenCount',
 }
 
-/** The format that a route's requests are in; undefined for routes whose bodies are not interpreted. */
+/** The client format of a route; undefined if the route's bodies are not interpreted. */
 export function entryOf(route: RouteType): ClientFormatEntry | undefined {
   const format = formatByRoute[route]
   return format && clientFormats[format]
 }
 
-/** A body as its policies made it, still in the client's format. */
+/** A body with its policies applied, still in the client's format. */
 interface ShapedRequest {
   readonly body: JsonObject
   readonly model: string
 }
 
 /**
- * Steps 7 and 8 of the pipeline (llm.md §2, §6): the provider's model, what policies set, aliases. `checkModel` is asked with the
- * name before aliases. Throws FormatErrors.
+ * Sets the provider's model, applies field mutations, then resolves aliases (llm.md §2 steps 7 and 8, §6). `checkModel` receives the
+ * model before aliases are resolved and throws to deny it. Throws a FormatError if there is no model.
  */
 export function shapeRequest(body: JsonObject, target: LlmTarget, exchange: Exchange, checkModel: (model: string) => void): ShapedRequest {
   const { provider, settings } = target
@@ -36,9 +36,9 @@ export function shapeRequest(body: JsonObject, target: LlmTarget, exchange: Exch
   const model = typeof named === 'string' ? named : modelOfPath(exchange.request.target)
   const addressed = model === undefined || model === body['model'] ? body : { ...body, model }
   const mutated = settings.mutations === undefined ? addressed : mutate(addressed, settings.mutations, exchange)
-  const asked = mutated['model']
-  if (typeof asked !== 'string' || asked === '') throw new FormatError('missing', 'missing field: model not specified')
-  checkModel(asked)
-  const resolved = settings.resolveAlias(asked)
-  return { body: resolved === asked ? mutated : { ...mutated, model: resolved }, model: resolved }
+  const requested = mutated['model']
+  if (typeof requested !== 'string' || requested === '') throw new FormatError('missing', 'missing field: model not specified')
+  checkModel(requested)
+  const resolved = settings.resolveAlias(requested)
+  return { body: resolved === requested ? mutated : { ...mutated, model: resolved }, model: resolved }
 }

@@ -11,21 +11,21 @@ import type { ClientFormat } from '../common/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** What is sent to a provider. */
+/** The path and body to send to a provider. */
 export interface Draft {
-  /** Path, perhaps with a query of its own; undefined: the client's path and query. */
+  /** Path, optionally with a query; undefined for the client's path and query. */
   readonly path: string | undefined
-  /** The client's format, where the body is understood. */
+  /** The client's format; undefined if the body is not interpreted. */
   readonly from?: ClientFormat
-  /** Bytes are JSON, in pieces that follow each other. */
+  /** Buffers are consecutive pieces of JSON. */
   readonly body: readonly Buffer[] | Body | undefined
-  /** The answer will be read: only codings that can be, and none for streams. */
+  /** How the response will be read, which limits `accept-encoding`: to supported codings for `whole`, to none for `stream`. */
   readonly reads: 'whole' | 'stream' | 'nothing'
 }
 
 /**
- * The request for one attempt: target, authority, credentials, what the provider requires, backend transformation, and the
- * signature last (llm.md §2 steps 11 to 13). `endpoint` is `host:port`. Rejects with a ProxyError.
+ * Builds the request for one attempt: target, authority, credentials, headers that the provider requires, backend transformation,
+ * and the signature last (llm.md §2 steps 11 to 13). `endpoint` is `host:port`. Rejects with a ProxyError.
  */
 export async function buildUpstreamRequest(
   exchange: Exchange,
@@ -45,7 +45,7 @@ export async function buildUpstreamRequest(
     method: exchange.request.method,
     target: targetOf(exchange.request.target, target.path, draft.path),
     scheme: settings.tls === undefined ? 'http' : 'https',
-    // The provider's, unless a policy said what it is (traffic.md §8.11).
+    // The provider's host, unless a policy fixes the authority (traffic.md §8.11).
     authority: exchange.isAuthorityFixed ? exchange.request.authority : authorityOf(endpoint, settings.tls === undefined ? ':80' : ':443'),
     version: 'HTTP/1.1',
     headers,
@@ -53,14 +53,14 @@ export async function buildUpstreamRequest(
     upgrade: exchange.request.upgrade,
     acceptsTrailers: exchange.request.acceptsTrailers,
   }
-  // Not reached yet: credentials come first.
+  // A failure to authenticate happens before the transformation and must not apply its response side.
   backendTransformation.set(exchange, undefined)
   const auth = settings.auth ?? target.implicitAuth
   const hints = { signing: provider.signing, scope: provider.tokenScope }
   if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
-  const isInCloud = isCloudAuth(auth)
+  const isCloud = isCloudAuth(auth)
   if (auth !== undefined) authenticate(headers, auth, exchange)
-  if (auth !== undefined && isInCloud) await authenticateByCloud(headers, auth, hints)
+  if (auth !== undefined && isCloud) await authenticateByCloud(headers, auth, hints)
   provider.finishHeaders?.(headers, draft.from)
   const { transformation } = settings
   if (transformation !== undefined) {
@@ -70,7 +70,7 @@ export async function buildUpstreamRequest(
     if (metadata !== undefined) variables.metadata.set(exchange, metadata)
   }
   backendTransformation.set(exchange, transformation)
-  if (auth !== undefined && isInCloud) await signByCloud(request, auth, hints)
+  if (auth !== undefined && isCloud) await signByCloud(request, auth, hints)
   return request
 }
 
@@ -89,7 +89,7 @@ function limitCodings(headers: HeaderList, reads: 'whole' | 'stream'): void {
   else headers.set('accept-encoding', codings)
 }
 
-/** A configured path is the whole target; the client's query stays with the provider's own paths (llm.md §4.1). */
+/** A configured path replaces the whole target. The provider's own paths keep the client's query (llm.md §4.1). */
 function targetOf(client: string, configured: string | undefined, own: string | undefined): string {
   if (configured !== undefined) return configured.startsWith('/') ? configured : `/${configured}`
   if (own === undefined) return client

@@ -3,15 +3,15 @@ import type { Prepared } from '../request/chat.ts'
 import type { LlmRecord } from '../accounting/record.ts'
 import type { LlmTarget } from '../choice/target.ts'
 
-/** What the way back knows. */
+/** The attempt that a response belongs to. */
 export interface AttemptContext {
   readonly exchange: Exchange
   readonly target: LlmTarget
   readonly prepared: Prepared
   readonly record: LlmRecord
   readonly limitBytes: number
-  /** The upstream's answer is over; false when the client did not wait for it. */
-  onEnd(isWhole: boolean): void
-  /** The answer said that it failed before it had any content. */
+  /** The upstream's response ended; false if the client disconnected before. */
+  onEnd(isComplete: boolean): void
+  /** The stream reported an error before its first content. */
   onFailure(): void
 }

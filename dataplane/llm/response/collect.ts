@@ -6,14 +6,14 @@ import { gatewayTelemetry } from '../../telemetry/gateway.ts'
 const recordsReadText = asksRecords(readsText)
 
 /**
- * Whether the text of a streamed answer is kept until its end, which costs every event: for log and trace expressions that read
- * it, and for token budgets, which estimate what a stream that breaks off has cost.
+ * Whether the text of a streamed response is collected, which slows every event down. Log and trace expressions may read it, and
+ * token budgets estimate the cost of a stream that is cut off from it.
  */
 export function collectsText(exchange: Pick<Exchange, 'tokenBudgets' | 'slots'>): boolean {
   return exchange.tokenBudgets !== undefined || recordsReadText(gatewayTelemetry.get(exchange))
 }
 
-/** Members by index (`llm["completion"]`) are known by their word only; the whole of `llm` has everything. */
+/** Index expressions (`llm["completion"]`) are found by their source text; reading `llm` itself reads all members. */
 function readsText({ reads, source }: Program): boolean {
   if (!readsMember({ reads }, 'llm')) return false
   return /completion|toolCalls/.test(source) || reads.has('*') || ![...reads].some((member) => member.startsWith('llm.'))

@@ -5,32 +5,32 @@ import type { ClientEvent, ResponseStream } from '../common/types.ts'
 
 type Events = readonly ClientEvent[]
 
-/** How a stream ended: as it should, broken by the upstream, too late, refused by a guard, or given up by the client. */
-type StreamEnd = 'complete' | 'truncated' | 'late' | 'rejected' | 'cancelled'
+/** How a stream ended: completely, cut off by the upstream, at the deadline, rejected by a guard, or cancelled by the client. */
+type StreamEnd = 'complete' | 'truncated' | 'timeout' | 'rejected' | 'cancelled'
 
 interface EventBodyOptions {
   readonly guard: StreamGuard | undefined
-  /** `performance.now()` at which the stream ends with an error; undefined: never. */
+  /** Time (`performance.now()`) at which the stream ends with an error; undefined for no deadline. */
   readonly deadlineAtMs?: number | undefined
-  /** The first piece of content, reasoning or tool input came from the upstream. */
+  /** Called when the first content, reasoning or tool input arrives from the upstream. */
   onContent?(): void
-  /** Once, before the client learns of the end. */
+  /** Called once, before the end is sent to the client. */
   onClose(end: StreamEnd): void
 }
 
-/** After its terminator an upstream has this long to end the body, and a client after the deadline to take the error; then the connection is given up. */
+/** Time for an upstream to end the body after the terminator, and for a client to read the error after the deadline, before the connection is closed. */
 const LINGER_MS = 1000
 
-/** A streamed answer on its way to the client: the upstream's bytes through a ResponseStream, and through guards. */
+/** The body of a streamed response: passes the upstream's bytes through a ResponseStream and through guards. */
 export class EventBody implements Body {
   readonly length = undefined
   readonly #source: Body
   readonly #stream: ResponseStream
   readonly #options: EventBodyOptions
   readonly #guard: StreamGuard | undefined
-  /** For the client, not yet taken. */
+  /** Bytes for the client that were not written yet. */
   #ready: Buffer[] = []
-  /** From the upstream, while a guard thinks. */
+  /** Chunks from the upstream that arrive while a guard is checking; undefined is the end. */
   #waiting: (Buffer | undefined)[] = []
   #sink: BodySink | undefined
   #isStarted = false
@@ -52,7 +52,7 @@ export class EventBody implements Body {
     this.#guard = options.guard
   }
 
-  /** Gives a stream up that nobody will start; nothing is charged for it. */
+  /** Closes a stream that will not be started. Nothing is charged for it. */
   discard(): void {
     this.#isClosed = true
     clearTimeout(this.#linger)
@@ -60,12 +60,11 @@ export class EventBody implements Body {
     this.#source.cancel()
   }
 
-  /** The deadline has passed. */
-  get isLate(): boolean {
-    return this.#end === 'late'
+  get hasTimedOut(): boolean {
+    return this.#end === 'timeout'
   }
 
-  /** Resolves once there is content, or an end. False: it ended, or said an error, before any content; nothing was sent yet. */
+  /** Waits for the first content or the end, without sending anything. Resolves to false if the stream ended or reported an error before any content. */
   async peek(): Promise<boolean> {
     await new Promise<void>((resolve) => {
       this.#onPeeked = resolve
@@ -106,21 +105,21 @@ export class EventBody implements Body {
     const { deadlineAtMs } = this.#options
     if (deadlineAtMs !== undefined) this.#deadline = setTimeout(() => this.#expire(), Math.max(0, deadlineAtMs - performance.now()))
     this.#source.start({
-      onData: (chunk) => this.#take(chunk),
+      onData: (chunk) => this.#receive(chunk),
       onEnd: () => {
         this.#isSourceDone = true
-        this.#take(undefined)
+        this.#receive(undefined)
       },
       onError: (error) => {
         this.#isSourceDone = true
         clearTimeout(this.#linger)
-        if (this.#end === undefined) this.#finish('truncated', this.#stream.fail(`the upstream broke off: ${error.message}`))
+        if (this.#end === undefined) this.#finish('truncated', this.#stream.fail(`the upstream closed the stream early: ${error.message}`))
       },
     })
   }
 
-  /** A chunk, or the end of the upstream's body. */
-  #take(chunk: Buffer | undefined): void {
+  /** Handles a chunk, or the end of the upstream's body (undefined). */
+  #receive(chunk: Buffer | undefined): void {
     if (chunk === undefined) clearTimeout(this.#linger)
     if (this.#isClosed || this.#end !== undefined) return
     if (this.#isGuarding) {
@@ -139,19 +138,19 @@ export class EventBody implements Body {
       this.#add(events)
       if (isLast) this.#complete()
       else this.#flow()
-    } else this.#judge(this.#guard, events, isLast)
+    } else this.#check(this.#guard, events, isLast)
     this.#resolvePeek()
   }
 
-  #judge(guard: StreamGuard, events: Events, isLast: boolean): void {
+  #check(guard: StreamGuard, events: Events, isLast: boolean): void {
     try {
       const passed = guard.push(events)
       const all = isLast ? (passed instanceof Promise ? passed.then(async (first) => [...first, ...(await guard.end())]) : append(passed, guard.end())) : passed
-      if (!(all instanceof Promise)) return this.#passed(all, isLast)
+      if (!(all instanceof Promise)) return this.#addChecked(all, isLast)
       this.#isGuarding = true
       this.#source.pause()
       all.then(
-        (judged) => this.#resumeAfter(() => this.#passed(judged, isLast)),
+        (checked) => this.#resumeAfter(() => this.#addChecked(checked, isLast)),
         (error: unknown) => this.#resumeAfter(() => this.#reject(error)),
       )
     } catch (error) {
@@ -159,7 +158,7 @@ export class EventBody implements Body {
     }
   }
 
-  #passed(events: Events, isLast: boolean): void {
+  #addChecked(events: Events, isLast: boolean): void {
     this.#add(events)
     if (isLast) this.#complete()
     else this.#flow()
@@ -169,29 +168,29 @@ export class EventBody implements Body {
     this.#isGuarding = false
     if (this.#isClosed || this.#end !== undefined) return
     work()
-    while (this.#waiting.length > 0 && !this.#isGuarding && this.#end === undefined) this.#take(this.#waiting.shift())
+    while (this.#waiting.length > 0 && !this.#isGuarding && this.#end === undefined) this.#receive(this.#waiting.shift())
     if (!this.#isGuarding && !this.#isPaused && !this.#isSourceDone && this.#end === undefined) this.#source.resume()
   }
 
-  /** Whatever a guard throws stops the stream: nothing passes unchecked. */
+  /** Ends the stream for any error of a guard, so that nothing passes unchecked. */
   #reject(error: unknown): void {
     const rejection = error instanceof StreamRejection ? error : new StreamRejection('prompt guard failed', 'guard_failed')
     this.#finish('rejected', this.#stream.fail(rejection.message, rejection.code))
     this.#source.cancel(rejection)
   }
 
-  /** Whoever does not even take the error is cut off. */
+  /** Ends the stream with an error event; closes it if the client does not read that event in time. */
   #expire(): void {
-    const late = new ProxyError('REQUEST_TIMEOUT')
+    const timeout = new ProxyError('REQUEST_TIMEOUT')
     if (this.#end === undefined) {
-      this.#finish('late', this.#stream.fail(late.message, 'timeout_error'))
-      this.#source.cancel(late)
+      this.#finish('timeout', this.#stream.fail(timeout.message, 'timeout_error'))
+      this.#source.cancel(timeout)
     }
     if (this.#isClosed) return
     this.#deadline = setTimeout(() => {
       if (this.#isClosed) return
-      this.#close('late')
-      this.#sink?.onError(late)
+      this.#close('timeout')
+      this.#sink?.onError(timeout)
     }, LINGER_MS)
   }
 
@@ -199,7 +198,7 @@ export class EventBody implements Body {
     const { isComplete, error } = this.#stream.facts
     this.#finish(isComplete || error !== undefined ? 'complete' : 'truncated', [])
     if (this.#isSourceDone) return
-    // What follows the terminator is nobody's; reading on lets the connection be used again.
+    // Data after the terminator is ignored; reading to the end makes the connection reusable.
     this.#source.resume()
     this.#linger = setTimeout(() => this.#source.cancel(), LINGER_MS)
   }
@@ -240,10 +239,10 @@ export class EventBody implements Body {
   #resolvePeek(): void {
     const { hasContent, error } = this.#stream.facts
     if (this.#onPeeked === undefined || (!hasContent && error === undefined && this.#end === undefined)) return
-    const tell = this.#onPeeked
+    const resolve = this.#onPeeked
     this.#onPeeked = undefined
     if (this.#end === undefined) this.#source.pause()
-    tell()
+    resolve()
   }
 }
 

@@ -14,7 +14,7 @@ import { observeRaw } from './watch.ts'
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
-/** The answer as the client gets it. `opened`: the stream that was begun to read already. Rejects with a ProxyError. */
+/** Returns the response in the client's format. `opened` is the stream if it was peeked at. Rejects with a ProxyError or a FormatError. */
 export async function finishResponse(response: ResponseHead, context: AttemptContext, opened: EventBody | undefined): Promise<ResponseHead> {
   const { prepared, record } = context
   const { conversion, isStreaming } = prepared
@@ -32,19 +32,19 @@ export async function finishResponse(response: ResponseHead, context: AttemptCon
   }
 }
 
-/** Whether an answer that was asked for as a stream is one. Some servers answer whole all the same; servers that do not say are believed. */
+/** Whether the response to a streaming request is a stream. Some servers return JSON or HTML instead; without content-type a stream is assumed. */
 export function isStream({ headers }: ResponseHead): boolean {
   return !/^\s*(?:application\/(?:[\w.-]+\+)?json|text\/html)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
-/** What is wrong with an answer is no fault of the request; deep nesting shows as an exhausted stack. */
+/** Maps errors of reading a response to errors of kind `response`. Deeply nested JSON exhausts the stack. */
 function toResponseError(error: unknown): unknown {
   if (error instanceof RangeError) return new FormatError('response', 'failed to parse response: nested too deeply')
   if (!(error instanceof FormatError) || error.kind === 'response') return error
   return new FormatError('response', error.message.replace('failed to parse request', 'failed to parse response'))
 }
 
-/** An upstream's error: its status, in the client's format (llm.md §9). */
+/** Translates an error response of the upstream; the status stays (llm.md §9). */
 async function translateFailure(response: ResponseHead, context: AttemptContext): Promise<ResponseHead> {
   const { prepared, record, limitBytes, onEnd } = context
   const coding = response.headers.get('content-encoding')
@@ -69,12 +69,12 @@ async function bufferResponse(response: ResponseHead, context: AttemptContext): 
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
   const guards = target.guards
   const isNative = conversion.with.isNative
-  // Only what is printed again must keep its numbers.
+  // Numbers must be parsed losslessly only if the body is printed again.
   const parsed = parseBody(text, isNative && guards === undefined ? JSON.parse : parseJson)
   const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
   let guarded: JsonObject = body
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
-    // Whatever the guards say, the tokens were spent (llm.md D24).
+    // The tokens were spent, whatever the guards decide (llm.md D24).
     const verdict = await guards
       .response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers)
       .finally(() => record.finish(facts, 'whole'))
@@ -103,24 +103,24 @@ function decode(raw: Buffer, coding: string, { limitBytes }: AttemptContext): Pr
   return decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
     if (error instanceof UnknownCodingError) throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
     if (error instanceof BodyTooLargeError) throw tooLarge(error)
-    throw new FormatError('response', 'failed to parse response: it is not in its content-encoding')
+    throw new FormatError('response', 'failed to parse response: it does not match its content-encoding')
   })
 }
 
 const tooLarge = ({ limit }: BodyTooLargeError): FormatError =>
   new FormatError('response', `failed to parse response: it is larger than ${limit} bytes (frontend.http.maxBufferSize)`)
 
-/** The whole body, within the request's deadline. */
+/** Reads the complete body, within the request's deadline. */
 async function readUpstreamBody(response: ResponseHead, { exchange, limitBytes }: AttemptContext): Promise<Buffer> {
   const { body } = response
   try {
-    const whole = readBody(body, limitBytes)
-    return (await (exchange.deadlineAtMs === undefined ? whole : withinDeadline(whole, exchange.deadlineAtMs))).bytes
+    const reading = readBody(body, limitBytes)
+    return (await (exchange.deadlineAtMs === undefined ? reading : withinDeadline(reading, exchange.deadlineAtMs))).bytes
   } catch (error) {
     body?.cancel()
     if (error instanceof ProxyError) throw error
     if (error instanceof BodyTooLargeError) throw tooLarge(error)
-    throw new FormatError('response', 'failed to parse response: the upstream broke off')
+    throw new FormatError('response', 'failed to parse response: the upstream closed the connection early')
   }
 }
 
@@ -131,7 +131,7 @@ function withBody(response: ResponseHead, bytes: Buffer): ResponseHead {
   return response
 }
 
-/** The events of a streamed answer; nothing is read yet. Throws a FormatError. */
+/** Opens a streamed response without reading from it. Throws a FormatError. */
 export function openStream(response: ResponseHead, context: AttemptContext): EventBody {
   const { prepared, record, exchange, target, limitBytes, onEnd, onFailure } = context
   const { conversion } = prepared
@@ -152,7 +152,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
     onClose: (end) => {
       const { facts } = stream
       if (end === 'truncated') exchange.cutBy ??= 'upstream'
-      if (end === 'late') {
+      if (end === 'timeout') {
         exchange.cutBy = 'timeout'
         exchange.error = new ProxyError('REQUEST_TIMEOUT')
       }
@@ -165,7 +165,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
 
 function streamResponse(response: ResponseHead, events: EventBody, { exchange }: AttemptContext): ResponseHead {
   const { headers } = response
-  // The stream keeps it itself, and says so in the client's format.
+  // The stream enforces the deadline itself and reports it in the client's format.
   exchange.deadlineAtMs = undefined
   headers.remove('content-length')
   headers.remove('content-encoding')

@@ -19,7 +19,7 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
   zstd: zstdDecompressSync,
 }
 
-/** An answer that passes as it is; of Detect routes its usage is read on the side, as far as the buffer limit reaches. */
+/** Forwards a response unchanged. On Detect routes, reads its usage from a copy of up to `limitBytes`. */
 export function observeRaw(response: ResponseHead, context: AttemptContext): ResponseHead {
   const { prepared, record, limitBytes, onEnd, exchange } = context
   const isSuccess = response.status >= 200 && response.status <= 299
@@ -38,7 +38,7 @@ export function observeRaw(response: ResponseHead, context: AttemptContext): Res
   return response
 }
 
-/** Looks for usage in JSON, server-sent events and AWS event streams. */
+/** Finds usage and model in JSON, server-sent events and AWS event streams. */
 class UsageWatcher {
   readonly #kind: 'json' | 'sse' | 'frames' | 'none'
   readonly #coding: string | undefined
@@ -61,7 +61,7 @@ class UsageWatcher {
   push(chunk: Buffer): void {
     if (this.#kind === 'none') return
     if (this.#kind === 'sse' && this.#coding === undefined) {
-      // An event without end is dropped with what would follow it.
+      // Beyond the limit, an unterminated event and all data after it are ignored.
       if (this.#sse.pending <= this.#limitBytes) for (const { raw } of this.#sse.push(chunk)) this.#readText(parseFields(raw).data)
     } else if (this.#kind === 'frames' && this.#coding === undefined) {
       for (const { payload } of this.#frames.push(chunk)) this.#readText(payload.toString())
@@ -72,7 +72,7 @@ class UsageWatcher {
   }
 
   end(): ResponseFacts {
-    if (this.#chunks.length > 0 && this.#size <= this.#limitBytes) this.#readWhole(Buffer.concat(this.#chunks))
+    if (this.#chunks.length > 0 && this.#size <= this.#limitBytes) this.#readBuffered(Buffer.concat(this.#chunks))
     return {
       usage: this.#usage ? toUsage(this.#usage) : {},
       responseModel: this.#model,
@@ -83,7 +83,7 @@ class UsageWatcher {
     }
   }
 
-  #readWhole(bytes: Buffer): void {
+  #readBuffered(bytes: Buffer): void {
     let decoded = bytes
     if (this.#coding !== undefined) {
       try {

@@ -7,7 +7,7 @@ import { isRawNumber } from '../common/json.ts'
 import type { JsonObject } from '../common/types.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** What policies do to the top-level fields of a body. */
+/** Policy changes to the top-level fields of a request body, in the order in which they apply. */
 export interface Mutations {
   readonly overrides: readonly (readonly [string, unknown])[]
   readonly transformations: readonly (readonly [string, Program])[]
@@ -24,8 +24,8 @@ export function compileMutations({ overrides = [], transformations = [], default
 }
 
 /**
- * Overrides, then transformations, then defaults (llm.md §6). All expressions see the body as given, with the provider's model in
- * it; one that fails removes its field. A field that the client set to null is set.
+ * Applies overrides, then transformations, then defaults (llm.md §6). Every expression sees `body` without the other changes; one that
+ * fails removes its field. A default does not replace a field that the client set to null.
  */
 export function mutate(body: JsonObject, { overrides, transformations, defaults }: Mutations, exchange: Exchange): JsonObject {
   const result: Record<string, unknown> = { ...body }
@@ -44,14 +44,14 @@ export function mutate(body: JsonObject, { overrides, transformations, defaults 
   return result
 }
 
-/** A plain assignment to `__proto__` would set no field. */
+/** Assigns by definition, because a plain assignment to `__proto__` sets no field. */
 function setField(target: Record<string, unknown>, field: string, value: unknown): void {
   Object.defineProperty(target, field, { value, enumerable: true, configurable: true, writable: true })
 }
 
 const isJson = (value: unknown): boolean => value !== undefined && !(value instanceof Uint8Array)
 
-/** Numbers that a double cannot hold, as expressions want them. What has none stays the same object. */
+/** Replaces raw numbers by values that expressions support. Returns the same object if there are none. */
 function toStored(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (isRawNumber(value)) return /^-?\d{1,19}$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON)

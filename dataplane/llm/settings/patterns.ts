@@ -1,4 +1,4 @@
-/** What is written for names: the exact one first, then patterns, the longer before the shorter. Each `*` stands for any text. */
+/** Returns a lookup by name. An exact entry wins, then the longest matching pattern. `*` matches any text. */
 export function createNameTable<T>(entries: Readonly<Record<string, T>> | undefined): (name: string) => T | undefined {
   if (entries === undefined) return () => undefined
   const exact = new Map(Object.entries(entries))
@@ -9,7 +9,7 @@ export function createNameTable<T>(entries: Readonly<Record<string, T>> | undefi
   return (name) => exact.get(name) ?? patterns.find(({ pieces }) => matchesPieces(name, pieces))?.value
 }
 
-/** Leftmost matches suffice between the first and the last piece, so this is linear: no regular expression on clients' text. */
+/** Matches greedily from the left, in linear time: client text never meets a backtracking regular expression. */
 function matchesPieces(text: string, pieces: readonly string[]): boolean {
   const first = pieces[0] ?? ''
   const last = pieces.at(-1) ?? ''

@@ -31,17 +31,17 @@ function ratesOf({ input, output, cacheRead, cacheWrite, reasoning }: ModelPrice
   }
 }
 
-/** What an answer cost; undefined where the provider did not say how many tokens it took. */
+/** The cost of a response in the currency of the price table; undefined if the provider did not report input tokens. */
 export function costOf({ usage }: ResponseFacts, rates: Rates): number | undefined {
   const { inputTokens, outputTokens = 0, cachedInputTokens = 0, cacheCreationInputTokens = 0, reasoningTokens = 0 } = usage
   if (inputTokens === undefined) return undefined
-  const plain = Math.max(0, inputTokens - cachedInputTokens - cacheCreationInputTokens)
-  const spoken = Math.max(0, outputTokens - reasoningTokens)
+  const uncached = Math.max(0, inputTokens - cachedInputTokens - cacheCreationInputTokens)
+  const visible = Math.max(0, outputTokens - reasoningTokens)
   const sum =
-    plain * rates.input +
+    uncached * rates.input +
     cachedInputTokens * rates.cacheRead +
     cacheCreationInputTokens * rates.cacheWrite +
-    spoken * rates.output +
+    visible * rates.output +
     reasoningTokens * rates.reasoning
   return Math.round((sum / MILLION) * 1e12) / 1e12
 }

@@ -3,7 +3,7 @@ import { pathOf } from '../../http/message.ts'
 
 type Routes = NonNullable<BackendAI['routes']>
 
-/** What a request is, by the longest path suffix that fits; `*` fits any path (llm.md §3). */
+/** Returns a function from request target to route type. The longest matching path suffix wins; `*` matches any path (llm.md §3). */
 export function createRouteTable(routes: Routes | undefined): (target: string) => RouteType {
   const entries = Object.entries(routes ?? {})
     .filter(([suffix]) => suffix !== '*')

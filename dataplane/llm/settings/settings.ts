@@ -5,7 +5,7 @@ import { createNameTable } from './patterns.ts'
 import { compilePrices, type PriceTable } from './price.ts'
 import { createRouteTable } from './routes.ts'
 
-/** The `ai` section that one provider is under, compiled. */
+/** The compiled `ai` section of one provider. */
 export interface LlmSettings {
   readonly section: BackendAI
   readonly routeOf: ReturnType<typeof createRouteTable>
@@ -17,8 +17,8 @@ export interface LlmSettings {
 }
 
 /**
- * Merges `ai` over all levels, weakest first: each sub-field is taken whole from the strongest level that sets it; an empty one is
- * not set (llm.md §6, D5).
+ * Merges the `ai` sections of all levels, weakest first. Each field comes entirely from the strongest level that sets it; an empty
+ * value counts as not set (llm.md §6, D5).
  */
 export function mergeAi(sections: readonly BackendFull[]): BackendAI {
   const merged: Record<string, unknown> = {}
@@ -50,8 +50,8 @@ export function compileSettings(section: BackendAI): LlmSettings {
   }
 }
 
-/** Roles in lower case: upper-case spellings of the documentation are meant to work (llm.md D12). */
+/** Writes roles in lower case, because the documentation also uses upper case (llm.md D12). */
 function enrichmentOf({ prepend = [], append = [] }: NonNullable<BackendAI['prompt']>): Enrichment {
-  const lower = (messages: typeof prepend) => messages.map(({ role, content }) => ({ role: role.toLowerCase(), content }))
-  return { prepend: lower(prepend), append: lower(append) }
+  const normalize = (messages: typeof prepend) => messages.map(({ role, content }) => ({ role: role.toLowerCase(), content }))
+  return { prepend: normalize(prepend), append: normalize(append) }
 }

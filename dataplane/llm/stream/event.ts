@@ -4,7 +4,7 @@ import { printEvent } from './sse.ts'
 
 const none: readonly never[] = []
 
-/** Bytes that pass as they are. */
+/** Bytes that pass unchanged. */
 export class RawEvent implements ClientEvent {
   readonly deltas: readonly TextDelta[] = none
   readonly closes: readonly string[] = none
@@ -19,14 +19,14 @@ export class RawEvent implements ClientEvent {
   }
 }
 
-/** Where one format has text in its events. */
+/** The text in one event. */
 export interface EventTexts {
   readonly deltas: readonly TextDelta[]
   readonly closes: readonly string[]
 }
 export type FindTexts = (data: JsonObject) => EventTexts
 
-/** An event with JSON data that is its own: replaced texts are written into it. */
+/** An event with JSON data. Replaced texts are written into `data`, which the event owns. */
 export class JsonEvent implements ClientEvent {
   readonly name: string | undefined
   readonly data: JsonObject
@@ -52,12 +52,12 @@ export class JsonEvent implements ClientEvent {
   }
 }
 
-/** A text in an event: `owner[key]`, if it is a string with something in it. */
+/** The text at `owner[key]`, if it is a non-empty string. */
 export function findText(owner: JsonObject | undefined, key: string, kind: TextDelta['kind'], segment: string, isWhole = false): readonly TextDelta[] {
   return hasText(owner, key) ? [new FoundText(owner, key, kind, segment, isWhole)] : none
 }
 
-/** As `findText`, for what is looked at in every event: adds it to `deltas`. */
+/** As `findText`, without allocating if there is no text: appends to `deltas`. */
 export function addText(deltas: TextDelta[], owner: JsonObject | undefined, key: string, kind: TextDelta['kind'], segment: string): void {
   if (hasText(owner, key)) deltas.push(new FoundText(owner, key, kind, segment, false))
 }
@@ -75,7 +75,7 @@ class FoundText implements TextDelta {
     this.kind = kind
     this.segment = segment
     this.isWhole = isWhole
-    // Events are parsed for this stream alone, so writing into them is seen by nobody else.
+    // The event owns its parsed data, so it can be written to.
     this.#owner = owner as Record<string, string>
     this.#key = key
   }
@@ -89,7 +89,7 @@ class FoundText implements TextDelta {
   }
 }
 
-/** All bytes of some events. */
+/** The bytes of all events. */
 export function renderEvents(events: readonly ClientEvent[]): Buffer {
   const [first] = events
   return first !== undefined && events.length === 1 ? first.toBytes() : Buffer.concat(events.map((event) => event.toBytes()))

@@ -8,10 +8,10 @@ interface Call {
   arguments: string
 }
 
-/** Collected text of one answer, in UTF-16 units: an endless stream must not fill the memory. */
+/** Most text collected from one response, in UTF-16 units; bounds the memory of endless streams. */
 const MAX_COLLECTED_LENGTH = 2 * 1024 * 1024
 
-/** Keeps the facts of a streamed answer from its steps. */
+/** Derives the facts of a streamed response from its steps. */
 export class FactsRecorder {
   readonly facts: StreamFacts = {
     usage: {},
@@ -25,7 +25,7 @@ export class FactsRecorder {
     isComplete: false,
     error: undefined,
   }
-  /** A finish reason was seen: an end without terminator is then an end. */
+  /** A finish reason was received, so that the terminator may be missing. */
   isFinished = false
   readonly #collects: boolean
   readonly #texts = new Map<number, number>()
@@ -50,7 +50,7 @@ export class FactsRecorder {
         break
       case 'text':
         this.countDelta()
-        if (this.#collects && this.#hasRoom(step.text)) this.#addText(step.block, step.text)
+        if (this.#collects && this.#fits(step.text)) this.#addText(step.block, step.text)
         break
       case 'thinking':
       case 'hidden':
@@ -63,7 +63,7 @@ export class FactsRecorder {
       case 'toolInput': {
         this.countDelta()
         const call = this.#calls.get(step.block)
-        if (call && this.#hasRoom(step.json)) call.arguments += step.json
+        if (call && this.#fits(step.json)) call.arguments += step.json
         break
       }
       case 'finish':
@@ -89,7 +89,7 @@ export class FactsRecorder {
     this.facts.deltas++
   }
 
-  #hasRoom(text: string): boolean {
+  #fits(text: string): boolean {
     this.#collected += text.length
     return this.#collected <= MAX_COLLECTED_LENGTH
   }

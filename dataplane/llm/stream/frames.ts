@@ -7,23 +7,23 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** Total length, header length, CRC of the two. */
+/** Bytes of the prelude: total length, header length, CRC of both. */
 const PRELUDE = 12
 const CRC = 4
 
-/** Bytes of header values by type; -1: two bytes of length before them. */
+/** Bytes of header values by type; -1 if two bytes of length precede the value. */
 const valueSizes = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
 const STRING = 7
 
-/** Signals bytes that are no frame: nothing after them can be trusted. */
+/** The bytes are not a valid frame. */
 class FrameError extends Error {}
 
-/** Cuts bytes into frames, wherever they are split. After a wrong checksum or a frame larger than `maxBytes` there are no more. */
+/** Splits bytes into frames, wherever chunks end. Returns no more frames after a wrong checksum or a frame larger than `maxBytes`. */
 export class FrameScanner {
   readonly #maxBytes: number
   #parts: Buffer[] = []
   #size = 0
-  /** Bytes wanted before the next look. */
+  /** Bytes needed before the next frame can be parsed. */
   #wanted = PRELUDE
   #error: string | undefined
 
@@ -31,11 +31,12 @@ export class FrameScanner {
     this.#maxBytes = maxBytes
   }
 
+  /** Bytes of the incomplete frame. */
   get pending(): number {
     return this.#size
   }
 
-  /** What was wrong with the bytes after the frames given so far. */
+  /** Why no more frames are returned; undefined if there was no error. */
   get error(): string | undefined {
     return this.#error
   }

@@ -5,18 +5,18 @@ import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader } from './steps.ts'
 import { nothing, UpstreamStream } from './upstream.ts'
 
-/** What a format brings to its native stream. */
+/** The format-specific parts of a native stream. */
 export interface NativeFormat {
   readonly reader: SseReader
   readonly findTexts: FindTexts
-  /** Words of an event that matter when the content itself does not: usage, ends, errors. */
-  readonly telling: RegExp
+  /** Matches events that must be read even if the content is not: usage, ends, errors. */
+  readonly significant: RegExp
   printError(type: string, message: string): string
 }
 
 /**
- * A stream that is the client's format already: whole events pass as the bytes they came in, and are read on the side.
- * With guards every event is parsed, and printed again from what was parsed, so that a client reads nothing that guards did not.
+ * A stream that is in the client's format already. Events pass unchanged and are read for the facts. With guards, every event is
+ * parsed and printed again, so that the client reads exactly what the guards checked.
  */
 export class NativeStream extends UpstreamStream {
   readonly #format: NativeFormat
@@ -45,7 +45,7 @@ export class NativeStream extends UpstreamStream {
 
   protected readRest(): readonly ClientEvent[] {
     const last = this.#scanner.end()
-    // Half an event would be an error of its own at the client.
+    // A partial event would be a parse error at the client.
     return last && isReadable(last) ? this.#pass([last]) : nothing
   }
 
@@ -68,17 +68,17 @@ export class NativeStream extends UpstreamStream {
     return out
   }
 
-  /** Reads an event for the facts; gives what a guarded stream sends for it. */
+  /** Reads an event for the facts; returns the event to send if the stream is guarded. */
   #observe(raw: Buffer): ClientEvent | undefined {
     const { facts } = this.recorder
-    const isRead = this.#isGuarded || this.#collects || !facts.hasContent || this.#format.telling.test(raw.toString('latin1'))
+    const isRead = this.#isGuarded || this.#collects || !facts.hasContent || this.#format.significant.test(raw.toString('latin1'))
     if (!isRead) {
       this.recorder.countDelta()
       return undefined
     }
     const { name, data: text } = parseFields(raw)
     if (text === undefined) return undefined
-    // Only what is printed again must keep its numbers.
+    // Numbers must be parsed losslessly only if the event is printed again.
     const data = this.#isGuarded ? parseLeniently(text) : parsePlain(text)
     for (const step of this.#format.reader.read(name, data, text)) this.recorder.record(step)
     if (facts.isComplete || facts.error) this.close()
@@ -93,7 +93,7 @@ function isReadable({ raw }: SseEvent): boolean {
   return data.trim() === '[DONE]' || parseLeniently(data) !== undefined
 }
 
-/** For events that are read and not printed again. */
+/** Parses JSON of events that are not printed again; undefined if it is invalid. */
 export function parsePlain(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -102,6 +102,7 @@ export function parsePlain(text: string): unknown {
   }
 }
 
+/** Parses JSON losslessly; undefined if it is invalid. */
 export function parseLeniently(text: string): unknown {
   try {
     return parseJson(text)

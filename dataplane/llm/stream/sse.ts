@@ -1,27 +1,27 @@
-/** One server-sent event as it came, up to and including its blank line. */
+/** The bytes of one server-sent event, including its blank line. */
 export interface SseEvent {
   readonly raw: Buffer
 }
 
 interface SseFields {
   readonly name: string | undefined
-  /** undefined: the event has no data line, so no client dispatches it. */
+  /** undefined if the event has no data line; clients ignore such events. */
   readonly data: string | undefined
 }
 
 const LF = 0x0a
 const CR = 0x0d
 
-/** Cuts bytes into server-sent events, wherever they are split. Lines end with LF or CRLF. Bytes of an event are not copied unless chunks split it. */
+/** Splits bytes into server-sent events, wherever chunks end. Lines end with LF or CRLF. Copies bytes only of events that span chunks. */
 export class SseScanner {
-  /** Chunks of an event that has not ended. */
+  /** Chunks of the incomplete event. */
   #parts: Buffer[] = []
   #size = 0
-  /** Bytes in the line so far. */
+  /** Length of the current line. */
   #line = 0
   #lastByte = 0
 
-  /** Bytes of the event that has not ended. */
+  /** Bytes of the incomplete event. */
   get pending(): number {
     return this.#size
   }
@@ -51,7 +51,7 @@ export class SseScanner {
     return events
   }
 
-  /** The last event of a body that ends without a blank line; its missing line ends are added. */
+  /** The last event of a body without final blank line; adds the missing line ends. */
   end(): SseEvent | undefined {
     if (this.#size === 0) return undefined
     const raw = this.#take(Buffer.from('\n\n'))
@@ -67,11 +67,11 @@ export class SseScanner {
   }
 }
 
-/** Reads the fields of one event (WHATWG HTML §9.2.6). CR alone ends a line here, as it does for clients. */
+/** Parses the fields of one event (WHATWG HTML §9.2.6). Here CR alone ends a line too, as it does for clients. */
 export function parseFields(raw: Buffer): SseFields {
   const text = raw.toString()
   const first = text.indexOf('\n')
-  // Nearly every event of an LLM is one data line.
+  // Fast path: nearly every event is a single data line.
   if (text.startsWith('data: ') && first >= text.length - 2 && !text.includes('\r')) return { name: undefined, data: text.slice(6, first) }
   let name: string | undefined
   let data: string | undefined
@@ -85,7 +85,7 @@ export function parseFields(raw: Buffer): SseFields {
   return { name: name === '' ? undefined : name, data }
 }
 
-/** Writes an event; `data` has no line ends (JSON has none). */
+/** Prints an event. `data` must not contain line ends. */
 export function printEvent(name: string | undefined, data: string): string {
   return name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`
 }

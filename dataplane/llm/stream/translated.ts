@@ -6,7 +6,7 @@ import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader, StepWriter } from './steps.ts'
 import { MAX_EVENT_BYTES, UpstreamStream } from './upstream.ts'
 
-/** Upstream bytes to steps. */
+/** Converts the upstream's bytes to steps. */
 export interface StepSource {
   readonly pending: number
   readonly needsTerminator: boolean
@@ -14,6 +14,7 @@ export interface StepSource {
   end(): Step[]
 }
 
+/** A source of steps from server-sent events. */
 export function readSse(reader: SseReader): StepSource {
   const scanner = new SseScanner()
   const read = ({ raw }: SseEvent): Step[] => {
@@ -33,6 +34,7 @@ export function readSse(reader: SseReader): StepSource {
   }
 }
 
+/** A source of steps from AWS event stream frames. */
 export function readFrames(reader: { read(frame: Frame): Step[] }, maxBytes: number = MAX_EVENT_BYTES): StepSource {
   const scanner = new FrameScanner(maxBytes)
   return {
@@ -49,7 +51,7 @@ export function readFrames(reader: { read(frame: Frame): Step[] }, maxBytes: num
   }
 }
 
-/** A stream of another format than the client's: bytes to steps to the client's events. */
+/** A stream in another format than the client's: converts bytes to steps, and steps to the client's events. */
 export class TranslatedStream extends UpstreamStream {
   readonly #source: StepSource
   readonly #writer: StepWriter

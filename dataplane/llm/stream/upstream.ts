@@ -2,10 +2,10 @@ import type { ClientEvent, ResponseStream, StreamOptions } from '../common/types
 import { FactsRecorder } from './facts.ts'
 
 export const MAX_EVENT_BYTES = 2 * 1024 * 1024
-const TRUNCATED = 'the upstream ended the stream before the answer was complete'
+const TRUNCATED = 'the upstream ended the stream before the response was complete'
 export const nothing: readonly ClientEvent[] = []
 
-/** What native and translated streams have in common: facts, one end, a limit for single events. */
+/** Base of native and translated streams: facts, the end, and the size limit of single events. */
 export abstract class UpstreamStream implements ResponseStream {
   protected readonly recorder: FactsRecorder
   readonly #maxEventBytes: number
@@ -16,14 +16,14 @@ export abstract class UpstreamStream implements ResponseStream {
     this.#maxEventBytes = maxEventBytes
   }
 
-  /** Bytes of an event that has not ended. */
+  /** Bytes of the incomplete event. */
   protected abstract readonly pending: number
-  /** A finish reason alone is no end. */
+  /** The stream is complete only with its terminator. */
   protected abstract readonly needsTerminator: boolean
   protected abstract read(chunk: Buffer): readonly ClientEvent[]
-  /** What a body that ends without a blank line still has. */
+  /** Reads the last event of a body without final blank line. */
   protected abstract readRest(): readonly ClientEvent[]
-  /** The client's terminator, where the upstream sent none. */
+  /** Writes the client's terminator, if the upstream sent none. */
   protected abstract writeEnd(): readonly ClientEvent[]
   protected abstract writeError(type: string, message: string): readonly ClientEvent[]
 
@@ -46,7 +46,7 @@ export abstract class UpstreamStream implements ResponseStream {
     if (this.#isOver) return nothing
     const out = this.readRest()
     if (this.#isOver) return out
-    // Some upstreams end after the finish without a terminator.
+    // Some upstreams end after the finish reason, without a terminator.
     if (!this.recorder.isFinished || this.needsTerminator || this.pending > 0) return [...out, ...this.fail(TRUNCATED)]
     this.facts.isComplete = true
     this.close()
@@ -54,7 +54,7 @@ export abstract class UpstreamStream implements ResponseStream {
   }
 
   fail(message: string, code = 'upstream_error'): readonly ClientEvent[] {
-    // A guard that has held a complete stream back may still refuse it.
+    // A guard that held back a complete stream may still reject it.
     if (this.facts.error !== undefined) return nothing
     this.facts.error = { type: code, message }
     this.close()

@@ -7,7 +7,7 @@ const thread = new ThreadOf<TokenCountRequest, number>(
   'prompts to count',
 )
 
-/** Tokens of a prompt, counted here: for providers that have no endpoint for it. */
+/** Counts the tokens of a prompt in a worker thread, for providers without a counting endpoint. Rejects with a ProxyError if too many requests wait. */
 export function countTokens(model: string, messages: readonly FlatMessage[]): Promise<number> {
   return thread.ask({ model, messages })
 }

@@ -2,7 +2,7 @@ import type { RawUsage } from '../common/neutral.ts'
 import { compact, inside, numberOf } from '../common/read.ts'
 import type { JsonObject, Usage } from '../common/types.ts'
 
-/** Usage objects of each upstream format. Each takes the object itself; a wrong shape reads as no numbers. */
+/** Readers for the usage objects of each upstream format. Missing or invalid counts are undefined. */
 
 export function readCompletionsUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['prompt_tokens_details'])
@@ -79,13 +79,13 @@ function modalOf(input: JsonObject, output: JsonObject): Usage {
   })
 }
 
-/** Later numbers win: message_start has the input, message_delta the output, and either may be missing. */
+/** Merges two usage reports; later counts win. A Messages stream reports input tokens at its start and output tokens at its end. */
 export function mergeUsage(earlier: RawUsage | undefined, later: RawUsage): RawUsage {
   if (earlier === undefined) return later
   return { ...earlier, ...compact({ ...later }), isCacheExcluded: later.isCacheExcluded }
 }
 
-/** What limits and CEL see: cache reads and writes count as input whatever the upstream's convention (llm.md §11.4). */
+/** Normalizes usage for limits and CEL: input tokens include cache reads and writes, whatever the upstream's convention (llm.md §11.4). */
 export function toUsage(raw: RawUsage): Usage {
   const cached = raw.isCacheExcluded ? (raw.cacheRead ?? 0) + (raw.cacheWrite ?? 0) : 0
   const input = raw.input === undefined && cached === 0 ? undefined : (raw.input ?? 0) + cached
@@ -104,7 +104,7 @@ export function toUsage(raw: RawUsage): Usage {
   })
 }
 
-/** A usage object of any format: the names of the numbers tell whose convention counts. undefined: there are none. */
+/** Reads a usage object of any format, which is detected by its field names; undefined if there are no counts. */
 export function readAnyUsage(usage: JsonObject): RawUsage | undefined {
   const has = (...names: string[]): boolean => names.some((name) => numberOf(usage[name]) !== undefined)
   if (has('promptTokenCount', 'candidatesTokenCount', 'totalTokenCount')) return readGeminiUsage(usage)

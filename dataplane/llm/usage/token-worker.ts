@@ -3,13 +3,13 @@ import type { Answer, Question } from '../../runtime/thread.ts'
 import type { FlatMessage } from '../common/types.ts'
 import { countMessages } from './tokenizer.ts'
 
-/** Asks how many tokens messages are. */
+/** A request to count the tokens of messages. */
 export interface TokenCountRequest {
   readonly model: string
   readonly messages: readonly FlatMessage[]
 }
 
-/** Entry of the thread that counts tokens: tables of some megabytes, and long prompts, would hold up all traffic. */
+/** Entry point of the worker thread that counts tokens. Loading the tables, and long prompts, would block all traffic of the main thread. */
 parentPort?.on('message', ({ id, model, messages }: Question<TokenCountRequest>) => {
   void countMessages(model, messages).then((value) => {
     const answer: Answer<number> = { id, value }

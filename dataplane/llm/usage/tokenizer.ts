@@ -1,19 +1,19 @@
 import type { FlatMessage } from '../common/types.ts'
 
-/** A byte pair encoding: ranks of byte strings (as latin1 text), and how text is cut before. */
+/** A byte pair encoding: ranks of byte strings (as latin1 text), and the pattern that splits text into pieces. */
 interface Encoding {
   readonly ranks: ReadonlyMap<string, number>
   readonly pattern: RegExp
 }
 
-/** Longer pieces are cut: merging is quadratic in their length, and a client chooses the text. */
+/** Longer pieces are split, because merging takes quadratic time and the text comes from clients. */
 const MAX_PIECE_LENGTH = 256
 const PER_MESSAGE = 3
 const AT_END = 3
 
 const loaded = new Map<string, Promise<Encoding>>()
 
-/** Tokens of messages as OpenAI's models count them (llm.md §11.1). The tables, some megabytes, are loaded on first use: call it in a thread (count.ts). */
+/** Counts the tokens of messages as OpenAI's models do (llm.md §11.1). Loads tables of several megabytes on first use; runs in a worker thread (count.ts). */
 export async function countMessages(model: string, messages: readonly FlatMessage[]): Promise<number> {
   const encoding = await loadEncoding(/^(?:gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o\d)/.test(model) ? 'o200k' : 'cl100k')
   let tokens = AT_END
@@ -31,7 +31,7 @@ function loadEncoding(name: 'o200k' | 'cl100k'): Promise<Encoding> {
   return encoding
 }
 
-/** Lines of `! <rank of the first> <base64>...`. */
+/** Parses lines of `! <rank of the first token> <token in base64>...`. */
 function readRanks(table: string): Map<string, number> {
   const ranks = new Map<string, number>()
   for (const line of table.split('\n')) {
@@ -50,7 +50,7 @@ function countText({ ranks, pattern }: Encoding, text: string): number {
   return tokens
 }
 
-/** Merges the pair of lowest rank until there is none. Ranks are looked up again only beside a merge. */
+/** Merges the pair of lowest rank until no pair has a rank. Looks ranks up again only next to a merge. */
 function countPiece(ranks: ReadonlyMap<string, number>, bytes: string): number {
   if (ranks.has(bytes)) return 1
   const starts = Array.from({ length: bytes.length + 1 }, (_, at) => at)

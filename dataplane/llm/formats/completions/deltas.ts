@@ -2,7 +2,7 @@ import { addText, type EventTexts } from '../../stream/event.ts'
 import { numberOf, objectOf, objectsOf } from '../../common/read.ts'
 import type { JsonObject, TextDelta } from '../../common/types.ts'
 
-/** Text in a chat completion chunk: segments `<choice>:content`, `:reasoning`, `:refusal`, `:tool:<index>`. */
+/** Finds the text in a chat completion chunk: segments `<choice>:content`, `:reasoning`, `:refusal`, `:tool:<index>`. */
 export function findCompletionsTexts(data: JsonObject): EventTexts {
   const deltas: TextDelta[] = []
   const closes: string[] = []

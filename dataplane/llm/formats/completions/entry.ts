@@ -3,7 +3,7 @@ import { readParams } from '../../common/params.ts'
 import { findInput, findSegments } from '../../common/segments.ts'
 import type { ClientFormatEntry, FlatMessage, JsonObject, SegmentScope, TextSegment } from '../../common/types.ts'
 
-/** Chat completions as clients speak it. */
+/** The Chat Completions API of OpenAI. */
 export const completionsEntry: ClientFormatEntry = {
   format: 'completions',
   title: 'Completions',
@@ -79,7 +79,7 @@ function findCalls(message: JsonObject, role: string, path: readonly (string | n
   return [...calls, ...findInput(role, inside(message['function_call'])['arguments'], [...path, 'function_call', 'arguments'])]
 }
 
-/** A string, or the texts of its parts. */
+/** A string content, or the joined texts of its parts. */
 export function joinText(content: unknown, joiner: string): string {
   if (typeof content === 'string') return content
   return objectsOf(content)

@@ -11,9 +11,9 @@ import { writeCompletionsUsage } from './reply.ts'
 const DONE = 'data: [DONE]\n\n'
 
 interface CompletionsWriterOptions {
-  /** A chunk with the role when the answer starts; otherwise the role is on the first delta (llm.md §8.2, §8.4). */
+  /** Send the role in a chunk of its own at the start; otherwise it is part of the first delta (llm.md §8.2, §8.4). */
   readonly isRoleFirst: boolean
-  /** The id where upstream has none. */
+  /** The id of the response, if the upstream does not send one. */
   readonly id: string
 }
 
@@ -27,7 +27,7 @@ export class CompletionsWriter implements StepWriter {
   #hasRole = false
   #usage: RawUsage | undefined
   #isFinished = false
-  /** Source block -> index among the tools, and whether arguments came. */
+  /** By block of the source: index among the tool calls, and whether arguments were received. */
   readonly #tools = new Map<number, { index: number; hasInput: boolean }>()
 
   constructor(context: ResponseContext, { isRoleFirst, id }: CompletionsWriterOptions) {
@@ -59,7 +59,7 @@ export class CompletionsWriter implements StepWriter {
       case 'toolInput':
         return this.#input(step.block, step.json)
       case 'blockStop':
-        // Clients parse the arguments; a tool without any has none to parse.
+        // Clients parse the arguments as JSON, so a call without any gets an empty object.
         return this.#tools.get(step.block)?.hasInput === false ? this.#input(step.block, '{}') : []
       case 'finish':
         return this.#finish(step.stop)
@@ -84,15 +84,16 @@ export class CompletionsWriter implements StepWriter {
 
   #finish(stop: Stop): ClientEvent[] {
     this.#isFinished = true
-    const role = this.#takeRole()
+    const role = this.#firstRole()
     return [this.#chunk([writeChoice(role, completionsStops[stop])], this.#usage && { usage: writeCompletionsUsage(this.#usage) })]
   }
 
   #delta(delta: JsonObject): ClientEvent {
-    return this.#chunk([writeChoice({ ...this.#takeRole(), ...delta }, null)])
+    return this.#chunk([writeChoice({ ...this.#firstRole(), ...delta }, null)])
   }
 
-  #takeRole(): JsonObject {
+  /** The role, on the first call only. */
+  #firstRole(): JsonObject {
     if (this.#hasRole) return {}
     this.#hasRole = true
     return { role: 'assistant' }
@@ -121,6 +122,7 @@ function writeChoice(delta: JsonObject, finish: string | null): JsonObject {
   return { index: 0, delta, finish_reason: finish }
 }
 
+/** An error as a chunk of a stream. */
 export function writeCompletionsError(type: string, message: string): JsonObject {
   return { error: { message, type, param: null, code: type } }
 }

@@ -5,7 +5,7 @@ import { completionsStops, readCompletionsStop, withTools } from '../../common/s
 import { parseArguments, printArguments } from '../../common/tools.ts'
 import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
-/** Reads a chat completion. Only its first choice (llm.md §7.5). */
+/** Reads a chat completion; only its first choice (llm.md §7.5). Throws a FormatError if there is none. */
 export function readCompletionsReply(body: JsonObject): Reply {
   const first = objectsOf(body['choices'])[0]
   if (first === undefined) throw new FormatError('response', 'failed to parse response: choices must have at least one entry')
@@ -80,6 +80,7 @@ function writeChoice({ blocks, stop }: Reply): JsonObject {
   }
 }
 
+/** Writes the `usage` of a chat completion. */
 export function writeCompletionsUsage({ input = 0, output = 0, total, cacheRead, cacheWrite, reasoning }: RawUsage): JsonObject {
   return compact({
     prompt_tokens: input,

@@ -3,7 +3,7 @@ import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectOf, o
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Reads a chat completions request. Text of white space only is dropped, and messages that have nothing left (llm.md §7.1). */
+/** Reads a Chat Completions request. Drops text that is only white space, and messages that become empty (llm.md §7.1). */
 export function readCompletionsRequest(body: JsonObject): Chat {
   const system: string[] = []
   const turns: Turn[] = []
@@ -44,7 +44,7 @@ export function readCompletionsRequest(body: JsonObject): Chat {
   }
 }
 
-/** A string, or the texts of parts joined. */
+/** A string content, or the joined texts of its parts. */
 function readText(content: unknown, joiner: string): string {
   if (typeof content === 'string') return content
   return objectsOf(content)
@@ -99,15 +99,15 @@ function readTexts(texts: readonly (string | undefined)[]): Block[] {
 
 const BASE64_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i
 
-/** Data URLs become bytes; anything else stays a URL. */
+/** Reads an image URL: a data URL becomes an image, any other a reference. */
 export function readImage(url: string): Block {
-  // The match looks at the head only: images are large.
+  // Match only the beginning, because images are large.
   const match = BASE64_URL.exec(url.slice(0, 256))
   if (match?.[1] !== undefined) return { type: 'image', mediaType: match[1].toLowerCase(), data: url.slice(match[0].length) }
   return { type: 'imageUrl', url }
 }
 
-/** A function as CC nests it and RSP does not. */
+/** Reads a function definition: `function` of a Chat Completions tool, or a Responses tool. */
 export function readTool(called: JsonObject): Tool {
   const strict = booleanOf(called['strict'])
   return {
@@ -118,7 +118,7 @@ export function readTool(called: JsonObject): Tool {
   }
 }
 
-/** CC nests the name in `function`, RSP has it beside `type`. Hosted tools read as no choice. */
+/** Reads a tool choice. Chat Completions has the name in `function`, Responses next to `type`. A choice of a hosted tool is undefined. */
 export function readToolChoice(choice: unknown): ToolChoice | undefined {
   if (choice === 'auto' || choice === 'none') return { type: choice }
   if (choice === 'required') return { type: 'any' }
@@ -136,7 +136,7 @@ function readFormat(format: JsonObject): OutputFormat | undefined {
   return format['type'] === 'json_schema' ? readSchemaFormat(inside(format['json_schema'])) : format['type'] === 'json_object' ? { type: 'object' } : undefined
 }
 
-/** `{name, description, schema, strict}`. */
+/** Reads a JSON schema format: `{name, description, schema, strict}`. */
 export function readSchemaFormat(format: JsonObject): OutputFormat {
   const name = textOf(format['name'])
   const description = textOf(format['description'])

@@ -7,27 +7,27 @@ import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../..
 import { readCompletionsStop, withTools } from '../../common/stops.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Choices are so many blocks apart. */
+/** Distance between the block numbers of consecutive choices. */
 const CHOICE_BLOCKS = 4096
 
 interface OpenTool {
   readonly block: number
   id: string
-  /** Arguments that came before the name. */
+  /** Arguments received before the name. */
   early: string
   isStarted: boolean
 }
 
-/** Reads chat completion chunks (llm.md §8.3). Block 0 is the text of choice 0, its tools follow. */
+/** Reads chat completion chunks (llm.md §8.3). Block 0 is the text of choice 0; its tool calls follow. */
 export class CompletionsReader implements SseReader {
-  /** Compatible servers often leave `[DONE]` out. */
+  /** Compatible servers often omit `[DONE]`. */
   readonly needsTerminator = false
   readonly #isEveryChoice: boolean
   readonly #tools = new Map<string, OpenTool>()
   #toolCount = 0
   #isStarted = false
 
-  /** `isEveryChoice`: facts of a native stream; a translation knows one choice. */
+  /** `isEveryChoice`: read all choices, for the facts of a native stream. Translations read only the first. */
   constructor(isEveryChoice: boolean) {
     this.#isEveryChoice = isEveryChoice
   }
@@ -60,7 +60,7 @@ export class CompletionsReader implements SseReader {
     const delta = inside(choice['delta'])
     const base = index * CHOICE_BLOCKS
     if (filledText(delta['reasoning_content']) ?? filledText(delta['reasoning'])) steps.push({ type: 'hidden' })
-    // Content in parts is Mistral's.
+    // Mistral sends content as a list of parts.
     const text = filledText(delta['content']) ?? filledText(joinText(delta['content'], '')) ?? filledText(delta['refusal'])
     if (text !== undefined) steps.push({ type: 'text', block: base, text })
     objectsOf(delta['tool_calls']).forEach((call, at) => this.#readCall(call, `${index}:${numberOf(call['index']) ?? at}`, base, steps))
@@ -73,7 +73,7 @@ export class CompletionsReader implements SseReader {
     const id = filledText(call['id'])
     const name = filledText(called['name'])
     let tool = this.#tools.get(key)
-    // Some upstreams send parallel calls, each whole, all with index 0.
+    // Some upstreams send parallel calls, each complete, all with index 0.
     if (tool === undefined || (tool.isStarted && id !== undefined && id !== tool.id && name !== undefined)) {
       tool = { block: base + ++this.#toolCount, id: id ?? `tool_call_${this.#toolCount - 1}`, early: '', isStarted: false }
       this.#tools.set(key, tool)

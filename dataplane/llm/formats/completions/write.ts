@@ -3,7 +3,7 @@ import { compact, textOf } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
 
-/** Writes a chat completions request for clients of MSG (llm.md §7.4) and RSP (llm.md §7.10). */
+/** Writes a Chat Completions request for Messages clients (llm.md §7.4) and Responses clients (llm.md §7.10). Throws a FormatError. */
 export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
   const warnings = [...chat.warnings]
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
@@ -33,7 +33,7 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): 
   return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings }
 }
 
-/** One turn is several messages: what tools returned comes before what the user says (llm.md §7.4). */
+/** Writes a turn as several messages: tool results come before the text of the user (llm.md §7.4). */
 function writeTurn({ role, blocks, isPlain }: Turn, origin: Chat['origin'], warnings: string[]): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
@@ -54,7 +54,7 @@ function writeTurn({ role, blocks, isPlain }: Turn, origin: Chat['origin'], warn
   return messages
 }
 
-/** Of Responses, text alone is carried over (llm.md §7.10). */
+/** A content part; undefined if it cannot be converted. Only text of Responses requests is converted (llm.md §7.10). */
 function writePart(block: Block, origin: Chat['origin']): JsonObject | undefined {
   if (origin === 'responses' && block.type !== 'text') return undefined
   switch (block.type) {
@@ -69,7 +69,7 @@ function writePart(block: Block, origin: Chat['origin']): JsonObject | undefined
   }
 }
 
-/** `is_error` has no place in CC. */
+/** A tool message. Chat Completions has no equivalent of `is_error`. */
 function writeToolResult({ id, content, isPlain }: ToolResult, warnings: string[]): JsonObject {
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   if (texts.length < content.length) warnings.push('a tool result that is not text was dropped')
@@ -90,7 +90,7 @@ function writeFormat({ type, name, description, schema, isStrict }: OutputFormat
   return { type: 'json_schema', json_schema: compact({ name: name ?? 'structured_output', description, schema, strict: isStrict }) }
 }
 
-// Others refuse tools on this API unless reasoning is off (llm.md §7.4).
+// Other gpt models reject tools on this API unless reasoning is off (llm.md §7.4).
 const REASONS_WITH_TOOLS = /^gpt-5(?:$|-|\.[12])/
 
 function effortOf(chat: Chat, model: string): string | undefined {

@@ -2,17 +2,18 @@ import { inside, listOf, objectsOf, textOf } from '../../common/read.ts'
 import type { JsonObject, PromptCaching } from '../../common/types.ts'
 
 const point: JsonObject = { cachePoint: { type: 'default' } }
-/** More are refused upstream. */
-const MOST_POINTS = 4
+/** Converse rejects requests with more cache points. */
+const MAX_POINTS = 4
 
-/** Cache points where a MSG client set `cache_control`, in the order they are asked for: system, messages, tools (llm.md §7.7). */
+/** Writes cache points where a Messages client set `cache_control`, up to the limit, in the order system, messages, tools (llm.md §7.7). */
 export class CacheMarks {
   #left: number
 
   constructor(isOn: boolean) {
-    this.#left = isOn ? MOST_POINTS : 0
+    this.#left = isOn ? MAX_POINTS : 0
   }
 
+  /** The cache point after a block, if the block is marked. */
   after(isMarked: boolean | undefined): JsonObject[] {
     if (isMarked !== true || this.#left === 0) return []
     this.#left--
@@ -20,7 +21,7 @@ export class CacheMarks {
   }
 }
 
-/** Cache points of the `promptCaching` policy (llm.md §14). */
+/** Adds the cache points of the `promptCaching` policy (llm.md §14). */
 export function addCachePoints(body: JsonObject, model: string, caching: PromptCaching | undefined): JsonObject {
   if (caching === undefined || !canCache(model)) return body
   const system = listOf(body['system'])
@@ -44,7 +45,7 @@ function canCache(model: string): boolean {
   return id.includes('anthropic.claude') && !/anthropic\.claude-(instant|v1|v2)/.test(id)
 }
 
-/** floor(words × 1.3). */
+/** Estimates tokens as floor(words × 1.3) (llm.md §14). */
 function estimateTokens(system: readonly unknown[]): number {
   const text = system.map((block) => textOf(inside(block)['text']) ?? '').join(' ')
   return Math.floor((text.match(/\S+/g)?.length ?? 0) * 1.3)

@@ -5,7 +5,7 @@ import { FormatError, type ChatFormat, type JsonObject } from '../../common/type
 import type { Documents } from './documents.ts'
 import type { ToolNames } from './names.ts'
 
-/** A content block of Converse; undefined where it has none. Throws FormatError for remote images. */
+/** Writes a content block; undefined if it has no equivalent in Converse. Throws a FormatError for images that are not inline. */
 export function writeContent(block: Block, names: ToolNames, documents: Documents, origin: ChatFormat): JsonObject | undefined {
   switch (block.type) {
     case 'text':
@@ -19,7 +19,7 @@ export function writeContent(block: Block, names: ToolNames, documents: Document
     case 'thinking':
       return { reasoningContent: { reasoningText: compact({ text: block.text, signature: block.signature === '' ? undefined : block.signature }) } }
     case 'toolUse':
-      // A call whose arguments never were JSON is no call (llm.md §7.8).
+      // Drop calls whose arguments are not JSON (llm.md §7.8).
       if (origin === 'responses' && typeof block.input === 'string') return undefined
       return { toolUse: { toolUseId: block.id, name: names.safe(block.name), input: objectInput(block) } }
     case 'toolResult':
@@ -27,7 +27,7 @@ export function writeContent(block: Block, names: ToolNames, documents: Document
   }
 }
 
-/** The subtype after `image/`; `jpg` is no format of Converse. */
+/** The subtype after `image/`. Converse knows `jpeg`, but not `jpg`. */
 function formatOf(mediaType: string): string {
   const subtype = mediaType.replace(/^image\//, '')
   return subtype === 'jpg' ? 'jpeg' : subtype
@@ -47,6 +47,7 @@ function statusOf({ isError }: ToolResult, origin: ChatFormat): string | undefin
   return isError === true ? 'error' : 'success'
 }
 
+/** Whether the turns contain tool calls or results. */
 export function hasToolBlocks({ turns }: Chat): boolean {
   return turns.some(({ blocks }) => blocks.some(({ type }) => type === 'toolUse' || type === 'toolResult'))
 }

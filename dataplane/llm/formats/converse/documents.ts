@@ -16,14 +16,15 @@ const formatOfType: Readonly<Record<string, string>> = {
   'text/markdown': 'md',
 }
 
-/** Documents of one request: Converse wants a known format and names that are unique and plain (llm.md §7.8). */
+/** The documents of one request. Converse requires a known format, and unique names of few characters (llm.md §7.8). */
 export class Documents {
   readonly #seen = new Map<string, number>()
 
+  /** Throws a FormatError for documents that are not inline, or of an unknown format. */
   write({ mediaType, filename, data }: Document): { format: string; name: string; source: { bytes: string } } {
     const extension = /\.([a-z0-9]+)$/i.exec(filename ?? '')?.[1]?.toLowerCase()
     const format = formatOfType[mediaType ?? ''] ?? (extension === 'htm' ? 'html' : extension)
-    if (data === '') throw new FormatError('unsupported', 'unsupported conversion: a file must come as file_data or as a data URL in file_url')
+    if (data === '') throw new FormatError('unsupported', 'unsupported conversion: a file must be sent as file_data or as a data URL in file_url')
     if (format === undefined || !formats.has(format))
       throw new FormatError(
         'unsupported',

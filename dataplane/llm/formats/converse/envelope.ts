@@ -3,7 +3,7 @@ import type { Chat, OutputFormat } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import type { JsonObject, RequestContext } from '../../common/types.ts'
 
-/** Betas that Bedrock knows; it refuses requests with others (llm.md §4.3). */
+/** Betas that Bedrock supports; it rejects requests with others (llm.md §4.3). */
 const betas = new Set([
   'computer-use-2025-01-24',
   'token-efficient-tools-2025-02-19',
@@ -17,7 +17,7 @@ const betas = new Set([
   'tool-examples-2025-10-29',
 ])
 
-/** `additionalModelRequestFields`: what the model knows and Converse does not. */
+/** Writes `additionalModelRequestFields`: fields of the model that Converse does not define. */
 export function envelope(chat: Chat, context: RequestContext, thinking: JsonObject | undefined): JsonObject | undefined {
   const isMessages = chat.origin === 'messages'
   const known = isMessages ? (context.betas ?? []).filter((beta) => betas.has(beta)) : []
@@ -31,12 +31,13 @@ export function envelope(chat: Chat, context: RequestContext, thinking: JsonObje
   return Object.keys(fields).length > 0 ? fields : undefined
 }
 
+/** Writes `outputConfig` for structured output. */
 export function writeOutputConfig({ type, schema, name, description }: OutputFormat): JsonObject {
   const shape = type === 'object' ? { type: 'object', additionalProperties: true } : schema
   return { textFormat: { type: 'json_schema', structure: { jsonSchema: compact({ schema: printJson(shape), name, description }) } } }
 }
 
-/** Header `x-bedrock-metadata`: scalars of a JSON object, as strings. Anything else is ignored. */
+/** Writes `requestMetadata` from the header `x-bedrock-metadata`: the scalars of a JSON object, as strings. Ignores anything else. */
 export function writeRequestMetadata(header: string | undefined): JsonObject | undefined {
   if (header === undefined) return undefined
   let parsed: unknown

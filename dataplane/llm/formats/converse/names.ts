@@ -3,28 +3,29 @@ import type { Chat } from '../../common/neutral.ts'
 
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Converse takes tool names of `[A-Za-z0-9_-]{1,64}` only. Every name gets one safe name, and answers get the client's back. */
+/** Maps tool names to names that Converse accepts, `[A-Za-z0-9_-]{1,64}`, and back for responses. */
 export class ToolNames {
   readonly #safe = new Map<string, string>()
-  /** Safe names that differ -> the client's. */
+  /** Accepted name -> the client's name, if they differ. */
   readonly restored = new Map<string, string>()
 
   constructor(chat: Chat) {
     const names = new Set(chat.tools.map(({ name }) => name))
     for (const { blocks } of chat.turns) for (const block of blocks) if (block.type === 'toolUse') names.add(block.name)
     if (chat.toolChoice?.type === 'tool') names.add(chat.toolChoice.name)
-    // Names that are safe already keep their name, whoever else would map to it.
+    // Names that are accepted already keep their name, so assign them first.
     const taken = new Set<string>()
-    for (const name of names) if (SAFE.test(name)) this.#take(name, name, taken)
-    for (const name of names) if (!SAFE.test(name)) this.#take(name, sanitise(name, taken), taken)
+    for (const name of names) if (SAFE.test(name)) this.#assign(name, name, taken)
+    for (const name of names) if (!SAFE.test(name)) this.#assign(name, sanitise(name, taken), taken)
   }
 
-  #take(name: string, safe: string, taken: Set<string>): void {
+  #assign(name: string, safe: string, taken: Set<string>): void {
     taken.add(safe)
     this.#safe.set(name, safe)
     if (safe !== name) this.restored.set(safe, name)
   }
 
+  /** The accepted name for a client's name. */
   safe(name: string): string {
     return this.#safe.get(name) ?? name
   }

@@ -4,7 +4,7 @@ import { inside, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import { readConverseStop } from '../../common/stops.ts'
 import { FormatError, type ClientFormat, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
-/** Reads a Converse answer. It has no id and no model of its own (llm.md §7.9). */
+/** Reads a Converse response, which has neither id nor model (llm.md §7.9). Throws a FormatError without a message. */
 export function readConverseReply(body: JsonObject, client: ClientFormat, context: ResponseContext): Reply {
   const message = objectOf(inside(body['output'])['message'])
   if (message === undefined) throw new FormatError('response', 'failed to parse response: output.message is missing')

@@ -6,7 +6,7 @@ import { filledText, inside, numberOf, objectOf, textOf } from '../../common/rea
 import { readConverseStop } from '../../common/stops.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Reads frames of a Converse stream (llm.md §8.4). `metadata` is the last one. */
+/** Reads the frames of a ConverseStream response (llm.md §8.4). `metadata` is the last frame. */
 export class ConverseReader {
   readonly #toolNames: ReadonlyMap<string, string>
 
@@ -68,7 +68,7 @@ function readDelta(delta: JsonObject, block: number): Step[] {
   return reasoning['redactedContent'] === undefined ? [] : [{ type: 'thinking', block, text: '[REDACTED]' }]
 }
 
-/** `exception` frames name their type, `error` frames have code and message in headers. */
+/** Reads an error frame: `exception` frames have their type in a header, `error` frames code and message. */
 function readException(headers: ReadonlyMap<string, string>, data: unknown): Step {
   const message = isObject(data) ? (textOf(data['message']) ?? textOf(data['Message'])) : undefined
   return {

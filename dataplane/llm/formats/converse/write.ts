@@ -10,7 +10,10 @@ import { ToolNames } from './names.ts'
 
 const DEFAULT_MAX_TOKENS = 4096
 
-/** Writes a Converse request for clients of CC (llm.md §7.6), MSG (llm.md §7.7) and RSP (llm.md §7.8). The model is in the URL only. */
+/**
+ * Writes a Converse request for clients of Chat Completions (llm.md §7.6), Messages (llm.md §7.7) and Responses (llm.md §7.8). The model is only
+ * in the path. Throws a FormatError.
+ */
 export function writeConverseRequest(chat: Chat, context: RequestContext): ConvertedRequest {
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
   const { model, guardrail } = context
@@ -18,7 +21,7 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
   const marks = new CacheMarks(chat.origin === 'messages')
   const thinking = thinkingOf(chat)
   const isThinking = thinking?.['type'] === 'enabled'
-  const isBare = isThinking && chat.origin === 'messages'
+  const isUnsampled = isThinking && chat.origin === 'messages'
   const system = writeSystem(chat, marks)
   const messages = writeMessages(chat, names, marks)
   const tools = writeTools(chat, names, marks)
@@ -27,11 +30,11 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
     messages,
     inferenceConfig: compact({
       maxTokens: chat.maxTokens ?? DEFAULT_MAX_TOKENS,
-      temperature: isBare ? undefined : chat.temperature,
-      topP: isBare ? undefined : chat.topP,
+      temperature: isUnsampled ? undefined : chat.temperature,
+      topP: isUnsampled ? undefined : chat.topP,
       stopSequences: chat.stop.length > 0 ? chat.stop : undefined,
     }),
-    toolConfig: tools.length > 0 ? compact({ tools, toolChoice: writeToolChoice(chat, names, isBare) }) : undefined,
+    toolConfig: tools.length > 0 ? compact({ tools, toolChoice: writeToolChoice(chat, names, isUnsampled) }) : undefined,
     guardrailConfig: guardrail && { guardrailIdentifier: guardrail.identifier, guardrailVersion: guardrail.version, trace: 'enabled' },
     additionalModelRequestFields: envelope(chat, context, thinking),
     outputConfig: chat.format && writeOutputConfig(chat.format),
@@ -44,14 +47,14 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
   }
 }
 
-/** MSG hands its own thinking object on; the others have a budget, without a cap (llm.md §7.6, §7.7). */
+/** The thinking object of a Messages request passes unchanged; other formats set a budget without upper limit (llm.md §7.6, §7.7). */
 function thinkingOf({ origin, thinking, effort, thinkingBudget }: Chat): JsonObject | undefined {
   if (origin === 'messages') return thinking
   const budget = thinkingBudget ?? budgetOfEffort(effort)
   return budget === undefined ? undefined : { type: 'enabled', budget_tokens: budget }
 }
 
-/** Leading system text and, unlike CC's, system messages among the turns. */
+/** The leading system text, then system messages among the turns. */
 function writeSystem(chat: Chat, marks: CacheMarks): JsonObject[] {
   const late = chat.turns.filter(({ role }) => role === 'system' || role === 'developer').flatMap(({ blocks }) => blocks)
   return [...chat.system, ...late].flatMap((block) =>
@@ -59,7 +62,7 @@ function writeSystem(chat: Chat, marks: CacheMarks): JsonObject[] {
   )
 }
 
-/** Roles must alternate: neighbours of one role become one message. */
+/** Merges consecutive turns of one role, because Converse requires alternating roles. */
 function writeMessages(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject[] {
   const messages: { role: string; content: JsonObject[] }[] = []
   const documents = new Documents()
@@ -88,7 +91,7 @@ function writeTools(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject
     ...marks.after(isCached),
   ])
   if (tools.length > 0 || !hasToolBlocks(chat)) return tools
-  // Converse refuses tool blocks in the history of a request without tools.
+  // Converse rejects tool blocks in the history of a request without tools.
   const description = 'Stands for tools of earlier turns. Do not call it.'
   return [{ toolSpec: { name: 'unavailable_do_not_call', description, inputSchema: { json: { type: 'object', properties: {} } } } }]
 }

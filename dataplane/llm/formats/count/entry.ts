@@ -1,7 +1,7 @@
 import { messagesEntry } from '../messages/entry.ts'
 import type { ClientFormatEntry } from '../../common/types.ts'
 
-/** Count requests are messages requests; the answer has no text. */
+/** Token counting of the Messages API: requests are Messages requests, responses have no text. */
 export const countEntry: ClientFormatEntry = {
   ...messagesEntry,
   format: 'tokenCount',

@@ -3,7 +3,7 @@ import { listOf } from '../../common/read.ts'
 import { findSegments } from '../../common/segments.ts'
 import type { ClientFormatEntry } from '../../common/types.ts'
 
-/** Embeddings: no prompt to enrich, no text in answers (llm.md §3, §12). */
+/** The Embeddings API of OpenAI: no messages to enrich, no text in responses (llm.md §3, §12). */
 export const embeddingsEntry: ClientFormatEntry = {
   format: 'embeddings',
   title: 'Embeddings',
@@ -21,7 +21,7 @@ export const embeddingsEntry: ClientFormatEntry = {
   replaceChoices: (body) => body,
 }
 
-/** Texts of `input`: a string or a list of strings. Token lists have no text. */
+/** The texts of `input`: a string or a list of strings. Lists of tokens have no text. */
 export function inputsOf(input: unknown): string[] {
   return typeof input === 'string' ? [input] : listOf(input).filter((text) => typeof text === 'string')
 }

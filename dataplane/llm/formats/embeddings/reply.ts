@@ -1,12 +1,13 @@
 import { inside, listOf, numberOf, objectsOf } from '../../common/read.ts'
 import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
-/** Vectors of an upstream's answer, with the tokens that it counted. */
+/** The vectors of an upstream's response, and its token count. */
 export interface Vectors {
   readonly vectors: readonly (readonly unknown[])[]
   readonly tokens: number | undefined
 }
 
+/** Vertex AI `:predict`. */
 export function readPredict(body: JsonObject): Vectors {
   const found = objectsOf(body['predictions']).map((prediction) => inside(prediction['embeddings']))
   const counts = found.map((embedding) => numberOf(inside(embedding['statistics'])['token_count']))
@@ -16,19 +17,21 @@ export function readPredict(body: JsonObject): Vectors {
   }
 }
 
+/** Amazon Titan. */
 export function readTitan(body: JsonObject): Vectors {
   const types = inside(body['embeddingsByType'])
   const vector = body['embedding'] ?? types['float'] ?? types['binary']
   return { vectors: Array.isArray(vector) ? [vector as unknown[]] : [], tokens: numberOf(body['inputTextTokenCount']) }
 }
 
-/** A list of vectors, or lists by type. */
+/** Cohere Embed on Bedrock: a list of vectors, or lists by type. */
 export function readCohere(body: JsonObject, context: ResponseContext): Vectors {
   const { embeddings } = body
   const lists = Array.isArray(embeddings) ? embeddings : listOf(inside(embeddings)['float'])
   return { vectors: lists.map(listOf), tokens: readTokenHeader(context) }
 }
 
+/** Amazon Nova. */
 export function readNova(body: JsonObject, context: ResponseContext): Vectors {
   return { vectors: objectsOf(body['embeddings']).map((entry) => listOf(entry['embedding'])), tokens: readTokenHeader(context) }
 }
@@ -38,7 +41,7 @@ function readTokenHeader(context: ResponseContext): number | undefined {
   return /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-/** OpenAI's list. Throws FormatError when there is no vector. */
+/** Writes an Embeddings response. Throws a FormatError if there is no vector. */
 export function writeEmbeddings({ vectors, tokens = 0 }: Vectors, { memo }: ResponseContext): JsonObject {
   if (vectors.length === 0 || vectors.some((vector) => vector.length === 0)) throw new FormatError('response', 'failed to parse response: it has no embeddings')
   return {
@@ -49,7 +52,7 @@ export function writeEmbeddings({ vectors, tokens = 0 }: Vectors, { memo }: Resp
   }
 }
 
-/** 32-bit floats, little-endian. */
+/** Encodes a vector as base64 of little-endian 32-bit floats. */
 function toBase64(vector: readonly unknown[]): string {
   const bytes = Buffer.alloc(vector.length * 4)
   vector.forEach((value, at) => bytes.writeFloatLE(numberOf(value) ?? 0, at * 4))

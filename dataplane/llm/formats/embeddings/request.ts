@@ -2,7 +2,7 @@ import { booleanOf, compact, anyNumber, filledText, textOf } from '../../common/
 import { FormatError, type ConvertedRequest, type JsonObject } from '../../common/types.ts'
 import { inputsOf } from './entry.ts'
 
-/** Requests of upstreams that have embeddings of their own (llm.md §7.13). */
+/** Requests of upstreams with their own embeddings format (llm.md §7.13). */
 
 function memoOf(body: JsonObject, model: string): ConvertedRequest['memo'] {
   return { model, isStreaming: false, toolNames: new Map(), isBase64: body['encoding_format'] === 'base64' }
@@ -52,7 +52,7 @@ export function writeTitan(body: JsonObject, model: string): ConvertedRequest {
   return { body: written, memo: memoOf(body, model), warnings: [] }
 }
 
-/** Cohere Embed on Bedrock. Only the fourth generation has a choice of dimensions. */
+/** Cohere Embed on Bedrock. Only version 4 supports `dimensions`. */
 export function writeCohere(body: JsonObject, model: string): ConvertedRequest {
   const written = compact({
     texts: readInputs(body),

@@ -2,7 +2,7 @@ import { findText, type EventTexts } from '../../stream/event.ts'
 import { numberOf, objectOf } from '../../common/read.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Text in a message stream event: segments `<block>:text`, `:thinking`, `:tool`. */
+/** Finds the text in an event of a Messages stream: segments `<block>:text`, `:thinking`, `:tool`. */
 export function findMessagesTexts(data: JsonObject): EventTexts {
   const index = numberOf(data['index']) ?? 0
   const delta = objectOf(data['delta'])

@@ -4,7 +4,7 @@ import { inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.t
 import { findInput, findSegments } from '../../common/segments.ts'
 import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../../common/types.ts'
 
-/** Messages as clients speak it. */
+/** The Messages API of Anthropic. */
 export const messagesEntry: ClientFormatEntry = {
   format: 'messages',
   title: 'Messages',
@@ -75,7 +75,7 @@ function systemBlocks(system: unknown): readonly unknown[] {
   return typeof system === 'string' ? (system === '' ? [] : [{ type: 'text', text: system }]) : listOf(system)
 }
 
-/** Text, and what tools gave, of one turn. */
+/** The text and tool results of one turn. */
 function flattenContent(content: unknown): string {
   if (typeof content === 'string') return content
   return objectsOf(content)

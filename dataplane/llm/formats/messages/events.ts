@@ -14,23 +14,23 @@ type Kind = 'text' | 'thinking' | 'tool'
 interface OpenBlock {
   readonly source: number
   readonly kind: Kind
-  /** Arguments so far, of tools. */
+  /** Tool arguments received so far. */
   json: string
 }
 
-/** A tool that began while another one was incomplete. */
+/** A tool call that started while another one was incomplete. */
 interface WaitingTool {
   readonly id: string
   readonly name: string
   json: string
 }
 
-/** Writes message stream events from steps (llm.md §8.3, §8.4): blocks one after the other, one block for each tool. */
+/** Writes Messages stream events from steps (llm.md §8.3, §8.4): blocks one after the other, and one block per tool call. */
 export class MessagesWriter implements StepWriter {
   readonly #context: ResponseContext
   #isStarted = false
   #isOver = false
-  /** The upstream said its last; only a guard's refusal may follow. */
+  /** The upstream is done; only an error of a guard may follow. */
   #isDone = false
   #open: OpenBlock | undefined
   #count = 0
@@ -60,7 +60,7 @@ export class MessagesWriter implements StepWriter {
       case 'toolInput':
         return this.#input(step.block, step.json)
       case 'blockStop':
-        return this.#open?.source === step.block ? this.#closeAndGoOn() : []
+        return this.#open?.source === step.block ? this.#closeAndContinue() : []
       case 'finish':
         this.#stop = step.stop
         this.#stopSequence = step.stopSequence
@@ -97,7 +97,7 @@ export class MessagesWriter implements StepWriter {
   #delta(source: number, kind: Kind, block: JsonObject, delta: JsonObject): ClientEvent[] {
     const events = this.#start()
     if (this.#open?.source !== source || this.#open.kind !== kind) {
-      // Text after tools: whatever waited is complete enough by now.
+      // Text after tool calls means that the waiting calls are complete.
       events.push(...this.#close(), ...this.#releaseAll(), this.#openBlock(source, kind, block))
     }
     events.push(this.#deltaEvent(delta))
@@ -123,12 +123,12 @@ export class MessagesWriter implements StepWriter {
     if (this.#open?.source !== source) return []
     this.#open.json += json
     const events = [this.#deltaEvent({ type: 'input_json_delta', partial_json: json })]
-    if (this.#waiting.size > 0 && isComplete(this.#open.json)) events.push(...this.#closeAndGoOn())
+    if (this.#waiting.size > 0 && isComplete(this.#open.json)) events.push(...this.#closeAndContinue())
     return events
   }
 
-  /** Opens what waited, up to the first tool that is still incomplete. */
-  #closeAndGoOn(): ClientEvent[] {
+  /** Closes the open block, then opens waiting tool calls up to the first incomplete one. */
+  #closeAndContinue(): ClientEvent[] {
     const events = this.#close()
     for (const [source, tool] of this.#waiting) {
       if (this.#open) break
@@ -194,9 +194,10 @@ function event(name: string, data: JsonObject): ClientEvent {
   return new JsonEvent(name, data, findMessagesTexts)
 }
 
-/** Exceptions of Bedrock, and frames that cannot be read (llm.md §8.4): clients of this format know other names. */
+/** Error types that Messages clients do not know: exceptions of Bedrock and unreadable frames (llm.md §8.4). */
 const foreignError = /Exception$|^upstream_error$/
 
+/** An error, as a body or an event of a stream. */
 export function writeMessagesError(type: string, message: string): JsonObject {
   return { type: 'error', error: { type: foreignError.test(type) ? 'api_error' : type, message } }
 }

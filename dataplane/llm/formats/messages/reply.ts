@@ -4,7 +4,7 @@ import { compact, filledText, inside, objectsOf, textOf } from '../../common/rea
 import { messagesStops, readMessagesStop } from '../../common/stops.ts'
 import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
-/** Reads a message (llm.md §7.3). */
+/** Reads a Messages response (llm.md §7.3). Throws a FormatError without content. */
 export function readMessagesReply(body: JsonObject): Reply {
   if (!Array.isArray(body['content'])) throw new FormatError('response', 'failed to parse response: content must be a list of blocks')
   const usage = inside(body['usage'])
@@ -25,7 +25,7 @@ function readBlock(block: JsonObject): ReplyBlock | undefined {
     case 'text':
       return { type: 'text', text: textOf(block['text']) ?? '' }
     case 'thinking':
-      // The signature is of no use to clients of other formats.
+      // Clients of other formats cannot use the signature.
       return { type: 'thinking', text: textOf(block['thinking']) ?? '', signature: '' }
     case 'tool_use':
     case 'server_tool_use':
@@ -35,7 +35,7 @@ function readBlock(block: JsonObject): ReplyBlock | undefined {
   }
 }
 
-/** Writes a message (llm.md §7.5, §7.9). */
+/** Writes a Messages response (llm.md §7.5, §7.9). */
 export function writeMessagesReply(reply: Reply, context: ResponseContext): JsonObject {
   const { blocks, stop } = reply
   return {
@@ -63,7 +63,7 @@ function writeBlock(block: ReplyBlock): JsonObject {
   }
 }
 
-/** MSG counts input without cached tokens; sources that count them in are corrected, never below zero. */
+/** Writes the `usage` of a Messages response. Its input excludes cached tokens, which are subtracted if the source includes them. */
 export function writeMessagesUsage({ input = 0, output = 0, cacheRead, cacheWrite, isCacheExcluded }: RawUsage): JsonObject {
   return compact({
     input_tokens: isCacheExcluded ? input : Math.max(0, input - (cacheRead ?? 0) - (cacheWrite ?? 0)),

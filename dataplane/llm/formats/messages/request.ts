@@ -2,7 +2,7 @@ import type { Block, Chat, OutputFormat, ToolChoice, Turn } from '../../common/n
 import { anyNumber, filledText, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Reads a messages request (llm.md §7.4, §7.7). */
+/** Reads a Messages request (llm.md §7.4, §7.7). */
 export function readMessagesRequest(body: JsonObject): Chat {
   const warnings: string[] = []
   const system = body['system']

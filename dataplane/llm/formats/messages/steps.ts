@@ -6,7 +6,7 @@ import { filledText, inside, numberOf, objectOf, textOf } from '../../common/rea
 import { readMessagesStop } from '../../common/stops.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Reads message stream events (llm.md §8.2). Usage comes before the finish, so that a writer can put them in one event. */
+/** Reads Messages stream events (llm.md §8.2). Usage precedes the finish step, so that a writer can put both in one event. */
 export class MessagesReader implements SseReader {
   readonly needsTerminator = true
 

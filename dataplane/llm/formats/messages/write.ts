@@ -4,10 +4,10 @@ import { budgetOfEffort } from '../../common/tools.ts'
 import type { ConvertedRequest, JsonObject, RequestContext } from '../../common/types.ts'
 
 const DEFAULT_MAX_TOKENS = 4096
-/** Fewer are refused upstream. */
-const LEAST_BUDGET = 1024
+/** The upstream rejects smaller thinking budgets. */
+const MIN_BUDGET = 1024
 
-/** Writes a messages request for clients of CC (llm.md §7.2). */
+/** Writes a Messages request for Chat Completions clients (llm.md §7.2). */
 export function writeMessagesRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
   const maxTokens = chat.maxTokens ?? DEFAULT_MAX_TOKENS
   const body = compact({
@@ -59,12 +59,12 @@ function writeResult({ content, isPlain }: ToolResult): unknown {
 function writeToolChoice({ toolChoice, isParallel, tools }: Chat): JsonObject | undefined {
   const choice: ToolChoice | undefined = toolChoice ?? (isParallel !== undefined && tools.length > 0 ? { type: 'auto' } : undefined)
   if (choice === undefined) return undefined
-  // `none` has no such member upstream.
+  // The choice `none` does not allow disable_parallel_tool_use.
   return isParallel === undefined || choice.type === 'none' ? choice : { ...choice, disable_parallel_tool_use: !isParallel }
 }
 
 function writeThinking({ effort, thinkingBudget }: Chat, maxTokens: number): JsonObject | undefined {
   const budget = thinkingBudget ?? budgetOfEffort(effort)
-  if (budget === undefined || budget < LEAST_BUDGET || maxTokens <= LEAST_BUDGET) return undefined
+  if (budget === undefined || budget < MIN_BUDGET || maxTokens <= MIN_BUDGET) return undefined
   return { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) }
 }

@@ -4,7 +4,7 @@ import { filledText, inside, listOf, objectOf, objectsOf, textOf, without } from
 import { findInput, findSegments } from '../../common/segments.ts'
 import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../../common/types.ts'
 
-/** Responses as clients speak it. */
+/** The Responses API of OpenAI. */
 export const responsesEntry: ClientFormatEntry = {
   format: 'responses',
   title: 'Responses',
@@ -35,7 +35,7 @@ export const responsesEntry: ClientFormatEntry = {
 
   replaceMessages(body, messages) {
     const [first, ...others] = messages
-    // Instructions were shown as the first message.
+    // flattenRequest returns the instructions as the first message.
     if (filledText(body['instructions']) === undefined || first?.role.toLowerCase() !== 'system')
       return { ...without(body, 'instructions'), input: messages.map(toItem) }
     return { ...body, instructions: first.content, input: others.map(toItem) }

@@ -26,14 +26,14 @@ interface CallItem {
   isOpen: boolean
 }
 
-/** Writes response stream events from steps (llm.md §8.4, §8.5). All text is one message item; every tool call is an item. */
+/** Writes Responses stream events from steps (llm.md §8.4, §8.5). All text is one message item; each tool call is an item. */
 export class ResponsesWriter implements StepWriter {
   readonly #context: ResponseContext
   readonly #isMessageFirst: boolean
   readonly #id: string
   #model: string
   #createdS: number
-  #sequence = 0
+  #sequenceNumber = 0
   #isStarted = false
   #isOver = false
   #items = 0
@@ -42,7 +42,7 @@ export class ResponsesWriter implements StepWriter {
   #stop: Stop | undefined
   #usage: RawUsage | undefined
 
-  /** `isMessageFirst`: the message item is there from the start, and tools come after it (Converse). */
+  /** `isMessageFirst`: open the message item at the start, before any tool call (Converse). */
   constructor(context: ResponseContext, isMessageFirst: boolean) {
     this.#context = context
     this.#isMessageFirst = isMessageFirst
@@ -189,9 +189,9 @@ export class ResponsesWriter implements StepWriter {
     return writeResponse({ id: this.#id, createdS: this.#createdS, model: this.#model, output, stop, usage })
   }
 
-  /** The SSE event name is the type (llm.md D15); numbers begin at 1. */
+  /** The SSE event name is the type (llm.md D15). Sequence numbers start at 1. */
   #event(type: string, members: JsonObject): ClientEvent {
-    return new JsonEvent(type, { type, sequence_number: ++this.#sequence, ...members }, findResponsesTexts)
+    return new JsonEvent(type, { type, sequence_number: ++this.#sequenceNumber, ...members }, findResponsesTexts)
   }
 }
 

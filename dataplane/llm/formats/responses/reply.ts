@@ -3,7 +3,7 @@ import { compact } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import type { JsonObject, ResponseContext } from '../../common/types.ts'
 
-/** Writes a response (llm.md §7.9, §7.10). */
+/** Writes a Responses response (llm.md §7.9, §7.10). */
 export function writeResponsesReply(reply: Reply, context: ResponseContext): JsonObject {
   const { blocks, stop } = reply
   return writeResponse({
@@ -40,12 +40,12 @@ interface ResponseParts {
   readonly createdS: number
   readonly model: string
   readonly output: readonly JsonObject[]
-  /** undefined: still running. */
+  /** undefined while the response is in progress. */
   readonly stop: Stop | undefined
   readonly usage: RawUsage | undefined
 }
 
-/** The response object, with all members that SDKs read without asking. */
+/** The response object, with all members that SDKs expect to be present. */
 export function writeResponse({ id, createdS, model, output, stop, usage }: ResponseParts): JsonObject {
   const status = stop === undefined ? 'in_progress' : statusOf(stop)
   return {
@@ -68,13 +68,14 @@ export function writeResponse({ id, createdS, model, output, stop, usage }: Resp
   }
 }
 
+/** The `status` of a finished response. */
 export function statusOf(stop: Stop): 'completed' | 'incomplete' | 'failed' {
   if (stop === 'maxTokens' || stop === 'contextWindow') return 'incomplete'
   return stop === 'filtered' ? 'failed' : 'completed'
 }
 
 function writeResponsesUsage({ input = 0, output = 0, total, cacheRead, cacheWrite, reasoning }: RawUsage): JsonObject {
-  // Gemini's compatible endpoint may count thinking in the total only.
+  // Gemini's compatible endpoint may report thinking tokens only as part of the total.
   const written = output === 0 && total !== undefined && total > input ? total - input : output
   return {
     input_tokens: input,

@@ -4,13 +4,13 @@ import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectsOf, 
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Reads a responses request (llm.md §7.8, §7.10). */
+/** Reads a Responses request (llm.md §7.8, §7.10). */
 export function readResponsesRequest(body: JsonObject): Chat {
   const warnings: string[] = []
   const instructions = filledText(body['instructions'])
   const tools = objectsOf(body['tools']).filter((tool) => tool['type'] === 'function')
   if (tools.length < listOf(body['tools']).length) warnings.push('tools other than functions were dropped')
-  if (body['previous_response_id'] !== undefined) warnings.push('previous_response_id was dropped: earlier turns are not known here')
+  if (body['previous_response_id'] !== undefined) warnings.push('previous_response_id was dropped: the gateway does not store earlier turns')
   return {
     origin: 'responses',
     system: instructions === undefined ? [] : [{ text: instructions }],
@@ -42,7 +42,7 @@ function readInput(input: unknown, warnings: string[]): Turn[] {
     const turn = readItem(item, warnings)
     if (turn === undefined) continue
     const last = turns.at(-1)
-    // Neighbouring calls are one message of the assistant.
+    // Merge consecutive calls into one assistant turn.
     if (isCalls(turn) && last && isCalls(last)) turns[turns.length - 1] = { role: 'assistant', blocks: [...last.blocks, ...turn.blocks] }
     else turns.push(turn)
   }
@@ -99,7 +99,7 @@ function readPart(part: JsonObject, warnings: string[]): Block | undefined {
   return undefined
 }
 
-/** Bytes of a data URL, or bare base64. Whatever else it points to has no data, and no target takes it. */
+/** Reads a file from a data URL or plain base64. Any other URL yields a document without data, which the writers reject. */
 function readFile(part: JsonObject): Block {
   const filename = filledText(part['filename'])
   const file = readImage(textOf(part['file_data']) ?? textOf(part['file_url']) ?? '')

@@ -5,10 +5,10 @@ import type { Step } from '../../common/neutral.ts'
 import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Output items are so many blocks apart. */
+/** Distance between the block numbers of consecutive output items. */
 const ITEM_BLOCKS = 4096
 
-/** Reads response stream events for the facts of native streams. */
+/** Reads Responses stream events, for the facts of native streams. */
 export class ResponsesReader implements SseReader {
   readonly needsTerminator = true
 
