@@ -90,6 +90,6 @@ describe('a stream that runs out of time', () => {
       body.pause()
       body.start({ onData: () => reject(new Error('data')), onEnd: () => reject(new Error('end')), onError: resolve })
     })
-    expect([failure.message, ended]).toEqual(['request timeout', ['late']])
+    expect([failure.message, ended]).toEqual(['request timeout', ['timeout']])
   })
 })
