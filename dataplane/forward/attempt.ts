@@ -7,23 +7,23 @@ import { toProxyFailure } from './failure.ts'
 import type { ForwardPlan } from './plan.ts'
 import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
 
-/** The call under way, for whoever must stop it. */
+/** Holds the current call, so that it can be cancelled. */
 export interface Active {
   call: UpstreamCall | undefined
 }
 
-/** What is called. */
+/** Destination and request of an attempt. */
 export interface AttemptTarget {
   readonly destination: Destination
   readonly endpoint: EndpointState
   readonly request: RequestHead
-  /** What counts the exchange until it is finished: the endpoint, or what it stands for. */
+  /** Pending-request counter to decrement when the exchange ends: that of the endpoint or of its LLM provider. */
   readonly load: { pending: number }
 }
 
 /**
- * One call to one endpoint, with its limits and timings. `judge` is told how it went: with the response head, or without one
- * unless the client went away. Rejects with a ProxyError.
+ * Calls an endpoint with the limits of the rule and the backend, and records timings. `judge` is called with the response head, or with
+ * undefined if the call failed, unless the client disconnected. Rejects with a ProxyError.
  */
 export async function callEndpoint(
   exchange: Exchange,
@@ -81,20 +81,20 @@ function startWatch(call: UpstreamCall, { ms, code }: Limit): { isLate: boolean;
   return watch
 }
 
-/** The nearest limit of this attempt, and what it is called when it is hit. */
+/** The earliest limit of this attempt and the code of its error. */
 function attemptLimit(
   exchange: Exchange,
   { backendRequestMs }: Pick<ForwardPlan, 'backendRequestMs'>,
   backendMs: number | undefined,
   now: number,
 ): Limit | undefined {
-  const whole = exchange.deadlineAtMs === undefined ? Infinity : exchange.deadlineAtMs - now
-  const attempt = Math.min(backendRequestMs ?? Infinity, backendMs ?? Infinity)
-  if (whole === Infinity && attempt === Infinity) return undefined
-  return whole <= attempt ? { ms: whole, code: 'REQUEST_TIMEOUT' } : { ms: attempt, code: 'UPSTREAM_TIMEOUT' }
+  const requestMs = exchange.deadlineAtMs === undefined ? Infinity : exchange.deadlineAtMs - now
+  const attemptMs = Math.min(backendRequestMs ?? Infinity, backendMs ?? Infinity)
+  if (requestMs === Infinity && attemptMs === Infinity) return undefined
+  return requestMs <= attemptMs ? { ms: requestMs, code: 'REQUEST_TIMEOUT' } : { ms: attemptMs, code: 'UPSTREAM_TIMEOUT' }
 }
 
-/** 101 must answer what the client asked for (traffic.md §13). */
+/** Checks that a 101 switches to the protocol that the client requested (traffic.md §13). */
 function checkUpgrade(request: RequestHead, response: ResponseHead): void {
   if (response.status !== 101) return
   const answered = response.headers.get('upgrade') ?? ''

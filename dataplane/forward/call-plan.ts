@@ -11,12 +11,12 @@ export interface CallPlan {
 
 export interface RetryPlan {
   readonly codes: ReadonlySet<number>
-  /** Extra tries. */
+  /** Attempts after the first. */
   readonly attempts: number
   readonly backoffMs: number
 }
 
-/** The retries of a rule: its own, else those of the policies on it. */
+/** The retries of a rule: its own, or those of attached policies. */
 export function planRetry(own: RouteRetry | undefined, attached: Retry | undefined): RetryPlan | undefined {
   const retry = own ?? attached
   const attempts = Math.min(retry?.attempts ?? 1, 254)
@@ -25,7 +25,7 @@ export function planRetry(own: RouteRetry | undefined, attached: Retry | undefin
   return { codes: new Set(retry.codes), attempts, backoffMs: Math.min(backoffMs ?? 0, MAX_TIMER_MS) }
 }
 
-/** The timeouts of a rule: its own, else those of the policies on it. `0` turns a limit off (traffic.md §7). */
+/** The timeouts of a rule: its own, or those of attached policies. `0` disables a limit (traffic.md §7). */
 export function planTimeouts(
   own: RouteTimeouts | undefined,
   attached: Timeouts | undefined,

@@ -15,7 +15,7 @@ import { UpstreamError, type UpstreamCall, type UpstreamPool } from '../upstream
 
 type Answer = number | UpstreamError | 'never'
 
-/** An upstream that gives its answers one after the other and remembers what it was asked. */
+/** An upstream with a list of responses that records its requests. */
 class ScriptedUpstream {
   readonly requests: { retryAttempt: string | undefined; authority: string; body: string }[] = []
   readonly #answers: Answer[]

@@ -20,8 +20,8 @@ import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../
 import { authorityFor, type Destination } from '../upstream/destination.ts'
 
 /**
- * The end of a rule's chain: sends the request to one of the rule's backends and puts the response head into
- * `exchange.response`. Throws a ProxyError when there is none to give (traffic.md §5 steps 7 and 8, §8.11 retries).
+ * The end of a rule's chain: sends the request to one of the rule's backends and sets `exchange.response` (traffic.md §5 steps 7 and 8).
+ * Throws a ProxyError if there is no response.
  */
 export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<void> {
   const backend = pickedBackend.get(exchange) ?? plan.pick()
@@ -55,7 +55,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   await reportResponse(exchange, picked)
 }
 
-/** `chosen`: labels of the endpoints that it may go to, in their order. */
+/** Sends the request to the backend. `chosen`: labels of the permitted endpoints in order of preference. */
 async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<void> {
   const { destination } = backend
   const { auth, transformation } = destination.settings
@@ -84,7 +84,7 @@ function answer(exchange: Exchange, { responseHeaders }: PlannedBackend, respons
 function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   const { request } = exchange
   const { destination } = backend
-  // After credentials and transformation: a header modifier of the backendRef has the last word (traffic.md §5 step 8).
+  // After credentials and transformation, because header modifiers of the backendRef override both (traffic.md §5 step 8).
   if (backend.requestHeaders.length > 0 && applyHeaderModifiers(request.headers, backend.requestHeaders, request).isAuthoritySet)
     exchange.isAuthorityFixed = true
   request.authority = authorityFor(exchange, destination)
@@ -133,7 +133,7 @@ function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?
   return { destination, endpoint, request: exchange.request, load: endpoint }
 }
 
-/** Attempts go down the list, past endpoints that are gone by now, and start over at its end. */
+/** The endpoint for an attempt: the list in order without removed endpoints, repeated from the start. */
 function nextOf(destination: Destination, labels: readonly string[], attempt: number): EndpointState | undefined {
   const alive = labels.flatMap((label) => destination.endpointAt(label) ?? [])
   return alive[attempt % alive.length]
@@ -144,7 +144,7 @@ function judge({ destination, endpoint }: AttemptTarget, exchange: Exchange, res
   else recordResponse(exchange, destination, endpoint, response, seconds)
 }
 
-/** Breaks the response off when the request timeout, which covers the body too, is reached. */
+/** Fails the body at the request timeout, which covers the body too. */
 function withDeadline(exchange: Exchange, body: NonNullable<ResponseHead['body']>, deadlineAtMs: number): ObservedBody {
   const observed = new ObservedBody(body, { onClose: () => clearTimeout(timer) })
   const timer = setTimeout(

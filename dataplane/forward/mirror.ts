@@ -9,8 +9,8 @@ import { authorityFor } from '../upstream/destination.ts'
 import type { ForwardPlan, PlannedMirror } from './plan.ts'
 
 /**
- * Sends copies of the request head to the mirrors, by their share, and forgets them: no body, no content-length, answers
- * discarded, failures without effect (traffic.md §7).
+ * Sends copies of the request to the mirrors by their share, without body and content-length. Responses are discarded, and failures have no
+ * effect (traffic.md §7).
  */
 export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[], { random, registry }: Pick<ForwardPlan, 'random' | 'registry'>): void {
   for (const mirror of mirrors) if (random() * mirror.denominator < mirror.numerator) sendMirror(exchange, mirror, registry)
@@ -28,7 +28,7 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry
   const copy = exchange.fork(request)
   copy.backend = destination.name
   copy.backendType = destination.type
-  // Bodies are not mirrored, so none is read.
+  // Bodies are not mirrored, so the transformation of the body is skipped.
   if (transformation?.request !== undefined) transformRequest(copy, { ...transformation.request, body: undefined }, new ExchangeView(copy))
   request.authority = authorityFor(copy, destination)
   const counted =

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { planRetry, planTimeouts } from './call-plan.ts'
 
-// Timers of Node reach 2^31 - 1 ms; a longer one would fire at once, and every request be late.
+// Timers of Node reach 2^31 - 1 ms. A longer one fires immediately, so that every request would time out.
 const longest = 2_147_483_647
 
 describe('limits longer than a timer', () => {

@@ -5,10 +5,10 @@ import type { ServiceSlot } from './service.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import type { Destination } from '../upstream/destination.ts'
 
-/** One backend of a rule, its reference resolved. */
+/** One backend of a rule with its reference resolved. */
 export interface PlannedBackend {
   readonly destination: Destination
-  /** Set for ProxyBackends that answer by themselves (LLM, MCP); `current` is undefined while the backend is a plain destination. */
+  /** Set for ProxyBackends with a service (LLM, MCP). `current` is undefined while the backend is a plain destination. */
   readonly service?: ServiceSlot | undefined
   readonly weight: number
   readonly requestHeaders: readonly HeaderModifier[]
@@ -23,14 +23,14 @@ export interface PlannedMirror {
   readonly denominator: number
 }
 
-/** What the end of a rule's chain does: pick a backend, mirror, call, retry. */
+/** Plan for the end of a rule's chain: pick a backend, mirror, call, retry. */
 export interface ForwardPlan extends CallPlan {
-  /** A backend by weight; undefined when there is none to choose. */
+  /** Picks a backend by weight; undefined if there is none. */
   readonly pick: () => PlannedBackend | undefined
   readonly mirrors: readonly PlannedMirror[]
-  /** Uniform in [0, 1): decides which requests are mirrored. */
+  /** Selects mirrored requests: returns [0, 1), uniformly distributed. */
   readonly random: () => number
-  /** Where mirrored calls are counted; default: nowhere. */
+  /** Registry for metrics of mirrored calls; default: none. */
   readonly registry?: Registry
 }
 

@@ -6,34 +6,34 @@ import type { ResponseHead } from '../http/message.ts'
 import type { PolicyState } from '../policy/state.ts'
 import type { CallPlan } from './call-plan.ts'
 
-/** A ProxyBackend that is more than one place to send a request to: it answers by itself and calls what it needs (LLM, MCP, agent runtime). */
+/** A ProxyBackend that handles requests itself and calls its upstreams as needed (LLM, MCP, agent runtime). */
 export interface BackendService {
-  /** Answers a request; the body of the answer may still be flowing. Rejects with a ProxyError. Retries are its own: `plan.retry` says how. */
+  /** Handles a request. Resolves with the response head. Rejects with a ProxyError. The service retries its calls by `plan.retry`. */
   handle(exchange: Exchange, plan: CallPlan): Promise<ResponseHead>
-  /** Takes a version of its config. What it learned of parts that stay, and sessions, outlive it. */
+  /** Applies a new version of the config. Sessions and the state of unchanged parts are kept. */
   update(config: ServiceConfig): void
-  /** No new request will come; those in flight go on. */
+  /** Stops the service. No new requests follow; requests in flight continue. */
   close(): void
-  /** False: none of its parts transforms requests or responses, so chains need no step for that. Absent: one may. */
+  /** False if no part transforms requests or responses, so that chains need no step for it. Default: true. */
   readonly mayTransform?: boolean
 }
 
-/** What a service is made of. */
+/** Configuration of a service. */
 export interface ServiceConfig {
   readonly backend: Backend
-  /** Policies from Gateway to rule, then those attached to the backend; weakest first. `backend.policies` is stronger than all of them. */
+  /** Policies from Gateway to rule, then those attached to the backend, weakest first. `backend.policies` overrides all of them. */
   readonly sections: readonly BackendFull[]
-  /** The part of `sections` from Gateway to rule, merged: `outer` of the backend's parts. */
+  /** The policies from Gateway to rule, merged: `outer` of the backend's parts. */
   readonly outer: BackendFull | undefined
-  /** Policies attached to one part by its name (`sectionName`), weakest first; stronger than `sections`, weaker than what is written on the backend. */
+  /** Policies attached to one part by name (`sectionName`), weakest first. They override `sections`; inline policies of the backend override them. */
   readonly sectionsOf: (part: string) => readonly BackendFull[]
   readonly snapshot: ConfigSnapshot
   readonly destinations: Destinations
   readonly state: PolicyState
 }
 
-/** Where a rule finds the service of a backend over config versions. */
+/** Holds the current service of a backend for a rule, over config versions. */
 export interface ServiceSlot {
-  /** Undefined while the backend is a plain destination, or gone. */
+  /** Undefined while the backend is a plain destination or does not exist. */
   current: BackendService | undefined
 }

@@ -13,13 +13,13 @@ interface Known {
   readonly outerSections: readonly BackendFull[]
   readonly slot: ServiceSlot
   kind: ServiceKind | undefined
-  /** Policies changed since a rule asked for it. */
+  /** Whether policies changed since a rule used the service. */
   isStale: boolean
 }
 
 const kinds = ['ai', 'mcp', 'cloudBackend'] as const
 
-/** The services that rules lead to: one for each backend and set of policies on the way to it. Rules hold them over config versions. */
+/** The services of rules: one for each backend and set of policies from Gateway to rule. They are kept over config versions. */
 export class Services {
   readonly #factories: ServiceFactories
   readonly #destinations: Destinations
@@ -60,7 +60,7 @@ export class Services {
     }
   }
 
-  /** Closes and forgets the services of backends that no route names any more. */
+  /** Closes and removes services of backends that no route references. */
   retain(refs: Iterable<{ readonly backend?: string }>): void {
     const used = new Set<string>()
     for (const { backend } of refs) if (backend !== undefined) used.add(backend)

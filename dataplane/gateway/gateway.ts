@@ -9,7 +9,7 @@ import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
-import { createPolicyState, takeSecrets } from '../policy/state.ts'
+import { createPolicyState, selectSecrets } from '../policy/state.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from '../forward/services.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
@@ -85,7 +85,7 @@ export class Gateway {
     this.#snapshot = snapshot
     const arePoliciesNew = snapshot.policies !== before?.policies
     const { state } = this.#context
-    const secrets = snapshot.secrets === before?.secrets ? state.secrets : takeSecrets(state.secrets, snapshot.secrets)
+    const secrets = snapshot.secrets === before?.secrets ? state.secrets : selectSecrets(state.secrets, snapshot.secrets)
     const areSecretsNew = secrets !== state.secrets
     const isChainOfBackendsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }

@@ -6,7 +6,7 @@ import { LightContext } from '../exchange/context.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bufferedRequest, bufferRequest, MAX_BUFFER_BYTES, releaseRequest, replaceRequestBody } from '../expression/buffer.ts'
-import { bodyMessage, mutateHead, requestHeaders, respondAtOnce } from '../policy/ext-proc/messages.ts'
+import { bodyMessage, mutateHead, requestHeaders, respondImmediately } from '../policy/ext-proc/messages.ts'
 import { modesOf } from '../policy/ext-proc/modes.ts'
 import { ImmediateAnswer, Session } from '../policy/ext-proc/session.ts'
 import { setLogField } from '../telemetry/access-log/fields.ts'
@@ -72,7 +72,7 @@ export async function pickEndpoints(
     return { labels, session }
   } catch (error) {
     if (error instanceof ImmediateAnswer) {
-      exchange.response = toResponseHead(respondAtOnce(new LightContext(exchange), error.response))
+      exchange.response = toResponseHead(respondImmediately(new LightContext(exchange), error.response))
       releaseRequest(exchange)
       return undefined
     }

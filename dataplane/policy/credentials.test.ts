@@ -16,7 +16,7 @@ const none = `${Buffer.from('{"alg":"none","kid":"one"}').toString('base64url')}
 const keys: Secret = { key: 's', type: 'opaque', data: { bob: 'k-bob', dotted: 'a.b.c' } }
 const [aToken, aKey] = [`Bearer ${token}`, 'bearer k-bob']
 
-/** Both policies on one route, each in its mode. */
+/** Sends a request to a route with both policies. */
 async function send(jwt: Mode, apiKey: Mode, lines: string[]) {
   const traffic = {
     jwtAuthentication: { mode: jwt, providers: [{ issuer: 'i', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }] },

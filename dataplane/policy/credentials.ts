@@ -1,14 +1,14 @@
 import type { HeaderList } from '../http/headers.ts'
 
-/** Which lines of a scheme concern the caller. */
+/** Whether the credentials of a header line are for the caller. */
 export type IsConcerned = (credentials: string) => boolean
 
 const isAny: IsConcerned = () => true
 
 /**
- * The credentials of one scheme in Authorization (RFC 9110 §11.6.2). Lines of other schemes, and those that `isConcerned` leaves to
- * another policy, are no concern of the caller, so that several authentications can each have theirs. Undefined: none. Null: two
- * lines that concern it; which of them the upstream would believe is anyone's guess.
+ * The credentials of one scheme in Authorization (RFC 9110 §11.6.2); undefined if there are none. Lines of other schemes and those that
+ * `isConcerned` excludes are ignored, so that several policies can use the header. Null if two lines remain: it is unknown which one the
+ * upstream would use.
  */
 export function findCredentials({ raw }: HeaderList, scheme: 'bearer' | 'basic', isConcerned = isAny): string | null | undefined {
   let found: string | undefined
@@ -23,21 +23,21 @@ export function findCredentials({ raw }: HeaderList, scheme: 'bearer' | 'basic',
   return found
 }
 
-/** Takes those lines out, so that the upstream never sees them. */
+/** Removes these lines, so that the upstream does not receive them. */
 export function removeCredentials(headers: HeaderList, scheme: 'bearer' | 'basic', isConcerned = isAny): void {
   headers.remove('authorization', (value) => isOfScheme(value, scheme) && isConcerned(credentialsOf(value, scheme)))
 }
 
 function isOfScheme(value: string, scheme: string): boolean {
-  // Servers cut white space at the end: a scheme without anything is one with nothing after it.
+  // Servers trim values, so a scheme without credentials has no trailing space.
   return (value.length === scheme.length || value.charCodeAt(scheme.length) === 0x20) && value.slice(0, scheme.length).toLowerCase() === scheme
 }
 
 const credentialsOf = (value: string, scheme: string): string => value.slice(scheme.length + 1).trim()
 
 /**
- * Whether a bearer credential is meant to be a JSON Web Token (RFC 7515 §3.1), good or bad: three parts, the first of them JSON.
- * Where tokens and API keys are both asked for, this tells which policy a line is for.
+ * Whether a bearer credential has the form of a JSON Web Token (RFC 7515 §3.1), valid or not: three parts, the first of them JSON.
+ * Decides which policy a line is for if a route accepts both tokens and API keys.
  */
 export function isTokenShaped(credentials: string): boolean {
   const [, header] = /^([\w-]+)\.[\w-]*\.[\w-]*$/.exec(credentials) ?? []

@@ -18,7 +18,7 @@ import { variables } from '../exchange/variables.ts'
 const nowSeconds = 1_700_000_000
 const SHA_SECRET = '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
 
-/** A row of docs/guide/failures.md, and what holds then. */
+/** A row of docs/guide/failures.md with the test of it. */
 const rows: { readonly policy: string; readonly wrong: string; readonly answer: string; run(): Promise<void> }[] = []
 const row = (policy: string, wrong: string, answer: string, run: () => Promise<void>): void => void rows.push({ policy, wrong, answer, run })
 
@@ -36,10 +36,10 @@ interface Answer {
   readonly status: number | undefined
   readonly text: string
   readonly headers: HeaderList | undefined
-  /** What the backend got, attempt by attempt. */
+  /** Requests to the backend, one for each attempt. */
   readonly forwarded: { target: string; headers: Record<string, string>; bytes: number }[]
   readonly exchange: Exchange
-  /** Endpoints that were taken out so far. */
+  /** Number of evictions so far. */
   readonly evictions: number
 }
 
@@ -58,7 +58,7 @@ function start({ traffic, backend, route, secrets = [], answer = 200, seconds = 
       size: 0,
       close: () => {},
       call: ({ target, headers, body }) => {
-        // As a real connection begins.
+        // Like a real connection.
         const opened = Promise.resolve().then(() => void tunnel?.connect('api:80'))
         let cancel: (error: Error) => void = () => undefined
         const cancelled = new Promise<never>((_resolve, reject) => (cancel = reject))
@@ -295,7 +295,7 @@ const nowhere = { backendRef: { invalid: 'BACKEND_NOT_FOUND' } } as const
 const open = { failureMode: 'FailOpen' } as const
 const silent = { backendRef: { backend: 'ns/api' } } as const
 const callOut = (traffic: Traffic, body?: Body) => start({ traffic })([['x-user', 'bob']], body)
-/** Nothing of the request reaches anybody but the service, which takes no connections. */
+/** Sends a request to a policy whose service refuses connections. */
 const callSilent = async (traffic: Traffic) => (await start({ traffic, answer: 'refused' })()).text
 row('extAuth', 'the server is missing, or gives no answer', '403, nothing is forwarded', async () => {
   for (const protocol of [{ grpc: {} }, { http: {} }])

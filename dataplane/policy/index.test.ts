@@ -5,7 +5,7 @@ import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import { destinationTo } from '../callout/testing.ts'
 import { mountPolicies } from '../testing/hono.ts'
 import type { EffectiveTraffic } from '../config/merge.ts'
-import { carriedOutElsewhere, compileFilters, compilePolicies, filterHomes } from './index.ts'
+import { implementedElsewhere, compileFilters, compilePolicies, filterHomes } from './index.ts'
 import { createPolicyState } from './state.ts'
 
 const set = (value: string) => ({ set: [{ name: 'x-a', value }] })
@@ -119,10 +119,10 @@ describe('every traffic section of the schema', () => {
   const sections = Object.keys(samples) as (keyof Traffic)[]
   test.each(sections)('%s is carried out by the policy of its name, or elsewhere', (section) => {
     const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
-    // Rules come from several policies.
+    // Authorization is a list, because rules of several policies are combined.
     const traffic = (section === 'authorization' ? { authorization: [samples.authorization] } : { [section]: samples[section] }) as EffectiveTraffic
     const policies = compilePolicies({ traffic, state })
-    expect(policies.map((policy) => policy.name)).toEqual(Object.hasOwn(carriedOutElsewhere, section) ? [] : [section])
+    expect(policies.map((policy) => policy.name)).toEqual(Object.hasOwn(implementedElsewhere, section) ? [] : [section])
   })
 
   const guides = join(import.meta.dirname, '../../docs/guide')

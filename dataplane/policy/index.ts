@@ -21,19 +21,19 @@ import { transformBackendResponse } from '../transformation/backend.ts'
 import { compileTransformation } from './transformation/index.ts'
 import { compileUrlRewrite } from './url-rewrite/index.ts'
 
-/** Where the policies of a chain come from. */
+/** Sources of the policies of a chain. */
 export interface PolicySources {
   /** Filters of the route rule; each replaces the same kind of `traffic` (traffic.md §4.2). */
   readonly filters?: RouteFilters | undefined
   /** ProxyPolicies of one phase, merged. */
   readonly traffic?: EffectiveTraffic | undefined
-  /** Secrets, clocks and what outlives a config version. Default: no secrets, nothing kept. */
+  /** Secrets, clocks and state that is kept over config versions. Default: no secrets, no kept state. */
   readonly state?: PolicyState
-  /** A backendRef of the rule has response filters. */
+  /** Whether a backendRef of the rule has response filters. */
   readonly hasBackendResponseHeaders?: boolean
-  /** A backend of the rule may have a transformation among its policies. */
+  /** Whether a backend of the rule may have a transformation. */
   readonly hasBackendTransformation?: boolean
-  /** How much of a body is read for expressions; default 2 MiB. */
+  /** Maximum number of bytes of a body that are read for expressions; default 2 MiB. */
   readonly maxBufferBytes?: number | undefined
 }
 
@@ -41,12 +41,12 @@ type CompileSources = PolicySources & Required<Pick<PolicySources, 'state'>>
 
 interface Entry {
   readonly name: string
-  /** Undefined: not configured. */
+  /** Returns undefined if the policy is not configured. */
   compile(filters: RouteFilters, traffic: EffectiveTraffic, sources: CompileSources): Policy | undefined
 }
 
 /**
- * THE order (traffic.md §5 steps 3 and 6). Request sides run from top to bottom, response sides of the policies that were
+ * The order of policies (traffic.md §5 steps 3 and 6). Request sides run from top to bottom, response sides of the policies that were
  * reached from bottom to top. A new policy is one line here, and its section's line in `trafficHomes`.
  */
 const order = [
@@ -69,44 +69,44 @@ const order = [
     compile: (_, { jwtAuthentication, apiKeyAuthentication }, { state }) =>
       optional(apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state, jwtAuthentication !== undefined)),
   },
-  // After authentication, so that the server is not bothered with clients that fail it and learns who they are; before authorization,
-  // whose rules may be about what the server said.
+  // After authentication, so that the server is called for authenticated clients only and learns who they are; before authorization,
+  // whose rules may use the server's response.
   {
     name: 'extAuth',
     compile: ({ extAuth: filter }, { extAuth }, { state, maxBufferBytes }) =>
       optional(filter?.policy ?? extAuth, (section) => compileExtAuth(section, state, maxBufferBytes, filter)),
   },
-  // After all authentication, whose results its rules are about; before everything that costs, counts or changes something.
+  // After all authentication, whose results its rules use; before everything that costs, counts or changes something.
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
-  // After whatever may deny: requests that were refused consume no budget.
+  // After all policies that may deny: rejected requests consume no budget.
   { name: 'rateLimit', compile: (_, { rateLimit }, { state }) => rateLimit?.local && compileLocalRateLimit(rateLimit.local, state) },
-  // After the local limits, which cost no call.
+  // After the local limits, which need no call.
   {
     name: 'globalRateLimit',
     compile: (_, { rateLimit }, { state, maxBufferBytes }) => optional(rateLimit?.global, (section) => compileGlobalRateLimit(section, state, maxBufferBytes)),
   },
-  // After the limits, so that what is refused costs nothing; before the transformation, which sees what the processor made.
+  // After the limits, so that rejected requests cost nothing; before the transformation, which sees the processor's changes.
   { name: 'extProc', compile: (_, { extProc }, { state, maxBufferBytes }) => optional(extProc, (section) => compileExtProc(section, state, maxBufferBytes)) },
-  // Its response side follows that of the route's transformation: the backend is the more specific place. Before that of the processor, which
-  // judges what transformations made.
+  // Its response side runs after that of the route's transformation, because the backend is more specific, and before that of the processor,
+  // which sees the results of transformations.
   {
     name: 'backendTransformation',
     compile: (_, __, { hasBackendTransformation, maxBufferBytes }) =>
       hasBackendTransformation === true ? transformBackendResponse(maxBufferBytes) : undefined,
   },
-  // After the limits, so that what is refused costs nothing. On responses after the header modifiers, which are fixed.
+  // After the limits, so that rejected requests cost nothing. On responses after the header modifiers, which are fixed.
   {
     name: 'transformation',
     compile: (_, traffic, { state, maxBufferBytes }) => optional(traffic.transformation, (section) => compileTransformation(section, state, maxBufferBytes)),
   },
-  // After whatever may rewrite the request, because it is the last to judge it.
+  // After all policies that rewrite the request, because it checks the result.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
-  // Its response side follows that of the rule's own modifiers: the backendRef is the more specific place.
+  // Its response side runs after that of the rule's own modifiers, because the backendRef is more specific.
   {
     name: 'backendResponseHeaders',
     compile: (_, __, { hasBackendResponseHeaders }) => (hasBackendResponseHeaders === true ? modifyBackendResponse : undefined),
   },
-  // After everything that judges the request as the client sent it. On responses before all others, which may override it.
+  // After all policies that check the request as the client sent it. On responses before all others, which may override it.
   {
     name: 'headerModifiers',
     compile: (filters, { headerModifiers }) =>
@@ -118,14 +118,14 @@ const order = [
   // After the header modifiers, whose Host an explicit Auto overrides; before urlRewrite, whose hostname overrides both.
   { name: 'hostRewrite', compile: (_, traffic) => optional(traffic.hostRewrite, compileHostRewrite) },
   { name: 'urlRewrite', compile: (filters) => optional(filters.urlRewrite, compileUrlRewrite) },
-  // Answers come last: they still require everything above. Route filters, redirects among them, precede attached policies.
+  // Local responses come last: they still require everything above. Route filters, such as redirects, precede attached policies.
   { name: 'requestRedirect', compile: (filters) => optional(filters.redirect, compileRequestRedirect) },
   { name: 'directResponse', compile: (_, traffic) => optional(traffic.directResponse, compileDirectResponse) },
 ] as const satisfies readonly Entry[]
 
 type PolicyName = (typeof order)[number]['name']
 
-/** Who carries out each filter. A new field of the schema does not compile until it has a line here. */
+/** The policy or module that implements each filter. A new field of the schema does not compile until it has a line here. */
 export const filterHomes = {
   requestHeaders: 'headerModifiers',
   responseHeaders: 'headerModifiers',
@@ -137,11 +137,11 @@ export const filterHomes = {
   invalid: 'rule',
 } as const satisfies { [K in keyof RouteFilters]-?: PolicyName | 'forward' | 'rule' }
 
-/** Traffic sections that no entry of `order` carries out, and the module that does. */
-export const carriedOutElsewhere = { phase: 'merge', timeouts: 'rule', retry: 'forward' } as const satisfies Partial<Record<keyof Traffic, string>>
+/** Traffic sections without an entry in `order`, and the module that implements them. */
+export const implementedElsewhere = { phase: 'merge', timeouts: 'rule', retry: 'forward' } as const satisfies Partial<Record<keyof Traffic, string>>
 
 /** Traffic sections without a place in `order`. A new field of the schema does not compile until it has one: the type must stay empty. */
-type MissingSection = Exclude<keyof Traffic, PolicyName | keyof typeof carriedOutElsewhere>
+type MissingSection = Exclude<keyof Traffic, PolicyName | keyof typeof implementedElsewhere>
 null satisfies [MissingSection] extends [never] ? null : MissingSection
 
 /** The policies of a chain, in order; empty for most rules. */

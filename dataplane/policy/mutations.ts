@@ -7,7 +7,7 @@ import { isFieldValue, isToken } from '../http/syntax.ts'
 import { framingFields } from '../exchange/fields.ts'
 import { setPseudoHeader } from '../exchange/pseudo.ts'
 
-/** A field that a service wants set: name in lower case, value as heads keep it. Undefined: not one that it may set. */
+/** A field that a service sets: name in lower case, value as stored in heads. Undefined if services may not set the field. */
 export function fieldOf(header: HeaderValue | undefined): { name: string; value: string } | undefined {
   if (header === undefined) return undefined
   const name = header.key.toLowerCase()
@@ -21,8 +21,8 @@ function isChangeable(name: string): boolean {
 }
 
 /**
- * Changes headers as Envoy's services say it (traffic.md §8.8): by append_action; 0 appends where `append` says so and replaces
- * otherwise. An empty value changes nothing, unless it is to be kept. `setPseudo` gets what is no header, Host among it.
+ * Applies the header options of Envoy's services (traffic.md §8.8) by append_action; 0 appends if `append` is set and replaces otherwise.
+ * An empty value is ignored unless `keep_empty_value` is set. Pseudo headers and Host are passed to `setPseudo`.
  */
 export function setFields(headers: HeaderList, options: readonly HeaderValueOption[], setPseudo: (name: string, value: string) => void): void {
   for (const option of options) {
@@ -52,7 +52,7 @@ function setField(headers: HeaderList, name: string, value: string, { appendActi
   }
 }
 
-/** Takes headers away; those of the message itself stay. */
+/** Removes headers, except for those that frame the message. */
 export function removeFields(headers: HeaderList, names: readonly string[]): void {
   for (const given of names) {
     const name = given.toLowerCase()
@@ -60,7 +60,7 @@ export function removeFields(headers: HeaderList, names: readonly string[]): voi
   }
 }
 
-/** Changes the head of a request. */
+/** Applies the changes of a service to the head of a request. */
 export function changeRequest(
   exchange: Exchange,
   { setHeaders, removeHeaders }: { setHeaders: readonly HeaderValueOption[]; removeHeaders: readonly string[] },
@@ -72,7 +72,7 @@ export function changeRequest(
   })
 }
 
-/** Latin-1, as heads keep values, to text. */
+/** Converts a value from Latin-1, as stored in heads, to text. */
 export function decodeFieldValue(value: string): string {
   if (!/[^\0-\x7f]/.test(value)) return value
   const bytes = Buffer.from(value, 'latin1')

@@ -4,8 +4,8 @@ import { pathOf } from '../http/message.ts'
 import { normalizePrefix } from '../route/path.ts'
 
 /**
- * A target with its path rewritten and its query kept. `match` is the path condition that chose the rule. Targets that are no
- * paths (`*`, CONNECT's) stay. Throws FILTER_FAILED for a prefix rewrite of anything but a prefix match.
+ * Rewrites the path of a request target and keeps the query. `match` is the path condition of the matched rule. Targets without a path
+ * (`*`, CONNECT's) are unchanged. Throws FILTER_FAILED for a prefix rewrite without a prefix match.
  */
 export function rewritePath(target: string, modifier: PathModifier, match: PathMatch | undefined): string {
   if (modifier.type === 'ReplacePrefixMatch' && match?.type !== 'PathPrefix')
@@ -17,7 +17,7 @@ export function rewritePath(target: string, modifier: PathModifier, match: PathM
   return replacePrefix(path, normalizePrefix(match?.value ?? ''), escapePath(modifier.value)) + query
 }
 
-/** Exactly one slash where replacement and rest meet; never an empty path. */
+/** Joins replacement and rest with exactly one slash. The result is never empty. */
 function replacePrefix(path: string, prefix: string, replacement: string): string {
   const head = replacement.replace(/\/+$/, '')
   const rest = path.slice(prefix.length).replace(/^\/+/, '/')
@@ -28,7 +28,7 @@ function rooted(path: string): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-/** Replacements are the user's text: what would end a path or a request line is percent-encoded, `%` is left as it is. */
+/** Percent-encodes characters of a configured replacement that would end the path or the request line. `%` is unchanged. */
 function escapePath(path: string): string {
   return path.replace(/[^!-~]|[?#]/gu, (char) => {
     let out = ''

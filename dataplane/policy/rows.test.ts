@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 
-// Which test holds a row of the specification (traffic.md §14). Only rows of policies that need no other service; 28 and 66 are extras that are not built.
+// The tests of the rows in the specification (traffic.md §14): rows of policies that need no other service. 28 and 66 are not implemented.
 const root = join(import.meta.dirname, '../..')
 const policy = 'dataplane/policy'
 const rows: readonly (readonly [row: number, what: string, file: string, sentence: string])[] = [

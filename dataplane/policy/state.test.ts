@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Secret } from '#gen/config/types.ts'
-import { KeptState, takeSecrets } from './state.ts'
+import { KeptState, selectSecrets } from './state.ts'
 
 const secret = (key: string, type: Secret['type'] = 'opaque'): [string, Secret] => [key, { key, type }]
 
@@ -24,7 +24,7 @@ describe('what is kept for a section', () => {
 
 describe('Secrets that policies read', () => {
   const [a, b, certificate] = [secret('a'), secret('b'), secret('c', 'tls')]
-  const before = takeSecrets(new Map(), new Map([a, b, certificate]))
+  const before = selectSecrets(new Map(), new Map([a, b, certificate]))
 
   test('are those with credentials', () => expect([...before.keys()]).toEqual(['a', 'b']))
 
@@ -34,5 +34,5 @@ describe('Secrets that policies read', () => {
     ['a credential that comes', [a, b, secret('d')], false],
     ['a credential that goes', [a, certificate], false],
     ['a credential that changes', [a, secret('b'), certificate], false],
-  ])('%s: unchanged is %j', (_, secrets, isSame) => expect(takeSecrets(before, new Map(secrets)) === before).toBe(isSame))
+  ])('%s: unchanged is %j', (_, secrets, isSame) => expect(selectSecrets(before, new Map(secrets)) === before).toBe(isSame))
 })

@@ -2,22 +2,22 @@ import type { Destinations } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 
-/** What compiled policies have besides their section of the config. */
+/** Inputs of compiled policies besides their section of the config. */
 export interface PolicyState {
-  /** Those with credentials. */
+  /** Secrets with credentials. */
   readonly secrets: ConfigSnapshot['secrets']
   readonly kept: KeptState
-  /** Where references of policies lead to: `forPolicy(ref)`. */
+  /** Resolves references of policies: `forPolicy(ref)`. */
   readonly destinations: Pick<Destinations, 'forPolicy'>
-  /** Where metrics are counted: `defineMetrics` in telemetry/area.ts. */
+  /** Registry of metrics; see `defineMetrics` in telemetry/metrics/area.ts. */
   readonly registry: Registry
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonicMs: () => number
-  /** Milliseconds since 1970: for what tokens say. */
+  /** Milliseconds since 1970, for the validity of tokens. */
   readonly epochMs: () => number
 }
 
-/** Default: no secrets, nothing kept, the machine's clocks, nowhere to call, and metrics that nobody reads. */
+/** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
 export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry'>> = {}): PolicyState {
   return {
     secrets: new Map(),
@@ -36,8 +36,8 @@ const nowhere: PolicyState['destinations'] = {
   },
 }
 
-/** The Secrets that policies read; `before` when none of them is new, so that a renewed certificate composes no chain anew. */
-export function takeSecrets(before: PolicyState['secrets'], all: ConfigSnapshot['secrets']): PolicyState['secrets'] {
+/** The Secrets that policies read. Returns `before` if none of them changed, so that a renewed certificate does not recompose chains. */
+export function selectSecrets(before: PolicyState['secrets'], all: ConfigSnapshot['secrets']): PolicyState['secrets'] {
   const taken = new Map([...all].filter(([, { type }]) => type === 'opaque'))
   return taken.size === before.size && taken.entries().every(([key, secret]) => before.get(key) === secret) ? before : taken
 }
@@ -48,17 +48,17 @@ interface Entry {
 }
 
 /**
- * What outlives a config version and is shared by all rules under one target: rate-limit budgets, key tables, caches of verified
- * credentials. Its key is a section of a Policy message, which has one target and stays the same object as long as it is
- * unchanged; a new version of the policy is a new object and starts anew.
+ * State that is kept over config versions and shared by all rules of one target: rate-limit budgets, key tables, caches of verified
+ * credentials. The key is a section of a Policy message, which has one target and is the same object while it is unchanged. A new
+ * version of the policy is a new object with new state.
  */
 export class KeptState {
   readonly #bySection = new WeakMap<object, Entry>()
 
-  /** What `create` made for the section, made anew when one of `inputs` (such as the Secrets it was made from) is another. */
+  /** The value of `create` for the section. Created again if one of `inputs`, such as the Secrets it depends on, is another object. */
   get<T>(section: object, inputs: readonly unknown[], create: () => T): T {
     const known = this.#bySection.get(section)
-    // One section is always asked for with the same `create`.
+    // All calls for one section pass the same `create`.
     if (known !== undefined && isSame(known.inputs, inputs)) return known.value as T
     const value = create()
     this.#bySection.set(section, { inputs, value })

@@ -27,7 +27,7 @@ interface Seen {
   readonly body: string
 }
 
-/** A gateway in front of backends that answer `statuses` in turn and remember by host what they got. */
+/** Starts a gateway with backends that respond with `statuses` in turn and record their requests by host. */
 function start(...messages: ConfigMessage[]) {
   const seen: Record<string, Seen[]> = {}
   const statuses: (number | 'refused')[] = []

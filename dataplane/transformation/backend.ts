@@ -20,7 +20,7 @@ export interface BackendTransformation {
 /** Transformation of the backend that the request was sent to; its response side runs when the response is received. */
 export const backendTransformation = defineSlot<BackendTransformation>('backendTransformation', { isForked: false })
 
-/** A section is the same object over config versions, and settings are made anew for each of them. */
+/** Keyed by section, which is the same object over config versions, while settings are created for each version. */
 const compiled = new WeakMap<Transformation, BackendTransformation>()
 
 export function compileBackendTransformation(section: Transformation): BackendTransformation {
@@ -35,8 +35,8 @@ export function compileBackendTransformation(section: Transformation): BackendTr
 }
 
 /**
- * The request side, once the backend is chosen and its credentials are written (traffic.md §5 step 8). The response side is left to
- * `transformBackendResponse`. Who tries several backends calls it for each, on a request that none of them has changed yet.
+ * Applies the request side after the backend was chosen and its credentials were set (traffic.md §5 step 8). The response side is applied by
+ * `transformBackendResponse`. Callers that try several backends call it for each one, with the original request.
  */
 export async function transformForBackend(exchange: Exchange, transformation: BackendTransformation, maxBufferBytes = MAX_BUFFER_BYTES): Promise<void> {
   backendTransformation.set(exchange, transformation)
@@ -44,7 +44,7 @@ export async function transformForBackend(exchange: Exchange, transformation: Ba
   if (transformation.request !== undefined) transformRequest(exchange, transformation.request, new ExchangeView(exchange))
 }
 
-/** The response side of whatever backend was chosen; a chain has it when one of its backends may have a transformation. */
+/** Applies the response side of the chosen backend. Chains include it if one of their backends may have a transformation. */
 export function transformBackendResponse(maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   return async (c, next) => {
     const { exchange } = c.var
@@ -56,7 +56,7 @@ export function transformBackendResponse(maxBufferBytes = MAX_BUFFER_BYTES): Pol
       if (transformation.buffersResponse) await bufferResponse(exchange, maxBufferBytes)
       transformResponse(exchange, transformation.response, new ExchangeView(exchange))
     } finally {
-      // Whether a response has a body depends on the method that the client used, not on the one that the upstream got.
+      // Whether a response has a body depends on the method of the client, not on the forwarded one.
       exchange.request.method = method
       if (backendTransformation.get(exchange)?.buffersRequest === true) releaseRequest(exchange)
     }

@@ -9,7 +9,7 @@ import { isFieldValue, isToken } from '../http/syntax.ts'
 import { framingFields } from '../exchange/fields.ts'
 import { variables } from '../exchange/variables.ts'
 
-/** A header or pseudo header, in lower case, and what gives its value. */
+/** A header or pseudo header in lower case, and the expression of its value. */
 export interface ComputedField {
   readonly name: string
   readonly isPseudo: boolean
@@ -40,14 +40,14 @@ export function compileTransform({ metadata = {}, add = [], set = [], remove = [
 function compileFields(fields: readonly HeaderTransformation[], phase: Phase): ComputedField[] {
   return fields.flatMap(({ name: given, value }) => {
     const lower = given.toLowerCase()
-    // Heads have the host of a request apart from the headers.
+    // The host of a request is not stored in the headers.
     const name = lower === 'host' && phase === 'request' ? ':authority' : lower
     const isPseudo = name.startsWith(':')
     return isPseudo || isChangeable(name) ? [{ name, isPseudo, program: compileExpression(value, phase) }] : []
   })
 }
 
-/** Framing is the codec's, whatever policies say; what is no header name cannot come or go either. */
+/** Whether a transformation may change the header. Framing headers belong to the codec; invalid names are ignored. */
 function isChangeable(name: string): boolean {
   return isToken(name) && !framingFields.has(name)
 }
@@ -58,7 +58,7 @@ export function programsOf(transform: CompiledTransform | undefined): Program[] 
   return [...metadata.map(([, program]) => program), ...[...add, ...set].map(({ program }) => program), ...(body === undefined ? [] : [body])]
 }
 
-/** Step 1: values for later expressions, later steps and logs. One that fails is left out. */
+/** Step 1: computes metadata for later expressions, later steps and logs. Failed values are left out. */
 export function computeMetadata(exchange: Exchange, { metadata }: CompiledTransform, view: ExchangeView): void {
   if (metadata.length === 0) return
   const values: Record<string, unknown> = Object.assign(Object.create(null) as Record<string, unknown>, variables.metadata.get(exchange))
@@ -71,8 +71,8 @@ export function computeMetadata(exchange: Exchange, { metadata }: CompiledTransf
 }
 
 /**
- * Steps 2 to 4: add, set, remove. A header whose value fails is removed, so that a client's own never passes for a computed one;
- * `setPseudo` decides about pseudo headers, and leaves them alone when it cannot use the value.
+ * Steps 2 to 4: add, set, remove. A header whose value fails is removed, so that a client's value is never used in place of a computed one.
+ * `setPseudo` sets pseudo headers and ignores invalid values.
  */
 export function computeFields(
   headers: HeaderList,
@@ -95,7 +95,7 @@ export function computeFields(
   for (const name of remove) headers.remove(name)
 }
 
-/** A field value: of text, bytes, a number or a bool; undefined for all else and for what would end the line. */
+/** Evaluates a field value: text, bytes, a number or a bool; undefined for other types and for values that would end the line. */
 function evalField(program: Program, view: ExchangeView): string | undefined {
   const value = program.eval(view)
   const text = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : typeof value === 'string' ? toFieldValue(value) : toPlainText(value)

@@ -5,14 +5,14 @@ import type { ExchangeView } from '../expression/view.ts'
 import { setPseudoHeader } from '../exchange/pseudo.ts'
 import { computeFields, computeMetadata, type CompiledTransform } from './compile.ts'
 
-/** Each expression sees what the ones before it did. */
+/** Applies a transformation to a request. Each expression sees the changes of the previous ones. */
 export function transformRequest(exchange: Exchange, transform: CompiledTransform, view: ExchangeView): void {
   const { request } = exchange
   computeMetadata(exchange, transform, view)
   computeFields(request.headers, transform, view, (name, value) => {
     if (setPseudoHeader(request, name, value) && name === ':authority') exchange.isAuthorityFixed = true
   })
-  // An upgrade has no body, and what would follow it belongs to the other protocol.
+  // An upgrade has no body. Bytes after it belong to the other protocol.
   if (transform.body === undefined || request.upgrade !== undefined) return
   const body = evalBody(transform.body, view) ?? ''
   request.headers.remove('content-length')

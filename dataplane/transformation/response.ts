@@ -7,7 +7,7 @@ import { BufferBody } from '../http/body.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { computeFields, computeMetadata, type CompiledTransform } from './compile.ts'
 
-/** Each expression sees what the ones before it did. */
+/** Applies a transformation to a response. Each expression sees the changes of the previous ones. */
 export function transformResponse(exchange: Exchange, transform: CompiledTransform, view: ExchangeView): void {
   const { response } = exchange
   if (response === undefined) return
@@ -18,14 +18,14 @@ export function transformResponse(exchange: Exchange, transform: CompiledTransfo
   if (transform.body === undefined || response.upgraded !== undefined) return
   const value = evalBody(transform.body, view) ?? ''
   const bytes = typeof value === 'string' ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-  // gRPC says how a call ended in the trailers, where they are known.
+  // The status of a gRPC call is in the trailers, if they are known.
   const trailers = bufferedResponse(exchange)?.trailers
   response.headers.remove('content-length')
   response.body?.cancel()
   response.body = isNullBodyStatus(response.status) || (bytes.length === 0 && trailers === undefined) ? undefined : new BufferBody(bytes, trailers)
 }
 
-/** A switch of protocols is no answer that could be renamed, and no other answer can become one. */
+/** Sets the status. A 101 cannot be changed, and no other status can become 101. */
 function setStatus(response: ResponseHead, value: string): void {
   if (response.upgraded !== undefined || !/^[2-9]\d\d$/.test(value)) return
   response.status = Number(value)

@@ -116,6 +116,6 @@ test('a key is found as fast among 10,000 as among 10', () => {
     return bestMs
   }
   time(10)
-  // A linear search would take a thousand times as long.
+  // A linear search would take 1000 times as long.
   expect(time(10_000)).toBeLessThan(20 * time(10))
 })

@@ -8,9 +8,18 @@ import { digestKey, readKeys, type KeyTable } from './keys.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /**
- * API keys in `Authorization: Bearer` (traffic.md §8.5). The metadata of the key is `apiKey` for whoever comes after, with the
- * key as a secret, and the key goes no further. Without any keys nobody passes, unless the mode refuses no one. `isBesideTokens`:
- * what is shaped like a JSON Web Token is one, and no API key.
+ * Authenticates clients by API keys in `Authorization: Bearer` (traffic.md §8.5). Keys are entries of the referenced Secrets. Later
+ * policies see the metadata of the key, and the key as a secret, as `apiKey`; the header is removed. `mode` is Strict (default), Optional
+ * or Permissive. Without any keys, all requests are rejected, unless the mode is Permissive.
+ *
+ * @param isBesideTokens the route has `jwtAuthentication` too: credentials that have the form of a JSON Web Token are ignored.
+ * @throws ProxyError API_KEY (401), for each rejected request.
+ * @example
+ * traffic:
+ *   apiKeyAuthentication:
+ *     mode: Strict
+ *     secretRef:
+ *       name: clients
  */
 export function compileApiKeyAuthentication(config: APIKeyAuthentication, state: PolicyState, isBesideTokens = false): Policy {
   const mode = config.mode ?? 'Strict'

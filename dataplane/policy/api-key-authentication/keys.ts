@@ -2,18 +2,18 @@ import { hash } from 'node:crypto'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'
 import type { Secret } from '#gen/config/types.ts'
 
-/** What a key comes with; usable as `apiKey.<field>`. */
+/** Metadata of a key, available to expressions as `apiKey.<field>`. */
 export type KeyMetadata = Readonly<Record<string, unknown>>
 
-/** Keys by digest: looking one up takes as long however much of it is right, and however many there are. */
+/** Metadata by digest of the key. The time of a lookup depends neither on matching prefixes nor on the number of keys. */
 export type KeyTable = ReadonlyMap<string, KeyMetadata>
 
-/** SHA-256 in hex. */
+/** Digest of a key: SHA-256 in hex. */
 export function digestKey(key: string): string {
   return hash('sha256', key)
 }
 
-/** The keys of all entries; one that cannot be used is passed over, and the others work (traffic.md §8.5). */
+/** Reads the keys of all entries. Invalid entries are skipped (traffic.md §8.5). */
 export function readKeys(secrets: readonly Secret[]): KeyTable {
   const table = new Map<string, KeyMetadata>()
   for (const { data = {} } of secrets)

@@ -118,7 +118,7 @@ describe('rules about the body', () => {
   test('a body of 3 MiB fails the expression (row 67)', async () => {
     const body = new LongBody(large)
     const { answer } = await send([rules('Allow', 'size(request.body) > 0')], { body })
-    // Nobody will read it any more: the connection may close.
+    // Nothing reads the body any more: the connection may close.
     expect([answer, body.isCancelled]).toEqual([DENIED, true])
   })
 
@@ -142,7 +142,7 @@ describe('rules about the body', () => {
   test('a body that nobody went on with is given up', async () => {
     const body = new LongBody(large)
     const { answer } = await send([rules('Allow', 'size(request.bodyPrefix) > 0')], { body })
-    // The upstream of this test answers without reading.
+    // The upstream of this test responds without reading.
     expect([answer, body.isCancelled]).toEqual([ALLOWED, true])
   })
 })

@@ -8,8 +8,18 @@ import type { PolicyState } from '../state.ts'
 import { compileSet, groupRules, isAllowed, type Rules } from './rules.ts'
 
 /**
- * Rules about who may do what, of all levels of a phase (traffic.md §8.6). An expression that fails, or does not compile, counts
- * as false: it neither denies nor allows, and a requirement is not met.
+ * Allows or denies requests by expressions (traffic.md §8.6). The rules of all levels of a phase are combined: a matching Deny rejects,
+ * every Require must match, and if there are Allow rules, one of them must match. An expression that fails or does not compile counts as
+ * false: it neither denies nor allows, and a requirement is not met.
+ *
+ * @throws ProxyError AUTHORIZATION (403), for each rejected request.
+ * @example
+ * traffic:
+ *   authorization:
+ *     action: Allow
+ *     policy:
+ *       matchExpressions:
+ *         - '"staff" in jwt.groups'
  */
 export function compileAuthorization(
   sets: readonly Authorization[],

@@ -4,7 +4,7 @@ import type { Connection } from '../../exchange/exchange.ts'
 import { viewSource } from '../../expression/peer.ts'
 import { compileExpression } from '../../expression/program.ts'
 
-/** The expressions of all rule sets of a phase, by what their match means. */
+/** The expressions of all rule sets of a phase, by action. */
 export interface Rules {
   readonly deny: readonly Program[]
   readonly require: readonly Program[]
@@ -21,7 +21,7 @@ export function groupRules(sets: readonly Authorization[], programsOf: (set: Aut
   return { deny: of('Deny'), require: of('Require'), allow: of('Allow') }
 }
 
-/** One Deny that matches refuses; every Require must match; where there are Allows, one must match. A failure is no match. */
+/** No Deny may match, every Require must match, and if there are Allows, one must match. A failed expression does not match. */
 export function isAllowed({ deny, require, allow }: Rules, view: object): boolean {
   for (const program of deny) if (evalBool(program, view)) return false
   for (const program of require) if (!evalBool(program, view)) return false
@@ -30,7 +30,7 @@ export function isAllowed({ deny, require, allow }: Rules, view: object): boolea
   return false
 }
 
-/** Rules about connections, of all policies of a Gateway: expressions see `source` and nothing else (traffic.md §10). */
+/** Compiles the rules for connections of all policies of a Gateway. Expressions see `source` only (traffic.md §10). */
 export function compileNetworkAuthorization(sets: readonly Authorization[]): ((connection: Connection) => boolean) | undefined {
   if (sets.length === 0) return undefined
   const rules = groupRules(sets, (set) => compileSet(set, 'network'))

@@ -13,7 +13,7 @@ import { compileAuthorization } from './index.ts'
 let server: TestServer | undefined
 afterEach(() => server?.close())
 
-/** A server with a rule about bodies that are read up to 4 bytes, before an upstream that tells how many it got. */
+/** A server with a rule that reads bodies of up to 4 bytes, in front of an upstream that returns the number of bytes it received. */
 async function serve(expression: string, upstream?: Terminal): Promise<number> {
   const policy = compileAuthorization([{ policy: { matchExpressions: [expression] } }], createPolicyState(), 4)
   if (policy === undefined) throw new Error('no policy')

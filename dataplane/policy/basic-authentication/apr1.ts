@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 const ROUNDS = 1000
 const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** Bytes of the digest that make 4 characters each, highest first; the 16th byte makes the last 2. */
+/** Bytes of the digest that are encoded as 4 characters each, highest first. The 16th byte is encoded as the last 2. */
 const groups = [
   [0, 6, 12],
   [1, 7, 13],
@@ -13,7 +13,7 @@ const groups = [
 
 const md5 = (...parts: readonly Uint8Array[]): Buffer => hash('md5', Buffer.concat(parts), 'buffer')
 
-/** Apache's variant of MD5-crypt: `$apr1$<salt>$<22 characters>`, as htpasswd -m writes it. The salt is 1 to 8 characters. */
+/** Apache's variant of MD5-crypt, `$apr1$<salt>$<22 characters>`, as written by htpasswd -m. The salt has 1 to 8 characters. */
 export function hashApr1(password: Uint8Array, salt: string): string {
   const saltBytes = Buffer.from(salt, 'latin1')
   let digest = md5(...firstInput(password, saltBytes))
@@ -28,7 +28,7 @@ export function hashApr1(password: Uint8Array, salt: string): string {
   return `$apr1$${salt}$${encode(digest)}`
 }
 
-/** Password, magic, salt; then one byte of an inner digest for each of the password; then one byte for each bit of its length. */
+/** Password, magic and salt, then a byte of an inner digest for each byte of the password, then a byte for each bit of its length. */
 function firstInput(password: Uint8Array, salt: Uint8Array): Uint8Array[] {
   const inner = md5(password, salt, password)
   const parts: Uint8Array[] = [password, Buffer.from('$apr1$'), salt]
@@ -44,7 +44,7 @@ function encode(digest: Buffer): string {
   return groupTexts.join('') + sixBits(byte(11), 2)
 }
 
-/** Least significant first. */
+/** Encodes 6 bits per character, least significant first. */
 function sixBits(value: number, count: number): string {
   let text = ''
   for (let index = 0; index < count; index++) text += ALPHABET[(value >> (6 * index)) & 63] ?? ''

@@ -1,7 +1,7 @@
 import { ThreadOf } from '../../runtime/thread.ts'
 import type { PasswordQuestion } from './password-worker.ts'
 
-/** Whether a password has a hash. */
+/** Whether a password matches a hash. */
 export type CheckPassword = (password: string, hash: string) => Promise<boolean>
 
 const thread = new ThreadOf<PasswordQuestion, boolean>(
@@ -9,5 +9,5 @@ const thread = new ThreadOf<PasswordQuestion, boolean>(
   'passwords to check',
 )
 
-/** Checks in a thread of its own: bcrypt takes tens of milliseconds. */
+/** Checks in a worker thread, because bcrypt takes tens of milliseconds. */
 export const checkInThread: CheckPassword = (password, hash) => thread.ask({ password, hash })

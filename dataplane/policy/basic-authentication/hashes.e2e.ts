@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals'
 import { hashFormats } from '#api/credentials/htpasswd.ts'
 import { verifyPassword } from './hashes.ts'
 
-// Needs htpasswd (apache2-utils), which writes hashes with a new salt on each run.
+// Requires htpasswd (apache2-utils), which uses a new salt on each run.
 test.each([['-m'], ['-B', '-C', '4'], ['-s'], ['-d']])('verifies the hashes of htpasswd %s %s %s', (...options) => {
   for (const password of ['p', 'pass:word', 'exactly16bytes!!', 'ünïcödé']) {
     const line = execFileSync('htpasswd', ['-nb', ...options.filter((option) => option !== ''), 'bob', password], {

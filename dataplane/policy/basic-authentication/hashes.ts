@@ -9,7 +9,7 @@ interface Format {
   verify(password: string, hash: string): boolean
 }
 
-/** DES is last, being what is left. */
+/** DES has no prefix, so it is last. */
 const formats: readonly Format[] = [
   {
     pattern: hashFormats.apr1,
@@ -20,14 +20,14 @@ const formats: readonly Format[] = [
   { pattern: hashFormats.des, verify: (password, hash) => isEqual(crypt([...Buffer.from(password)], hash), hash) },
 ]
 
-/** Takes milliseconds, with bcrypt tens or hundreds of them: not for the thread that carries traffic. */
+/** Whether a password matches a hash. Takes milliseconds, bcrypt up to hundreds: do not call it in the main thread. */
 export function verifyPassword(password: string, hash: string): boolean {
   return formats.find(({ pattern }) => pattern.test(hash))?.verify(password, hash) ?? false
 }
 
 function verifyBcrypt(password: string, hash: string): boolean {
   if (!hash.startsWith('$2x$')) return compareSync(password, hash)
-  // 2x marks hashes of an implementation that got bytes above 127 wrong; below, all variants agree.
+  // $2x$ marks an implementation with a defect for bytes above 127. Below, all variants agree.
   return /^[\0-\x7f]*$/.test(password) && compareSync(password, hash.replace('$2x$', '$2b$'))
 }
 

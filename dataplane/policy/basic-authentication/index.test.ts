@@ -142,7 +142,7 @@ describe('the thread that checks', () => {
     const timer = setInterval(() => turns++, 1)
     expect(await checkInThread('secret', costly)).toBe(false)
     clearInterval(timer)
-    // None, if the check was made in this thread.
+    // There are none if the check ran in this thread.
     expect(turns).toBeGreaterThan(1)
   })
 

@@ -13,8 +13,17 @@ import { variables } from '../../exchange/variables.ts'
 const ENTRY = '.htaccess'
 
 /**
- * HTTP basic authentication (RFC 7617, traffic.md §8.4). The user is `basicAuth.username` for whoever comes after, and the
- * credentials go no further. Without a list of users nobody passes, in no mode.
+ * HTTP basic authentication (RFC 7617, traffic.md §8.4). Users are lines of an htpasswd file, inline or in the entry `.htaccess` of a
+ * Secret. Later policies see the user as `basicAuth.username`; the header is removed. `mode` is Strict (default) or Optional, `realm`
+ * appears in the challenge. Without a list of users, all requests are rejected, whatever the mode.
+ *
+ * @throws ProxyError BASIC (401), for each rejected request.
+ * @example
+ * traffic:
+ *   basicAuthentication:
+ *     realm: Example
+ *     secretRef:
+ *       name: users
  */
 export function compileBasicAuthentication(config: BasicAuthentication, state: PolicyState, check: CheckPassword = checkInThread): Policy {
   const isOptional = config.mode === 'Optional'
@@ -49,17 +58,17 @@ function compileUsers(config: BasicAuthentication, { secrets, kept }: PolicyStat
   return lines === undefined ? undefined : kept.get(config, [secret], () => createUserVerifier(readUsers(lines), check))
 }
 
-/** User and password of RFC 7617 §2; undefined when they are malformed. Neither may hold control characters. */
+/** User and password (RFC 7617 §2); undefined if malformed. Neither may contain control characters. */
 function decode(credentials: string): { username: string; password: string } | undefined {
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(credentials)) return undefined
   const bytes = Buffer.from(credentials, 'base64')
   const text = isUtf8(bytes) ? bytes.toString() : ''
   const colon = text.indexOf(':')
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the expression looks for them
   return colon < 0 || /[\0-\x1f\x7f]/.test(text) ? undefined : { username: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** Inside of a quoted-string (RFC 9110 §5.6.4); what may not stand in a header becomes `?`. */
+/** Content of a quoted-string (RFC 9110 §5.6.4). Characters that are invalid in a header become `?`. */
 function quote(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, String.raw`\$&`)
 }

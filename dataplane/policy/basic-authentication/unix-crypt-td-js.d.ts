@@ -1,4 +1,4 @@
 declare module 'unix-crypt-td-js' {
-  /** crypt(3) with DES: the 13 characters for the bytes of a password (the first 8 count) and a hash whose first 2 characters are the salt. */
+  /** crypt(3) with DES. Returns 13 characters. The first 8 bytes of the password are used; the salt is the first 2 characters of `salt`. */
   export default function crypt(password: readonly number[], salt: string): string
 }

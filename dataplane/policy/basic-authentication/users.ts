@@ -2,14 +2,14 @@ import { hash as digest, randomBytes } from 'node:crypto'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import type { CheckPassword } from './checks.ts'
 
-/** Whether these are the credentials of a user; may throw when there is no time to check. */
+/** Whether the credentials are those of a user. Throws if the queue for checks is full. */
 export type VerifyUser = (username: string, password: string) => boolean | Promise<boolean>
 
 const MAX_VERIFIED = 10_000
-/** Passwords in memory are digested with it, so that the digests are worth nothing elsewhere. */
+/** Key of the digests of passwords in memory, so that the digests are useless outside of this process. */
 const processKey = randomBytes(32).toString('hex')
 
-/** Lines of htpasswd(1), `user:hash`: of two for one user the last counts; comments and what does not parse are passed over. */
+/** Reads lines of htpasswd(1), `user:hash`. The last line of a user counts; comments and invalid lines are skipped. */
 export function readUsers(lines: readonly string[]): ReadonlyMap<string, string> {
   const users = new Map<string, string>()
   for (const line of lines) {
@@ -20,8 +20,8 @@ export function readUsers(lines: readonly string[]): ReadonlyMap<string, string>
 }
 
 /**
- * Makes the verifier of one set of users. Credentials are checked against their hash once; later requests are recognised by a
- * digest. Wrong ones are not remembered, and the same ones are not checked twice at a time.
+ * Creates the verifier of one set of users. Credentials are checked against their hash once and recognized by a digest afterwards.
+ * Wrong credentials are not cached. Concurrent requests with equal credentials share one check.
  */
 export function createUserVerifier(users: ReadonlyMap<string, string>, check: CheckPassword): VerifyUser {
   const verified = new Set<string>()
@@ -30,7 +30,7 @@ export function createUserVerifier(users: ReadonlyMap<string, string>, check: Ch
 
   const verify = async (id: string, username: string, password: string): Promise<boolean> => {
     const hash = users.get(username)
-    // For strangers the same work is done: the time until the answer does not tell who exists.
+    // Hash for unknown users too, so that timing does not reveal which users exist.
     const isRight = await check(password, hash ?? someHash ?? '')
     if (!isRight || hash === undefined) return false
     if (verified.size >= MAX_VERIFIED) for (const oldest of verified) if (verified.delete(oldest)) break

@@ -4,9 +4,18 @@ import type { HeaderList } from '../../http/headers.ts'
 import { compileOrigins } from './origins.ts'
 
 /**
- * Cross-origin resource sharing (traffic.md §8.1): answers OPTIONS of allowed origins and preflights of all others itself, and
- * writes its headers on every other response for an allowed origin, errors included. The requested method and headers are
- * echoed or listed, not judged: that is the browser's part.
+ * Cross-origin resource sharing (traffic.md §8.1). Responds to OPTIONS of allowed origins and to preflights of all others, and sets the
+ * CORS headers on every other response for an allowed origin, errors included. Methods and headers of a preflight are listed or echoed;
+ * enforcing them is up to the browser. `allowOrigins` are `*` or `scheme://host[:port]`, with `*` for any text in the host.
+ *
+ * @example
+ * traffic:
+ *   cors:
+ *     allowOrigins: ['https://*.example.com']
+ *     allowMethods: [GET, POST]
+ *     allowHeaders: [content-type, authorization]
+ *     allowCredentials: true
+ *     maxAge: 600
  */
 export function compileCors(config: CORS): Policy {
   const isAllowed = compileOrigins(config.allowOrigins ?? [])
@@ -41,7 +50,7 @@ export function compileCors(config: CORS): Policy {
     const response = exchange.response?.headers
     if (response === undefined) return
     response.set('access-control-allow-origin', origin)
-    // The origin is ours to allow, so the upstream's leave to send credentials does not count for it.
+    // The gateway decides about the origin, so the upstream's permission to send credentials is dropped.
     if (credentials) response.set('access-control-allow-credentials', 'true')
     else response.remove('access-control-allow-credentials')
     if (exposed) response.set('access-control-expose-headers', exposed)
@@ -49,7 +58,7 @@ export function compileCors(config: CORS): Policy {
   }
 }
 
-/** What goes into a list header: the list, or for `*` what was asked for, else `*`, which means nothing with credentials. */
+/** Value of a list header: the list or, for `*`, the requested value. `*` itself has no effect for requests with credentials. */
 function listHeader(list: readonly string[] | undefined, credentials: boolean): (requested: string | undefined) => string | undefined {
   if (!list?.includes('*')) return () => list?.join(',')
   return (requested) => requested || (credentials ? undefined : '*')
@@ -67,7 +76,7 @@ function optional(name: string, value: string | undefined): Record<string, strin
   return value ? { [name]: value } : {}
 }
 
-/** Allow-Origin echoes, so caches must keep answers for different origins apart. */
+/** Allow-Origin depends on the request, so caches must store responses per origin. */
 function addVary(headers: HeaderList): void {
   const names = headers.getAll('vary').flatMap((value) => value.split(','))
   if (!names.some((name) => name.trim() === '*' || name.trim().toLowerCase() === 'origin')) headers.append('vary', 'Origin')

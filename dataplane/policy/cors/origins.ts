@@ -6,7 +6,7 @@ interface Origin {
   readonly port: number
 }
 
-/** Scheme, host and port in lower case with the default port filled in; undefined for anything else (`null`, other schemes, a path, port 0). */
+/** Scheme, host and port in lower case, with the default port added; undefined for anything else (`null`, other schemes, a path, port 0). */
 function parseOrigin(text: string): Origin | undefined {
   const [, scheme, host, digits] = ORIGIN.exec(text.toLowerCase()) ?? []
   if (scheme === undefined || host === undefined) return undefined
@@ -15,8 +15,8 @@ function parseOrigin(text: string): Origin | undefined {
 }
 
 /**
- * A test for `Origin` values from a list of `*` or `scheme://host[:port]`, in which `*` in the host stands for any text, dots
- * included (traffic.md §8.1). `*` alone allows every value, `null` too; a pattern that is no origin allows none.
+ * Returns a test for values of `Origin`. Patterns are `*` or `scheme://host[:port]`, with `*` for any text in the host, dots included
+ * (traffic.md §8.1). `*` alone allows every value, `null` too; an invalid pattern allows none.
  */
 export function compileOrigins(patterns: readonly string[]): (origin: string) => boolean {
   if (patterns.includes('*')) return () => true

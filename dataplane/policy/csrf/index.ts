@@ -3,12 +3,19 @@ import { withSides, type Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 
-/** Methods that change nothing (RFC 9110 §9.2.1), so that forging them gains nothing. */
+/** Safe methods (RFC 9110 §9.2.1): forged requests with them change nothing. */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Refuses requests that a browser sends on behalf of another site (traffic.md §8.2). Modern browsers say so in Sec-Fetch-Site,
- * which scripts cannot set; older ones are judged by Origin. What sends neither is no browser and carries no one's cookies.
+ * Rejects requests that a browser sends on behalf of another site (traffic.md §8.2). Modern browsers report the site in Sec-Fetch-Site,
+ * which scripts cannot set; for older ones, Origin is checked. A request with neither header is not from a browser and is admitted.
+ * `additionalOrigins` are admitted besides the site itself.
+ *
+ * @throws ProxyError CSRF (403), for each rejected request.
+ * @example
+ * traffic:
+ *   csrf:
+ *     additionalOrigins: ['https://forms.example.com']
  */
 export function compileCsrf({ additionalOrigins = [] }: CSRF): Policy {
   const allowed = new Set(additionalOrigins)
@@ -23,7 +30,7 @@ function isAllowed(exchange: Exchange, allowed: ReadonlySet<string>): boolean {
   const { headers } = exchange.request
   const sites = headers.getAll('sec-fetch-site')
   const origins = headers.getAll('origin')
-  // No browser sends one of them twice; which of the two the upstream would believe is anyone's guess.
+  // Browsers send each header once. It is unknown which of two the upstream would use.
   if (sites.length > 1 || origins.length > 1) return false
   const [site] = sites
   const [origin] = origins
@@ -33,7 +40,7 @@ function isAllowed(exchange: Exchange, allowed: ReadonlySet<string>): boolean {
   return origin === undefined || origin === 'null' || origin === originOf(exchange)
 }
 
-/** The origin that the client addressed, as browsers write it: lower case, without a default port. */
+/** The origin of the request's URL as browsers write it: lower case, without a default port. */
 function originOf({ connection, receivedAuthority }: Exchange): string {
   const [scheme, defaultPort] = connection.tls === undefined ? ['http', ':80'] : ['https', ':443']
   const authority = receivedAuthority.toLowerCase()

@@ -2,12 +2,20 @@ import type { Policy } from '../../exchange/context.ts'
 import { isNullBodyStatus } from '../../exchange/answer.ts'
 
 export interface DirectResponseConfig {
-  /** 200 to 599. */
+  /** Status code, 200 to 599. */
   readonly status: number
   readonly body?: string | undefined
 }
 
-/** Answers without forwarding. The body goes out as bytes, so that nothing invents a content-type for it. */
+/**
+ * Responds with a fixed status and body instead of forwarding (traffic.md §8.11). No content-type is set; `headerModifiers` can add one.
+ *
+ * @example
+ * traffic:
+ *   directResponse:
+ *     status: 503
+ *     body: closed until Monday
+ */
 export function compileDirectResponse({ status, body }: DirectResponseConfig): Policy {
   const bytes = body === undefined || isNullBodyStatus(status) ? null : new TextEncoder().encode(body)
   const init = { status: status as 200 }

@@ -10,17 +10,17 @@ import { randomId, traceparentOf } from '../../telemetry/trace.ts'
 import { decodeFieldValue } from '../mutations.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** What the gRPC policy says of the requests that it sends. */
+/** The parts of a check request that the policy configures (gRPC). */
 export interface CheckPlan {
   readonly contextExtensions: Readonly<Record<string, string>>
-  /** Undefined: the claims of a verified token. */
+  /** Metadata to send; undefined sends the claims of a verified token. */
   readonly metadata: readonly (readonly [key: string, program: Program])[] | undefined
-  /** Lower case; undefined: all. */
+  /** Names of the headers to send, in lower case; undefined sends all. */
   readonly headers: ReadonlySet<string> | undefined
   readonly sendsBody: boolean
 }
 
-/** The question about a request (traffic.md §8.7, gRPC). */
+/** The check request for a request (traffic.md §8.7, gRPC). */
 export function toCheckRequest(exchange: Exchange, plan: CheckPlan): MessageInitShape<typeof CheckRequestSchema> {
   const { request, connection } = exchange
   const body = plan.sendsBody ? (bufferedRequest(exchange)?.prefix ?? Buffer.alloc(0)) : undefined
@@ -63,7 +63,7 @@ function addressOf(address: string, port: number): MessageInitShape<typeof Addre
   return { address: { case: 'socketAddress', value: { address, portSpecifier: { case: 'portValue', value: port } } } }
 }
 
-/** Headers by name, and the pseudo headers; lines of one name joined. */
+/** Headers by name with pseudo headers. Lines with the same name are joined. */
 function headersOf({ request }: Exchange, allowed: ReadonlySet<string> | undefined): Record<string, string> {
   const headers = Object.create(null) as Record<string, string>
   for (const [name, value] of request.headers) {
@@ -84,7 +84,7 @@ type Metadata = Record<string, ReturnType<typeof toStruct> & object>
 function claimsOf(exchange: Exchange): Metadata {
   const claims = variables.jwt.get(exchange)
   if (typeof claims !== 'object' || claims === null) return {}
-  // The token itself is nobody else's business.
+  // The token itself is not sent.
   const { rawToken: _, ...rest } = claims as Readonly<Record<string, unknown>>
   const payload = toStruct(toHost(rest))
   return payload === undefined ? {} : { 'envoy.filters.http.jwt_authn': { jwt_payload: payload } }
@@ -100,7 +100,7 @@ function computeMetadata(exchange: Exchange, programs: NonNullable<CheckPlan['me
   return metadata
 }
 
-/** What a Struct can hold of a value; undefined when it is no map. */
+/** A value as a Struct, without members that a Struct cannot hold; undefined if it is not a map. */
 function toStruct(value: unknown): { [key: string]: JsonMember } | undefined {
   const json = JSON.stringify(value) as string | undefined
   return json?.startsWith('{') === true ? (JSON.parse(json) as { [key: string]: JsonMember }) : undefined

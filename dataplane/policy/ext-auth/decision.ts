@@ -6,27 +6,27 @@ import type { HeaderList } from '../../http/headers.ts'
 import { isHopField } from '../../http/http2/incoming.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** What the client gets instead of the upstream's response. */
+/** The response to a denied request. */
 export interface Answer {
   readonly status: number
   readonly headers: HeaderList
   readonly body: Buffer
 }
 
-/** What came of asking: a denial has an answer. The request has been changed already. */
+/** The result of a check. A denial has an answer. Changes of the request are applied already. */
 export interface Decision {
   readonly answer?: Answer
   /** Changes the headers of the client's response. */
   readonly onResponse?: (headers: HeaderList) => void
 }
 
-/** Adds to what expressions see as `extauthz`. */
+/** Adds to the variable `extauthz` of expressions. */
 export function keepMetadata(exchange: Exchange, metadata: Readonly<Record<string, unknown>> | undefined): void {
   if (metadata === undefined || Object.keys(metadata).length === 0) return
   variables.extauthz.set(exchange, Object.assign(Object.create(null) as Record<string, unknown>, variables.extauthz.get(exchange), metadata))
 }
 
-/** A denial as the service worded it; logs call it ExtAuth. */
+/** The service's denial as a response; its reason in logs is ExtAuth. */
 export function respondDenied(c: PolicyContext, { status, headers, body }: Answer): Response {
   const { exchange } = c.var
   exchange.error = new ProxyError('EXT_AUTH')

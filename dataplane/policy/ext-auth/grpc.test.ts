@@ -23,7 +23,7 @@ afterEach(() => {
 type Response = MessageInitShape<typeof CheckResponseSchema>
 type Change = Partial<Parameters<typeof testRequest>[0]> & { readonly prepare?: (exchange: Exchange) => void; readonly connection?: object }
 
-/** One request through the policy: what the service was asked, what the upstream got, what the client got. */
+/** Sends a request through the policy. Returns the check requests, the forwarded request and the response. */
 async function send(answer: Response | (() => Response), policy: Partial<ExtAuth> = {}, { prepare, connection, ...request }: Change = {}) {
   const asked: CheckRequest[] = []
   const { port, close } = await startGrpcService([

@@ -13,8 +13,8 @@ import { changeQuery } from './query.ts'
 
 const { check } = Authorization.method
 
-/** Asks by `envoy.service.auth.v3` (traffic.md §8.7) and does to the request what an allowing answer says. Rejects when there is no answer. */
-export async function askByGrpc(exchange: Exchange, destination: Destination, plan: CheckPlan, registry: Registry): Promise<Decision> {
+/** Checks a request by `envoy.service.auth.v3` (traffic.md §8.7) and applies the changes of an OK response. Rejects if the call fails. */
+export async function checkByGrpc(exchange: Exchange, destination: Destination, plan: CheckPlan, registry: Registry): Promise<Decision> {
   const call = beginCall(registry, exchange, 'Policy', 'ExtAuthz', { host: destination.name, path: `/${check.parent.typeName}/${check.name}` })
   try {
     const metadata = call.traceparent === undefined ? undefined : new HeaderList(['traceparent', call.traceparent])
@@ -23,7 +23,7 @@ export async function askByGrpc(exchange: Exchange, destination: Destination, pl
     return decide(exchange, response)
   } catch (error) {
     call.end({ error: error as Error })
-    // A service that refuses by the status of the call has answered.
+    // Some services deny by the status of the call.
     if (error instanceof GrpcError && (error.status === 7 || error.status === 16)) throw new ProxyError('EXT_AUTH', { cause: error })
     throw error
   }
@@ -32,7 +32,7 @@ export async function askByGrpc(exchange: Exchange, destination: Destination, pl
 function decide(exchange: Exchange, { status, httpResponse, dynamicMetadata }: CheckResponse): Decision {
   keepMetadata(exchange, dynamicMetadata)
   if (httpResponse.case === 'okResponse' && (status?.code ?? 0) === 0) return allow(exchange, httpResponse.value)
-  // An answer that says nothing at all allows nothing.
+  // An empty response denies.
   if (status?.code === 0) return {}
   if (httpResponse.case !== 'deniedResponse') throw new ProxyError('EXT_AUTH')
   return { answer: toAnswer(httpResponse.value) }

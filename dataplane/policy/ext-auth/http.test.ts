@@ -20,7 +20,7 @@ afterEach(async () => {
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 type Change = Partial<Parameters<typeof testRequest>[0]> & { readonly prepare?: (exchange: Exchange) => void; readonly filter?: Omit<RouteExtAuth, 'policy'> }
 
-/** One request through the policy: `asked` is what the server got, `sent` what the upstream got. */
+/** Sends a request through the policy. `asked` is the request to the authorization server, `sent` the forwarded request. */
 async function send(answer: Answer, http: AgentExtAuthHTTP = {}, policy: Partial<ExtAuth> = {}, { prepare, filter, ...request }: Change = {}) {
   const asked: { method?: string | undefined; url?: string | undefined; headers: IncomingMessage['headers']; body: string }[] = []
   const server = createServer((incoming, response) => {
@@ -199,7 +199,7 @@ describe('without an answer', () => {
     expect((await send(() => undefined)).answer).toBe('403 external authorization failed')
     expect(performance.now() - startedAt).toBeGreaterThan(1900)
     const prepare = (exchange: Exchange): void => void (exchange.deadlineAtMs = performance.now() + 50)
-    // After 2 s it would be the failure mode's 200.
+    // The server's own timeout of 2 s would lead to the failure mode's 200.
     expect((await send(() => undefined, {}, { failureMode: 'FailOpen' }, { prepare })).answer).toBe('504 request timeout')
   })
 })

@@ -19,7 +19,7 @@ const LIMIT_BYTES = 2 * 1024 * 1024
 
 type Computed = readonly (readonly [key: string, program: Program])[]
 
-/** How an HTTP server is asked, and what is done with its answer. Header names in lower case. */
+/** The request to an HTTP authorization server and the use of its response. Header names are in lower case. */
 export interface HttpPlan {
   readonly path: Program | undefined
   readonly redirect: Program | undefined
@@ -31,8 +31,8 @@ export interface HttpPlan {
   readonly sendsHost: boolean
 }
 
-/** Asks by HTTP (traffic.md §8.7): 200 allows, everything else is the answer. Rejects when there is none. */
-export async function askByHttp(exchange: Exchange, destination: Destination, plan: HttpPlan, registry: Registry): Promise<Decision> {
+/** Checks a request by HTTP (traffic.md §8.7): 200 allows, any other response is returned to the client. Rejects if the call fails. */
+export async function checkByHttp(exchange: Exchange, destination: Destination, plan: HttpPlan, registry: Registry): Promise<Decision> {
   const { request } = exchange
   const view = new ExchangeView(exchange)
   const target = plan.path === undefined ? request.target : evalString(plan.path, view)
@@ -60,14 +60,14 @@ function headersOf({ request }: Exchange, { requestHeaders, addedHeaders }: Http
   for (const [name, program] of addedHeaders) {
     const text = evalString(program, view)
     const value = text === undefined ? undefined : toFieldValue(text).trim()
-    // What the client sent never passes for what could not be computed.
+    // A client's own value must not be used in place of a failed one.
     if (value === undefined || !isFieldValue(value)) headers.remove(name)
     else headers.set(name, value)
   }
   return headers
 }
 
-/** Names that may be sent or copied: neither framing, nor Host, nor pseudo headers, which have places of their own. */
+/** Whether a header may be sent or copied. Excludes framing headers, Host and pseudo headers. */
 export function isCopied(name: string): boolean {
   return isToken(name) && name !== 'host' && !framingFields.has(name)
 }
@@ -84,7 +84,7 @@ async function decide(exchange: Exchange, plan: HttpPlan, answer: CalloutAnswer)
   return { answer: { status: 302, headers: new HeaderList(['location', toFieldValue(location)]), body: Buffer.alloc(0) } }
 }
 
-/** The server's headers replace the request's; those that it did not send are gone, so that no client can send them in its place. */
+/** Copies configured headers of the server to the request. Headers that the server did not send are removed, so that clients cannot forge them. */
 function copyHeaders({ request }: Exchange, { responseHeaders }: HttpPlan, answered: HeaderList): void {
   const names = responseHeaders === 'all' ? new Set([...answered].map(([name]) => name).filter(isCopied)) : responseHeaders
   for (const name of names) {
@@ -93,7 +93,7 @@ function copyHeaders({ request }: Exchange, { responseHeaders }: HttpPlan, answe
   }
 }
 
-/** Values from `request` and the answer as `response`; one that fails is left out. */
+/** Evaluates metadata with `request` and the server's response as `response`. Failed values are left out. */
 async function computeMetadata(exchange: Exchange, programs: Computed, { status, headers, body }: CalloutAnswer): Promise<void> {
   if (programs.length === 0) return
   const before = exchange.response

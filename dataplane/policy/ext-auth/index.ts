@@ -11,15 +11,26 @@ import type { Destination } from '../../upstream/destination.ts'
 import type { PolicyState } from '../state.ts'
 import type { CheckPlan } from './check.ts'
 import { respondDenied, type Decision } from './decision.ts'
-import { askByGrpc } from './grpc.ts'
-import { askByHttp, isCopied, type HttpPlan } from './http.ts'
+import { checkByGrpc } from './grpc.ts'
+import { checkByHttp, isCopied, type HttpPlan } from './http.ts'
 
-/** What only a filter of a route can say. */
+/** Settings that only a route filter has. */
 export type FilterExtras = Omit<RouteExtAuth, 'policy'>
 
 /**
- * External authorization (traffic.md §8.7). A request passes when the server says so; when there is no answer, as failureMode says.
- * The request's own timeout ends the waiting whatever the mode.
+ * External authorization (traffic.md §8.7). An authorization server allows or denies each request, by HTTP or by Envoy's gRPC protocol.
+ * `failureMode` decides if the call fails: FailClosed (default) or FailOpen. The request timeout applies whatever the mode.
+ *
+ * @throws ProxyError EXT_AUTH (403), for requests that are rejected because the call failed. Denials are responses of the server.
+ * @example
+ * traffic:
+ *   extAuth:
+ *     backendRef:
+ *       name: authorizer
+ *       port: 80
+ *     grpc:
+ *       contextExtensions:
+ *         shop: blue
  */
 export function compileExtAuth(
   section: ExtAuth,
@@ -33,9 +44,9 @@ export function compileExtAuth(
   const buffersBody = maxBodyBytes !== undefined || readsRequestBody(programs)
   const decide = async (exchange: Exchange): Promise<Decision> => {
     if (readsRequestBody(programs)) await bufferRequest(exchange, Math.max(maxBufferBytes, maxBodyBytes ?? 0))
-    if (maxBodyBytes !== undefined) await takeBody(exchange, maxBodyBytes)
+    if (maxBodyBytes !== undefined) await bufferBody(exchange, maxBodyBytes)
     return ask(exchange, destination, registry).catch((error: unknown) => {
-      // Else the request is late, or was refused.
+      // Other errors are the request timeout and denials.
       if (!isCallFailure(error)) throw error
       if (section.failureMode === 'FailOpen' && exchange.abortReason === undefined) return {}
       throw new ProxyError('EXT_AUTH', { cause: error })
@@ -55,8 +66,8 @@ export function compileExtAuth(
   }
 }
 
-/** Reads the whole body, which the upstream gets unchanged; a longer one is refused before anybody is asked (D1). */
-async function takeBody(exchange: Exchange, maxBytes: number): Promise<void> {
+/** Reads the body, which is forwarded unchanged. A longer body is rejected before the server is called (decision D1). */
+async function bufferBody(exchange: Exchange, maxBytes: number): Promise<void> {
   const { body } = exchange.request
   if ((body?.length ?? 0) > maxBytes) throw new ProxyError('EXT_AUTH_BODY')
   await bufferRequest(exchange, maxBytes)
@@ -66,7 +77,7 @@ async function takeBody(exchange: Exchange, maxBytes: number): Promise<void> {
 
 interface Plan {
   readonly ask: (exchange: Exchange, destination: Destination, registry: Registry) => Promise<Decision>
-  /** What may read the request's body. */
+  /** Expressions that may read the request body. */
   readonly programs: readonly Program[]
 }
 
@@ -77,7 +88,7 @@ function plan({ grpc, http, forwardBody }: ExtAuth, extras: FilterExtras): Plan 
     const headers = extras.grpcHeaders && new Set(extras.grpcHeaders.map((name) => name.toLowerCase()))
     const check: CheckPlan = { contextExtensions: grpc.contextExtensions ?? {}, metadata, headers, sendsBody }
     return {
-      ask: (exchange, destination, registry) => askByGrpc(exchange, destination, check, registry),
+      ask: (exchange, destination, registry) => checkByGrpc(exchange, destination, check, registry),
       programs: (metadata ?? []).map(([, program]) => program),
     }
   }
@@ -97,7 +108,7 @@ function plan({ grpc, http, forwardBody }: ExtAuth, extras: FilterExtras): Plan 
   }
   const programs = [pathProgram, redirectProgram, ...added.map(([, program]) => program), ...metadata.map(([, program]) => program)]
   return {
-    ask: (exchange, destination, registry) => askByHttp(exchange, destination, asked, registry),
+    ask: (exchange, destination, registry) => checkByHttp(exchange, destination, asked, registry),
     programs: programs.filter((program) => program !== undefined),
   }
 }

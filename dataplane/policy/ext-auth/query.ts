@@ -1,7 +1,7 @@
 import type { QueryParameter } from '#gen/proto/envoy/config/core/v3/base_pb.js'
 import { pathOf, queryOf, type RequestHead } from '../../http/message.ts'
 
-/** Sets and removes query parameters; the others stay as they were written. */
+/** Sets and removes query parameters. The others are unchanged. */
 export function changeQuery(request: RequestHead, set: readonly QueryParameter[], remove: readonly string[]): void {
   if (set.length === 0 && remove.length === 0) return
   if (!request.target.startsWith('/')) return

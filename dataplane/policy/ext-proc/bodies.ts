@@ -1,7 +1,7 @@
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 
-/** Passes a body on with its first bytes replaced and its trailers changed on the way. */
+/** A body with its first bytes replaced and its trailers changed. */
 export class ChangedBody implements Body {
   readonly #source: Body
   readonly #change: BodyChange
@@ -14,7 +14,7 @@ export class ChangedBody implements Body {
     this.#skip = change.prefix?.replaced ?? 0
   }
 
-  /** That of the source, so that the message keeps its framing. */
+  /** The length of the source, so that the message keeps its framing. */
   get length(): number | undefined {
     return this.#change.prefix === undefined ? this.#source.length : undefined
   }
@@ -71,9 +71,9 @@ export class ChangedBody implements Body {
 }
 
 export interface BodyChange {
-  /** `bytes` take the place of the first `replaced` bytes. */
+  /** `bytes` replace the first `replaced` bytes. */
   readonly prefix?: { readonly bytes: Buffer; readonly replaced: number }
   readonly onTrailers?: ((trailers: HeaderList) => Promise<HeaderList | undefined>) | undefined
-  /** Once, when the body is over. */
+  /** Called once, when the body ended. */
   readonly onClose: () => void
 }

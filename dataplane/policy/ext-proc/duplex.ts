@@ -4,12 +4,12 @@ import type { HeaderList } from '../../http/headers.ts'
 import { bodyMessage, mutateTrailers, trailersMessage, type Direction, type Reply } from './messages.ts'
 import type { Session, Streaming } from './session.ts'
 
-/** As much may wait for a slow reader before the source is held back. */
+/** Bytes that may be queued for a slow reader before the source is paused. */
 const HIGH_WATER_BYTES = 256 * 1024
-/** A processor that makes so much more of a body than it gets is stopped. */
+/** Maximum number of bytes that a processor may send more than it received. */
 const MOST_BYTES = 64 * 1024 * 1024
 
-/** A body that goes through the processor piece by piece; what the processor sends is the body (FULL_DUPLEX_STREAMED). */
+/** A body that is streamed through the processor. The processor's output replaces it (FULL_DUPLEX_STREAMED). */
 export class DuplexBody implements Body, Streaming {
   readonly length = undefined
   readonly #session: Session
@@ -24,7 +24,7 @@ export class DuplexBody implements Body, Streaming {
   #end: { readonly trailers: HeaderList | undefined } | undefined
   #error: Error | undefined
   #isDone = false
-  /** Something of it has been sent. */
+  /** Whether a part of the body was sent to the processor. */
   hasStarted = false
 
   constructor(session: Session, direction: Direction, source: Body) {
@@ -33,7 +33,7 @@ export class DuplexBody implements Body, Streaming {
     this.#source = source
   }
 
-  // The source.
+  // Source side.
 
   opened(): void {
     if (this.hasStarted || this.#isDone) return
@@ -66,14 +66,14 @@ export class DuplexBody implements Body, Streaming {
     this.#source.resume()
   }
 
-  /** Nothing was sent and nothing will be: the source as it was. */
-  giveBack(): Body {
+  /** Returns the unread source, if nothing was sent to the processor. */
+  releaseSource(): Body {
     this.#isDone = true
     this.#session.remove(this)
     return this.#source
   }
 
-  // The processor.
+  // Processor side.
 
   receive(reply: Reply): boolean {
     if (reply.case === `${this.#direction}Trailers`) {
@@ -109,21 +109,21 @@ export class DuplexBody implements Body, Streaming {
   }
 
   fail(error: Error): void {
-    // Whoever reads a response tells what broke it; a request is denied by the policy itself.
+    // The reader of a response reports the error; for a request, the policy itself responds.
     this.#break(this.#direction === 'response' ? new ProxyError('EXT_PROC', { detail: error.message, cause: error }) : error)
   }
 
   #break(error: Error): void {
     if (this.#isDone || this.#end !== undefined) return
     this.#error = error
-    // One that was not begun may yet go on without the processor.
+    // A body that was not started may still be forwarded without the processor.
     if (this.hasStarted) this.#source.cancel(error)
     this.#session.ignore(this.#direction)
     this.#session.remove(this)
     this.#flow()
   }
 
-  // The reader.
+  // Reader side.
 
   start(sink: BodySink): void {
     this.#sink = sink

@@ -33,7 +33,7 @@ const setHeader = (key: string, value: string) => ({
 })
 const bodyOf = (request: ProcessingRequest | undefined) => (request?.request.case === 'requestBody' ? request.request.value : undefined)
 
-/** Agrees with everything: streamed bodies come back as they are. */
+/** Accepts every message unchanged. Streamed bodies are sent back. */
 const agree = ({ request }: ProcessingRequest, isStreamed = true): Reply => {
   switch (request.case) {
     case 'requestBody':
@@ -58,7 +58,7 @@ interface Options {
   readonly maxBufferBytes?: number
 }
 
-/** One request: what the processor saw, what the upstream got, what the client got. */
+/** Sends a request. Returns the messages to the processor, the forwarded request and the response. */
 async function send(processor: Processor, options: Options = {}) {
   const seen: ProcessingRequest[] = []
   let ends = 0
@@ -110,7 +110,7 @@ const post = (text: string): Options['request'] => ({
   body: new BufferBody(text),
 })
 const kinds = (seen: readonly ProcessingRequest[]) => seen.map(({ request }) => request.case)
-/** Changes one kind of message, agrees with the others. */
+/** Changes one kind of message and accepts the others. */
 const onlyWhen =
   (kind: ProcessingRequest['request']['case'], reply: Reply | Error, isStreamed = false): Processor =>
   (request) =>

@@ -6,14 +6,27 @@ import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import type { PolicyState } from '../state.ts'
-import { respondAtOnce } from './messages.ts'
+import { respondImmediately } from './messages.ts'
 import { modesOf, type DirectionMode } from './modes.ts'
 import { runPhase, type PhaseContext } from './phase.ts'
 import { ImmediateAnswer, Session } from './session.ts'
 
 /**
- * External processing (traffic.md §8.8): one stream for each request, on which the processor sees request and response and changes
- * them. Responses that did not come from an upstream are not shown to it.
+ * External processing (traffic.md §8.8). A processor receives request and response on one gRPC stream per request and may change them.
+ * Responses of the gateway itself are not sent to it. `processingOptions` selects the parts that are sent. `failureMode` decides if the
+ * call fails before any part of the message depends on it: FailClosed (default) or FailOpen.
+ *
+ * @throws ProxyError EXT_PROC (500), for requests that are rejected because the processor failed.
+ * @example
+ * traffic:
+ *   extProc:
+ *     backendRef:
+ *       name: processor
+ *       port: 80
+ *     messageTimeout: 5s
+ *     processingOptions:
+ *       requestBodyMode: FullDuplexStreamed
+ *       responseBodyMode: None
  */
 export function compileExtProc(
   section: ExtProc,
@@ -35,15 +48,15 @@ export function compileExtProc(
     try {
       if (!(await processRequest(context, failureMode === 'FailOpen'))) return await next()
       await next()
-      // The body of the request was still streaming when the processor answered.
-      if (session.immediate !== undefined) return respondAtOnce(c, session.immediate)
+      // The processor responded while the request body was still streaming.
+      if (session.immediate !== undefined) return respondImmediately(c, session.immediate)
       if (session.failure !== undefined) throw toProxyError(session.failure)
       if (exchange.error === undefined && !exchange.isLocalAnswer && !session.isOver) await runPhase(context, 'response')
       session.finish()
       return undefined
     } catch (error) {
       session.abandon(error instanceof Error ? error : new Error(String(error)))
-      if (error instanceof ImmediateAnswer) return respondAtOnce(c, error.response)
+      if (error instanceof ImmediateAnswer) return respondImmediately(c, error.response)
       throw toProxyError(error)
     } finally {
       releaseRequest(exchange)
@@ -51,7 +64,7 @@ export function compileExtProc(
   }
 }
 
-/** False: the processor failed before anything depended on it, and the exchange goes on without it. */
+/** False if the processor failed before anything depended on it: the exchange continues without it. */
 async function processRequest(context: PhaseContext, isFailOpen: boolean): Promise<boolean> {
   const { session, modes } = context
   try {

@@ -18,7 +18,7 @@ export type Question = NonNullable<MessageInitShape<typeof ProcessingRequestSche
 export type Reply = ProcessingResponse['response']
 export type Direction = 'request' | 'response'
 
-/** Headers as bytes, pseudo headers as text. */
+/** Headers in `raw_value`, pseudo headers in `value`. */
 function toHeaderMap(headers: HeaderList, pseudo: Readonly<Record<string, string>> = {}): MessageInitShape<typeof HeaderMapSchema> {
   const list = Object.entries(pseudo).map(([key, value]): { key: string; value?: string; rawValue?: Buffer } => ({ key, value }))
   for (const [key, value] of headers) list.push({ key, rawValue: Buffer.from(value, 'latin1') })
@@ -42,7 +42,7 @@ export function trailersMessage(direction: Direction, trailers: HeaderList): Que
   return { case: direction === 'request' ? 'requestTrailers' : 'responseTrailers', value: { trailers: toHeaderMap(trailers) } }
 }
 
-/** Carries a header mutation out on the head of the direction. */
+/** Applies a header mutation to the request or response head. */
 export function mutateHead(exchange: Exchange, direction: Direction, mutation: HeaderMutation | undefined): void {
   if (mutation === undefined) return
   if (direction === 'request') return changeRequest(exchange, mutation)
@@ -54,14 +54,14 @@ export function mutateHead(exchange: Exchange, direction: Direction, mutation: H
   })
 }
 
-/** The content-length that a mutation sets. The gateway writes its own, but a processor that is wrong about its body is not to be believed. */
+/** The content-length that a mutation sets. The gateway computes its own, but rejects a processor whose length does not match its body. */
 export function lengthIn(mutation: HeaderMutation | undefined): number | undefined {
   const field = mutation?.setHeaders.findLast(({ header }) => header?.key.toLowerCase() === 'content-length')?.header
   const text = field && (field.rawValue.length > 0 ? Buffer.from(field.rawValue).toString() : field.value)
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined
 }
 
-/** The trailers after a mutation; undefined when none are left. */
+/** The trailers after a mutation; undefined if none are left. */
 export function mutateTrailers(trailers: HeaderList | undefined, mutation: HeaderMutation | undefined): HeaderList | undefined {
   if (mutation === undefined) return trailers
   const list = trailers?.clone() ?? new HeaderList()
@@ -70,8 +70,8 @@ export function mutateTrailers(trailers: HeaderList | undefined, mutation: Heade
   return list.raw.length === 0 ? undefined : list
 }
 
-/** What the client gets by an immediate response; logs call it ExtProc. */
-export function respondAtOnce(c: PolicyContext, { status, headers: mutation, body, grpcStatus }: ImmediateResponse): Response {
+/** The processor's immediate response to the client; its reason in logs is ExtProc. */
+export function respondImmediately(c: PolicyContext, { status, headers: mutation, body, grpcStatus }: ImmediateResponse): Response {
   const { exchange } = c.var
   exchange.error = new ProxyError('EXT_PROC', { detail: 'the processor answered' })
   const headers = new HeaderList()

@@ -7,7 +7,7 @@ import {
 
 export type BodyMode = NonNullable<ExtProcProcessing['requestBodyMode']>
 
-/** What the processor gets to see of one direction. */
+/** The parts of a request or a response that are sent to the processor. */
 export interface DirectionMode {
   readonly sendsHeaders: boolean
   readonly body: BodyMode
@@ -32,7 +32,7 @@ function direction(sendsHeaders: boolean, body: BodyMode, sendsTrailers: boolean
   return { sendsHeaders, body, sendsTrailers: sendsTrailers || body === 'FullDuplexStreamed' }
 }
 
-/** What the processor is told at the start of the stream. */
+/** Body modes as reported to the processor at the start of the stream. */
 export const wireModes: Readonly<Record<BodyMode, Wire>> = {
   None: Wire.NONE,
   Buffered: Wire.BUFFERED,
@@ -42,14 +42,14 @@ export const wireModes: Readonly<Record<BodyMode, Wire>> = {
 
 const known = new Map<Wire, BodyMode>(Object.entries(wireModes).map(([mode, wire]) => [wire, mode as BodyMode]))
 
-/** The mode after a mode_override. Body modes that we do not speak change nothing. */
+/** The mode after a mode_override. Unsupported body modes are ignored. */
 function override(before: DirectionMode, headers: Send, body: Wire, trailers: Send): DirectionMode {
   return direction(pick(before.sendsHeaders, headers), known.get(body) ?? before.body, pick(before.sendsTrailers, trailers))
 }
 
 const pick = (before: boolean, asked: Send): boolean => (asked === Send.DEFAULT ? before : asked === Send.SEND)
 
-/** A direction whose body streams already goes on as it began. */
+/** Applies a mode_override to request and response, except for a direction whose body is streaming already. */
 export function overrideAll({ request, response }: Modes, wanted: ProcessingMode, isStreaming: (direction: keyof Modes) => boolean): Modes {
   return {
     request: isStreaming('request') ? request : override(request, Send.DEFAULT, wanted.requestBodyMode, wanted.requestTrailerMode),

@@ -21,25 +21,25 @@ import { overrideAll, type Modes } from './modes.ts'
 import type { Session } from './session.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** What a phase works with. `modes` changes when the processor may override it. */
+/** State of the processing of one exchange. `modes` changes if the processor may override it. */
 export interface PhaseContext {
   readonly exchange: Exchange
   readonly session: Session
   readonly maxBufferBytes: number
   readonly allowsOverride: boolean
   modes: Modes
-  /** Bytes of the request's body may have left for the processor. */
+  /** Whether bytes of the request body may have been sent to the processor. */
   hasSentBody: boolean
 }
 
-/** The head of a direction, and its body: those of the exchange. */
+/** Headers and body of the request or the response. */
 function messageOf(exchange: Exchange, direction: Direction): { headers: HeaderList; body: Body | undefined } | undefined {
   return direction === 'request' ? exchange.request : exchange.response
 }
 
 /**
- * Lets the processor see one direction (traffic.md §8.8) and carries out what it says. Afterwards the head is final; a body may
- * still be streaming. Rejects with an ImmediateAnswer, or with what went wrong.
+ * Sends the request or the response to the processor (traffic.md §8.8) and applies its changes. Afterwards the head is final; a body may
+ * still be streaming. Rejects with an ImmediateAnswer or with the error of the call.
  */
 export async function runPhase(context: PhaseContext, direction: Direction): Promise<void> {
   const { exchange, session } = context
@@ -47,14 +47,14 @@ export async function runPhase(context: PhaseContext, direction: Direction): Pro
   if (message === undefined) return
   const mode = context.modes[direction]
   const head = mode.sendsHeaders ? session.ask(headersMessage(exchange, direction)) : undefined
-  // The processor may want the body before it says anything about the headers.
+  // The processor may need the body before it responds to the headers.
   const duplex = mode.body === 'FullDuplexStreamed' ? streamBody(context, direction) : undefined
   let declaredLength: number | undefined
   try {
-    if (head !== undefined) declaredLength = takeHeaders(context, direction, await head, duplex !== undefined)
+    if (head !== undefined) declaredLength = applyHeaders(context, direction, await head, duplex !== undefined)
   } catch (error) {
     if (duplex?.hasStarted === true) context.hasSentBody = true
-    else if (duplex !== undefined) message.body = duplex.giveBack()
+    else if (duplex !== undefined) message.body = duplex.releaseSource()
     throw error
   }
   if (duplex !== undefined) return
@@ -62,7 +62,7 @@ export async function runPhase(context: PhaseContext, direction: Direction): Pro
   else await sendBody(context, direction, declaredLength)
 }
 
-/** From now on the body is what the processor makes of it, piece by piece. */
+/** Replaces the body by the stream of the processor's output. */
 function streamBody({ exchange, session }: PhaseContext, direction: Direction): DuplexBody | undefined {
   const message = messageOf(exchange, direction)
   if (message?.body === undefined) return undefined
@@ -77,8 +77,8 @@ function headersMessage({ request, response }: Exchange, direction: Direction): 
   return direction === 'response' && response !== undefined ? responseHeaders(response) : requestHeaders(request)
 }
 
-/** Gives the length that the processor says a body will have. */
-function takeHeaders(context: PhaseContext, direction: Direction, reply: ProcessingResponse, isStreaming: boolean): number | undefined {
+/** Applies the response to the headers. Returns the body length that the processor declared. */
+function applyHeaders(context: PhaseContext, direction: Direction, reply: ProcessingResponse, isStreaming: boolean): number | undefined {
   const { exchange } = context
   const { response, dynamicMetadata, modeOverride } = reply
   const common = response.case === 'requestHeaders' || response.case === 'responseHeaders' ? response.value.response : undefined
@@ -90,7 +90,7 @@ function takeHeaders(context: PhaseContext, direction: Direction, reply: Process
   return lengthIn(common?.headerMutation)
 }
 
-/** Bodies that do not stream, and trailers. */
+/** Sends a buffered body and trailers. */
 async function sendBody(context: PhaseContext, direction: Direction, declaredLength: number | undefined): Promise<void> {
   const { exchange, session } = context
   const mode = context.modes[direction]
@@ -123,7 +123,7 @@ async function sendBody(context: PhaseContext, direction: Direction, declaredLen
   message.body = new ChangedBody(body, { prefix: { bytes: replaced ?? prefix, replaced: prefix.length }, onTrailers, onClose: session.hold() })
 }
 
-/** Only a body that is still to come can end with trailers that nobody has seen. */
+/** Whether trailers may follow: only a body that was not buffered can have them. */
 const mayHaveTrailers = (body: Body): boolean => !(body instanceof BufferBody)
 
 async function askAboutTrailers(session: Session, direction: Direction, trailers: HeaderList): Promise<HeaderList | undefined> {
@@ -132,7 +132,7 @@ async function askAboutTrailers(session: Session, direction: Direction, trailers
   return mutateTrailers(trailers, mutation)
 }
 
-/** Undefined: the body stays as it is. */
+/** The new body; undefined if it is unchanged. */
 function replacementOf(common: CommonResponse | undefined): Buffer | undefined {
   const mutation = common?.bodyMutation?.mutation
   switch (mutation?.case) {

@@ -15,9 +15,9 @@ import { UpstreamError } from '../../upstream/types.ts'
 import type { Direction, Question, Reply } from './messages.ts'
 import { wireModes, type Modes } from './modes.ts'
 
-/** What takes the replies about a body that streams. */
+/** Receives the replies for a streaming body. */
 export interface Streaming {
-  /** Its own part: body or trailers. False: not about it. */
+  /** Processes a reply to body or trailers. Returns false if the reply is for another direction. */
   receive(reply: Reply, message: ProcessingResponse): boolean
   fail(error: Error): void
   drained(): void
@@ -33,7 +33,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** The processor answers the client instead of the upstream. */
+/** The processor responds to the client in place of the upstream. */
 export class ImmediateAnswer extends Error {
   readonly response: ImmediateResponse
   constructor(response: ImmediateResponse) {
@@ -42,7 +42,7 @@ export class ImmediateAnswer extends Error {
   }
 }
 
-/** One stream to the processor: questions in order, each with at most one reply, beside bodies that stream. */
+/** One stream to the processor: requests in order with at most one reply each, and streaming bodies in between. */
 export class Session {
   readonly #stream: GrpcStream<MessageInitShape<typeof ProcessingRequestSchema>>
   readonly #call: OutboundCall
@@ -55,9 +55,9 @@ export class Session {
   #isFirst = true
   #isOpen = false
   #isEnding = false
-  /** Why there is no more to be had from the processor. */
+  /** Why the stream failed. */
   failure: Error | undefined
-  /** It has closed the stream in peace: the exchange goes on without it. */
+  /** The processor closed the stream without an error: the exchange continues without it. */
   isOver = false
   immediate: ImmediateResponse | undefined
 
@@ -83,7 +83,7 @@ export class Session {
     )
   }
 
-  /** False: it is better to wait for `drained`. */
+  /** Sends a message. Returns false if the sender should wait for `drained`. */
   send(question: Question, metadata?: Metadata): boolean {
     const { request, response } = this.#modes
     const protocolConfig = { requestBodyMode: wireModes[request.body], responseBodyMode: wireModes[response.body] }
@@ -96,7 +96,7 @@ export class Session {
     })
   }
 
-  /** Sends and waits for the reply of that kind. Rejects with an ImmediateAnswer, or with what went wrong. */
+  /** Sends a message and waits for its reply. Rejects with an ImmediateAnswer or with the error of the stream. */
   async ask(question: Question, metadata?: Metadata): Promise<ProcessingResponse> {
     this.send(question, metadata)
     return this.await(question.case)
@@ -124,19 +124,19 @@ export class Session {
     if (this.#isOpen) streaming.opened()
   }
 
-  /** Replies about a body that nobody wants any more are on their way. */
+  /** Ignores pending replies for a body that was dropped. */
   ignore(direction: Direction): void {
     this.#ignored.add(`${direction}Body`)
     this.#ignored.add(`${direction}Trailers`)
   }
 
-  /** The body has ended, one way or another. */
+  /** Removes a body that ended. */
   remove(streaming: Streaming): void {
     this.#streamings.delete(streaming)
     if (this.#isEnding) this.finish()
   }
 
-  /** Something may still be asked, until what this returns is called. */
+  /** Keeps the stream open until the returned function is called. */
   hold(): () => void {
     this.#holds++
     return () => {
@@ -145,13 +145,13 @@ export class Session {
     }
   }
 
-  /** Nothing more will be asked; the stream ends with the last body that needs it. */
+  /** Ends the stream when the last streaming body ended. No more messages are sent. */
   finish(): void {
     this.#isEnding = true
     if (this.#streamings.size === 0 && this.#holds === 0) this.#stream.end()
   }
 
-  /** Gives the stream up. */
+  /** Cancels the stream. */
   abandon(reason: Error): void {
     this.failure ??= reason
     this.#call.end({ error: reason })

@@ -9,31 +9,31 @@ interface Field {
   readonly value: string
 }
 
-/** Several modifiers as one: all additions, then all settings, then all removals. Names are lower case, values are field values. */
+/** Combined modifiers: all additions, then all settings, then all removals. Names are in lower case, values are field values. */
 export interface Edits {
   readonly add: readonly Field[]
   readonly set: readonly Field[]
   readonly remove: readonly string[]
-  /** Why it cannot be applied. */
+  /** Why the modifiers are invalid. */
   readonly error: string | undefined
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-// oxlint-disable-next-line no-control-regex -- what RFC 9110 §5.5 forbids
+// oxlint-disable-next-line no-control-regex -- forbidden by RFC 9110 §5.5
 const FORBIDDEN_IN_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/
 const AUTHORITY = /^[A-Za-z0-9\-._~%!$&'()*+,;=:[\]]+$/
 
 const compiled = new WeakMap<readonly HeaderModifier[], Edits>()
 
 /**
- * Applies header filters, in the order add, set, remove (traffic.md §7). With `request`, `host` rewrites its authority, and
- * the result says so. Throws FILTER_FAILED for names and values that are no header fields.
+ * Applies header filters in the order add, set, remove (traffic.md §7). With `request`, the header `host` rewrites its authority, which
+ * the result reports. Throws FILTER_FAILED for invalid names and values.
  */
 export function applyHeaderModifiers(headers: HeaderList, modifiers: readonly HeaderModifier[], request?: RequestHead): { isAuthoritySet: boolean } {
   return { isAuthoritySet: applyEdits(headers, compileEdits(modifiers), request) }
 }
 
-/** As `applyHeaderModifiers`, for who keeps the compiled form. True: the authority was rewritten. */
+/** Like `applyHeaderModifiers`, for compiled modifiers. Returns whether the authority was rewritten. */
 export function applyEdits(headers: HeaderList, edits: Edits, request?: RequestHead): boolean {
   if (edits.error !== undefined) throw new ProxyError('FILTER_FAILED', { detail: edits.error })
   let authority: string | undefined
@@ -70,7 +70,7 @@ export function compileEdits(modifiers: readonly HeaderModifier[]): Edits {
   return edits
 }
 
-/** Field values are bytes, which the head keeps as Latin-1; other text travels as UTF-8. */
+/** Field values are bytes, stored as Latin-1. Other text is encoded as UTF-8. */
 function toFieldValue(value: string): string {
   return Buffer.from(value.trim()).toString('latin1')
 }

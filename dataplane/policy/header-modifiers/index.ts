@@ -7,7 +7,21 @@ export interface HeaderModifiersConfig {
   readonly response?: readonly HeaderModifier[] | undefined
 }
 
-/** Fixed changes to request and response heads, locally made responses included (traffic.md §8.11). Undefined: nothing to do. */
+/**
+ * Adds, sets and removes headers of requests and responses, responses of the gateway itself included (traffic.md §8.11). Values are fixed;
+ * `transformation` computes them. Returns undefined if there are no changes.
+ *
+ * @throws ProxyError FILTER_FAILED (500), for invalid names and values.
+ * @example
+ * traffic:
+ *   headerModifiers:
+ *     request:
+ *       remove: [x-internal]
+ *     response:
+ *       set:
+ *         - name: retry-after
+ *           value: '3600'
+ */
 export function compileHeaderModifiers({ request = [], response = [] }: HeaderModifiersConfig): Policy | undefined {
   if (request.length === 0 && response.length === 0) return undefined
   const [onRequest, onResponse] = [compileEdits(request), compileEdits(response)]
@@ -25,7 +39,7 @@ export function compileHeaderModifiers({ request = [], response = [] }: HeaderMo
   })
 }
 
-/** Applies the response filters of the backendRef that was chosen. */
+/** Applies the response filters of the chosen backendRef. */
 export const modifyBackendResponse: Policy = withSides({
   response({ response, backendResponseHeaders }) {
     if (response !== undefined && backendResponseHeaders !== undefined) applyHeaderModifiers(response.headers, backendResponseHeaders)

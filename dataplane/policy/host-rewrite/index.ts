@@ -1,8 +1,13 @@
 import { withSides, type Policy } from '../../exchange/context.ts'
 
 /**
- * Chooses whether Host comes from the destination; forwarding carries it out, as only it knows the destination. Auto undoes
- * what a header modifier set, urlRewrite comes later and wins (traffic.md §8.11).
+ * Selects the Host of forwarded requests (traffic.md §8.11): `Auto` is the name of the destination, `None` the Host of the client.
+ * `dataplane/forward` applies it, because it knows the destination. Auto overrides a Host set by header modifiers; urlRewrite overrides both.
+ *
+ * @example
+ * traffic:
+ *   hostRewrite:
+ *     mode: Auto
  */
 export function compileHostRewrite({ mode }: { readonly mode: 'Auto' | 'None' }): Policy {
   return withSides({

@@ -84,7 +84,7 @@ describe('a bad token', () => {
   const [head = '', body = ''] = good.split('.')
   const hmac = (): string => {
     const text = `${Buffer.from(JSON.stringify({ alg: 'HS256', kid: 'rsa' })).toString('base64url')}.${body}`
-    // The public key as the secret of an HMAC: the classic confusion of algorithms.
+    // Algorithm confusion: the public key is used as the secret of an HMAC.
     return `${text}.${createHmac('sha256', JSON.stringify(rsa.jwk)).update(text).digest('base64url')}`
   }
   const none = `${Buffer.from('{"alg":"none","kid":"one"}').toString('base64url')}.${body}.`
@@ -143,7 +143,7 @@ describe('modes', () => {
   ] as const)('%s, %s', async (mode, _, authorization, status, isKnown) => {
     const result = await send({ mode }, [...authorization])
     expect([result.status, result.jwt !== undefined]).toEqual([status, isKnown])
-    // A token that was not accepted stays where it is.
+    // A token that was not accepted stays in the header.
     if (status === 200) expect(result.forwarded).toEqual(isKnown ? [] : authorization)
   })
 })

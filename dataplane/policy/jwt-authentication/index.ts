@@ -9,9 +9,21 @@ import { createVerifier, refuse, type Claims, type VerifyToken } from './verify.
 import { variables } from '../../exchange/variables.ts'
 
 /**
- * JSON Web Tokens in `Authorization: Bearer` (traffic.md §8.3). Verified claims are `jwt` for whoever comes after, and the token
- * goes no further. Without usable keys no token is valid. `isBesideApiKeys`: only what is shaped like a token concerns it; the other
- * bearer credentials are API keys.
+ * Verifies JSON Web Tokens in `Authorization: Bearer` (traffic.md §8.3) with the keys of the providers. Later policies see the claims as
+ * `jwt`; a verified token is removed from the header. `mode` is Strict (default: a token is required), Optional (a token must be valid) or
+ * Permissive (requests are never rejected). Without usable keys no token is valid.
+ *
+ * @param isBesideApiKeys the route has `apiKeyAuthentication` too: credentials without the form of a token are ignored.
+ * @throws ProxyError JWT (401), for each rejected request.
+ * @example
+ * traffic:
+ *   jwtAuthentication:
+ *     mode: Strict
+ *     providers:
+ *       - issuer: https://issuer.example.com
+ *         audiences: [shop]
+ *         jwks:
+ *           inline: '{"keys": […]}'
  */
 export function compileJwtAuthentication(config: JWTAuthentication, { kept, epochMs }: PolicyState, isBesideApiKeys = false): Policy {
   const mode = config.mode ?? 'Strict'

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { findKeySetProblem, typeOfKey } from '#api/credentials/key-set.ts'
 import type { JWTProvider } from '#gen/config/types.ts'
 
-/** A key that tokens may be signed with, and what the provider it belongs to demands of them. */
+/** A verification key and the requirements of its provider. */
 export interface VerificationKey {
   readonly key: KeyObject
   readonly algorithms: readonly string[]
@@ -10,16 +10,16 @@ export interface VerificationKey {
   readonly audiences: readonly string[] | undefined
 }
 
-/** Whose tokens are accepted; without an issuer, those of any. */
+/** A provider whose tokens are accepted. Without an issuer, tokens of any issuer are. */
 export type TokenProvider = Pick<JWTProvider, 'audiences' | 'jwks'> & { readonly issuer?: string | undefined }
 
 interface KeyType {
   readonly algorithms: readonly string[]
-  /** Members of the public key (RFC 7518 §6); nothing else is taken from a key set. */
+  /** Members of the public key (RFC 7518 §6). Other members are ignored. */
   readonly members: readonly string[]
 }
 
-/** What is expected of a key in a set; anything else that stands there matches no type and no algorithm. */
+/** A key in a key set, unchecked. Unexpected values match no key type and no algorithm. */
 interface Jwk extends Readonly<Record<string, unknown>> {
   readonly kid?: string
   readonly kty?: string
@@ -27,7 +27,7 @@ interface Jwk extends Readonly<Record<string, unknown>> {
   readonly alg?: string
 }
 
-/** By `kty` and, where there is one, curve. Symmetric keys are missing on purpose: whoever can check with them can sign. */
+/** By `kty` and curve, if any. Symmetric keys are not supported, because a key that verifies could also sign. */
 const keyTypes: ReadonlyMap<string, KeyType> = new Map([
   ['RSA', { algorithms: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'], members: ['kty', 'n', 'e'] }],
   ['EC P-256', { algorithms: ['ES256'], members: ['kty', 'crv', 'x', 'y'] }],
@@ -35,12 +35,12 @@ const keyTypes: ReadonlyMap<string, KeyType> = new Map([
   ['OKP Ed25519', { algorithms: ['EdDSA', 'Ed25519'], members: ['kty', 'crv', 'x'] }],
 ])
 
-/** RFC 7518 §3.3. */
+/** Minimum size of RSA keys (RFC 7518 §3.3). */
 const MIN_RSA_BITS = 2048
 
 /**
- * Keys of all providers by `kid`; of two keys with one name the first counts. A key set that cannot be relied on adds nothing:
- * its provider's tokens are all refused.
+ * Keys of all providers by `kid`; of two keys with the same id, the first is used. An invalid key set adds no keys, so that all tokens of
+ * its provider are rejected.
  */
 export function readKeys(providers: readonly TokenProvider[]): ReadonlyMap<string, VerificationKey> {
   const keys = new Map<string, VerificationKey>()
@@ -53,9 +53,9 @@ function readProvider({ issuer, audiences, jwks }: TokenProvider): [string, Veri
   if (text === undefined || findKeySetProblem(text) !== undefined) return []
   try {
     const { keys } = JSON.parse(text) as { keys: Jwk[] }
-    // Identity providers publish their encryption keys in the same set.
-    const ofSignatures = keys.filter(({ use }) => use !== 'enc')
-    return ofSignatures.map((jwk) => [jwk.kid ?? '', { ...readKey(jwk), issuer, audiences }])
+    // Identity providers publish encryption keys in the same set.
+    const signatureKeys = keys.filter(({ use }) => use !== 'enc')
+    return signatureKeys.map((jwk) => [jwk.kid ?? '', { ...readKey(jwk), issuer, audiences }])
   } catch {
     return []
   }

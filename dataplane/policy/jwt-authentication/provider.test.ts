@@ -8,7 +8,7 @@ import { createPolicyState } from '../state.ts'
 import { compileJwtAuthentication } from './index.ts'
 import { variables } from '../../exchange/variables.ts'
 
-/** Tokens and keys of an OpenID-certified identity provider, as it hands them out. */
+/** An OpenID-certified identity provider that issues the tokens and keys of these tests. */
 let server: Server
 let issuer: string
 let keySet: string
@@ -19,7 +19,7 @@ const privateKey = (kid: string, alg: string) => {
 }
 
 beforeAll(async () => {
-  // It warns of being a development setup, which it is, and of the newest Node.
+  // It warns about the development setup and about new versions of Node.
   for (const method of ['info', 'warn'] as const) jest.spyOn(console, method).mockImplementation(() => {})
   const { Provider } = await import('oidc-provider')
   server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1')
@@ -32,7 +32,7 @@ beforeAll(async () => {
       devInteractions: { enabled: false },
       resourceIndicators: {
         enabled: true,
-        // The resource says how its tokens are signed.
+        // The resource selects the signature algorithm.
         getResourceServerInfo: (_: unknown, resource: string) => ({
           scope: 'read',
           audience: 'shop',

@@ -3,7 +3,7 @@ import { Secret } from '#api/cel/index.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { readKeys, type TokenProvider } from './keys.ts'
 
-/** What expressions see as `jwt`: the claims, and the token itself as a secret. */
+/** The variable `jwt` of expressions: the claims, and the token as a secret. */
 export type Claims = Readonly<Record<string, unknown>> & { readonly rawToken: Secret }
 
 interface CachedToken {
@@ -11,26 +11,26 @@ interface CachedToken {
   readonly expiresAtSeconds: number
 }
 
-/** Returns the claims of a valid token; throws the JWT error otherwise. */
+/** Returns the claims of a valid token. Throws ProxyError JWT otherwise. */
 export type VerifyToken = (token: string) => Claims | Promise<Claims>
 
-/** Clocks of issuer and gateway may differ by so much (traffic.md §8.3). */
+/** Tolerated difference between the clocks of issuer and gateway (traffic.md §8.3). */
 const LEEWAY_SECONDS = 60
-/** Nothing longer is parsed or looked up: no issuer makes such tokens. */
+/** Longer tokens are rejected unparsed: no issuer creates such tokens. */
 const MAX_TOKEN_LENGTH = 16 * 1024
 const MAX_CACHED = 10_000
 
 /**
- * Makes the verifier of one policy. A signature is verified once: the cache finds a token by its hash and compares all of it, ends
- * with the token, and with the keys, because a verifier is made for one set of them. The Map's own hash is seeded and costs a tenth
- * of a digest; only tokens that were verified get in.
+ * Creates the verifier of one policy. Each signature is verified once. The cache is keyed by the complete token, holds verified tokens only,
+ * and drops them when they expire. It ends with the keys, because a verifier is created for one set of keys. Map keys are strings and not
+ * digests: the hash of a Map is seeded and costs a tenth of a digest.
  */
 export function createVerifier({ providers }: { readonly providers: readonly TokenProvider[] }, epochMs: () => number): VerifyToken {
   const keys = readKeys(providers)
   const verified = new Map<string, CachedToken>()
 
   const verify = async (text: string, nowMs: number): Promise<Claims> => {
-    // A copy, because what stays here may be a slice of a whole request head.
+    // A copy, because the text may be a slice that keeps a complete request head in memory.
     const token = Buffer.from(text).toString()
     const kid = readKid(token)
     const key = keys.get(kid)
@@ -79,7 +79,7 @@ function readKid(token: string): string {
 
 const claimErrors: Readonly<Record<string, string>> = { iss: 'InvalidIssuer', aud: 'InvalidAudience', nbf: 'ImmatureSignature' }
 
-/** One word for each way a token can be bad; nothing of the token itself. */
+/** The reason in one word, without any part of the token. */
 function describe(error: unknown): string {
   if (error instanceof errors.JWTExpired) return 'ExpiredSignature'
   if (error instanceof errors.JWTClaimValidationFailed)

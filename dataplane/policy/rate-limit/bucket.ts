@@ -1,15 +1,15 @@
-/** What is left of a budget, as the x-ratelimit headers say it. */
+/** The state of a budget for the x-ratelimit headers. */
 export interface Allowance {
   readonly isAdmitted: boolean
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds until the next refill; above 0. */
+  /** Milliseconds until the next refill, greater than 0. */
   readonly resetMs: number
 }
 
 /**
- * A budget that starts full and gets `amount` at the end of each full unit since it was made, in steps, up to amount + burst
- * (traffic.md §8.9). Time is counted from the start, so that no rounding adds up.
+ * A budget that starts full and is refilled by `amount` at the end of each unit of time, up to amount + burst (traffic.md §8.9). Units are
+ * counted from the creation, so that rounding errors do not add up.
  */
 export class Bucket {
   readonly #amount: number
@@ -27,7 +27,7 @@ export class Bucket {
     this.#left = this.#capacity
   }
 
-  /** Takes `count` if that many are left. With 0 it only asks whether anything is left. */
+  /** Takes `count` if as many are left. 0 checks whether anything is left. */
   take(nowMs: number, count = 1): Allowance {
     this.#refill(nowMs)
     const isAdmitted = this.#left >= Math.max(1, count)
@@ -36,7 +36,7 @@ export class Bucket {
     return { isAdmitted, limit: this.#capacity, remaining: this.#left, resetMs }
   }
 
-  /** Charges what is already spent, or gives back when negative. There are no debts: what it cannot pay is forgotten. */
+  /** Charges what was spent already; a negative count is returned. The budget does not go below 0. */
   charge(nowMs: number, count: number): void {
     this.#refill(nowMs)
     this.#left = Math.min(this.#capacity, Math.max(0, this.#left - count))

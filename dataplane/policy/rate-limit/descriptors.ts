@@ -6,11 +6,11 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { compileExpression, readsRequestBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 
-/** What a counter of the service is called. */
+/** Identifies a counter of the service. */
 export type Descriptor = MessageInitShape<typeof RateLimitDescriptorSchema>
 
 export interface CompiledDescriptors {
-  /** Those that count requests, and those that count tokens. */
+  /** Descriptors that count requests and descriptors that count tokens. */
   readonly requests: readonly Entries[]
   readonly tokens: readonly Entries[]
   readonly readsBody: boolean
@@ -31,7 +31,7 @@ export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDe
   }
 }
 
-/** The counters of a request. One with an entry that fails is dropped as a whole (traffic.md §8.9). */
+/** The descriptors of a request. A descriptor with a failed entry is left out (traffic.md §8.9). */
 export function describeRequest(exchange: Exchange, compiled: readonly Entries[]): Descriptor[] {
   if (compiled.length === 0) return []
   const view = new ExchangeView(exchange)

@@ -47,11 +47,11 @@ interface Options {
   readonly upstreamHeaders?: Record<string, string>
   readonly port?: number
   readonly prepare?: (exchange: Exchange) => void
-  /** How an LLM provider speaks to the budgets. */
+  /** Estimate and usage of an LLM request. */
   readonly llm?: { readonly estimate: number; readonly tokens: number }
 }
 
-/** One request: what the service was asked, what the upstream got, what the client got. */
+/** Sends a request. Returns the calls of the service, the forwarded request and the response. */
 async function send(answer: Answer | ((request: RateLimitRequest) => Answer), options: Options = {}) {
   const asked: RateLimitRequest[] = []
   const service = await startGrpcService([

@@ -12,8 +12,23 @@ import { LimitService, withHits, type Verdict } from './service.ts'
 import { TokenBudgets, type TokenBudget } from '../../exchange/token-budgets.ts'
 
 /**
- * Limits that a service keeps for all replicas (traffic.md §8.9). Counters of requests are asked here; counters of tokens are left in
- * `exchange.tokenBudgets` for whoever speaks to an LLM. Without a counter the service is not asked.
+ * Rate limits that a service counts for all replicas (traffic.md §8.9), by Envoy's protocol. Each descriptor is a counter, with entries
+ * computed by expressions. Counters of requests are charged here; counters of tokens are added to `exchange.tokenBudgets` and charged by
+ * LLM backends. A request without a descriptor causes no call. `failureMode` decides if the call fails.
+ *
+ * @throws ProxyError RATE_LIMIT_SERVICE (500), for requests that are rejected because the call failed.
+ * @example
+ * traffic:
+ *   rateLimit:
+ *     global:
+ *       backendRef:
+ *         name: limiter
+ *         port: 80
+ *       domain: shop
+ *       descriptors:
+ *         - entries:
+ *             - name: tenant
+ *               expression: request.headers["x-tenant"]
  */
 export function compileGlobalRateLimit(
   section: GlobalRateLimit,
@@ -53,27 +68,27 @@ function addAll(headers: HeaderList, asked: Verdict | undefined, budget: GlobalT
   if (tightest !== undefined) addHeaders(headers, tightest)
 }
 
-/** The refusal as the service words it; logs call it RateLimit. */
+/** The 429 with the service's headers and body; its reason in logs is RateLimit. */
 function refuse(c: PolicyContext, verdict: Verdict): Response {
   c.var.exchange.error = new ProxyError('RATE_LIMIT')
   const headers = refusalHeaders(verdict)
   return verdict.body.length === 0 ? c.body(null, 429, headers) : c.body(new Uint8Array(verdict.body), 429, headers)
 }
 
-/** The service's headers, and ours unless it has some of those. */
+/** The service's headers, and x-ratelimit headers unless the service sets some of them. */
 function refusalHeaders({ responseHeaders, allowance }: Verdict): Record<string, string> {
   const theirs = Object.fromEntries(responseHeaders)
   const ours = allowance === undefined ? {} : headersOf(allowance)
   return Object.keys(ours).some((name) => name in theirs) ? theirs : { ...theirs, ...ours }
 }
 
-/** One request against counters of tokens. */
+/** The token counters of one request. */
 class GlobalTokenBudget implements TokenBudget {
   readonly #exchange: Exchange
   readonly #service: LimitService
   readonly #descriptors: readonly Descriptor[]
   #estimate = 0
-  /** Undefined: nobody asked, or the service could not be asked. */
+  /** Undefined if the service was not called or the call failed. */
   verdict: Verdict | undefined = undefined
 
   constructor(exchange: Exchange, service: LimitService, descriptors: readonly Descriptor[]) {
@@ -88,7 +103,7 @@ class GlobalTokenBudget implements TokenBudget {
     if (this.verdict?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: refusalHeaders(this.verdict) })
   }
 
-  /** What was charged too much stays: counters of the service only go up. */
+  /** Charges the difference to the estimate. An excess charge stays: counters of the service cannot be decreased. */
   settle(tokens: number): void {
     const more = tokens - this.#estimate
     if (more > 0) this.#service.charge(this.#descriptors, more)

@@ -5,12 +5,12 @@ const LIMIT = 'x-ratelimit-limit'
 const REMAINING = 'x-ratelimit-remaining'
 const RESET = 'x-ratelimit-reset'
 
-/** x-ratelimit-limit, -remaining and -reset (whole seconds, rounded up). */
+/** The headers x-ratelimit-limit, -remaining and -reset (seconds, rounded up). */
 export function headersOf({ limit, remaining, resetMs }: Allowance): Record<string, string> {
   return { [LIMIT]: String(limit), [REMAINING]: String(remaining), [RESET]: toSeconds(resetMs) }
 }
 
-/** All or none: an upstream that limits by itself knows better, and a mix of both would say nothing. */
+/** Adds all headers or none: headers of an upstream that limits requests itself are kept, and a mix would be meaningless. */
 export function addHeaders(headers: HeaderList, { limit, remaining, resetMs }: Allowance): void {
   const { raw } = headers
   for (let i = 0; i < raw.length; i += 2) if (isOwn(raw[i])) return

@@ -11,9 +11,18 @@ import { TokenBudgets } from '../../exchange/token-budgets.ts'
 const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
 
 /**
- * Local rate limits (traffic.md §8.9). The list is that of one policy on one target, which keeps its budgets over config versions
- * and shares them among all its routes. Entries for requests are asked here, in order; those before one that refuses have been
- * charged. Entries for tokens are left in `exchange.tokenBudgets` for whoever speaks to an LLM.
+ * Rate limits of one data plane (traffic.md §8.9). The budgets of a policy are kept over config versions and shared by all routes of its
+ * target. Budgets of requests are charged here, in order; those before the exhausted one stay charged. Budgets of tokens are added to
+ * `exchange.tokenBudgets` and charged by LLM backends. Responses have x-ratelimit headers of the tightest budget.
+ *
+ * @throws ProxyError RATE_LIMIT (429), for each rejected request.
+ * @example
+ * traffic:
+ *   rateLimit:
+ *     local:
+ *       - requests: 100
+ *         unit: Minutes
+ *         burst: 20
  */
 export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs }: PolicyState): Policy {
   const { requests, tokens } = kept.get(entries, [], () => createBuckets(entries, monotonicMs()))

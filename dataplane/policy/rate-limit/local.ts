@@ -3,7 +3,7 @@ import type { Allowance, Bucket } from './bucket.ts'
 import { headersOf } from './headers.ts'
 import type { TokenBudget } from '../../exchange/token-budgets.ts'
 
-/** Asks all in order. Those before the one that refuses have been charged. `tightest`: the one with the least left, or that refused. */
+/** Charges all buckets in order, up to the first that is exhausted. Returns the allowance of that one, else of the one with the least left. */
 export function takeAll(buckets: readonly Bucket[], nowMs: number, count?: number): Allowance | undefined {
   let tightest: Allowance | undefined
   for (const bucket of buckets) {
@@ -18,12 +18,12 @@ export function tighter(a: Allowance | undefined, b: Allowance | undefined): All
   return a === undefined || b === undefined ? (a ?? b) : b.remaining < a.remaining ? b : a
 }
 
-/** One request against the token entries of one policy. */
+/** The token budgets of one policy for one request. */
 export class LocalTokenBudget implements TokenBudget {
   readonly #buckets: readonly Bucket[]
   readonly #nowMs: () => number
   #estimate = 0
-  /** Of the admission; undefined: nobody asked, this was no LLM request. */
+  /** Allowance when the request was admitted; undefined if this is no LLM request. */
   allowance: Allowance | undefined = undefined
 
   constructor(buckets: readonly Bucket[], nowMs: () => number) {

@@ -18,22 +18,22 @@ import { fieldOf } from '../mutations.ts'
 import type { Allowance } from './bucket.ts'
 import type { Descriptor } from './descriptors.ts'
 
-/** Charges whose answer nobody waits for are given up after so long. */
+/** Timeout of charges, whose result is not awaited. */
 const CHARGE_TIMEOUT_MS = 10_000
 
-/** What the service says of a request. Headers are checked: names in lower case, values as heads keep them. */
+/** The service's decision about a request. Headers are validated: names in lower case, values as stored in heads. */
 export interface Verdict {
   readonly isAdmitted: boolean
   readonly requestHeaders: readonly Field[]
   readonly responseHeaders: readonly Field[]
   readonly body: Buffer
-  /** Of the counter with the least left; undefined when no limit was found for any. */
+  /** Allowance of the counter with the least left; undefined if no counter has a limit. */
   readonly allowance: Allowance | undefined
 }
 
 type Field = readonly [name: string, value: string]
 
-/** A rate limit service, as one policy asks it (`envoy.service.ratelimit.v3`). */
+/** Client of a rate limit service for one policy (`envoy.service.ratelimit.v3`). */
 export class LimitService {
   readonly #destination: Destination
   readonly #section: Pick<GlobalRateLimit, 'domain' | 'failureMode'>
@@ -45,7 +45,7 @@ export class LimitService {
     this.#registry = registry
   }
 
-  /** Undefined: it cannot be asked, and the request passes. Rejects with a ProxyError when it may not pass then. */
+  /** Undefined if the call failed and the failure mode admits the request. Rejects with a ProxyError otherwise. */
   async ask(exchange: Exchange, descriptors: readonly Descriptor[]): Promise<Verdict | undefined> {
     const method = RateLimitService.method.shouldRateLimit
     const call = beginCall(this.#registry, exchange, 'Policy', 'RateLimit', { host: this.#destination.name, path: `/${method.parent.typeName}/${method.name}` })
@@ -61,7 +61,7 @@ export class LimitService {
     }
   }
 
-  /** Adds to counters what is spent already. The answer does not matter, and nobody is there to hear of a failure. */
+  /** Charges counters for what was spent already. Response and errors are ignored. */
   charge(descriptors: readonly Descriptor[], hits: number): void {
     const request = this.#requestOf(withHits(descriptors, hits))
     callUnary(this.#destination, RateLimitService.method.shouldRateLimit, request, { timeoutMs: CHARGE_TIMEOUT_MS }).catch(() => undefined)
@@ -88,7 +88,7 @@ export class LimitService {
   }
 }
 
-/** The same counters, each with a cost of its own: 0 only asks. */
+/** The same descriptors with a cost; 0 reads the counters only. */
 export function withHits(descriptors: readonly Descriptor[], hits: number): Descriptor[] {
   return descriptors.map((descriptor) => ({ ...descriptor, hitsAddend: BigInt(Math.max(0, Math.trunc(hits))) }))
 }

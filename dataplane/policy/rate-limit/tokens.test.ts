@@ -18,7 +18,7 @@ beforeEach(() => {
   state = createPolicyState({ monotonicMs: () => nowMs })
 })
 
-/** How an LLM provider answers: what it took, or an answer that another limiter has numbered. */
+/** Response of an LLM provider: its token usage, or rate limit headers of its own. */
 interface Answer {
   readonly estimate?: number
   readonly tokens?: number
@@ -26,7 +26,7 @@ interface Answer {
   readonly attempts?: number
 }
 
-/** One request through the policies to something that speaks to an LLM, or not. */
+/** Sends a request through the policies to an LLM backend or to another one. */
 async function ask(local: LocalRateLimit[], answer: Answer | 'no LLM') {
   const llm = async (exchange: Exchange): Promise<void> => {
     const { estimate, tokens, headers = {}, attempts = 1 } = answer === 'no LLM' ? {} : answer

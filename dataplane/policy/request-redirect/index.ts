@@ -2,7 +2,17 @@ import type { RequestRedirect } from '#gen/config/types.ts'
 import type { Policy } from '../../exchange/context.ts'
 import { locationOf } from './redirect.ts'
 
-/** Answers with a redirect; nothing is forwarded. */
+/**
+ * Responds with a redirect instead of forwarding: the RequestRedirect filter of Gateway API (traffic.md §7).
+ *
+ * @throws ProxyError FILTER_FAILED (500), for a prefix rewrite without a prefix match.
+ * @example
+ * filters:
+ *   - type: RequestRedirect
+ *     requestRedirect:
+ *       scheme: https
+ *       statusCode: 301
+ */
 export function compileRequestRedirect(filter: RequestRedirect): Policy {
   const status = filter.statusCode ?? 302
   return async (c) => {

@@ -5,18 +5,18 @@ import { rewritePath } from '../path.ts'
 
 const defaultPorts = { http: 80, https: 443 } as const
 
-/** Where a redirect filter sends a request (traffic.md §7); `match` is the path condition that chose the rule. */
+/** The Location of a redirect filter (traffic.md §7). `match` is the path condition of the matched rule. */
 export function locationOf(request: RequestHead, filter: RequestRedirect, match: PathMatch | undefined): string {
   const scheme = filter.scheme ?? request.scheme
   const host = filter.hostname ?? hostOf(request.authority)
-  // A scheme that the filter names brings its own port; without one the client stays on the port that it used.
+  // A configured scheme implies its default port. Without one, the port of the request is kept.
   const port = filter.port ?? (filter.scheme === undefined ? portOf(request.authority) : undefined)
   const target = filter.path === undefined ? request.target : rewritePath(request.target, filter.path, match)
   const suffix = port === undefined || port === defaultPorts[scheme] ? '' : `:${port}`
   return `${scheme}://${host}${suffix}${target.startsWith('/') ? target : '/'}`
 }
 
-/** The answer of a redirect filter, for callers outside a policy chain. Throws FILTER_FAILED like `rewritePath`. */
+/** The response of a redirect filter, for callers outside of a policy chain. Throws FILTER_FAILED like `rewritePath`. */
 export function redirectTo(request: RequestHead, filter: RequestRedirect, match: PathMatch | undefined): ResponseHead {
   const headers = new HeaderList(['location', locationOf(request, filter, match), 'content-length', '0'])
   return { status: filter.statusCode ?? 302, headers, body: undefined, upgraded: undefined }

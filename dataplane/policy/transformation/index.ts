@@ -9,8 +9,21 @@ import { transformRequest } from '../../transformation/request.ts'
 import { transformResponse } from '../../transformation/response.ts'
 
 /**
- * Computed changes to request and response (traffic.md §8.10). The response side sees the request as it was sent, and runs on
- * responses made here too.
+ * Changes request and response by expressions (traffic.md §8.10): `add`, `set` and `remove` headers or pseudo headers, replace the `body`,
+ * and compute `metadata` for other policies. The response side sees the request as it was forwarded, and runs on responses of the gateway
+ * itself too.
+ *
+ * @example
+ * traffic:
+ *   transformation:
+ *     request:
+ *       set:
+ *         - name: ':path'
+ *           value: '"/v1" + request.pathAndQuery'
+ *     response:
+ *       set:
+ *         - name: x-user
+ *           value: jwt.sub
  */
 export function compileTransformation(section: Transformation, { kept }: Pick<PolicyState, 'kept'>, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   const { request, response } = kept.get(section, [], () => ({
@@ -19,7 +32,7 @@ export function compileTransformation(section: Transformation, { kept }: Pick<Po
   }))
   const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
   const buffersResponse = readsResponseBody(programsOf(response))
-  // What waits for a body, or has to clean up however the request ends, is plain middleware.
+  // A policy that waits for a body or has to clean up after any outcome is plain middleware.
   if (!buffersRequest && !buffersResponse && request?.setsMethod !== true)
     return withSides({
       ...(request && { request: (exchange) => transformRequest(exchange, request, new ExchangeView(exchange)) }),
@@ -36,7 +49,7 @@ export function compileTransformation(section: Transformation, { kept }: Pick<Po
       if (buffersResponse) await bufferResponse(exchange, maxBufferBytes)
       transformResponse(exchange, response, new ExchangeView(exchange))
     } finally {
-      // Whether a response has a body depends on the method that the client used, not on the one that the upstream got.
+      // Whether a response has a body depends on the method of the client, not on the forwarded one.
       exchange.request.method = method
       if (buffersRequest) releaseRequest(exchange)
     }

@@ -9,7 +9,7 @@ import { compilePolicies } from '../index.ts'
 let server: TestServer | undefined
 afterEach(() => server?.close())
 
-/** Sends raw request lines through policies; gives the status and the headers that an upstream would have got. */
+/** Sends raw request lines through policies. Returns the status and the forwarded headers. */
 async function send(traffic: Traffic, lines: string[]): Promise<{ status: string | undefined; seen: [string, string][] | undefined }> {
   let seen: [string, string][] | undefined
   const { authorization, ...rest } = traffic

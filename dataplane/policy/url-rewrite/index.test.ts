@@ -7,7 +7,7 @@ import { compileUrlRewrite } from './index.ts'
 const prefixed = (value: string): PathMatch => ({ type: 'PathPrefix', value })
 
 test.each([
-  // [target, prefix of the match, replacement, result]: first the table of Gateway API's HTTPPathModifier.
+  // [target, matched prefix, replacement, result], starting with the table of Gateway API's HTTPPathModifier.
   ['/foo/bar', '/foo', '/xyz', '/xyz/bar'],
   ['/foo/bar', '/foo', '/xyz/', '/xyz/bar'],
   ['/foo/bar', '/foo/', '/xyz', '/xyz/bar'],

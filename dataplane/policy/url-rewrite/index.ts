@@ -2,7 +2,20 @@ import type { UrlRewrite } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import { rewritePath } from '../path.ts'
 
-/** Rewrites what the upstream sees. A hostname replaces the whole authority and turns automatic host rewriting off. */
+/**
+ * Rewrites Host and path of forwarded requests: the URLRewrite filter of Gateway API (traffic.md §7). A hostname replaces the authority with
+ * its port and disables automatic host rewriting.
+ *
+ * @throws ProxyError FILTER_FAILED (500), for a prefix rewrite without a prefix match.
+ * @example
+ * filters:
+ *   - type: URLRewrite
+ *     urlRewrite:
+ *       hostname: internal.example.com
+ *       path:
+ *         type: ReplacePrefixMatch
+ *         replacePrefixMatch: /v2
+ */
 export function compileUrlRewrite({ hostname, path }: UrlRewrite): Policy {
   return withSides({
     request(exchange) {
