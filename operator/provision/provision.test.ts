@@ -126,7 +126,7 @@ test('what somebody edits or deletes is mended; a deleted session key is a new o
   await until(() => portsOf().join() === '80')
   const { ownerReferences, ...disowned } = (api.get(SERVICES, 'default', 'gw') as StoredObject).metadata
   api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), metadata: disowned })
-  await until(() => isDeepStrictEqual(api.get(SERVICES, 'default', 'gw')?.metadata.ownerReferences, ownerReferences))
+  await until(() => isDeepStrictEqual(api.get(SERVICES, 'default', 'gw')?.metadata['ownerReferences'], ownerReferences))
   api.drop(CONFIG_MAPS, 'default', 'gw')
   await until(() => api.get(CONFIG_MAPS, 'default', 'gw') !== undefined)
   expect(sessionKey()).toBe(before)

@@ -167,7 +167,7 @@ describe('request metrics', () => {
     expect(
       read(metrics)
         .all('proxy_requests_total')
-        .map((sample) => sample.labels.route),
+        .map((sample) => sample.labels['route']),
     ).toEqual(['default/shop', 'unknown'])
   })
 
