@@ -6,7 +6,7 @@ import { kinds } from '../v1alpha1/kinds.ts'
 import { toCrd, toStructural } from './crd.ts'
 import { readExclusivity } from './exclusivity.ts'
 
-/** What `kubectl apply` keeps of an object in its last-applied annotation. */
+/** Maximum size of the last-applied annotation of `kubectl apply`. */
 const MAX_ANNOTATION_BYTES = 262_144
 
 const nodesOf = (schema: Schema): Schema[] => {
@@ -25,17 +25,17 @@ describe.each(kinds.map((kind) => [kind.kind, kind] as const))('the manifest of 
   }
   const nodes = nodesOf(crd.spec.versions[0]?.schema.openAPIV3Schema ?? {})
 
-  test('is structural', () => {
+  test('has a structural schema', () => {
     expect(nodes.filter((node) => node.$ref !== undefined || node.additionalProperties === false)).toEqual([])
     const untyped = nodes.filter((node) => node.type === undefined && !node['x-kubernetes-int-or-string'] && !node['x-kubernetes-preserve-unknown-fields'])
     expect(untyped).toEqual([])
   })
 
-  test('fits into what kubectl apply keeps', () => {
+  test('fits into the annotation of kubectl apply', () => {
     expect(Buffer.byteLength(JSON.stringify(crd))).toBeLessThan(MAX_ANNOTATION_BYTES)
   })
 
-  test('has a status subresource and a name of its group', () => {
+  test('has a status subresource and the API group in its name', () => {
     expect(crd.spec.versions[0]?.subresources).toEqual({ status: {} })
     expect(crd.metadata.name).toBe(`${kind.plural}.proxy.dev`)
   })
@@ -49,16 +49,16 @@ describe('toStructural', () => {
   }
   const shelf = toStructural(small, ref('Shelf'))
 
-  test('a reference takes the definition, and keeps what stands beside it', () => {
+  test('replaces a reference by its definition and merges its siblings', () => {
     expect(shelf.properties?.['depth']).toEqual({ ...small['Size'], default: 3, 'x-kubernetes-validations': [{ rule: 'self > 2', message: 'deep' }] })
     expect(shelf.properties?.['box']?.properties?.['size']?.description).toBe('Size of the box.')
   })
 
-  test('a default that would fill an object that must not be empty is left out', () => {
+  test('removes a default that would make an empty object valid', () => {
     expect(shelf.properties?.['box']?.properties?.['size']?.default).toBeUndefined()
   })
 
-  test('a reference to nothing is an error that names it', () => {
+  test('throws for an unknown reference, with its name', () => {
     expect(() => toStructural(small, ref('Lid'))).toThrow('#/$defs/Lid does not exist')
   })
 })
@@ -70,5 +70,5 @@ describe('readExclusivity', () => {
     ['atLeastOneOf', atLeastOneOf('a'), { kind: 'atLeastOne', fields: ['a'] }],
     ['another rule', { rule: 'has(self.a) == has(self.b)', message: '' }, undefined],
     ['a list that is something else', { rule: '[has(self.a)].filter(x,x).size() == 0', message: '' }, undefined],
-  ])('%s', (_, rule, expected) => expect(readExclusivity(rule)).toEqual(expected))
+  ])('parses %s', (_, rule, expected) => expect(readExclusivity(rule)).toEqual(expected))
 })

@@ -5,14 +5,14 @@ import type { Kind } from '../v1alpha1/kinds.ts'
 import { withoutExclusiveDefaults } from './exclusivity.ts'
 
 /**
- * Definitions whose fields carry no descriptions in the manifests: ten copies of each would push a manifest beyond the
- * 262144 bytes that `kubectl apply` keeps in an annotation. Their fields are described at `spec.policies`.
+ * Definitions without descriptions of their fields in the manifests. They are inlined about ten times, and a manifest must not exceed
+ * the 262144 bytes that `kubectl apply` stores in an annotation. `spec.policies` describes the same fields.
  */
 const TERSE: ReadonlySet<string> = new Set(['BackendSimple'])
 
-/** A definition as a structural schema: references inlined, no `additionalProperties: false` (the API server prunes). */
+/** Converts a schema to a structural one: inlines references, and drops `additionalProperties: false`, since the API server prunes unknown fields. */
 export function toStructural(definitions: Definitions, schema: Schema): Schema {
-  // `depth`: how far inside a terse definition; descriptions deeper than its own fields are dropped.
+  // `depth`: level within a terse definition, where nested fields have no descriptions.
   const inline = (child: Schema, depth: number | undefined): Schema => {
     const name = child.$ref === undefined ? undefined : refName(child.$ref)
     const { description, ...silent } = structural(
@@ -29,7 +29,7 @@ export function toStructural(definitions: Definitions, schema: Schema): Schema {
   return inline(schema, undefined)
 }
 
-/** The definition that a reference names, with what stands beside the reference added. */
+/** The definition that a reference points to, merged with the siblings of the reference. */
 export function dereference(definitions: Definitions, { $ref, 'x-kubernetes-validations': own = [], ...use }: Schema): Schema {
   const target = definitions[refName($ref ?? '')]
   if (!target) throw new Error(`${$ref} does not exist`)
@@ -37,7 +37,7 @@ export function dereference(definitions: Definitions, { $ref, 'x-kubernetes-vali
   return { ...target, ...use, ...(rules.length > 0 ? { 'x-kubernetes-validations': rules } : {}) }
 }
 
-/** The schema of one kind as the API server wants it: `metadata` is its own business, `status` is not required. */
+/** The schema of a kind for the API server, which validates `metadata` itself. `status` is not required. */
 export function toOpenApi(definitions: Definitions, kind: Kind): Schema {
   const root = definitions[kind.kind]
   if (!root?.properties) throw new Error(`definition ${kind.kind} does not exist`)

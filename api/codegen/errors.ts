@@ -1,7 +1,7 @@
 import { errorTable, grpcStatusOf, type ErrorRow } from '../errors.ts'
 import type { Files } from './output.ts'
 
-/** The reference page of the error table: each code with what clients and logs see of it. */
+/** The reference page of the error table: each code with its response and its reason in logs. */
 export function toErrorPage(): Files {
   const rows = Object.entries<ErrorRow>(errorTable).map(([code, { status, reason, text, detail, grpc }]) => {
     const shown = `${text}${detail === undefined ? '' : `${detail}<detail>`}`

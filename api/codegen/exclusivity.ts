@@ -1,6 +1,6 @@
 import type { Schema, ValidationRule } from '../schema.ts'
 
-/** A rule made by `exactlyOneOf`, `atMostOneOf` or `atLeastOneOf` of api/schema.ts, read back. */
+/** The meaning of a rule that `exactlyOneOf`, `atMostOneOf` or `atLeastOneOf` of api/schema.ts created. */
 export interface Exclusivity {
   kind: 'exactlyOne' | 'atMostOne' | 'atLeastOne'
   fields: string[]
@@ -12,7 +12,7 @@ const tails: Readonly<Record<string, Exclusivity['kind']>> = {
   '.exists(x,x)': 'atLeastOne',
 }
 
-/** The exclusivity that a rule states, or undefined when the rule is about something else. */
+/** Parses such a rule; undefined for other rules. */
 export function readExclusivity(rule: ValidationRule): Exclusivity | undefined {
   const match = /^\[((?:has\(self\.\w+\),?)+)\](.*)$/.exec(rule.rule)
   const kind = match ? tails[match[2] ?? ''] : undefined
@@ -21,8 +21,8 @@ export function readExclusivity(rule: ValidationRule): Exclusivity | undefined {
 }
 
 /**
- * An object schema without the defaults of fields of which one must be set: the API server, like Ajv, fills defaults in
- * before it looks at the rules, and would so make `{}` valid. They are documented, and the reader applies them.
+ * Removes the defaults of mutually exclusive fields from an object schema. The API server and Ajv apply defaults before they check
+ * the rules, so that `{}` would become valid. The readers of the object apply these defaults.
  */
 export function withoutExclusiveDefaults(schema: Schema): Schema {
   const fields = (schema['x-kubernetes-validations'] ?? []).flatMap((rule) => readExclusivity(rule)?.fields ?? [])

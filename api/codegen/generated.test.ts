@@ -22,7 +22,7 @@ describe('toTypes', () => {
     Stray: object('Not reached.', {}),
   }
 
-  test('named types, described uses, nothing else', async () => {
+  test('writes the reachable types with the descriptions of their uses', async () => {
     const text = await toTypes(small, ['Pet'])
     expect([...text.matchAll(/export (?:interface|type) (\w+)/g)].map(([, name]) => name)).toEqual(['Name', 'Owner', 'Pet'])
     expect(text).toContain('  name: Name\n')
@@ -31,7 +31,7 @@ describe('toTypes', () => {
     expect(text).toContain('[k: string]: string')
   })
 
-  test('types that another file declares are re-exported, and imported where a written type refers to them', async () => {
+  test('re-exports types of another file, and imports those that its own types refer to', async () => {
     const text = await toTypes(small, ['Pet'], { names: ['Name', 'Owner', 'Stray'], from: './other.ts' })
     expect([...text.matchAll(/export (?:interface|type) (\w+)/g)].map(([, name]) => name)).toEqual(['Pet'])
     expect(text).toContain("import type { Owner } from './other.ts'\nexport type { Name, Owner } from './other.ts'\n")
@@ -44,26 +44,26 @@ test('findSharedTypes leaves out a type that differs, and every type that leads 
   expect(findSharedTypes(left, right)).toEqual(['Tag'])
 })
 
-test('the table of message kinds has a line for each', () => {
+test('toMessageTypes has a line for each kind of message', () => {
   expect(toMessageTypes({ pet: 'Pet', tcpPet: 'TcpPet' })).toContain('export interface MessageTypes {\n  pet: Pet\n  tcpPet: TcpPet\n}\n')
 })
 
 describe('reference pages', () => {
   const pages = toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds))
 
-  test.each(Object.entries(pages).filter(([path]) => !path.endsWith('README.md')))('%s: every link has its heading', (_, text) => {
+  test.each(Object.entries(pages).filter(([path]) => !path.endsWith('README.md')))('each link in %s has a heading', (_, text) => {
     const headings = new Set([...text.matchAll(/^## (\w+)$/gm)].map(([, name]) => `#${name?.toLowerCase()}`))
     const missing = [...text.matchAll(/\]\((#[^)]+)\)/g)].map(([, anchor]) => anchor).filter((anchor) => !headings.has(anchor ?? ''))
     expect(missing).toEqual([])
   })
 
-  test('tables have five columns whatever the text holds', () => {
+  test('have tables of five columns whatever the descriptions contain', () => {
     const rows = Object.values(pages).flatMap((text) => text.split('\n').filter((line) => line.startsWith('| `')))
     expect(rows.filter((line) => line.replaceAll('\\|', '').split('|').length !== 7)).toEqual([])
     expect(rows.length).toBeGreaterThan(400)
   })
 
-  test('the index names every page', () => {
+  test('have an index that links every page', () => {
     for (const { singular } of kinds) expect(pages['docs/reference/README.md']).toContain(`(${singular}.md)`)
   })
 })
@@ -71,19 +71,19 @@ describe('reference pages', () => {
 describe('the OpenAPI document', () => {
   const document = JSON.parse(toOpenApiDocument(definitions, kinds)) as { components: { schemas: Record<string, unknown> } }
 
-  test('every reference resolves', () => {
+  test('resolves every reference', () => {
     const names = [...JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name ?? '')
     expect(names.filter((name) => !(name in document.components.schemas))).toEqual([])
   })
 
-  test('it holds what the kinds lead to', () => {
+  test('contains exactly the definitions that are reachable from the kinds', () => {
     const names = kinds.map(({ kind }) => kind)
     expect(Object.keys(document.components.schemas)).toEqual(reachableFrom(definitions, names))
   })
 })
 
 describe('writeDifference', () => {
-  test('writes what changed, removes what nothing generates, and then finds nothing to do', async () => {
+  test('writes stale files, removes orphaned ones, and leaves no difference', async () => {
     const root = await mkdtemp(join(tmpdir(), 'codegen-'))
     try {
       await mkdir(join(root, 'gen/old'), { recursive: true })

@@ -1,10 +1,10 @@
 import { mapChildren, reachableFrom, type Definitions, type Schema, type ValidationRule } from '../schema.ts'
 import { readExclusivity, withoutExclusiveDefaults } from './exclusivity.ts'
 
-/** JSON Schema keywords that the schema language does not have. */
+/** A JSON Schema with keywords that the schema language does not have. */
 type JsonSchema = Record<string, unknown>
 
-/** Exclusivity rules in the words of JSON Schema; other CEL rules are the API server's and the operator's to check. */
+/** Translates exclusivity rules to JSON Schema. Other CEL rules are checked by the API server and the operator only. */
 function toKeywords(rules: readonly ValidationRule[]): JsonSchema[] {
   return rules.flatMap((rule): JsonSchema[] => {
     const exclusivity = readExclusivity(rule)
@@ -17,7 +17,7 @@ function toKeywords(rules: readonly ValidationRule[]): JsonSchema[] {
   })
 }
 
-/** A schema that rejects unknown fields. With Ajv's `useDefaults` it fills in what the API server fills in. */
+/** Translates to a JSON Schema that rejects unknown fields. With `useDefaults`, Ajv applies the same defaults as the API server. */
 function toStrict(schema: Schema): JsonSchema {
   const node = mapChildren(withoutExclusiveDefaults(schema), (child) => toStrict(child))
   const strict: JsonSchema = Object.fromEntries(Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format'))
@@ -30,7 +30,7 @@ function toStrict(schema: Schema): JsonSchema {
   return strict
 }
 
-/** One document with every definition that `roots` lead to. */
+/** A JSON Schema document with every definition that is reachable from `roots`. */
 export function toBundle(definitions: Definitions, roots: readonly string[], title: string): string {
   const names = reachableFrom(definitions, roots)
   const bundle = {

@@ -1,4 +1,4 @@
-/** `make generate`: writes everything that is derived from api/. With `--check`, writes nothing and fails when something is not fresh. */
+/** `make generate`: writes all files derived from api/. With `--check`, writes nothing and fails if a file is out of date. */
 import { join } from 'node:path'
 import { configDefinitions, messageKinds } from '../config/definitions.ts'
 import { definitions } from '../v1alpha1/definitions.ts'
@@ -13,6 +13,7 @@ import { toProtos } from './protos.ts'
 import { toReferencePages } from './reference.ts'
 import { findSharedTypes, toMessageTypes, toTypes } from './types.ts'
 
+/** Directories in which every file but README.md is generated. */
 const OWNED = ['gen', 'docs/reference', 'charts/proxy-crds/templates']
 const root = join(import.meta.dirname, '../..')
 
@@ -42,10 +43,10 @@ const changed = [...difference.stale.map((path) => `stale: ${path}`), ...differe
 const seconds = ((performance.now() - started) / 1000).toFixed(1)
 if (process.argv.includes('--check')) {
   if (changed.length > 0) {
-    console.error(`${changed.join('\n')}\ngenerated files are not fresh; run \`make generate\` and commit what it writes`)
+    console.error(`${changed.join('\n')}\ngenerated files are out of date; run \`make generate\` and commit the result`)
     process.exit(1)
   }
-  console.log(`generated files are fresh (${Object.keys(files).length} files, ${seconds} s)`)
+  console.log(`generated files are up to date (${Object.keys(files).length} files, ${seconds} s)`)
 } else {
   await writeDifference(root, files, difference)
   console.log(`${Object.keys(files).length} files, ${changed.length} changed (${seconds} s)`)

@@ -11,7 +11,7 @@ export class ${kind} extends Model<Types.${kind}> implements Types.${kind} {
   declare status?: Types.${kind}Status
   static readonly apiVersion = '${GROUP}/${VERSION}'
   static readonly kind = '${kind}'
-  /** Whether an object says that it is of this kind; its content is not checked. */
+  /** Whether an object has this apiVersion and kind. Does not validate its content. */
   static readonly is = createTypeMetaGuard<Types.${kind}>({ apiVersion: '${GROUP}/${VERSION}', kind: '${kind}' })
 
   constructor(data?: ModelData<Types.${kind}>) {
@@ -22,7 +22,7 @@ export class ${kind} extends Model<Types.${kind}> implements Types.${kind} {
 setValidateFunc(${kind}, validatorOf<Types.${kind}>('${kind}'))
 `
 
-/** Classes of the kinds: \`new ProxyPolicy({ metadata, spec })\`, with \`validate()\` and \`toJSON()\`. */
+/** Source of the classes of the kinds: `new ProxyPolicy({ metadata, spec })`, with `validate()` and `toJSON()`. */
 export function toModels(definitions: Definitions, kinds: readonly Kind[]): string {
   return `/** Written by \`make generate\`. Do not edit. */
 import { createTypeMetaGuard, Model, setValidateFunc, type ModelData } from '@kubernetes-models/base'
@@ -32,13 +32,13 @@ import type * as Types from './types.ts'
 
 let ajv: Ajv | undefined
 
-/** Compiles the schema of a kind on first use: most programs never validate. */
+/** Compiles the schema of a kind on first use, because most programs never validate. */
 function validatorOf<T>(kind: string): ValidateFunction<T> {
   let compiled: ValidateFunction<T> | undefined
   const validate = (data: unknown): data is T => {
     ajv ??= new Ajv({ allErrors: true, strict: false }).addSchema(schema, 'proxy')
     compiled ??= ajv.compile<T>({ $ref: \`proxy#/$defs/\${kind}\` })
-    // A copy without prototype: Ajv would take the model's methods for unknown fields.
+    // Copy without the prototype: Ajv would report the model's methods as unknown fields.
     const isValid = compiled(data instanceof Model ? data.toJSON() : data)
     Object.assign(validate, { errors: compiled.errors })
     return isValid

@@ -2,7 +2,7 @@ import { GROUP, VERSION } from '../names.ts'
 import { mapChildren, reachableFrom, refName, type Definitions, type Schema } from '../schema.ts'
 import type { Kind } from '../v1alpha1/kinds.ts'
 
-/** OpenAPI 3.0 knows no siblings of `$ref`, so a described reference becomes an `allOf` of one. */
+/** OpenAPI 3.0 ignores siblings of `$ref`, so a reference with siblings becomes an `allOf` with one element. */
 function toComponent(schema: Schema): object {
   if (schema.$ref === undefined) return mapChildren(schema, (child) => toComponent(child))
   const { $ref, ...use } = schema

@@ -4,9 +4,11 @@ import { dirname, join } from 'node:path'
 /** Path relative to the repository -> content. */
 export type Files = Readonly<Record<string, string>>
 
-/** What would have to change on disk: files to write, and files that nothing generates any more. */
+/** Difference between the generated files and the disk. */
 export interface Difference {
+  /** Files to write. */
   stale: string[]
+  /** Files that are no longer generated. */
   orphaned: string[]
 }
 
@@ -27,7 +29,7 @@ export async function findDifference(root: string, files: Files, owned: readonly
   return { stale, orphaned }
 }
 
-/** Makes the disk equal to `files`. Unchanged files are not touched, so that watchers stay quiet. */
+/** Writes and removes files. Unchanged files are not touched, so that file watchers do not fire. */
 export async function writeDifference(root: string, files: Files, { stale, orphaned }: Difference): Promise<void> {
   for (const path of stale) {
     await mkdir(dirname(join(root, path)), { recursive: true })

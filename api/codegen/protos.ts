@@ -10,12 +10,12 @@ const run = promisify(execFile)
 const XDS = 'node_modules/@grpc/grpc-js-xds/deps'
 
 /**
- * Where `.proto` files come from: OTLP's, which no npm package has, and what is newer than the ones that ship with grpc-js-xds; ours; theirs.
- * The first that has a file gives it.
+ * Directories with `.proto` files, in order of precedence: files that no npm package has (OTLP) or that are newer than those of
+ * grpc-js-xds; files of this project; files of grpc-js-xds.
  */
 const SOURCES = ['api/codegen/proto', 'api/config', `${XDS}/envoy-api`, `${XDS}/googleapis`, `${XDS}/protoc-gen-validate`, `${XDS}/xds`]
 
-/** The files that define TYPES. */
+/** Files that define TYPES. */
 const FILES = [
   'envoy/service/discovery/v3/ads.proto',
   'envoy/service/auth/v3/external_auth.proto',
@@ -26,7 +26,7 @@ const FILES = [
   'resource.proto',
 ]
 
-/** The services and messages that we speak; everything that they lead to is generated, nothing else. */
+/** Services and messages that the programs use. Generated with everything that they refer to. */
 const TYPES = [
   'envoy.service.discovery.v3.AggregatedDiscoveryService',
   'envoy.service.auth.v3.Authorization',
@@ -38,7 +38,7 @@ const TYPES = [
   'proxy.dev.resource.Address',
 ]
 
-/** Annotations of the sources that have no meaning at run time. */
+/** Annotations without meaning at run time. */
 const WITHOUT = [
   'validate.rules',
   'validate.required',
@@ -58,13 +58,13 @@ const WITHOUT = [
   'xds.annotations.v3.field_status',
 ]
 
-/** The buf binary of this platform; the package's own launcher needs an install script, which are blocked. */
+/** The buf binary of this platform. The launcher of the package needs an install script; these are disabled. */
 function findBuf(): string {
   const require = createRequire(import.meta.url)
   return require.resolve(`@bufbuild/buf-${process.platform}-${process.arch}/bin/buf`)
 }
 
-/** Copies a `.proto` file and all that it imports: the sources as a whole do not compile, some of their imports are missing. */
+/** Copies a `.proto` file and its imports. The source directories as a whole do not compile, because some imports are missing. */
 async function copyClosure(root: string, file: string, into: string, seen: Set<string>): Promise<void> {
   if (seen.has(file) || file.startsWith('google/protobuf/')) return
   seen.add(file)
@@ -80,8 +80,8 @@ async function copyClosure(root: string, file: string, into: string, seen: Set<s
 }
 
 /**
- * Generates the messages of every protocol that we speak below `gen/proto`.
- * JavaScript with declarations, not TypeScript: protoc-gen-es writes enums, which Node cannot strip.
+ * Generates the messages of all protocols in `gen/proto`: as JavaScript with declarations, because protoc-gen-es writes
+ * TypeScript enums, which Node.js cannot strip.
  */
 export async function toProtos(root: string): Promise<Files> {
   const work = await mkdtemp(join(tmpdir(), 'protos-'))

@@ -5,13 +5,13 @@ import type { Files } from './output.ts'
 const NOTE = '<!-- Written by `make generate`. Do not edit. -->'
 
 const escape = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
-/** Outside code spans, `<name>` would be taken for HTML. */
+/** Escapes `<name>` outside of code spans, where it would be HTML. */
 const prose = (text: string): string => text.replaceAll(/`[^`]*`|<(?=\w)/g, (part) => (part === '<' ? '&lt;' : part))
 function code(value: unknown): string {
   const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value)
   return text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``
 }
-/** The Kubernetes type, which has no section of its own. */
+/** A type of Kubernetes, which has no section of its own. */
 const METADATA = 'ObjectMeta'
 const link = (name: string): string => (name === METADATA ? name : `[${name}](#${name.toLowerCase()})`)
 
@@ -25,13 +25,13 @@ function typeOf(schema: Schema): string {
   return schema.type ?? 'any JSON'
 }
 
-function range(what: string, low: number | undefined, high: number | undefined): string[] {
-  if (low !== undefined && high !== undefined) return [`${low} to ${high}${what}`]
-  if (low !== undefined) return [`at least ${low}${what}`]
-  return high === undefined ? [] : [`at most ${high}${what}`]
+function range(unit: string, low: number | undefined, high: number | undefined): string[] {
+  if (low !== undefined && high !== undefined) return [`${low} to ${high}${unit}`]
+  if (low !== undefined) return [`at least ${low}${unit}`]
+  return high === undefined ? [] : [`at most ${high}${unit}`]
 }
 
-/** Bounds in words: `1 to 16 items, unique by name`. */
+/** The bounds of a schema as text: `1 to 16 items, unique by name`. */
 function boundsOf(schema: Schema): string {
   const keys = schema['x-kubernetes-list-map-keys']
   const bounds = [
@@ -53,7 +53,7 @@ function row(path: string, schema: Schema, isRequired: boolean): string {
   return `| \`${path}\` | ${escape(typeOf(schema))} | ${isRequired ? 'yes' : ''} | ${escape(fallback)} | ${escape(description)} |`
 }
 
-/** Rows of an object's fields; fields of unnamed objects follow theirs as `parent.child`. */
+/** Rows for the fields of an object. Fields of inline objects follow as `parent.child`. */
 function rowsOf(schema: Schema, definitions: Definitions, prefix = ''): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
@@ -76,14 +76,14 @@ function sectionOf(name: string, schema: Schema, definitions: Definitions): stri
   ].join('\n\n')
 }
 
-/** A page: the roots first, then every definition that they lead to. */
+/** A page with the roots, followed by every definition that is reachable from them. */
 function toPage(definitions: Definitions, title: string, intro: string, roots: readonly string[]): string {
   const reachable = reachableFrom(definitions, roots).filter((name) => !roots.includes(name) && name !== METADATA)
   const sections = [...roots, ...reachable].map((name) => sectionOf(name, definitions[name] ?? {}, definitions))
   return `${NOTE}\n\n# ${title}\n\n${intro}\n\n${sections.join('\n\n')}\n`
 }
 
-/** The reference pages: one for each kind, one for the config contract, and their index. */
+/** The reference pages: one for each kind, one for the config contract, and an index. */
 export function toReferencePages(api: Definitions, kinds: readonly Kind[], config: Definitions, messages: readonly string[]): Files {
   const pages = kinds.map((kind) => {
     const names = `Plural \`${kind.plural}\`, short name ${kind.shortNames.map(code).join(', ')}, category ${kind.categories.map(code).join(', ')}.`
@@ -91,7 +91,7 @@ export function toReferencePages(api: Definitions, kinds: readonly Kind[], confi
   })
   const configIntro = [
     'The file that `dataplane -f` reads (`ConfigFile`), and the messages of the config stream from the operator.',
-    'Unknown fields are errors. Where a resource of the API refers to another object, the config holds what the operator found: see `BackendRef`, `ResolvedSecret` and `ResolvedKeySet`.',
+    'Unknown fields are errors. Where a resource of the API refers to another object, the config contains the object that the operator found: see `BackendRef`, `ResolvedSecret` and `ResolvedKeySet`.',
   ].join(' ')
   const index = [
     NOTE,

@@ -5,9 +5,9 @@ const BANNER = '/** Written by `make generate`. Do not edit. */'
 
 const isScalar = (value: Json): boolean => value === null || typeof value !== 'object' || Array.isArray(value)
 
-/** A schema in the words of json-schema-to-typescript: closed objects, defaults told in the comment. */
+/** Converts a schema for json-schema-to-typescript: closes objects and adds defaults to the description. */
 function toCompilable(schema: Schema): Record<string, unknown> {
-  // tsType rather than $ref: a described $ref would become a type of its own (Transform1).
+  // tsType instead of $ref: a $ref with description would become a separate type (Transform1).
   if (schema.$ref !== undefined) return { tsType: refName(schema.$ref), ...describe(schema) }
   const node = mapChildren(schema, (child) => toCompilable(child))
   if (schema['x-kubernetes-int-or-string']) return { type: ['integer', 'string'], ...describe(schema) }
@@ -33,14 +33,14 @@ interface DeclaredTypes {
   readonly from: string
 }
 
-/** Names of the definitions that have the same TypeScript type in both: equal, and so is every definition that they lead to. */
+/** Names of the definitions whose TypeScript type is the same in both: they are equal, and so is every definition that they refer to. */
 export function findSharedTypes(left: Definitions, right: Definitions): string[] {
   const isEqual = (name: string): boolean =>
     name in left && name in right && JSON.stringify(toCompilable(left[name] ?? {})) === JSON.stringify(toCompilable(right[name] ?? {}))
   return Object.keys(left).filter((name) => isEqual(name) && reachableFrom(left, [name]).every(isEqual))
 }
 
-/** TypeScript types of every definition that `roots` lead to. Types in `declared` are re-exported instead of written again. */
+/** Source of the TypeScript types of every definition that is reachable from `roots`. Types in `declared` are re-exported instead. */
 export async function toTypes(definitions: Definitions, roots: readonly string[], declared: DeclaredTypes = { names: [], from: '' }): Promise<string> {
   const reachable = reachableFrom(definitions, roots)
   const names = reachable.filter((name) => !declared.names.includes(name))
@@ -70,7 +70,7 @@ function toReexports(definitions: Definitions, written: readonly string[], reexp
   return [...(used.length > 0 ? [`import type ${toList(used)}`] : []), `export type ${toList(reexported)}`]
 }
 
-/** Drops the artificial root, and the notes about who refers to what. */
+/** Removes the artificial root and the comments about references. */
 function tidy(text: string): string {
   return text
     .replace(/export interface Everything \{\s*\}\n?/, '')
@@ -80,7 +80,7 @@ function tidy(text: string): string {
     .replace(/\n{3,}/g, '\n\n')
 }
 
-/** The table of message kinds as an interface of their types, for who handles messages by kind. */
+/** Source of an interface with the type of each message kind, for code that handles messages by kind. */
 export function toMessageTypes(messageKinds: Readonly<Record<string, string>>): string {
   const rows = Object.entries(messageKinds).map(([kind, definition]) => `  ${kind}: ${definition}\n`)
   return `/**\n * Type of each kind of message of the config stream.\n */\nexport interface MessageTypes {\n${rows.join('')}}\n`

@@ -15,16 +15,16 @@ export const backendDefinitions: Definitions = {
     ['key', 'ports'],
   ),
   EndpointPicker: object(
-    'Who chooses among the endpoints of an InferencePool, for each request: an ext_proc service (Endpoint Picker Protocol 1.0).',
+    'The endpoint picker of an InferencePool: an ext_proc service that selects an endpoint for each request (Endpoint Picker Protocol 1.0).',
     {
       backend: ref('BackendRef'),
       failureMode: {
         type: 'string',
         enum: ['FailOpen', 'FailClose'],
         default: 'FailClose',
-        description: 'When the picker cannot be asked: FailOpen balances over the endpoints, FailClose answers 503.',
+        description: 'If the picker cannot be reached: FailOpen balances over the endpoints, FailClose responds with 503.',
       },
-      isPlaintext: boolean('Called without TLS; otherwise with TLS whose certificate is not verified, unless a policy on the Service says how.'),
+      isPlaintext: boolean('Called without TLS. Otherwise with TLS, without verification of the certificate unless a policy on the Service configures it.'),
     },
     ['backend'],
   ),
@@ -36,7 +36,7 @@ export const backendDefinitions: Definitions = {
       appProtocol: {
         type: 'string',
         enum: ['HTTP11', 'HTTP2', 'GRPC', 'WS', 'TCP', 'TLS'],
-        description: 'What the endpoints speak, from appProtocol; decides the HTTP version where no policy does.',
+        description: 'Protocol of the endpoints, from appProtocol. Selects the HTTP version unless a policy does.',
       },
       endpoints: list(ref('Endpoint'), 'Ready endpoints. Empty: 503.'),
     },

@@ -7,7 +7,7 @@ import { policyDefinitions } from './policy.ts'
 import { resolvedDefinitions, resolveReferences } from './resolved.ts'
 import { routeDefinitions } from './route.ts'
 
-/** Every named definition of the config contract, the policy sections of the API among them (references resolved, otherwise as written). */
+/** All named definitions of the config contract, including the policy sections of the API with their references resolved. */
 export const configDefinitions: Definitions = {
   ...resolveReferences(apiDefinitions),
   ...resolvedDefinitions,
@@ -18,7 +18,7 @@ export const configDefinitions: Definitions = {
   ...fileDefinitions,
 }
 
-/** Message kinds of the stream: kind -> definition. `service` travels as an Address, all others as Resources. */
+/** Message kinds of the stream: kind -> definition. `service` is sent as an Address, all others as Resources. */
 export const messageKinds = {
   bind: 'Bind',
   listener: 'Listener',

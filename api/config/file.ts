@@ -1,7 +1,7 @@
 import { exactlyOneOf, ref, type Definitions } from '../schema.ts'
 import { integer, list, object, port, string } from './shared.ts'
 
-/** The `-f` file: what the messages say, nested instead of keyed. `dataplane/config/file/file.ts` flattens it. */
+/** The `-f` file: the content of the messages, nested instead of keyed. `dataplane/config/file/` converts it to messages. */
 export const fileDefinitions: Definitions = {
   ConfigFile: object('Configuration file of the data plane (`-f`), and content of `ProxyParameters.spec.rawConfig`.', {
     config: ref('ProcessConfig'),

@@ -2,17 +2,17 @@ import { exactlyOneOf, ref, type Definitions } from '../schema.ts'
 import { key, object, port, string } from './shared.ts'
 
 /**
- * One section of a ProxyPolicy for one target. Policies travel as written; precedence and merging happen once, in the
- * data plane, when a config version is compiled.
+ * One section of a ProxyPolicy for one target. The operator sends policies unmerged; the data plane orders and merges them when it
+ * compiles a config version.
  */
 export const policyDefinitions: Definitions = {
   Policy: {
     ...object(
-      'One section of one ProxyPolicy (or what a BackendTLSPolicy asks for) for one target.',
+      'One section of one ProxyPolicy, or the content of a BackendTLSPolicy, for one target.',
       {
         key: key('<section>/<namespace>/<name>:<target index>'),
         policy: object(
-          'The object that this came from; what statuses, logs and `proxyctl explain` show.',
+          'The source object, for statuses, logs and `proxyctl explain`.',
           { kind: { type: 'string', enum: ['ProxyPolicy', 'BackendTLSPolicy'], description: 'Kind.' }, namespace: string('Namespace.'), name: string('Name.') },
           ['kind', 'namespace', 'name'],
         ),

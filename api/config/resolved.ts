@@ -1,10 +1,10 @@
 import { exactlyOneOf, mapChildren, ref, refName, type Definitions, type Schema } from '../schema.ts'
 import { list, object, port, string } from './shared.ts'
 
-const invalid = string('Why the reference does not resolve. Whatever needs it fails closed; the text is for logs.')
+const invalid = string('Why the reference does not resolve, for logs. Features that need it fail closed.')
 const oneOf = (schema: Schema, ...fields: string[]): Schema => ({ ...schema, 'x-kubernetes-validations': [exactlyOneOf(...fields)] })
 
-/** What stands in the config where the API has a reference to another object: the operator has looked it up. */
+/** Definitions that replace the API's references to other objects in the config: results of the operator's lookup. */
 export const resolvedDefinitions: Definitions = {
   ResolvedSecret: oneOf(
     object('A Secret or ConfigMap, as a message: exactly one of secret, invalid.', {
@@ -23,7 +23,7 @@ export const resolvedDefinitions: Definitions = {
     object('A key set that the operator fetched: exactly one of inline, invalid.', {
       inline: string('JSON Web Key Set as text.'),
       invalid,
-      from: ref('BackendRef', 'Where it was fetched, for who needs other documents of the same host (MCP authentication).'),
+      from: ref('BackendRef', 'Backend that it was fetched from; MCP authentication fetches other documents from there.'),
     }),
     'inline',
     'invalid',
@@ -50,7 +50,7 @@ export const resolvedDefinitions: Definitions = {
   ),
 }
 
-/** API definition -> what replaces it in the config. */
+/** Definition of the API -> its replacement in the config. */
 const replacements: Readonly<Record<string, string>> = {
   BackendObjectReference: 'BackendRef',
   SecretReference: 'ResolvedSecret',
@@ -60,7 +60,7 @@ const replacements: Readonly<Record<string, string>> = {
   McpSelector: 'ResolvedMcpTargets',
 }
 
-/** The API's definitions with every reference to another object replaced by its resolved form. */
+/** Replaces every reference to another object by its resolved form. */
 export function resolveReferences(definitions: Definitions): Definitions {
   const rewire = (schema: Schema): Schema => {
     const replacement = schema.$ref === undefined ? undefined : replacements[refName(schema.$ref)]

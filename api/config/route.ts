@@ -5,7 +5,7 @@ const one = (schema: Schema, ...fields: string[]): Schema => ({ ...schema, 'x-ku
 
 export const routeDefinitions: Definitions = {
   RouteRef: object(
-    'The route object and rule that a message was made from; what logs and metrics show.',
+    'The source route and rule of a message, for logs and metrics.',
     {
       kind: { type: 'string', enum: ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'], description: 'Kind of the route.' },
       namespace: string('Namespace.'),
@@ -79,19 +79,19 @@ export const routeDefinitions: Definitions = {
     },
     ['type', 'value'],
   ),
-  RequestRedirect: object('Answers with a redirect instead of forwarding.', {
+  RequestRedirect: object('Responds with a redirect instead of forwarding.', {
     scheme: { type: 'string', enum: ['http', 'https'], description: 'Scheme of Location; default: that of the request.' },
     hostname: string('Host of Location; default: that of the request.'),
     path: ref('PathModifier'),
     port: port('Port of Location; dropped when it is the default of the scheme.'),
     statusCode: { type: 'integer', enum: [301, 302, 303, 307, 308], default: 302, description: 'Status.' },
   }),
-  UrlRewrite: object('Rewrites what the upstream sees.', {
+  UrlRewrite: object('Rewrites the request to the upstream.', {
     hostname: string('Replaces the authority and turns automatic host rewriting off.'),
     path: ref('PathModifier'),
   }),
   RequestMirror: object(
-    'Copies the request head to another backend; its answer is discarded.',
+    'Sends a copy of the request head to another backend, whose response is discarded.',
     {
       backend: ref('BackendRef'),
       numerator: integer('Share of requests: numerator / denominator.', { minimum: 0, default: 100 }),
@@ -99,17 +99,17 @@ export const routeDefinitions: Definitions = {
     },
     ['backend'],
   ),
-  // One shape for the filter of a route and the policy: as wide as Gateway API lets the filter be written. ProxyPolicies were checked by their own schema.
+  // Shared by the filter of a route and the policy, hence as permissive as the filter of Gateway API. ProxyPolicies are validated by their own schema.
   CORS: object('Gateway API HTTPCORSFilter.', {
-    allowOrigins: list(string('`*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.'), 'Origins that may read answers.'),
+    allowOrigins: list(string('`*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.'), 'Origins that may read responses.'),
     allowCredentials: boolean('Sends Access-Control-Allow-Credentials: true.'),
     allowMethods: list(
       { type: 'string', enum: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', '*'], description: 'Method or `*`.' },
-      'Methods named in preflight answers.',
+      'Methods listed in preflight responses.',
     ),
-    allowHeaders: list(string('Header or `*`.'), 'Request headers named in preflight answers.'),
+    allowHeaders: list(string('Header or `*`.'), 'Request headers listed in preflight responses.'),
     exposeHeaders: list(string('Header or `*`.'), 'Response headers that scripts may read.'),
-    maxAge: integer('Seconds that a preflight answer may be cached.', { minimum: 1, default: 5 }),
+    maxAge: integer('Seconds for which a preflight response may be cached.', { minimum: 1, default: 5 }),
   }),
   RouteFilters: object('Filters written in the rule itself; each kind replaces the same kind coming from a ProxyPolicy.', {
     requestHeaders: list(ref('HeaderModifier'), 'RequestHeaderModifier filters, in order.'),
@@ -122,12 +122,12 @@ export const routeDefinitions: Definitions = {
     invalid: string('Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.'),
   }),
   RouteExtAuth: object(
-    'An ExternalAuth filter: a policy, and what only the filter can say.',
+    'An ExternalAuth filter: a policy, and settings that only the filter has.',
     {
       policy: ref('ExtAuth'),
       grpcHeaders: list(string('Header name.'), 'Request headers sent to a gRPC server. Absent: all.'),
-      isHostSent: boolean("An HTTP server gets the request's own Host."),
-      areAllHeadersCopied: boolean("All headers of an HTTP server's answer are copied to the request, without those of its framing."),
+      isHostSent: boolean('The call to an HTTP server has the Host of the request.'),
+      areAllHeadersCopied: boolean('All headers of the response of an HTTP server are copied to the request, except those about framing.'),
     },
     ['policy'],
   ),

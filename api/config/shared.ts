@@ -1,5 +1,7 @@
 import type { Schema } from '../schema.ts'
 
+// Constructors of schemas for the config contract. Unlike those of api/schema.ts they need no bounds and reject unknown fields.
+
 export const string = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more })
 export const integer = (description: string, more: Schema = {}): Schema => ({ type: 'integer', description, ...more })
 export const boolean = (description: string, more: Schema = {}): Schema => ({ type: 'boolean', description, ...more })
@@ -12,5 +14,5 @@ export const object = (description: string, properties: Record<string, Schema>, 
   additionalProperties: false,
 })
 export const port = (description: string): Schema => ({ type: 'integer', description, minimum: 1, maximum: 65535 })
-/** Every message's key. */
+/** The key of a message. */
 export const key = (shape: string): Schema => ({ type: 'string', description: `Unique among its kind. Shape: \`${shape}\`.`, minLength: 1 })

@@ -1,7 +1,7 @@
 import { ADDRESS_TYPE, RESOURCE_TYPE } from '../names.ts'
 import { messageKinds, type MessageKind } from './definitions.ts'
 
-/** Type URL that messages of a kind travel under. */
+/** Type URL of the messages of a kind. */
 export function typeUrlOf(kind: MessageKind): string {
   return kind === 'service' ? ADDRESS_TYPE : RESOURCE_TYPE
 }
@@ -11,7 +11,7 @@ export function wireNameOf(kind: MessageKind, key: string): string {
   return `${kind}/${key}`
 }
 
-/** Kind and key of a name on the config stream; undefined when the kind is not one of ours or the key is empty. */
+/** Kind and key of a name on the config stream; undefined if the kind is unknown or the key is empty. */
 export function parseWireName(name: string): { kind: MessageKind; key: string } | undefined {
   const slash = name.indexOf('/')
   const kind = name.slice(0, Math.max(slash, 0))

@@ -1,18 +1,19 @@
-/** One API key of a Secret: the key itself or its digest, and what it comes with. */
+/** An API key of a Secret: the key itself or its digest, and its metadata. */
 export type ApiKeyEntry = { readonly metadata: Readonly<Record<string, unknown>> } & (
   | { readonly key: string; readonly keyHash?: undefined }
   /** SHA-256 in lower-case hex. */
   | { readonly keyHash: string; readonly key?: undefined }
 )
 
-/** Why an entry is no key; holds nothing of its value. */
+/** An entry that is not an API key. */
 export interface ApiKeyProblem {
+  /** The reason, without any part of the value. */
   readonly problem: string
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Reads the value of an entry: a raw key, or a JSON object with `key` or `keyHash` (`sha256:` and hex), and perhaps `metadata` (traffic.md §8.5). */
+/** Parses the value of an entry: a raw key, or a JSON object with `key` or `keyHash` (`sha256:` and hex) and optionally `metadata` (traffic.md §8.5). */
 export function readApiKeyEntry(value: string): ApiKeyEntry | ApiKeyProblem {
   if (value.trim() === '') return { problem: 'is empty' }
   if (!value.trimStart().startsWith('{')) return { key: value, metadata: {} }

@@ -1,7 +1,7 @@
-/** Types of keys that tokens can be signed with, by `kty` and, where there is one, curve (RFC 7518 §6). */
+/** Types of keys for signatures: `kty` and, if it has one, the curve (RFC 7518 §6). */
 const signingKeyTypes = ['RSA', 'EC P-256', 'EC P-384', 'OKP Ed25519'] as const
 
-/** As a key set has it; what is not there or of another type is unknown. */
+/** An unchecked key of a key set. */
 interface Jwk {
   readonly kty?: unknown
   readonly crv?: unknown
@@ -9,14 +9,14 @@ interface Jwk {
   readonly use?: unknown
 }
 
-/** How `signingKeyTypes` calls the type of a key. */
+/** Type of a key: `kty` and, if it has one, the curve: `EC P-256`. */
 export function typeOfKey({ kty, crv }: Jwk): string {
   return [kty, crv].filter((part) => typeof part === 'string').join(' ')
 }
 
 /**
- * What makes a JSON Web Key Set useless (traffic.md §8.3): one key that cannot be relied on spoils all. Undefined: nothing that can
- * be seen from here; the numbers in the keys are for who uses them.
+ * Why a JSON Web Key Set cannot be used; undefined if it can. One unusable key makes the whole set unusable (traffic.md §8.3). Does
+ * not check the key material itself.
  */
 export function findKeySetProblem(text: string): string | undefined {
   let keys: unknown

@@ -7,7 +7,7 @@ const NAMED: Readonly<Record<string, readonly (readonly [string, string])[]>> = 
     ['a', 'z'],
     ['_', '_'],
   ],
-  // RE2's white space is ASCII's, without the vertical tab.
+  // White space of RE2: that of ASCII without the vertical tab.
   s: [
     ['\t', '\n'],
     ['\f', '\r'],
@@ -15,7 +15,7 @@ const NAMED: Readonly<Record<string, readonly (readonly [string, string])[]>> = 
   ],
 }
 
-/** A set of ASCII characters, with or without all the others. Immutable. */
+/** A set of ASCII characters that also contains either all or none of the other characters. Immutable. */
 export class CharSet {
   readonly #has: Uint8Array
   readonly #hasOthers: boolean
@@ -29,14 +29,14 @@ export class CharSet {
     return CharSet.range(char, char) ?? new CharSet()
   }
 
-  /** Undefined when the ends are in the wrong order. */
+  /** Undefined if the ends are in the wrong order. */
   static range(from: string, to: string): CharSet | undefined {
     const start = from.charCodeAt(0)
     const end = to.charCodeAt(0)
     return start > end ? undefined : new CharSet(new Uint8Array(ASCII).fill(1, start, end + 1))
   }
 
-  /** `\d`, `\w`, `\s` and their opposites, by letter. */
+  /** The set of `\d`, `\w`, `\s` or their negations, by letter; undefined for other letters. */
   static named(letter: string): CharSet | undefined {
     const ranges = NAMED[letter.toLowerCase()]
     if (ranges === undefined) return undefined
@@ -63,13 +63,13 @@ export class CharSet {
     return (this.#hasOthers && other.#hasOthers) || this.#has.some((bit, i) => bit === 1 && other.#has[i] === 1)
   }
 
-  /** The character of a set of one. */
+  /** The character, if the set contains exactly one; otherwise undefined. */
   get only(): string | undefined {
     const first = this.#has.indexOf(1)
     return !this.#hasOthers && first !== -1 && first === this.#has.lastIndexOf(1) ? String.fromCharCode(first) : undefined
   }
 
-  /** As a class of a native pattern with the `u` flag. */
+  /** The set as a character class of a native pattern with the `u` flag. */
   get source(): string {
     let out = ''
     for (let start = this.#has.indexOf(1); start !== -1;) {

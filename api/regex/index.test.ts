@@ -31,7 +31,7 @@ describe('compileRegex', () => {
     ['(a+)+b', 'aaab', true],
     ['/(red|green)(/.*)?', '/green/x', true],
     ['a$|^b', 'b', true],
-  ])('%j on %j is %j', (pattern, text, expected) => {
+  ])('%j matches %j: %j', (pattern, text, expected) => {
     expect(matches(pattern, text)).toBe(expected)
   })
 
@@ -44,12 +44,12 @@ describe('compileRegex', () => {
     ['x'.repeat(5000), 'at most 4096'],
     ['a{1000}'.repeat(36), 'repeats too much'],
     ['(?:a?){1000}(?:b?){1000}', 'repeats too much'],
-  ])('%s is refused', (pattern, gist) => {
+  ])('rejects %s', (pattern, gist) => {
     const result = compileRegex(pattern)
     expect(isRegexError(result) ? result.error : 'accepted').toContain(gist)
   })
 
-  test('what is refused is refused at once, and what is accepted is compiled soon', () => {
+  test('compiles or rejects a large pattern in bounded time', () => {
     for (const pattern of ['a{1000}'.repeat(500), '\\pL{1000}'.repeat(300), '((a{10}){10}){10}', '(?i)[a-zé-ÿ]{900}', '(.{0,500}x){2}']) {
       const startedAt = performance.now()
       compileRegex(pattern)
@@ -66,10 +66,10 @@ describe('compileRegex', () => {
     ['a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?b', 'a'],
     ['(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)(x|xx)b', 'x'],
     ['.*[ab]{900}c', 'a'],
-  ])('%s takes no longer than its text', (pattern, filler) => {
+  ])('%s matches in linear time', (pattern, filler) => {
     const startedAt = performance.now()
     expect(matches(pattern, filler.repeat(8192))).toBe(false)
-    // In quadratic time it would be minutes, in exponential time for ever.
+    // Quadratic time would be minutes.
     expect(performance.now() - startedAt).toBeLessThan(60_000)
   })
 })
@@ -95,7 +95,7 @@ describe('the native engine', () => {
   const pattern = fc.array(branch, { minLength: 1, maxLength: 3 }).map((branches) => branches.join('|'))
   const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '/', '.', '-', '1', '_', '\n', 'é', '😀'), maxLength: 8 })
 
-  test('agrees with RE2 wherever it is used', () => {
+  test('property: agrees with RE2 on every pattern that it runs', () => {
     let native = 0
     fc.assert(
       fc.property(pattern, fc.array(text, { minLength: 1, maxLength: 12 }), (source, texts) => {

@@ -1,27 +1,28 @@
 import { RE2JS } from 're2js'
 import { toLinearSource } from './linear.ts'
 
-/** A user's pattern in RE2 syntax. `test` says whether the whole text matches, in time linear in the text. */
+/** A compiled pattern in RE2 syntax. `test` returns whether the whole text matches, in time linear in its length. */
 export interface Regex {
   readonly pattern: string
   test(text: string): boolean
 }
 
+/** A pattern that was rejected. */
 export interface RegexError {
-  /** What is wrong with the pattern, and where. */
+  /** The problem and its position. */
   readonly error: string
 }
 
-/** Longer patterns are refused: their automata would take too much memory. */
+/** Longer patterns are rejected: their automata would take too much memory. */
 const MAX_PATTERN_LENGTH = 4096
 
-/** Work that compiling a pattern may be, as `estimateWork` has it: some 100 ms of a core. */
+/** Maximum work to compile a pattern, in units of `estimateWork`: about 100 ms of a core. */
 const MAX_WORK = 150_000
-/** Instructions of an automaton: each character of a text may cost as many steps. */
+/** Maximum instructions of an automaton: each character of a text may cost as many steps. */
 const MAX_PROGRAM = 3000
 const tooLarge: RegexError = { error: `pattern repeats too much: with its repetitions written out it has more than ${MAX_PROGRAM} steps` }
 
-/** How large the automaton of a pattern may become: repetitions by number copy what they repeat. */
+/** Upper bound for the size of the automaton of a pattern: a counted repetition copies the repeated part. */
 export function estimateWork(pattern: string): number {
   let copies = 1
   for (const [, least = '', most = ''] of pattern.matchAll(/\{(\d{1,6})(?:,(\d{0,6}))?\}/g)) copies += Math.max(Number(least), Number(most))
@@ -29,8 +30,13 @@ export function estimateWork(pattern: string): number {
 }
 
 /**
- * Compiles a pattern of a route match, prompt guard or expression. Whether it is legal is RE2's word (no look-around, no
- * back-references). What provably cannot backtrack runs on the native engine, which is 20 times faster; the rest on RE2.
+ * Compiles a pattern of a route match, prompt guard or expression. The syntax is that of RE2 (no look-around, no
+ * back-references). Patterns that provably cannot backtrack run on the native engine, which is 20 times faster; others on RE2.
+ *
+ * @example
+ * const regex = compileRegex('/users/[0-9]+')
+ * if (isRegexError(regex)) throw new Error(regex.error)
+ * regex.test('/users/42') // true: the whole text matches
  */
 export function compileRegex(pattern: string): Regex | RegexError {
   if (pattern.length > MAX_PATTERN_LENGTH) return { error: `pattern has ${pattern.length} characters, at most ${MAX_PATTERN_LENGTH} are allowed` }

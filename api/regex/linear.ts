@@ -2,13 +2,13 @@ import { CharSet } from './charset.ts'
 
 /**
  * Decides whether a pattern, matched against a whole text, runs in linear time on a backtracking engine, and translates it to
- * that engine's syntax. Conservative: it knows a small part of RE2's syntax and gives up on everything else.
+ * the syntax of that engine. Conservative: supports a small part of RE2's syntax and rejects everything else.
  *
- * A pattern is a list of branches, a branch a list of items: a set of characters with a repetition, or a choice of fixed
- * strings of sets. It is linear when at every point at most one way on is possible:
- *  - a repetition of variable length is followed only by characters that it does not contain itself, so that giving back what
- *    it took never helps; one exception per branch, with nothing of variable length after it, costs text × pattern;
- *  - of the strings of a choice at most one can match at any place.
+ * A pattern is a list of branches. A branch is a list of items: a set of characters with a repetition, or a choice of strings of
+ * sets, each of fixed length. A pattern is linear if at most one continuation is possible at every point:
+ *  - a repetition of variable length is followed only by characters that it does not contain, so backtracking into it never
+ *    succeeds; one exception per branch, with nothing of variable length after it, costs text × pattern;
+ *  - at most one of the strings of a choice can match at any position.
  */
 interface Repeated {
   readonly kind: 'repeated'
@@ -22,7 +22,7 @@ interface Choice {
 }
 type Item = Repeated | Choice
 
-/** Source for `new RegExp(source, 'u')`, anchored on both sides; undefined when the pattern is not provably linear. */
+/** Source for `new RegExp(source, 'u')`, anchored at both ends; undefined if the pattern is not provably linear. */
 export function toLinearSource(pattern: string): string | undefined {
   const branches = new Parser(pattern).parse()
   if (branches === undefined || !branches.every(isLinear)) return undefined
@@ -30,8 +30,8 @@ export function toLinearSource(pattern: string): string | undefined {
 }
 
 /**
- * The same for a search, which a backtracking engine starts anew at every character: every branch must be anchored at the
- * start of the text, or of a small fixed length.
+ * As `toLinearSource`, for a search anywhere in the text. A backtracking engine restarts a search at every character, so every
+ * branch must be anchored at the start of the text or have a small fixed length.
  */
 export function toLinearPrefixSource(pattern: string): string | undefined {
   const parser = new Parser(pattern)
@@ -44,7 +44,7 @@ export function toLinearPrefixSource(pattern: string): string | undefined {
   return sources.includes(undefined) ? undefined : `(?:${sources.join('|')})`
 }
 
-/** Whether a branch matches texts of one length, at most MAX_TAIL, only. */
+/** Whether a branch has a fixed length of at most MAX_TAIL. */
 function isShort(items: readonly Item[]): boolean {
   let length = 0
   for (const item of items) {
@@ -54,7 +54,7 @@ function isShort(items: readonly Item[]): boolean {
   return length <= MAX_TAIL
 }
 
-/** Most characters that may follow the one ambiguous repetition of a branch. */
+/** Maximum number of characters after the one ambiguous repetition of a branch. */
 const MAX_TAIL = 128
 
 function isLinear(items: readonly Item[]): boolean {
@@ -74,7 +74,7 @@ function isLinear(items: readonly Item[]): boolean {
   return true
 }
 
-/** Whether text after a repetition could also belong to it. */
+/** Whether text that follows a repetition could also belong to it. */
 function overlapsNext(set: CharSet, items: readonly Item[], start: number): boolean {
   for (let i = start; i < items.length; i++) {
     const item = items[i]
@@ -86,7 +86,7 @@ function overlapsNext(set: CharSet, items: readonly Item[], start: number): bool
   return false
 }
 
-/** No two strings can match at the same place: they differ within the length of the shorter one. */
+/** Whether no two strings can match at the same position: they differ within the length of the shorter one. */
 function isExclusive(strings: Choice['strings']): boolean {
   return strings.every((a, i) => strings.slice(i + 1).every((b) => a.some((set, at) => b[at] !== undefined && !set.overlaps(b[at]))))
 }
@@ -103,13 +103,13 @@ const SYNTAX = new Set('\\^$.|?*+()[]{}')
 const PUNCTUATION = /^[!-/:-@[-`{-~]$/
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' }
 
-/** Thrown inside the parser only: the pattern uses something that it does not know. */
+/** Thrown and caught by the parser: the pattern uses unsupported syntax. */
 const beyond = new Error('beyond the linear subset')
 
 class Parser {
   readonly #text: string
   #at = 0
-  /** Of each branch. */
+  /** The anchors of each branch. */
   readonly anchors: { isAtStart: boolean; isAtEnd: boolean }[] = []
 
   constructor(text: string) {
@@ -139,7 +139,7 @@ class Parser {
 
   #parseBranch(isTop: boolean): Item[] {
     const items: Item[] = []
-    // Anchors at the ends of a branch say what is the case anyway, unless one searches.
+    // Anchors at the ends of a branch matter only for a search.
     const anchor = { isAtStart: isTop && this.#accept('^'), isAtEnd: false }
     if (isTop) this.anchors.push(anchor)
     while (this.#next !== '' && this.#next !== '|' && this.#next !== ')') {
@@ -152,7 +152,7 @@ class Parser {
     return items
   }
 
-  /** A group without repetition: its one branch is inlined, several become a choice. */
+  /** Parses a group without repetition. A single branch is inlined, several become a choice. */
   #parseGroup(): Item[] {
     if (this.#accept('?')) {
       if (!this.#accept(':')) throw beyond
@@ -166,7 +166,7 @@ class Parser {
 
   #parseRepeated(set: CharSet): Repeated {
     const [min, max] = this.#parseCounts()
-    // A lazy repetition matches the same texts.
+    // Lazy: matches the same texts as the greedy repetition.
     if (min !== max || this.#text[this.#at - 1] === '}') this.#accept('?')
     return { kind: 'repeated', set, min, max }
   }
@@ -193,7 +193,7 @@ class Parser {
     return CharSet.of(char)
   }
 
-  /** Next character; only ASCII is known. */
+  /** Consumes the next character, which must be ASCII. */
   #take(): string {
     const char = this.#next
     if (char === '' || char > '~') throw beyond
@@ -228,7 +228,7 @@ class Parser {
   #parseClassItem(): CharSet {
     const char = this.#take()
     if (char === '\\') return this.#parseEscape()
-    // `[[:alpha:]]` and a leading `]`, which engines read differently.
+    // Engines differ on `[[:alpha:]]` and on a leading `]`.
     if (char === '[' || char === ']') throw beyond
     return CharSet.of(char)
   }

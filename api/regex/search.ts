@@ -5,12 +5,12 @@ import { toLinearPrefixSource } from './linear.ts'
 
 export { isRegexError } from './index.ts'
 
-/** A pattern in RE2 syntax that is looked for anywhere in a text, in time linear in the text. */
+/** A compiled pattern in RE2 syntax that matches anywhere in a text, in time linear in its length. */
 export interface Search {
   readonly pattern: string
-  /** Cost of a search per 256 characters of text, at worst, in units of some 0.2 microseconds. */
+  /** Worst-case cost of a search per 256 characters of text, in units of about 0.2 microseconds. */
   readonly cost: number
-  /** Whether any part of the text matches. */
+  /** Whether a part of the text matches. */
   test(text: string): boolean
   /** Replaces the first match; `$1` and `${1}` are groups, `${name}` a named one, `$$` a dollar sign. */
   replaceFirst(text: string, replacement: string): string
@@ -38,7 +38,7 @@ function replaceMatch(re2: RE2JS, text: string, replacement: string): string {
     if (dollar) return '$'
     const key = number ?? name ?? ''
     const group = /^\d+$/.test(key) ? Number(key) : findGroup(re2, key)
-    // As elsewhere, a group that does not exist is empty.
+    // A group that does not exist is empty, as in RE2.
     return group === undefined || group > matcher.groupCount() ? '' : (matcher.group(group) ?? '')
   })
   return text.slice(0, matcher.start()) + put + text.slice(matcher.end())

@@ -224,7 +224,7 @@ export interface GlobalRateLimit {
  */
 export interface CORS {
   /**
-   * Origins that may read answers.
+   * Origins that may read responses.
    *
    * Items: `*` or `scheme://host[:port]`; the host may start with `*.` or be `*`.
    */
@@ -234,13 +234,13 @@ export interface CORS {
    */
   allowCredentials?: boolean
   /**
-   * Methods named in preflight answers.
+   * Methods listed in preflight responses.
    *
    * Items: Method or `*`.
    */
   allowMethods?: ('GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'CONNECT' | 'OPTIONS' | 'TRACE' | 'PATCH' | '*')[]
   /**
-   * Request headers named in preflight answers.
+   * Request headers listed in preflight responses.
    *
    * Items: Header or `*`.
    */
@@ -252,7 +252,7 @@ export interface CORS {
    */
   exposeHeaders?: string[]
   /**
-   * Seconds that a preflight answer may be cached. Default: 5.
+   * Seconds for which a preflight response may be cached. Default: 5.
    */
   maxAge?: number
 }
@@ -917,7 +917,7 @@ export interface ResolvedSecret {
    */
   secret?: string
   /**
-   * Why the reference does not resolve. Whatever needs it fails closed; the text is for logs.
+   * Why the reference does not resolve, for logs. Features that need it fail closed.
    */
   invalid?: string
 }
@@ -941,11 +941,11 @@ export interface ResolvedKeySet {
    */
   inline?: string
   /**
-   * Why the reference does not resolve. Whatever needs it fails closed; the text is for logs.
+   * Why the reference does not resolve, for logs. Features that need it fail closed.
    */
   invalid?: string
   /**
-   * Where it was fetched, for who needs other documents of the same host (MCP authentication).
+   * Backend that it was fetched from; MCP authentication fetches other documents from there.
    */
   from?: BackendRef
 }
@@ -1112,7 +1112,7 @@ export interface Secret {
   }
 }
 /**
- * The route object and rule that a message was made from; what logs and metrics show.
+ * The source route and rule of a message, for logs and metrics.
  */
 export interface RouteRef {
   /**
@@ -1267,7 +1267,7 @@ export interface PathModifier {
   value: string
 }
 /**
- * Answers with a redirect instead of forwarding.
+ * Responds with a redirect instead of forwarding.
  */
 export interface RequestRedirect {
   /**
@@ -1289,7 +1289,7 @@ export interface RequestRedirect {
   statusCode?: 301 | 302 | 303 | 307 | 308
 }
 /**
- * Rewrites what the upstream sees.
+ * Rewrites the request to the upstream.
  */
 export interface UrlRewrite {
   /**
@@ -1299,7 +1299,7 @@ export interface UrlRewrite {
   path?: PathModifier
 }
 /**
- * Copies the request head to another backend; its answer is discarded.
+ * Sends a copy of the request head to another backend, whose response is discarded.
  */
 export interface RequestMirror {
   backend: BackendRef
@@ -1338,7 +1338,7 @@ export interface RouteFilters {
   invalid?: string
 }
 /**
- * An ExternalAuth filter: a policy, and what only the filter can say.
+ * An ExternalAuth filter: a policy, and settings that only the filter has.
  */
 export interface RouteExtAuth {
   policy: ExtAuth
@@ -1349,11 +1349,11 @@ export interface RouteExtAuth {
    */
   grpcHeaders?: string[]
   /**
-   * An HTTP server gets the request's own Host.
+   * The call to an HTTP server has the Host of the request.
    */
   isHostSent?: boolean
   /**
-   * All headers of an HTTP server's answer are copied to the request, without those of its framing.
+   * All headers of the response of an HTTP server are copied to the request, except those about framing.
    */
   areAllHeadersCopied?: boolean
 }
@@ -1497,16 +1497,16 @@ export interface Service {
   picker?: EndpointPicker
 }
 /**
- * Who chooses among the endpoints of an InferencePool, for each request: an ext_proc service (Endpoint Picker Protocol 1.0).
+ * The endpoint picker of an InferencePool: an ext_proc service that selects an endpoint for each request (Endpoint Picker Protocol 1.0).
  */
 export interface EndpointPicker {
   backend: BackendRef
   /**
-   * When the picker cannot be asked: FailOpen balances over the endpoints, FailClose answers 503. Default: "FailClose".
+   * If the picker cannot be reached: FailOpen balances over the endpoints, FailClose responds with 503. Default: "FailClose".
    */
   failureMode?: 'FailOpen' | 'FailClose'
   /**
-   * Called without TLS; otherwise with TLS whose certificate is not verified, unless a policy on the Service says how.
+   * Called without TLS. Otherwise with TLS, without verification of the certificate unless a policy on the Service configures it.
    */
   isPlaintext?: boolean
 }
@@ -1523,7 +1523,7 @@ export interface ServicePort {
    */
   name?: string
   /**
-   * What the endpoints speak, from appProtocol; decides the HTTP version where no policy does.
+   * Protocol of the endpoints, from appProtocol. Selects the HTTP version unless a policy does.
    */
   appProtocol?: 'HTTP11' | 'HTTP2' | 'GRPC' | 'WS' | 'TCP' | 'TLS'
   /**
@@ -1634,7 +1634,7 @@ export interface BackendTlsValidation {
   alpn?: string[]
 }
 /**
- * One section of one ProxyPolicy (or what a BackendTLSPolicy asks for) for one target.
+ * One section of one ProxyPolicy, or the content of a BackendTLSPolicy, for one target.
  */
 export interface Policy {
   /**
@@ -1642,7 +1642,7 @@ export interface Policy {
    */
   key: string
   /**
-   * The object that this came from; what statuses, logs and `proxyctl explain` show.
+   * The source object, for statuses, logs and `proxyctl explain`.
    */
   policy: {
     /**

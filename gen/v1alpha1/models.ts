@@ -6,13 +6,13 @@ import type * as Types from './types.ts'
 
 let ajv: Ajv | undefined
 
-/** Compiles the schema of a kind on first use: most programs never validate. */
+/** Compiles the schema of a kind on first use, because most programs never validate. */
 function validatorOf<T>(kind: string): ValidateFunction<T> {
   let compiled: ValidateFunction<T> | undefined
   const validate = (data: unknown): data is T => {
     ajv ??= new Ajv({ allErrors: true, strict: false }).addSchema(schema, 'proxy')
     compiled ??= ajv.compile<T>({ $ref: `proxy#/$defs/${kind}` })
-    // A copy without prototype: Ajv would take the model's methods for unknown fields.
+    // Copy without the prototype: Ajv would report the model's methods as unknown fields.
     const isValid = compiled(data instanceof Model ? data.toJSON() : data)
     Object.assign(validate, { errors: compiled.errors })
     return isValid
@@ -29,7 +29,7 @@ export class ProxyPolicy extends Model<Types.ProxyPolicy> implements Types.Proxy
   declare status?: Types.ProxyPolicyStatus
   static readonly apiVersion = 'proxy.dev/v1alpha1'
   static readonly kind = 'ProxyPolicy'
-  /** Whether an object says that it is of this kind; its content is not checked. */
+  /** Whether an object has this apiVersion and kind. Does not validate its content. */
   static readonly is = createTypeMetaGuard<Types.ProxyPolicy>({ apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyPolicy' })
 
   constructor(data?: ModelData<Types.ProxyPolicy>) {
@@ -48,7 +48,7 @@ export class ProxyBackend extends Model<Types.ProxyBackend> implements Types.Pro
   declare status?: Types.ProxyBackendStatus
   static readonly apiVersion = 'proxy.dev/v1alpha1'
   static readonly kind = 'ProxyBackend'
-  /** Whether an object says that it is of this kind; its content is not checked. */
+  /** Whether an object has this apiVersion and kind. Does not validate its content. */
   static readonly is = createTypeMetaGuard<Types.ProxyBackend>({ apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyBackend' })
 
   constructor(data?: ModelData<Types.ProxyBackend>) {
@@ -67,7 +67,7 @@ export class ProxyParameters extends Model<Types.ProxyParameters> implements Typ
   declare status?: Types.ProxyParametersStatus
   static readonly apiVersion = 'proxy.dev/v1alpha1'
   static readonly kind = 'ProxyParameters'
-  /** Whether an object says that it is of this kind; its content is not checked. */
+  /** Whether an object has this apiVersion and kind. Does not validate its content. */
   static readonly is = createTypeMetaGuard<Types.ProxyParameters>({ apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters' })
 
   constructor(data?: ModelData<Types.ProxyParameters>) {
