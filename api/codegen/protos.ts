@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Files } from './output.ts'
 
 const run = promisify(execFile)
-const XDS = 'node_modules/@grpc/grpc-js-xds/deps'
+const XDS = fileURLToPath(new URL('deps', import.meta.resolve('@grpc/grpc-js-xds/package.json')))
 
 /**
  * Directories with `.proto` files, in order of precedence: files that no npm package has (OTLP) or that are newer than those of
@@ -60,7 +61,7 @@ const WITHOUT = [
 
 /** The buf binary of this platform. The launcher of the package needs an install script; these are disabled. */
 function findBuf(): string {
-  const require = createRequire(import.meta.url)
+  const require = createRequire(import.meta.resolve('@bufbuild/buf/package.json'))
   return require.resolve(`@bufbuild/buf-${process.platform}-${process.arch}/bin/buf`)
 }
 
@@ -69,10 +70,10 @@ async function copyClosure(root: string, file: string, into: string, seen: Set<s
   if (seen.has(file) || file.startsWith('google/protobuf/')) return
   seen.add(file)
   for (const source of SOURCES) {
-    const text = await readFile(join(root, source, file), 'utf8').catch(() => undefined)
+    const text = await readFile(resolve(root, source, file), 'utf8').catch(() => undefined)
     if (text === undefined) continue
     await mkdir(dirname(join(into, file)), { recursive: true })
-    await cp(join(root, source, file), join(into, file))
+    await cp(resolve(root, source, file), join(into, file))
     for (const [, imported] of text.matchAll(/^import (?:public )?"([^"]+)";/gm)) await copyClosure(root, imported ?? '', into, seen)
     return
   }
@@ -86,7 +87,7 @@ async function copyClosure(root: string, file: string, into: string, seen: Set<s
 export async function toProtos(root: string): Promise<Files> {
   const work = await mkdtemp(join(tmpdir(), 'protos-'))
   const out = join(work, 'out')
-  const plugin = join(root, 'node_modules/@bufbuild/protoc-gen-es/bin/protoc-gen-es')
+  const plugin = fileURLToPath(import.meta.resolve('@bufbuild/protoc-gen-es/bin/protoc-gen-es'))
   const template = {
     version: 'v2',
     inputs: [{ directory: 'in', types: TYPES, exclude_types: WITHOUT }],
