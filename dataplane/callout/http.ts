@@ -212,7 +212,7 @@ class OwnCall implements StartedCall {
       if (!isElsewhere || !(error instanceof UpstreamError && error.failure === 'connect') || (body !== undefined && !(body instanceof BufferBody))) throw error
       if (this.#destination.pick(caller, endpoint) === endpoint) throw error
       this.#destination.record(endpoint, false, 0)
-      return this.#send({ ...request, body: body?.again() }, endpoint)
+      return this.#send({ ...request, body: body?.copy() }, endpoint)
     }
   }
 

@@ -1,6 +1,6 @@
 import type { MessageKind } from '#api/config/definitions.ts'
 import type { Backend, Bind, Listener, MessageTypes, Policy, Route, Secret, Service, TcpRoute } from '#gen/config/types.ts'
-import { runAtOnce, runInSlices, type Sliced } from '../runtime/slices.ts'
+import { runSync, runCooperatively, type Cooperative } from '../runtime/cooperative.ts'
 
 /** One message with its kind; `message.key` is unique within it. */
 export type ConfigMessage = { [K in MessageKind]: { readonly kind: K; readonly message: MessageTypes[K] } }[MessageKind]
@@ -118,7 +118,7 @@ export function createConfigStore(): ConfigStore {
   }
 
   /** Merges the layers for the keys that a batch touches, and finds what really changes. */
-  function* plan(source: ConfigSource, { removals, upserts }: ConfigBatch): Sliced<Plan> {
+  function* plan(source: ConfigSource, { removals, upserts }: ConfigBatch): Cooperative<Plan> {
     const [base, planned] = [current, edition]
     const touched = new Map<MessageKind, Map<string, object | undefined>>()
     const touch = (kind: MessageKind, key: string, message: object | undefined): void => {
@@ -168,10 +168,10 @@ export function createConfigStore(): ConfigStore {
     return changes
   }
 
-  const apply = (source: ConfigSource, batch: ConfigBatch): ConfigChanges => carryOut(runAtOnce(plan(source, batch)))
+  const apply = (source: ConfigSource, batch: ConfigBatch): ConfigChanges => carryOut(runSync(plan(source, batch)))
 
   const prepare = async (source: ConfigSource, batch: ConfigBatch): Promise<() => ConfigChanges> => {
-    const planned = await runInSlices(plan(source, batch))
+    const planned = await runCooperatively(plan(source, batch))
     if (planned.changes.size > 0) for (const preparer of preparers) await preparer(planned.next)
     // The other source may have applied something meanwhile.
     return () => (planned.edition === edition ? carryOut(planned) : apply(source, batch))

@@ -9,11 +9,11 @@ import { PeekedBody } from './peek.ts'
 /** Default of `frontend.http.maxBufferSize`. */
 export const MAX_BUFFER_BYTES = 2 * 1024 * 1024
 
-/** What expressions may see of a body. */
+/** The bytes of a body that expressions can read. */
 export interface BufferedBody {
-  /** The body that it was read from, as it goes on. */
+  /** The body to forward: it delivers all bytes, including those read. */
   readonly body: Body | undefined
-  /** The whole body, or its first bytes. */
+  /** The complete body, or its first bytes. */
   readonly prefix: Buffer
   readonly isComplete: boolean
   readonly trailers: HeaderList | undefined
@@ -23,19 +23,20 @@ const requestBody = defineSlot<BufferedBody>('expression.requestBody')
 const responseBody = defineSlot<BufferedBody>('expression.responseBody')
 const EMPTY = Buffer.alloc(0)
 
+/** Undefined if the request's body was not buffered. */
 export function bufferedRequest(exchange: Exchange): BufferedBody | undefined {
   return requestBody.get(exchange)
 }
 
-/** Undefined when the response has another body by now. */
+/** Undefined if the response's body was not buffered, or was replaced since. */
 export function bufferedResponse(exchange: Exchange): BufferedBody | undefined {
   const buffered = responseBody.get(exchange)
   return buffered !== undefined && buffered.body === exchange.response?.body ? buffered : undefined
 }
 
 /**
- * Reads the request's body up to `limitBytes`; a larger one goes on all the same. Throws a ProxyError when it breaks off or is
- * later than the request's deadline: nobody has judged such a request.
+ * Buffers the request's body up to `limitBytes`; a larger body is forwarded nevertheless. Throws a ProxyError if the body fails or
+ * exceeds the request's deadline: policies have not seen such a request.
  */
 export async function bufferRequest(exchange: Exchange, limitBytes: number): Promise<void> {
   const { request, deadlineAtMs } = exchange
@@ -53,7 +54,7 @@ export async function bufferRequest(exchange: Exchange, limitBytes: number): Pro
   }
 }
 
-/** As `bufferRequest`, for the response's. */
+/** Buffers the response's body up to `limitBytes`. Throws a ProxyError if the body fails. */
 export async function bufferResponse(exchange: Exchange, limitBytes: number): Promise<void> {
   const { response } = exchange
   if (response === undefined || bufferedResponse(exchange) !== undefined) return
@@ -66,18 +67,18 @@ export async function bufferResponse(exchange: Exchange, limitBytes: number): Pr
   }
 }
 
-/** While `look` runs, expressions see these bytes as the body of a response that nobody has buffered. */
-export function withResponseBytes<T>(exchange: Exchange, response: ResponseHead, bytes: Pick<BufferedBody, 'prefix' | 'isComplete'>, look: () => T): T {
+/** Calls `evaluate` while expressions see these bytes as the body of `response`, which was not buffered. */
+export function withResponseBytes<T>(exchange: Exchange, response: ResponseHead, bytes: Pick<BufferedBody, 'prefix' | 'isComplete'>, evaluate: () => T): T {
   const before = responseBody.get(exchange)
   responseBody.set(exchange, { body: response.body, trailers: undefined, ...bytes })
   try {
-    return look()
+    return evaluate()
   } finally {
     responseBody.set(exchange, before)
   }
 }
 
-/** A body made here takes the place of the request's; expressions see it from now on. Bytes that nobody read are thrown away. */
+/** Replaces the request's body, also for expressions. Discards the bytes of the old one. */
 export function replaceRequestBody(exchange: Exchange, bytes: Buffer): void {
   const { request } = exchange
   request.body?.cancel()
@@ -85,7 +86,7 @@ export function replaceRequestBody(exchange: Exchange, bytes: Buffer): void {
   requestBody.set(exchange, { body: request.body, prefix: bytes, isComplete: true, trailers: undefined })
 }
 
-/** Gives up what was begun to read and nobody went on with, so that the client's connection can go on or close. */
+/** Cancels a buffered body that nothing has started, so that the client's connection can be reused or closed. */
 export function releaseRequest(exchange: Exchange): void {
   const body = bufferedRequest(exchange)?.body
   if (body instanceof PeekedBody && body.isIdle) body.cancel()
@@ -98,7 +99,7 @@ function bufferBody(body: Body | undefined, limitBytes: number): Promise<Buffere
   return peeked.peek(limitBytes).then((peek) => ({ body: peeked, ...peek }))
 }
 
-/** Rejects with a ProxyError when the work is not done by `performance.now()`. */
+/** Awaits the work. Rejects with REQUEST_TIMEOUT if it is not done by the deadline, in milliseconds of `performance.now()`. */
 export async function withinDeadline<T>(work: Promise<T>, deadlineAtMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

@@ -6,7 +6,7 @@ import { toEpochMs } from '../runtime/time.ts'
 import { bufferedRequest, bufferedResponse, type BufferedBody } from './buffer.ts'
 import { recordedRequest, recordedResponse } from './record.ts'
 
-/** `request`. */
+/** The variable `request`. */
 export class RequestView extends HostMap {
   readonly #exchange: Exchange
   #headers: HeaderView | undefined
@@ -36,7 +36,7 @@ export class RequestView extends HostMap {
       case 'headers':
         return (this.#headers ??= new HeaderView(request.headers, decodeValue))
       case 'body':
-        return wholeOf(bufferedRequest(this.#exchange)) ?? this.#recorded
+        return completeBytes(bufferedRequest(this.#exchange)) ?? this.#recorded
       case 'bodyPrefix':
         return bufferedRequest(this.#exchange)?.prefix ?? this.#recorded
       case 'startTime':
@@ -48,7 +48,7 @@ export class RequestView extends HostMap {
     }
   }
 
-  /** Not before the end: what is there until then is a part. */
+  /** Undefined until the exchange ends, because the recording is incomplete until then. */
   get #recorded(): Buffer | undefined {
     return this.#exchange.finishedAtMs === 0 ? undefined : recordedRequest(this.#exchange)
   }
@@ -59,7 +59,7 @@ export class RequestView extends HostMap {
   }
 }
 
-/** `response`. */
+/** The variable `response`. */
 export class ResponseView extends HostMap {
   readonly #exchange: Exchange
   #headers: HeaderView | undefined
@@ -79,7 +79,7 @@ export class ResponseView extends HostMap {
       case 'headers':
         return response && (this.#headers ??= new HeaderView(response.headers, decodeValue))
       case 'body':
-        return wholeOf(bufferedResponse(this.#exchange)) ?? this.#recorded
+        return completeBytes(bufferedResponse(this.#exchange)) ?? this.#recorded
       case 'bodyPrefix':
         return bufferedResponse(this.#exchange)?.prefix ?? this.#recorded
       default:
@@ -96,12 +96,12 @@ export class ResponseView extends HostMap {
   }
 }
 
-/** Text as a field value: bytes of UTF-8, kept as Latin-1 like all values of heads. */
+/** Converts text to a field value: its UTF-8 bytes, stored as Latin-1 like all values of heads. */
 export function toFieldValue(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
-function wholeOf(buffered: BufferedBody | undefined): Buffer | undefined {
+function completeBytes(buffered: BufferedBody | undefined): Buffer | undefined {
   return buffered?.isComplete === true ? buffered.prefix : undefined
 }
 
@@ -111,7 +111,7 @@ function toStatus(text: string | undefined): number | undefined {
 
 const BEYOND_ASCII = /[^\0-\x7f]/
 
-/** Heads have values as Latin-1. */
+/** Decodes a value of a head, which is Latin-1, as UTF-8 if it is valid UTF-8. */
 function decodeValue(text: string): string {
   if (!BEYOND_ASCII.test(text)) return text
   const bytes = Buffer.from(text, 'latin1')

@@ -16,7 +16,7 @@ function note() {
 }
 
 describe('PeekedBody', () => {
-  test('gives a whole body to who peeks and to who starts, trailers included', async () => {
+  test('delivers a complete body with its trailers both to peek and to start', async () => {
     const source = new ManualBody()
     const body = new PeekedBody(source)
     const peeked = body.peek(10)
@@ -29,7 +29,7 @@ describe('PeekedBody', () => {
     expect(got).toEqual(['ab', 'cd', 'end 1'])
   })
 
-  test('a body of exactly the limit is whole', async () => {
+  test('reports a body of exactly the limit as complete', async () => {
     const source = new ManualBody()
     const peeked = new PeekedBody(source).peek(4)
     source.push('abcd')
@@ -37,7 +37,7 @@ describe('PeekedBody', () => {
     expect(await peeked).toMatchObject({ isComplete: true })
   })
 
-  test('pauses the source past the limit, and goes on from there', async () => {
+  test('pauses the source past the limit and resumes it on start', async () => {
     const source = new ManualBody()
     const body = new PeekedBody(source)
     const peeked = body.peek(3)
@@ -57,7 +57,7 @@ describe('PeekedBody', () => {
     expect(got).toEqual(['abcd', 'ef', 'g', 'end'])
   })
 
-  test('a sink that pauses gets no more of what was kept, nor the end, until it resumes', async () => {
+  test('delivers neither held chunks nor the end to a paused sink until it resumes', async () => {
     const source = new ManualBody()
     const body = new PeekedBody(source)
     const peeked = body.peek(10)
@@ -79,7 +79,7 @@ describe('PeekedBody', () => {
     expect(got).toEqual(['a', 'b', 'end'])
   })
 
-  test('a body that breaks off while it is read is no body', async () => {
+  test('rejects peek if the body fails while it is read', async () => {
     const source = new ManualBody()
     const peeked = new PeekedBody(source).peek(10)
     source.push('a')
@@ -87,7 +87,7 @@ describe('PeekedBody', () => {
     await expect(peeked).rejects.toThrow('gone')
   })
 
-  test('one that breaks off later says so at the same place', async () => {
+  test('delivers an error after peek at the same position in the body', async () => {
     const source = new ManualBody()
     const body = new PeekedBody(source)
     const peeked = body.peek(1)
@@ -99,7 +99,7 @@ describe('PeekedBody', () => {
     expect(got).toEqual(['abc', 'error gone'])
   })
 
-  test('cancel reaches the source, once, and ends the flow', async () => {
+  test('cancels the source once and stops delivery', async () => {
     const source = new ManualBody()
     const body = new PeekedBody(source)
     const peeked = body.peek(1)
@@ -112,7 +112,7 @@ describe('PeekedBody', () => {
     expect([got, source.asked]).toEqual([[], ['start', 'pause', 'cancel']])
   })
 
-  test('five megabytes go through unharmed', async () => {
+  test('forwards five megabytes unchanged', async () => {
     const body = new PeekedBody(new LongBody(5_000_000))
     expect((await body.peek(100_000)).prefix).toHaveLength(100_000)
     expect((await readBody(body, Infinity)).bytes.equals(Buffer.alloc(5_000_000, 'a'))).toBe(true)

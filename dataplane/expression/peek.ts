@@ -2,8 +2,8 @@ import type { Body, BodySink } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 
 /**
- * A body of which the beginning was read: `peek` reads up to a limit, and whoever starts it afterwards gets all of it. Back-pressure
- * reaches the source; what it delivers before it heeds a pause is kept.
+ * A body whose beginning can be read in advance: `peek` reads up to a limit, and `start` then delivers the whole body. Back-pressure
+ * reaches the source; chunks that it delivers before it pauses are held.
  */
 export class PeekedBody implements Body {
   readonly #source: Body
@@ -19,18 +19,18 @@ export class PeekedBody implements Body {
     this.#source = source
   }
 
-  /** That of the source, so that the message keeps its framing. */
+  /** Length of the source, so that the message keeps its framing. */
   get length(): number | undefined {
     return this.#source.length
   }
 
-  /** Nobody started or cancelled it. */
+  /** The body was neither started nor cancelled. */
   get isIdle(): boolean {
     return this.#sink === undefined && !this.#isDone
   }
 
   /**
-   * Reads until the end, or until more than `limitBytes` came. Rejects when the body breaks off before. Called once, before `start`.
+   * Reads until the end, or until more than `limitBytes` were received. Rejects if the body fails before. Call it once, before `start`.
    */
   peek(limitBytes: number): Promise<{ prefix: Buffer; isComplete: boolean; trailers: HeaderList | undefined }> {
     return new Promise((resolve, reject) => {
@@ -87,7 +87,7 @@ export class PeekedBody implements Body {
     this.#source.cancel(error)
   }
 
-  /** Sinks may pause, resume and cancel from within. */
+  /** Delivers the held chunks. The sink may pause, resume and cancel during the calls. */
   #flow(): void {
     const sink = this.#sink
     if (sink === undefined || this.#isFlowing) return

@@ -1,7 +1,7 @@
 import { Ip } from '#api/cel/index.ts'
 import type { Connection } from '../exchange/exchange.ts'
 
-/** `source`: the client, and who its certificate says that it is; without a verified certificate those members are absent. */
+/** The variable `source`: the client and the identity in its certificate. Without a verified certificate those members are absent. */
 export function viewSource({ remoteAddress, remotePort, rawAddress, rawPort, tls }: Connection): Record<string, unknown> {
   const address = Ip.fromSocket(remoteAddress)
   const certificate = tls?.clientCertificate
@@ -12,12 +12,12 @@ export function viewSource({ remoteAddress, remotePort, rawAddress, rawPort, tls
   return { ...source, certificate: pem, subject, subjectCn, issuer, subjectAltNames, spiffeId, identity: spiffeId && parseIdentity(spiffeId) }
 }
 
-/** `destination`: where the client connected to; `hostname` is the server name that it asked TLS for. */
+/** The variable `destination`: the address that the client connected to; `hostname` is the SNI. */
 export function viewDestination({ localAddress, localPort, tls }: Connection): Record<string, unknown> {
   return { address: Ip.fromSocket(localAddress), port: localPort, hostname: tls?.sni }
 }
 
-/** `spiffe://<trust domain>/ns/<namespace>/sa/<service account>`, as Kubernetes workloads have it. */
+/** Parses `spiffe://<trust domain>/ns/<namespace>/sa/<service account>`, the form of Kubernetes workloads. */
 function parseIdentity(spiffeId: string): Record<string, string> | undefined {
   const [, trustDomain, namespace, serviceAccount] = /^spiffe:\/\/([^/]+)\/ns\/([^/]+)\/sa\/([^/]+)$/.exec(spiffeId) ?? []
   return trustDomain === undefined || namespace === undefined || serviceAccount === undefined ? undefined : { trustDomain, namespace, serviceAccount }

@@ -5,8 +5,8 @@ import { ExchangeView } from './view.ts'
 const entropy: Entropy = { random: () => Math.random(), uuid: () => randomUUID() }
 
 /**
- * Compiles for a place in the data plane. Never throws: what does not compile fails whenever it is evaluated, which every use
- * has a meaning for (traffic.md §9). The operator's status says what is wrong.
+ * Compiles an expression for a phase. Never throws: an invalid expression fails at each evaluation, and every use defines what
+ * a failure means (traffic.md §9). The operator reports the error in the status.
  */
 export function compileExpression(source: string, phase: Phase): Program {
   const { program } = compilePermissive(source, { ...environments[phase], entropy })
@@ -19,12 +19,12 @@ function evalTraced(program: Program, context: object): ReturnType<Program['eval
   return value
 }
 
-/** Whether the request's body has to be buffered for any of them (traffic.md §9, body rule). */
+/** Whether any of the programs reads the request's body, which must be buffered then (traffic.md §9, body rule). */
 export function readsRequestBody(programs: readonly Program[]): boolean {
   return programs.some((program) => readsMember(program, 'request.body') || readsMember(program, 'request.bodyPrefix'))
 }
 
-/** As `readsRequestBody`, for the response's. */
+/** Whether any of the programs reads the response's body. */
 export function readsResponseBody(programs: readonly Program[]): boolean {
   return programs.some((program) => readsMember(program, 'response.body') || readsMember(program, 'response.bodyPrefix'))
 }

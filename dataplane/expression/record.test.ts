@@ -12,7 +12,7 @@ import { ExchangeView } from './view.ts'
 const both: BodyRecording = { request: true, response: true, limitBytes: 5 }
 const evaluate = (exchange: Exchange, expression: string): unknown => evalHost(compileExpression(expression, 'log'), new ExchangeView(exchange))
 
-/** Sends bodies through a gateway that records; what the upstream and the client got. */
+/** Forwards bodies while they are recorded. Returns the bytes that the upstream and the client received. */
 async function pass(exchange: Exchange, recording: BodyRecording, bodies: { request?: Body; response?: Body }): Promise<string[]> {
   exchange.request.body = bodies.request
   let received: Buffer = Buffer.alloc(0)
@@ -24,12 +24,12 @@ async function pass(exchange: Exchange, recording: BodyRecording, bodies: { requ
   return [received.toString(), bytes.toString()]
 }
 
-describe('bodies in the expressions of logs (traffic.md §9, body rule)', () => {
+describe('recorded bodies in log expressions (traffic.md §9, body rule)', () => {
   test.each<[string, string, unknown]>([
-    ['of the request', 'string(request.body)', 'ask'],
-    ['of the response, up to the limit', 'string(response.body)', 'answe'],
-    ['as a prefix', 'string(request.bodyPrefix) + string(response.bodyPrefix)', 'askanswe'],
-  ])('%s are what went by', async (_, expression, expected) => {
+    ['the request body', 'string(request.body)', 'ask'],
+    ['the response body up to the limit', 'string(response.body)', 'answe'],
+    ['the prefixes of both bodies', 'string(request.bodyPrefix) + string(response.bodyPrefix)', 'askanswe'],
+  ])('have %s after the exchange ended', async (_, expression, expected) => {
     const exchange = testExchange()
     expect(await pass(exchange, both, { request: new BufferBody('ask'), response: new BufferBody('answered') })).toEqual(['ask', 'answered'])
     expect(evaluate(exchange, expression)).toBeUndefined()
@@ -37,14 +37,14 @@ describe('bodies in the expressions of logs (traffic.md §9, body rule)', () => 
     expect(evaluate(exchange, expression)).toEqual(expected)
   })
 
-  test('what nobody wants is not kept, and a message without a body has an empty one', async () => {
+  test('are recorded only on request, and a message without a body has an empty one', async () => {
     const exchange = testExchange()
     await pass(exchange, { ...both, response: false }, { response: new BufferBody('answered') })
     exchange.finishedAtMs = 1
     expect([evaluate(exchange, 'string(request.body)'), evaluate(exchange, 'response.body')]).toEqual(['', undefined])
   })
 
-  test('a body that a policy has buffered is the one that is seen', async () => {
+  test('are those that a policy has buffered, if any', async () => {
     const exchange = testExchange()
     exchange.request.body = new BufferBody('whole body')
     await recordBodies(exchange, both, () => bufferRequest(exchange, 100))

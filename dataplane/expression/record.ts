@@ -3,7 +3,7 @@ import { defineSlot, type Slot } from '../exchange/slot.ts'
 import type { Body } from '../http/body.ts'
 import { ObservedBody } from '../http/observe.ts'
 
-/** Which bodies expressions of logs and traces look at, and how many bytes of each are kept for them. */
+/** The bodies that expressions of logs and traces read, and the limit of recorded bytes for each. */
 export interface BodyRecording {
   readonly request: boolean
   readonly response: boolean
@@ -14,9 +14,9 @@ const requestRecording = defineSlot<Recording>('expression.recordedRequest')
 const responseRecording = defineSlot<Recording>('expression.recordedResponse')
 
 /**
- * Keeps what goes by of the bodies while `handle` answers the request, for expressions that look once it is over (traffic.md §9, body
- * rule): nothing waits for a whole body. What is beyond the limit is left out. The request's is what came from the client, the
- * response's what goes to it.
+ * Records the bodies of an exchange while they stream, for expressions that run after it ended (traffic.md §9, body rule). Nothing
+ * waits for a complete body. Bytes beyond the limit are not recorded. Records the request as received from the client and the
+ * response as sent to it. `handle` produces the response.
  */
 export function recordBodies(exchange: Exchange, { request, response, limitBytes }: BodyRecording, handle: () => Promise<void> | void): Promise<void> | void {
   if (request) exchange.request.body = record(exchange, requestRecording, exchange.request.body, limitBytes)
@@ -29,12 +29,12 @@ export function recordBodies(exchange: Exchange, { request, response, limitBytes
   return handled === undefined ? recordResponse() : handled.then(recordResponse)
 }
 
-/** What was kept of the request's body; undefined where nobody recorded it. */
+/** Recorded bytes of the request's body; undefined if it was not recorded. */
 export function recordedRequest(exchange: Exchange): Buffer | undefined {
   return requestRecording.get(exchange)?.bytes
 }
 
-/** The same of the response's. */
+/** Recorded bytes of the response's body; undefined if it was not recorded. */
 export function recordedResponse(exchange: Exchange): Buffer | undefined {
   return responseRecording.get(exchange)?.bytes
 }

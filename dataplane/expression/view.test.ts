@@ -12,7 +12,7 @@ import { ExchangeView } from './view.ts'
 import { variables } from '../exchange/variables.ts'
 import { defineSlot } from '../exchange/slot.ts'
 
-/** Value of an expression on a finished exchange, in the host's form. */
+/** Value of an expression on a finished exchange, as a JavaScript value. */
 const evaluate = (exchange: Exchange, expression: string): unknown => evalHost(compileExpression(expression, 'log'), new ExchangeView(exchange))
 
 function sample(connection: Partial<Connection> = {}): Exchange {
@@ -65,7 +65,7 @@ describe('ExchangeView', () => {
     ['has(env.PATH)', false],
     ['request.body', undefined],
     ['variables().filter(k, k == "telemetry.private")', []],
-  ])('%s', (expression, expected) => expect(evaluate(sample(), expression)).toEqual(expected))
+  ])('evaluates %s', (expression, expected) => expect(evaluate(sample(), expression)).toEqual(expected))
 
   test.each<[string, unknown]>([
     ['source.identity', { trustDomain: 'td', namespace: 'n', serviceAccount: 's' }],
@@ -73,13 +73,13 @@ describe('ExchangeView', () => {
     ['source.subjectAltNames[0]', 'a.com'],
     ['[source.subject, source.subjectCn, source.issuer, source.certificate]', ['CN=a,O=b', 'a', 'CN=ca', 'PEM']],
     ['destination.hostname', 'sni.com'],
-  ])('with a client certificate: %s', (expression, expected) => expect(evaluate(sample({ tls }), expression)).toEqual(expected))
+  ])('evaluates %s with a client certificate', (expression, expected) => expect(evaluate(sample({ tls }), expression)).toEqual(expected))
 
   test.each([
     ['only ASCII', 'a', 'b', 'b'],
-    ['UTF-8 that comes', 'a', 'Ã©', 'é'],
-    ['UTF-8 that goes', 'Ã©', 'b', 'b'],
-  ])('shows the exchange as it is when it looks: %s', (_, before, after, seen) => {
+    ['UTF-8 that is set later', 'a', 'Ã©', 'é'],
+    ['UTF-8 that is replaced later', 'Ã©', 'b', 'b'],
+  ])('shows the current value of a header with %s', (_, before, after, seen) => {
     const exchange = testExchange({}, { 'x-a': before })
     const view = new ExchangeView(exchange)
     const program = compileExpression('request.headers["x-a"] + request.path', 'request')
@@ -95,13 +95,13 @@ describe('ExchangeView', () => {
     ['dynamic', 'http'],
     ['ai', 'llm'],
     ['mcp', 'mcp'],
-  ])('a backend of type %s speaks %s', (type, protocol) => {
+  ])('reports a backend of type %s with the protocol %s', (type, protocol) => {
     const exchange = sample()
     exchange.backendType = type
     expect(evaluate(exchange, '[backend.type, backend.protocol]')).toEqual([type, protocol])
   })
 
-  test('builds only what is read', () => {
+  test('builds only the variables that are read', () => {
     const exchange = sample({ tls })
     const read: string[] = []
     Object.defineProperty(exchange, 'slots', { get: () => (read.push('slots'), undefined) })
@@ -109,13 +109,13 @@ describe('ExchangeView', () => {
     expect(read).toEqual([])
   })
 
-  test('lists the variables that are set', () => {
+  test('lists only the variables that are set', () => {
     expect([...new ExchangeView(testExchange()).keys()]).toEqual(['request', 'source', 'destination', 'proxy', 'env'])
     expect(new ExchangeView(testExchange())).toBeInstanceOf(HostMap)
   })
 })
 
-describe('bodies', () => {
+describe('bodies in expressions', () => {
   test.each<[string, boolean, boolean]>([
     ['json(request.body).model == "a"', true, false],
     ['size(request.bodyPrefix) > 1', true, false],
@@ -123,24 +123,24 @@ describe('bodies', () => {
     ['string(response.body)', false, true],
     ['variables()', true, true],
     ['request.body +', false, false],
-  ])('%s', (expression, ofRequest, ofResponse) => {
+  ])('%s reads the request body: %s, the response body: %s', (expression, isRequest, isResponse) => {
     const programs = [compileExpression(expression, 'response')]
-    expect([readsRequestBody(programs), readsResponseBody(programs)]).toEqual([ofRequest, ofResponse])
+    expect([readsRequestBody(programs), readsResponseBody(programs)]).toEqual([isRequest, isResponse])
   })
 
-  test('a message without a body has an empty one', async () => {
+  test('a message without a body has an empty body', async () => {
     const exchange = testExchange()
     await bufferRequest(exchange, 10)
     expect([evaluate(exchange, 'string(request.body)'), exchange.request.body]).toEqual(['', undefined])
   })
 
-  test('a body past the limit fails, its first bytes do not', async () => {
+  test('reading a body beyond the limit fails, reading its prefix does not', async () => {
     const exchange = testExchange({ body: new LongBody(100_000) })
     await bufferRequest(exchange, 70_000)
     expect([evaluate(exchange, 'request.body'), evaluate(exchange, 'size(request.bodyPrefix)')]).toEqual([undefined, 70_000])
   })
 
-  test('a body is read once for all that want it', async () => {
+  test('a body is read once for several policies', async () => {
     const source = new ManualBody()
     const exchange = testExchange({ body: source })
     const buffered = bufferRequest(exchange, 10)
@@ -151,7 +151,7 @@ describe('bodies', () => {
     expect([source.asked, evaluate(exchange, 'string(request.body)')]).toEqual([['start'], 'ab'])
   })
 
-  test('a body that was replaced is the one that expressions see', async () => {
+  test('expressions see a replaced body', async () => {
     const exchange = testExchange({ body: new BufferBody('old') })
     await bufferRequest(exchange, 10)
     replaceRequestBody(exchange, Buffer.from('new'))
@@ -159,9 +159,9 @@ describe('bodies', () => {
   })
 
   test.each<[string, (source: ManualBody) => void, number | undefined, string]>([
-    ['breaks off', (source) => source.fail(new Error('secret')), undefined, 'processing failed: the request body broke off'],
-    ['comes too late', () => undefined, performance.now() + 20, 'request timeout'],
-  ])('a request whose body %s is refused', async (_, act, deadlineAtMs, message) => {
+    ['fails', (source) => source.fail(new Error('secret')), undefined, 'processing failed: the request body broke off'],
+    ['exceeds the deadline', () => undefined, performance.now() + 20, 'request timeout'],
+  ])('a request whose body %s is rejected', async (_, act, deadlineAtMs, message) => {
     const source = new ManualBody()
     const exchange = testExchange({ body: source })
     exchange.deadlineAtMs = deadlineAtMs
@@ -172,9 +172,9 @@ describe('bodies', () => {
   })
 
   test.each<[string, Error, string]>([
-    ['that breaks off is a failure of the upstream', new Error('secret'), 'upstream call failed: the response broke off'],
-    ['that is late is late', new ProxyError('REQUEST_TIMEOUT'), 'request timeout'],
-  ])('a response %s', async (_, error, message) => {
+    ['the body fails', new Error('secret'), 'upstream call failed: the response broke off'],
+    ['the request timeout expires', new ProxyError('REQUEST_TIMEOUT'), 'request timeout'],
+  ])('buffering a response rejects if %s', async (_, error, message) => {
     const source = new ManualBody()
     const exchange = testExchange()
     exchange.response = { status: 200, headers: new HeaderList(), body: source, upgraded: undefined }

@@ -7,7 +7,7 @@ import { viewDestination, viewSource } from './peer.ts'
 
 const ROOTS = ['request', 'response', 'source', 'destination', 'backend', 'proxy', 'env', ...variableNames] as const
 
-/** What an expression sees of an exchange, as it is when it looks. Only what is read is built. */
+/** The variables of an expression: a live view of an exchange. Variables are built when they are read. */
 export class ExchangeView extends HostMap {
   readonly #exchange: Exchange
   #request: RequestView | undefined
@@ -50,7 +50,7 @@ export class ExchangeView extends HostMap {
   }
 }
 
-/** Known from the choice of the route on, so also to the policies that run before the request is sent (traffic.md §5 step 5). */
+/** Available once a route is selected, so also to policies that run before the request is sent (traffic.md §5 step 5). */
 function viewBackend({ backend, backendType, picked }: Exchange): Record<string, string> | undefined {
   const name = backend ?? picked?.name
   if (name === undefined) return undefined
@@ -58,7 +58,7 @@ function viewBackend({ backend, backendType, picked }: Exchange): Record<string,
   return { name, type, protocol: type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : 'http' }
 }
 
-/** Where in the config the request is; the more is known the further it came. */
+/** The position of the request in the config. Members appear as the request proceeds. */
 function viewProxy(exchange: Exchange): Record<string, unknown> {
   const { connection, labels = {}, startedAtMs, upstreamStartedAtMs, responseHeadAtMs } = exchange
   const { gateway, listener, route, rule, kind } = labels
@@ -78,7 +78,7 @@ function nameOf(label: string): Record<string, string> {
   return { namespace: label.slice(0, slash), name: label.slice(slash + 1) }
 }
 
-/** These three and no other variable of the environment; the defaults are those of `settings.ts`. */
+/** The only environment variables that expressions can read. The defaults are those of `program/settings.ts`. */
 export function viewEnv({ POD_NAME, NAMESPACE, GATEWAY }: NodeJS.ProcessEnv): Record<string, string> {
   return { podName: POD_NAME || 'proxy', namespace: NAMESPACE || 'default', gateway: GATEWAY || 'proxy' }
 }

@@ -1,6 +1,6 @@
 import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
-import { compileRoutes, compileRoutesSliced, type RouteTable } from '../route/table.ts'
+import { compileRoutes, compileRoutesInSteps, type RouteTable } from '../route/table.ts'
 import { HostTable, effectiveHostnames } from '../route/hostnames.ts'
 import { compareRouteAge } from '../route/age.ts'
 import { checkMisdirected, type ListenerTable } from '../route/listeners.ts'
@@ -14,7 +14,7 @@ import { compileTelemetry, sampleTrace } from '../telemetry/policy.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
 import { compileTcpRule, type TcpRule } from './tcp-rule.ts'
 import { Rule, type RuleContext } from './rule.ts'
-import { runInSlices } from '../runtime/slices.ts'
+import { runCooperatively } from '../runtime/cooperative.ts'
 import { gatewayTelemetry } from '../telemetry/gateway.ts'
 
 /** A table made ahead, and what it was made of. */
@@ -26,7 +26,7 @@ export interface PreparedTable {
 
 /** Makes the table of a listener ahead, giving way to traffic. */
 export async function prepareTable({ hostname }: Listener, routes: readonly Route[]): Promise<PreparedTable> {
-  return { hostname, routes, table: await runInSlices(compileRoutesSliced(routes, hostname)) }
+  return { hostname, routes, table: await runCooperatively(compileRoutesInSteps(routes, hostname)) }
 }
 
 /**

@@ -21,13 +21,13 @@ function collect(body: BufferBody, onData = (): void => undefined): { readonly g
   return seen
 }
 
-describe('a body in memory, in several pieces', () => {
-  test('is as long as all of them, and has their bytes in order', async () => {
+describe('a BufferBody of several pieces', () => {
+  test('has the total length and the bytes in order', async () => {
     expect([new BufferBody(pieces).length, new BufferBody(pieces).bytes.toString()]).toEqual([7, '{"a":1}'])
     expect((await readBody(new BufferBody(pieces), 7)).bytes.toString()).toBe('{"a":1}')
   })
 
-  test('waits between them while it is paused', () => {
+  test('delivers nothing while it is paused', () => {
     const body = new BufferBody(pieces)
     const seen = collect(body, () => body.pause())
     expect(seen).toEqual({ got: ['{"a":'], isEnded: false })
@@ -38,14 +38,14 @@ describe('a body in memory, in several pieces', () => {
     expect(seen).toEqual({ got: ['{"a":', '1', '}'], isEnded: true })
   })
 
-  test('that is given up sends no more; again it sends all', () => {
+  test('delivers nothing after cancel, while its copy delivers everything', () => {
     const body = new BufferBody(pieces)
     const seen = collect(body, () => body.cancel())
     expect(seen).toEqual({ got: ['{"a":'], isEnded: false })
-    expect(collect(body.again())).toEqual({ got: ['{"a":', '1', '}'], isEnded: true })
+    expect(collect(body.copy())).toEqual({ got: ['{"a":', '1', '}'], isEnded: true })
   })
 
-  test('of no piece is empty and ends', () => {
+  test('ends at once if it has no pieces', () => {
     expect([new BufferBody([]).bytes.length, collect(new BufferBody([]))]).toEqual([0, { got: [], isEnded: true }])
   })
 })

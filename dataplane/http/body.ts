@@ -1,6 +1,6 @@
 import type { HeaderList } from './headers.ts'
 
-/** Where a body flows to. Exactly one of onEnd and onError is called, last; none of the three after `Body.cancel`. */
+/** Receives a body. Exactly one of onEnd and onError is called, last; no method is called after `Body.cancel`. */
 export interface BodySink {
   onData(chunk: Buffer): void
   onEnd(trailers: HeaderList | undefined): void
@@ -9,19 +9,19 @@ export interface BodySink {
 
 /**
  * A message body in flight: pushes chunks to one sink and obeys pause and resume. It is a plain interface because sockets
- * on both sides implement it themselves: no stream objects, no copies, back-pressure end to end.
+ * on both sides implement it themselves, without stream objects or copies and with back-pressure end to end.
  *
- * A sink that cannot take more calls `pause`, and `resume` once it can. After `pause` a source may still deliver what it had
- * already read (at most one socket read, 64 KiB). `onEnd` and `onData` may come synchronously from `start` or `resume`.
+ * A sink that cannot accept more calls `pause`, and `resume` once it can. After `pause` a source may still deliver what it had
+ * already read (at most one socket read, 64 KiB). `start` and `resume` may call `onData` and `onEnd` synchronously.
  */
 export interface Body {
-  /** Length in bytes where it is known in advance (`content-length`), else undefined. */
+  /** Length in bytes if it is known in advance (`content-length`). */
   readonly length: number | undefined
   /** Starts the flow. Called at most once. */
   start(sink: BodySink): void
   pause(): void
   resume(): void
-  /** Gives the body up: its connection is closed unless the rest can be discarded cheaply. Idempotent, also before start. */
+  /** Abandons the body: its connection is closed unless the rest can be discarded cheaply. Idempotent; allowed before `start`. */
   cancel(error?: Error): void
 }
 
@@ -54,13 +54,13 @@ export class BufferBody implements Body {
     return this.#chunks.reduce((sum, { length }) => sum + length, 0)
   }
 
-  /** The bytes, for readers that can do without the flow. */
+  /** All bytes at once, for readers that need no streaming. */
   get bytes(): Buffer {
     return (this.#joined ??= this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : (this.#chunks[0] ?? Buffer.alloc(0)))
   }
 
-  /** The same bytes, not started yet and without trailers. */
-  again(): BufferBody {
+  /** A new body of the same bytes, without trailers. */
+  copy(): BufferBody {
     return new BufferBody(this.#chunks)
   }
 
@@ -95,7 +95,7 @@ export class BufferBody implements Body {
   }
 }
 
-/** Reads a whole body. Rejects with BodyTooLargeError, after cancelling it, once more than `limit` bytes came. */
+/** Reads a whole body. After more than `limit` bytes it cancels the body and rejects with BodyTooLargeError. */
 export function readBody(body: Body | undefined, limit: number): Promise<{ bytes: Buffer; trailers: HeaderList | undefined }> {
   if (body === undefined) return Promise.resolve({ bytes: Buffer.alloc(0), trailers: undefined })
   return new Promise((resolve, reject) => {

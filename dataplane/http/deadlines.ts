@@ -1,12 +1,12 @@
-/** Something that must not wait beyond a moment. It moves `deadlineMs` as it likes; Infinity: waits for nothing. */
+/** Something with a deadline. It may change `deadlineMs` at any time; Infinity: no deadline. */
 export interface Waiter {
   deadlineMs: number
-  /** Called once per tick while the deadline has passed; moves or ends it. */
+  /** Called on each tick after the deadline has passed, until it sets another one. */
   expire(): void
 }
 
 /**
- * One coarse timer for all connections: moving a deadline is an assignment, not a timer. Deadlines fire up to one resolution late.
+ * One coarse timer for all connections: to change a deadline is an assignment, not a new timer. Deadlines fire up to `resolutionMs` late.
  */
 export class Deadlines {
   readonly #resolutionMs: number
@@ -45,5 +45,5 @@ export class Deadlines {
   }
 }
 
-/** What connections use unless they are given their own. */
+/** Default of all connections. */
 export const sharedDeadlines = new Deadlines()

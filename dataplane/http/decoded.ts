@@ -1,10 +1,10 @@
 import type { Body, BodySink } from './body.ts'
 import type { Gunzip } from 'node:zlib'
 
-/** The part of a zlib stream that is used. */
+/** The methods of a zlib stream that DecodedBody uses. */
 export type Decoder = Pick<Gunzip, 'write' | 'end' | 'on' | 'pause' | 'resume' | 'destroy'>
 
-/** A body with one content coding taken off, as it flows. Trailers are dropped. */
+/** Removes one content coding from a body while it streams. Drops trailers. */
 export class DecodedBody implements Body {
   readonly length = undefined
   readonly #source: Body

@@ -1,17 +1,17 @@
 /**
- * A header section as a flat list: name, value, name, value, in the order received. Names are lower case (HTTP/2 demands
- * it, HTTP/1.1 does not care, and lookups become comparisons). Values are Latin-1 text without surrounding white space.
- * A flat list is what sockets give and take; most requests are forwarded without a single lookup.
+ * A header section as a flat list: name, value, name, value, in the order received. Names are lower case: HTTP/2 requires
+ * it, HTTP/1.1 ignores case, and lookups become plain comparisons. Values are Latin-1 text without surrounding white space.
+ * The codecs read and write flat lists; most requests are forwarded without a single lookup.
  */
 export class HeaderList {
   readonly raw: string[]
 
-  /** Takes ownership of `raw`, whose names must be lower case. */
+  /** Owns `raw` from here on. Its names must be lower case. */
   constructor(raw: string[] = []) {
     this.raw = raw
   }
 
-  /** Builds a list from any-case pairs. */
+  /** Builds a list from pairs whose names are in any case. */
   static from(entries: Iterable<readonly [string, string]>): HeaderList {
     const list = new HeaderList()
     for (const [name, value] of entries) list.append(name.toLowerCase(), value)
@@ -41,7 +41,7 @@ export class HeaderList {
     this.raw.push(name, value)
   }
 
-  /** Replaces every field line of that name by one, at the place of the first. */
+  /** Replaces all field lines of that name with one, at the position of the first. */
   set(name: string, value: string): void {
     const raw = this.raw
     for (let i = 0; i < raw.length; i += 2) {
@@ -53,16 +53,16 @@ export class HeaderList {
     raw.push(name, value)
   }
 
-  /** Takes away every field line of that name, or those whose value `isMeant` tells. */
-  remove(name: string, isMeant?: (value: string) => boolean): void {
-    this.#removeFrom(0, name, isMeant)
+  /** Removes all field lines of that name, or only those whose value matches. */
+  remove(name: string, matches?: (value: string) => boolean): void {
+    this.#removeFrom(0, name, matches)
   }
 
-  #removeFrom(start: number, name: string, isMeant?: (value: string) => boolean): void {
+  #removeFrom(start: number, name: string, matches?: (value: string) => boolean): void {
     const raw = this.raw
     let to = start
     for (let from = start; from < raw.length; from += 2) {
-      if (raw[from] === name && (isMeant === undefined || isMeant(raw[from + 1] ?? ''))) continue
+      if (raw[from] === name && (matches === undefined || matches(raw[from + 1] ?? ''))) continue
       if (to !== from) {
         raw[to] = raw[from] ?? ''
         raw[to + 1] = raw[from + 1] ?? ''

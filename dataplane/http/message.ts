@@ -5,7 +5,7 @@ import type { HeaderList } from './headers.ts'
 export type HttpVersion = 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2'
 
 /**
- * A request as the gateway sees it, the same for every protocol version: hop-by-hop headers are already gone (traffic.md §5.1),
+ * A request head, the same for every protocol version: hop-by-hop headers are already removed (traffic.md §5.1),
  * `host` is in `authority` and not in `headers`.
  */
 export interface RequestHead {
@@ -19,21 +19,22 @@ export interface RequestHead {
   headers: HeaderList
   /** Undefined when the message has no body. */
   body: Body | undefined
-  /** Protocol of an `Upgrade` that the client asks for (HTTP/1.1), as sent; such a request has no body. */
+  /** Value of the client's `Upgrade` field (HTTP/1.1); such a request has no body. */
   upgrade: string | undefined
-  /** The client said `te: trailers`, and so is the upstream told. HTTP/2 clients get trailers in any case. */
+  /** The client sent `te: trailers`, which is forwarded to the upstream. HTTP/2 clients receive trailers in any case. */
   acceptsTrailers: boolean
 }
 
-/** A response head with its body; trailers come at the body's end. Hop-by-hop headers are already gone. */
+/** A response head with its body; trailers are passed at the end of the body. Hop-by-hop headers are already removed. */
 export interface ResponseHead {
   status: number
   headers: HeaderList
   body: Body | undefined
-  /** Set on 101: the connection as raw bytes, to be joined with the client's. */
+  /** Set on 101: the upstream connection, to be spliced with the client's. */
   upgraded: UpgradedSocket | undefined
 }
 
+/** A connection that carries raw bytes after 101 or CONNECT. */
 export interface UpgradedSocket {
   /** Paused, without listeners for its data. */
   readonly socket: Duplex
@@ -65,7 +66,7 @@ export function authorityOf(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** A host as sockets and certificates want it: IPv6 literals without brackets. */
+/** A host as sockets and certificates need it: IPv6 literals without brackets. */
 export function withoutBrackets(host: string): string {
   return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
 }

@@ -1,16 +1,16 @@
 import { isToken, MessageError } from './syntax.ts'
 
-/** What becomes of a field: 'keep' leaves it among the end-to-end ones, 'drop' forgets it, the others name the place it goes to. */
+/** Role of a field: 'keep' is an end-to-end field, 'drop' is ignored, the others are stored by that name in the FieldSection. */
 export type FieldRole = 'keep' | 'drop' | 'host' | 'connection' | 'contentLength' | 'transferEncoding' | 'te' | 'upgrade' | 'expect' | 'keepAlive'
 
-/** A field name as some peer writes it. */
+/** A field name in the spelling of a peer. */
 export interface KnownName {
   /** The name as received, with its colon. */
   readonly prefix: string
   /** In lower case. */
   readonly name: string
   readonly role: FieldRole
-  /** The name that followed this one last time. Peers repeat themselves: comparing with one guess is cheaper than a look-up. */
+  /** The name that followed this one last time. Peers repeat their order: one comparison is cheaper than a map lookup. */
   next: KnownName | undefined
 }
 
@@ -28,16 +28,16 @@ const roles: ReadonlyMap<string, FieldRole> = new Map<string, FieldRole>([
   ['trailer', 'drop'],
 ])
 
-/** Validated names by how they were received; bounded, because peers choose them. */
+/** Valid names by their spelling; bounded, because peers choose them. */
 const knownNames = new Map<string, KnownName>()
 const MAX_KNOWN_NAMES = 2000
 
-/** Stands before the first field, so that it has a `next` too. One for each kind of section. */
+/** Predecessor of the first field, so that it has a `next` too. One for each kind of section. */
 export function sectionStart(): KnownName {
   return { prefix: '', name: '', role: 'drop', next: undefined }
 }
 
-/** The name that `text` holds at `at`, up to its colon; `previous` is the one before it. Throws MessageError. */
+/** Reads the name at `at` in `text`, up to its colon; `previous` is the name before it. Throws MessageError. */
 export function readName(text: string, at: number, previous: KnownName): KnownName {
   const guess = previous.next
   if (guess !== undefined && text.startsWith(guess.prefix, at)) return guess
@@ -49,7 +49,7 @@ export function readName(text: string, at: number, previous: KnownName): KnownNa
   return known
 }
 
-/** A line that starts with white space is obs-fold: it has no valid name. */
+/** Validates a new name. A line that starts with white space (obs-fold) has no valid name. */
 function learnName(prefix: string): KnownName {
   const raw = prefix.slice(0, -1)
   if (!isToken(raw)) throw new MessageError(400, raw === '' ? 'empty header name' : 'invalid character in a header name')

@@ -1,14 +1,14 @@
 import type { Body, BodySink } from './body.ts'
 import type { HeaderList } from './headers.ts'
 
-/** What an observer is told; every member is optional. `onClose` comes exactly once, whatever ends the body. */
+/** Receives the events of a body; every member is optional. `onClose` is called exactly once, whatever ends the body. */
 export interface BodyObserver {
   onData?(chunk: Buffer): void
   onTrailers?(trailers: HeaderList | undefined): void
   onClose?(error: Error | undefined): void
 }
 
-/** Passes a body on unchanged and tells an observer what goes by; can also break it off with `fail`. */
+/** Forwards a body unchanged and reports its events to an observer. `fail` aborts it. */
 export class ObservedBody implements Body {
   readonly #source: Body
   readonly #observer: BodyObserver
@@ -55,7 +55,7 @@ export class ObservedBody implements Body {
     if (this.#close(error)) this.#source.cancel(error)
   }
 
-  /** Cancels the source and tells the sink: for deadlines and guards. */
+  /** Cancels the source and passes the error to the sink: for deadlines and guards. */
   fail(error: Error): void {
     if (!this.#close(error)) return
     this.#source.cancel(error)

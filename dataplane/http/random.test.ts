@@ -11,7 +11,7 @@ import { responseHeadLimits } from './syntax.ts'
 import { serveHttp1 } from '../server/http1/connection.ts'
 import { testConnection } from '../testing/exchange.ts'
 
-test('pipelined requests mean the same wherever they are cut', async () => {
+test('the parser reads pipelined requests equally however the bytes are split', async () => {
   const scenario = fc.array(validRequest, { minLength: 1, maxLength: 3 }).chain((requests) => {
     const bytes = requests.map((request) => request.bytes).join('')
     return fc.record({ requests: fc.constant(requests), pieces: cuts(bytes.length).map((places) => cutAt(bytes, places)) })
@@ -45,7 +45,7 @@ test('pipelined requests mean the same wherever they are cut', async () => {
   )
 })
 
-test('response bodies mean the same wherever they are cut', () => {
+test('the parser reads response bodies equally however the bytes are split', () => {
   const scenario = validResponse.chain((response) => fc.record({ response: fc.constant(response), places: cuts(response.bytes.length) }))
   fc.assert(
     fc.property(scenario, ({ response, places }) => {

@@ -39,7 +39,7 @@ function collect(): BodySink & { text: string; isEnded: boolean } {
 }
 
 describe('ReplayableBody', () => {
-  test('a second attempt gets what the first was sent, then the rest', () => {
+  test('replays the buffered bytes to the second attempt, then the rest', () => {
     const source = new ManualBody()
     const replayable = new ReplayableBody(source)
     const first = replayable.nextAttempt()
@@ -58,7 +58,7 @@ describe('ReplayableBody', () => {
     expect([firstSink.text, secondSink.text, secondSink.isEnded]).toEqual(['ab', 'abcd', true])
   })
 
-  test('an ended body replays wholly', () => {
+  test('replays a body that has ended completely', () => {
     const source = new ManualBody(2)
     const replayable = new ReplayableBody(source)
     const first = replayable.nextAttempt()
@@ -71,9 +71,9 @@ describe('ReplayableBody', () => {
     expect([sink.text, sink.isEnded]).toEqual(['ab', true])
   })
 
-  test('a known length above the limit is not replayable', () => expect(new ReplayableBody(new ManualBody(65_537)).isReplayable).toBe(false))
+  test('is not replayable if its length exceeds the limit', () => expect(new ReplayableBody(new ManualBody(65_537)).isReplayable).toBe(false))
 
-  test('a body that grows past the limit stops being replayable and is still delivered', () => {
+  test('stops being replayable past the limit and still delivers the body', () => {
     const source = new ManualBody()
     const replayable = new ReplayableBody(source)
     const sink = collect()
@@ -85,7 +85,7 @@ describe('ReplayableBody', () => {
     expect(sink.text.length).toBe(65_537)
   })
 
-  test('giving the request up cancels the source', () => {
+  test('cancels its source when it is cancelled', () => {
     const source = new ManualBody()
     const replayable = new ReplayableBody(source)
     replayable.nextAttempt().start(collect())

@@ -1,12 +1,12 @@
 import type { Body, BodySink } from './body.ts'
 import type { HeaderList } from './headers.ts'
 
-/** Bytes of a request body that are kept for a retry (traffic.md §8.11). */
+/** Limit in bytes of the request body that is buffered for retries (traffic.md §8.11). */
 const REPLAY_LIMIT_BYTES = 64 * 1024
 
 /**
- * A request body that several attempts can send in turn. What the client has sent so far is kept up to 64 KiB; past that
- * `isReplayable` turns false and the attempt under way is the last.
+ * A request body that several attempts can send one after another. It buffers what the client has sent, up to 64 KiB; past that
+ * `isReplayable` turns false and the current attempt is the last.
  */
 export class ReplayableBody {
   readonly #source: Body
@@ -23,13 +23,13 @@ export class ReplayableBody {
     this.isReplayable = source.length === undefined || source.length <= REPLAY_LIMIT_BYTES
   }
 
-  /** The body for the next attempt; the previous one must have been cancelled. */
+  /** The body of the next attempt. The previous one must have been cancelled. */
   nextAttempt(): Body {
     const attempt = new Attempt(this.#source.length, {
       start: (sink) => this.#startAttempt(attempt, sink),
       pause: () => this.#source.pause(),
       resume: () => this.#resume(attempt),
-      // The source stays open for the next attempt; whoever gives the request up cancels this object.
+      // The source stays open for the next attempt. `ReplayableBody.cancel` ends it.
       cancel: () => {
         if (this.#attempt !== attempt) return
         this.#attempt = undefined

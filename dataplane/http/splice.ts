@@ -2,17 +2,18 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 
+/** Totals of a splice, when both sides are closed. */
 export interface SpliceResult {
-  /** Bytes from the first to the second. */
+  /** Bytes from the first to the second connection. */
   readonly forwardBytes: number
   readonly backwardBytes: number
-  /** Undefined when both sides closed in order. */
+  /** Undefined if both sides closed gracefully. */
   readonly error: Error | undefined
 }
 
 /**
- * Joins two connections as raw bytes, with back-pressure; a half-close is passed on, an error ends both. `onDone` is called once
- * both are closed. Nobody else may listen for their data any more. `onBytes` reports progress, for idle timeouts.
+ * Relays raw bytes between two connections, with back-pressure. A half-close is forwarded, an error ends both. `onDone` is called once
+ * both are closed. Nothing else may read from them. `onBytes` reports progress, for idle timeouts.
  */
 export function spliceSockets(
   first: Duplex,
@@ -38,15 +39,15 @@ export function spliceSockets(
     from.on('end', () => to.end())
     from.on('error', (thrown: Error) => {
       error ??= thrown
-      breakOff(to)
+      abort(to)
     })
     if (from.closed) {
       to.destroy()
       closed()
     } else
       from.once('close', () => {
-        // Closed without its end: the other direction cannot be completed either.
-        if (!from.readableEnded || !from.writableFinished) breakOff(to)
+        // Closed without FIN: the other direction cannot be completed either.
+        if (!from.readableEnded || !from.writableFinished) abort(to)
         closed()
       })
     from.resume()
@@ -55,8 +56,8 @@ export function spliceSockets(
   relay(second, first, (bytes) => (backwardBytes += bytes))
 }
 
-/** Closes without the FIN or close_notify that would make a part look like the whole. */
-function breakOff(socket: Duplex): void {
+/** Closes without FIN or close_notify, which would make a partial message look complete. */
+function abort(socket: Duplex): void {
   if (socket instanceof Socket && !(socket instanceof TLSSocket) && !socket.destroyed) socket.resetAndDestroy()
   else socket.destroy()
 }

@@ -3,10 +3,10 @@ import type { RequestHead } from '../http/message.ts'
 import { compileHeaderCondition, compilePattern, compileQueryCondition, firstOfEachName, type Condition } from './conditions.ts'
 import { everyPath, normalizePrefix } from './path.ts'
 
-/** One match of a rule, ready to be tried. */
+/** One match of a rule, compiled. */
 export interface CompiledMatch {
   readonly path: PathMatch
-  /** What the index looks for: the path, the normalized prefix, or the pattern. */
+  /** Key in the index: the path, the normalized prefix, or the pattern. */
   readonly key: string
   /** Set for regular expressions only. */
   readonly testPath: ((path: string) => boolean) | undefined
@@ -16,14 +16,15 @@ export interface CompiledMatch {
   readonly queryCount: number
 }
 
+/** A route message with its matches compiled. */
 export interface CompiledRoute {
   readonly key: string
   readonly matches: readonly CompiledMatch[]
-  /** Age in milliseconds since the epoch; Infinity, the youngest, when unknown. */
+  /** Creation time in milliseconds since the epoch; Infinity, which sorts as the youngest, if unknown. */
   readonly createdAtMs: number
   readonly name: string
   readonly ruleIndex: number
-  /** Patterns that do not compile; their matches never match. */
+  /** Messages about patterns that do not compile. Their matches never match. */
   readonly errors: readonly string[]
 }
 
@@ -63,7 +64,7 @@ function compileMatch(match: RouteMatch, report: (error: string) => void): Compi
   }
 }
 
-/** Whether method, headers and query of a request satisfy a match; its path is the index's business. */
+/** Whether method, headers and query of a request satisfy a match. The index has already compared the path. */
 export function satisfies(match: CompiledMatch, request: RequestHead): boolean {
   if (match.method !== undefined && match.method !== request.method) return false
   const { conditions } = match

@@ -2,15 +2,15 @@ import { compileRegex, isRegexError } from '#api/regex/index.ts'
 import type { ValueMatch } from '#gen/config/types.ts'
 import { queryOf, type RequestHead } from '../http/message.ts'
 
-/** A condition on the request; it never throws. */
+/** A condition on the request. Never throws. */
 export type Condition = (request: RequestHead) => boolean
 
-/** `report` gets the text of each pattern error; such a condition never holds. */
+/** Receives the text of each pattern error. Such a condition never matches. */
 export type ReportError = (error: string) => void
 
 type ValueTest = (value: string) => boolean
 
-/** Full match of a pattern; never true for an invalid one (traffic.md §7). */
+/** Compiles a pattern to a test of the full text; an invalid pattern never matches (traffic.md §7). */
 export function compilePattern(pattern: string, report: ReportError): ValueTest {
   const regex = compileRegex(pattern)
   if (!isRegexError(regex)) return (text) => regex.test(text)
@@ -22,7 +22,7 @@ function compileValue({ type, value }: ValueMatch, report: ReportError): ValueTe
   return type === 'Exact' ? (text) => text === value : compilePattern(value, report)
 }
 
-/** Of conditions with equal names the first counts (Gateway API). */
+/** Keeps the first of the conditions with equal names (Gateway API). */
 export function firstOfEachName(matches: readonly ValueMatch[] | undefined, normalize: (name: string) => string): ValueMatch[] {
   const byName = new Map<string, ValueMatch>()
   for (const match of matches ?? []) {
@@ -32,7 +32,7 @@ export function firstOfEachName(matches: readonly ValueMatch[] | undefined, norm
   return [...byName.values()]
 }
 
-/** Any single field value may satisfy it; values are not split at commas. `name` is lower case. */
+/** Matches if any single field line does; values are not split at commas. */
 export function compileHeaderCondition(match: ValueMatch, report: ReportError): Condition {
   const { name } = match
   const test = compileValue(match, report)
@@ -63,7 +63,7 @@ export function compileQueryCondition(match: ValueMatch, report: ReportError): C
   }
 }
 
-/** Value of the last parameter of that name, form-decoded; undefined when there is none. */
+/** Value of the last parameter of that name, form-decoded; undefined if there is none. */
 function lastQueryValue(query: string, name: string): string | undefined {
   for (let end = query.length; end > 0;) {
     const start = query.lastIndexOf('&', end - 1) + 1
@@ -77,7 +77,7 @@ function lastQueryValue(query: string, name: string): string | undefined {
   return undefined
 }
 
-/** Percent sequences and `+`; malformed sequences stay as they are (URL standard, application/x-www-form-urlencoded). */
+/** Decodes percent sequences and `+`; keeps malformed sequences (URL standard, application/x-www-form-urlencoded). */
 function decodeForm(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text
   return new URLSearchParams(`v=${text}`).get('v') ?? ''

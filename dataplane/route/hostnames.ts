@@ -1,18 +1,18 @@
 /**
- * Hostnames as Gateway API means them: exact, `*.suffix` (any depth below the suffix, never the suffix itself), or absent for
- * every host. All are lower case; hosts of requests are lowered on lookup (traffic.md §7).
+ * Hostnames of Gateway API: exact, `*.suffix` (any depth below the suffix, never the suffix itself), or absent for
+ * every host. All are lower case; callers convert hosts of requests to lower case (traffic.md §7).
  */
 
 const WILDCARD = '*.'
 
-/** Whether a host (lower case, no port) falls under a hostname; undefined or '' is every host. */
+/** Whether a hostname matches a host (lower case, no port). Undefined and '' match every host. */
 export function matchesHostname(hostname: string | undefined, host: string): boolean {
   if (!hostname) return true
   if (!hostname.startsWith(WILDCARD)) return hostname === host
   return host.length > hostname.length - 1 && host.endsWith(hostname.slice(1))
 }
 
-/** What a listener and a route have in common: the more specific of the two, '' for every host, undefined for nothing. */
+/** Intersection of two hostnames: the more specific one, '' for every host, undefined if they are disjoint. */
 export function intersectHostnames(a: string | undefined, b: string | undefined): string | undefined {
   if (!a || !b) return a || b || ''
   if (a === b) return a
@@ -22,7 +22,7 @@ export function intersectHostnames(a: string | undefined, b: string | undefined)
   return b.endsWith(a.slice(1)) ? b : undefined
 }
 
-/** The hostnames under which a route is reachable on a listener; [''] for every host, [] for none. */
+/** Hostnames at which a route is reachable on a listener; [''] for every host, [] for none. */
 export function effectiveHostnames(route: readonly string[] | undefined, listener: string | undefined): string[] {
   const wanted = route === undefined || route.length === 0 ? [''] : route
   const found = new Set<string>()
@@ -70,8 +70,8 @@ export class HostTable<T> {
   }
 
   /**
-   * Asks the values of all hostnames that a host falls under, most specific first, until `probe` gives something.
-   * `argument` saves the caller a closure per request.
+   * Calls `probe` with the values of all hostnames that match a host, most specific first, until it returns a result.
+   * `argument` is passed to `probe`, to save the caller a closure per request.
    */
   find<A, R>(host: string, probe: (value: T, argument: A) => R | undefined, argument: A): R | undefined {
     const exact = this.#exact.get(host)
@@ -79,7 +79,7 @@ export class HostTable<T> {
       const found = probe(exact, argument)
       if (found !== undefined) return found
     }
-    // Suffixes longer than any known one are skipped: a host made of dots must not cost quadratic time.
+    // Skip suffixes longer than any known one: a host made of dots must not cost quadratic time.
     if (this.#longestSuffix > 0) {
       let dot = host.indexOf('.', Math.max(1, host.length - this.#longestSuffix))
       for (; dot !== -1; dot = host.indexOf('.', dot + 1)) {

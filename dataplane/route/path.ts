@@ -1,15 +1,15 @@
 import type { PathMatch } from '#gen/config/types.ts'
 import { pathOf } from '../http/message.ts'
 
-/** What a match without path stands for. */
+/** Path of a match that has none. */
 export const everyPath: PathMatch = { type: 'PathPrefix', value: '/' }
 
-/** Path that matches are tried on: undecoded, without query; CONNECT has none and is matched as `/` (traffic.md §7). */
+/** Path that matches are compared with: undecoded, without query; `/` for CONNECT, which has none (traffic.md §7). */
 export function matchablePath(target: string): string {
   return target === '' ? '/' : pathOf(target)
 }
 
-/** A prefix with a leading and without a trailing slash: `foo/` is `/foo`, `/` is ''. */
+/** Normalizes a prefix to a leading and no trailing slash: `foo/` becomes `/foo`, `/` becomes ''. */
 export function normalizePrefix(value: string): string {
   const rooted = value.startsWith('/') ? value : `/${value}`
   return rooted.endsWith('/') ? rooted.slice(0, -1) : rooted

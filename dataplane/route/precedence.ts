@@ -8,7 +8,7 @@ export interface Candidate {
 
 const rank: Readonly<Record<PathMatch['type'], number>> = { Exact: 0, PathPrefix: 1, RegularExpression: 2 }
 
-/** Order in which the matches of one hostname are tried (traffic.md §7, D6); negative when `a` comes first. */
+/** Compares the precedence of two matches of one hostname (traffic.md §7, D6); negative if `a` comes first. */
 export function comparePrecedence({ match: a, rule: ruleA }: Candidate, { match: b, rule: ruleB }: Candidate): number {
   return (
     rank[a.path.type] - rank[b.path.type] ||
@@ -24,7 +24,7 @@ export function comparePrecedence({ match: a, rule: ruleA }: Candidate, { match:
   )
 }
 
-/** By code unit: object names are ASCII, and locales must not change routing. */
+/** Compares by code unit: object names are ASCII, and locales must not change routing. */
 function compareValues<T extends number | string>(a: T, b: T): number {
   if (a === b) return 0
   return a < b ? -1 : 1

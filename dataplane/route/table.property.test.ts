@@ -6,7 +6,7 @@ import { testRequest } from '../testing/exchange.ts'
 import { compileRoutes } from './table.ts'
 import { testRoute } from './testing.ts'
 
-// A second reading of traffic.md §7, slow and plain: every match of every route is tried, and the candidates are sorted.
+// A second, naive implementation of traffic.md §7: tries every match of every route and sorts the candidates.
 
 function findNaively(routes: readonly Route[], listener: string, request: RequestHead): string | undefined {
   const host = request.authority
@@ -100,7 +100,7 @@ const request = fc
     return made
   })
 
-test('the index finds what a sorted scan finds', () => {
+test('the index finds the same rule as a sorted scan of all matches', () => {
   const seen = { found: 0, missed: 0 }
   fc.assert(
     fc.property(routes, fc.constantFrom('', 'a.x.com', '*.x.com'), fc.array(request, { minLength: 1, maxLength: 8 }), (list, listener, requests) => {

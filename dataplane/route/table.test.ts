@@ -13,7 +13,7 @@ function tableOf(routes: Route[], listenerHostname?: string) {
   return compileRoutes(routes, listenerHostname)
 }
 
-describe('one match', () => {
+describe('a route with one match', () => {
   const rows: [string, RouteMatch[] | undefined, string, boolean][] = [
     ['prefix /foo does not match /foobar', [prefix('/foo')], '/foobar', false],
     ['prefix /foo matches /foo', [prefix('/foo')], '/foo', true],
@@ -21,53 +21,53 @@ describe('one match', () => {
     ['prefix /foo matches /foo/x', [prefix('/foo')], '/foo/x', true],
     ['prefix /foo/ matches /foo', [prefix('/foo/')], '/foo', true],
     ['prefix /foo/ matches /foo/x', [prefix('/foo/')], '/foo/x', true],
-    ['prefix foo gets its slash', [prefix('foo')], '/foo/x', true],
-    ['an empty prefix is every path', [prefix('')], '/x', true],
-    ['prefix / is every path', [prefix('/')], '/x/y', true],
-    ['prefix / includes the asterisk of OPTIONS', [prefix('/')], '*', true],
-    ['a prefix looks at the undecoded path', [prefix('/a/b')], '/a%2Fb', false],
-    ['a prefix counts empty segments', [prefix('/a/b')], '/a//b', false],
+    ['prefix foo matches as /foo', [prefix('foo')], '/foo/x', true],
+    ['an empty prefix matches every path', [prefix('')], '/x', true],
+    ['prefix / matches every path', [prefix('/')], '/x/y', true],
+    ['prefix / matches the asterisk of OPTIONS', [prefix('/')], '*', true],
+    ['a prefix is compared with the undecoded path', [prefix('/a/b')], '/a%2Fb', false],
+    ['a prefix does not skip empty segments', [prefix('/a/b')], '/a//b', false],
     ['a prefix ignores the query', [prefix('/a')], '/a?x=/b', true],
     ['exact /a matches /a', [exact('/a')], '/a', true],
     ['exact /a ignores the query', [exact('/a')], '/a?b', true],
     ['exact /a does not match /a/', [exact('/a')], '/a/', false],
     ['exact /a is case-sensitive', [exact('/a')], '/A', false],
-    ['exact keeps percent-encoding apart', [exact('/a b')], '/a%20b', false],
+    ['exact does not match a percent-encoded form', [exact('/a b')], '/a%20b', false],
     ['exact / matches CONNECT, which has no path', [exact('/')], '', true],
     ['a regular expression matches the full path', [regex('/v[0-9]')], '/v1', true],
     ['a regular expression is anchored', [regex('/v[0-9]')], '/v1/x', false],
-    ['a regular expression does not see the query', [regex('/v[0-9]')], '/v1?x', true],
+    ['a regular expression ignores the query', [regex('/v[0-9]')], '/v1?x', true],
     ['an invalid regular expression never matches', [regex('/(')], '/(', false],
-    ['an absent list of matches is every path', undefined, '/x', true],
-    ['an empty match is every path', [{}], '/x', true],
-    ['any of several matches will do', [exact('/a'), exact('/b')], '/b', true],
+    ['an absent list of matches matches every path', undefined, '/x', true],
+    ['an empty match matches every path', [{}], '/x', true],
+    ['any of several matches suffices', [exact('/a'), exact('/b')], '/b', true],
     ['a query parameter is form-decoded', [{ queryParams: [header('a b', 'x y')] }], '/?a%20b=x+y', true],
     ['the last of a repeated query parameter counts', [{ queryParams: [header('a', '2')] }], '/?a=1&a=2', true],
-    ['and not the first', [{ queryParams: [header('a', '1')] }], '/?a=1&a=2', false],
+    ['the first of a repeated query parameter does not count', [{ queryParams: [header('a', '1')] }], '/?a=1&a=2', false],
     ['a query parameter without value is empty', [{ queryParams: [header('a', '')] }], '/?a', true],
     ['a missing query parameter is not empty', [{ queryParams: [header('a', '.*', 'RegularExpression')] }], '/?b=', false],
     ['a query value may hold an equals sign', [{ queryParams: [header('a', 'b=c')] }], '/?a=b=c', true],
-    ['malformed percent-encoding stays', [{ queryParams: [header('a', '%zz')] }], '/?a=%zz', true],
+    ['malformed percent-encoding in a query is kept', [{ queryParams: [header('a', '%zz')] }], '/?a=%zz', true],
     ['a query parameter matches by full regular expression', [{ queryParams: [header('a', '[0-9]+', 'RegularExpression')] }], '/?a=12x', false],
-    ['all query parameters must hold', [{ queryParams: [header('a', '1'), header('b', '2')] }], '/?a=1', false],
+    ['all query parameters must match', [{ queryParams: [header('a', '1'), header('b', '2')] }], '/?a=1', false],
   ]
   test.each(rows)('%s', (_, matches, target, expected) => {
     expect(tableOf([testRoute('r', matches)]).match(testRequest({ target })) !== undefined).toBe(expected)
   })
 
   const headerRows: [string, ReturnType<typeof header>[], Record<string, string>, boolean][] = [
-    ['header names have no case', [header('X-A', '1')], { 'x-a': '1' }, true],
-    ['header values have', [header('x-a', 'V')], { 'x-a': 'v' }, false],
+    ['header names are compared without case', [header('X-A', '1')], { 'x-a': '1' }, true],
+    ['header values are compared with case', [header('x-a', 'V')], { 'x-a': 'v' }, false],
     ['all headers must match', [header('x-a', '1'), header('x-b', '2')], { 'x-a': '1' }, false],
-    ['values are not split at commas', [header('x-a', '1')], { 'x-a': '1,2' }, false],
+    ['header values are not split at commas', [header('x-a', '1')], { 'x-a': '1,2' }, false],
     ['of two conditions with one name the first counts', [header('x-a', '1'), header('X-A', '2')], { 'x-a': '1' }, true],
-    ['a regular expression matches the full value', [header('x-a', 'v[0-9]', 'RegularExpression')], { 'x-a': 'v12' }, false],
-    ['an invalid one never matches', [header('x-a', '(?=v)', 'RegularExpression')], { 'x-a': 'v' }, false],
-    [':method', [header(':method', 'GET')], {}, true],
-    [':path, which has the query', [header(':path', '/x?y=1')], {}, true],
-    [':scheme', [header(':scheme', 'http')], {}, true],
-    [':authority, which has the port', [header(':authority', 'a.com:8080')], {}, true],
-    ['host is the authority', [header('Host', 'a.com:8080')], {}, true],
+    ['a regular expression matches the full header value', [header('x-a', 'v[0-9]', 'RegularExpression')], { 'x-a': 'v12' }, false],
+    ['an invalid regular expression never matches a header', [header('x-a', '(?=v)', 'RegularExpression')], { 'x-a': 'v' }, false],
+    ['the header :method is the method', [header(':method', 'GET')], {}, true],
+    ['the header :path is the path with its query', [header(':path', '/x?y=1')], {}, true],
+    ['the header :scheme is the scheme', [header(':scheme', 'http')], {}, true],
+    ['the header :authority is the host with its port', [header(':authority', 'a.com:8080')], {}, true],
+    ['the header Host is the authority', [header('Host', 'a.com:8080')], {}, true],
   ]
   test.each(headerRows)('%s', (_, headers, sent, expected) => {
     const request = testRequest({ target: '/x?y=1', authority: 'a.com:8080' }, sent)
@@ -92,7 +92,7 @@ describe('one match', () => {
   })
 })
 
-describe('precedence', () => {
+describe('precedence of matches', () => {
   const two = (a: RouteMatch, b: RouteMatch): Route[] => [testRoute('loser', [a]), testRoute('winner', [b])]
   const many = { headers: [header('x-a', '1'), header('x-b', '2')] }
   const rows: [string, Route[], string][] = [
@@ -132,20 +132,20 @@ describe('precedence', () => {
       expect(tableOf(routes).match(testRequest())?.route).toBe(winner)
   })
 
-  test('what does not match falls through to the next prefix', () => {
+  test('a request that does not match falls through to the next prefix', () => {
     const table = tableOf([testRoute('deep', [{ ...prefix('/a/b'), method: 'POST' }]), testRoute('shallow', [prefix('/a')])])
     expect(table.match(testRequest({ target: '/a/b' }))?.route.route.name).toBe('shallow')
     expect(table.match(testRequest({ target: '/a/b', method: 'POST' }))?.route.route.name).toBe('deep')
   })
 
-  test('a match tells the path condition that held', () => {
+  test('the result has the path condition that matched', () => {
     const table = tableOf([testRoute('r', [exact('/a'), prefix('/b/')])])
     expect(table.match(testRequest({ target: '/b/c' }))?.match).toMatchObject({ path: { type: 'PathPrefix' }, key: '/b' })
     expect(table.match(testRequest({ target: '/a' }))?.match.path).toEqual({ type: 'Exact', value: '/a' })
   })
 })
 
-describe('hostnames', () => {
+describe('hostnames of routes', () => {
   const routes = [
     testRoute('exact', [prefix('/only')], { hostnames: ['a.x.com'] }),
     testRoute('long', [prefix('/long')], { hostnames: ['*.b.x.com'] }),
@@ -166,13 +166,13 @@ describe('hostnames', () => {
     expect(tableOf(routes).match(testRequest({ authority, target }))?.route.route.name).toBe(expected)
   })
 
-  test('a route without hostnames answers on those of the listener only', () => {
+  test('a route without hostnames is reachable at the hostnames of the listener only', () => {
     const table = tableOf([testRoute('r', undefined)], '*.x.com')
     expect(table.match(testRequest({ authority: 'a.x.com' }))).toBeDefined()
     expect(table.match(testRequest({ authority: 'x.com' }))).toBeUndefined()
   })
 
-  test('a route whose hostnames miss the listener answers nothing', () => {
+  test('a route whose hostnames are disjoint from the listener is unreachable', () => {
     expect(tableOf([testRoute('r', undefined, { hostnames: ['b.com'] })], 'a.com').match(testRequest({ authority: 'b.com' }))).toBeUndefined()
   })
 })

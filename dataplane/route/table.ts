@@ -1,24 +1,24 @@
 import type { Route } from '#gen/config/types.ts'
 import type { RequestHead } from '../http/message.ts'
-import { runAtOnce, type Sliced } from '../runtime/slices.ts'
+import { runSync, type Cooperative } from '../runtime/cooperative.ts'
 import { compileRoute, satisfies, type CompiledMatch, type CompiledRoute } from './compile.ts'
 import { effectiveHostnames, HostTable } from './hostnames.ts'
 import { normalizeHost } from './listeners.ts'
 import { matchablePath } from './path.ts'
 import { comparePrecedence } from './precedence.ts'
 
-/** What a request was matched by; the same object for every request, so keep state out of it. */
+/** The rule and match of a request. All requests share the object: it must not hold state. */
 export interface MatchedRule {
   readonly route: Route
-  /** The path condition that held: prefix rewriting and span names need it. */
+  /** The path condition that matched, for prefix rewriting and span names. */
   readonly match: CompiledMatch
   readonly rule: CompiledRoute
 }
 
 export interface RouteTable {
-  /** The rule that a request goes to; undefined: 404 `route not found`. */
+  /** The rule of a request; undefined: 404 `route not found`. */
   match(request: RequestHead): MatchedRule | undefined
-  /** What is wrong with patterns, one line each. */
+  /** Messages about invalid patterns, one line each. */
   readonly errors: readonly string[]
 }
 
@@ -28,17 +28,17 @@ interface Lookup {
 }
 
 export function compileRoutes(routes: Iterable<Route>, listenerHostname: string | undefined): RouteTable {
-  return runAtOnce(compileRoutesSliced(routes, listenerHostname))
+  return runSync(compileRoutesInSteps(routes, listenerHostname))
 }
 
-/** How many routes are indexed before something else may come in between. */
+/** Number of routes that are indexed per step. */
 const STEP = 64
 
 /**
- * The rules that a listener accepted, as a table. Building it sorts and indexes, but compiles each route message only once in
- * its life: 5,000 routes take a few milliseconds after a change of one.
+ * Builds the table of the rules that a listener accepted. It sorts and indexes all routes, but compiles only new messages:
+ * after a change of one, 5,000 routes take a few milliseconds.
  */
-export function* compileRoutesSliced(routes: Iterable<Route>, listenerHostname: string | undefined): Sliced<RouteTable> {
+export function* compileRoutesInSteps(routes: Iterable<Route>, listenerHostname: string | undefined): Cooperative<RouteTable> {
   const levels = new HostTable<PathIndex>()
   const errors: string[] = []
   let count = 0
@@ -63,13 +63,13 @@ function findRule(level: PathIndex, { request, path }: Lookup): MatchedRule | un
   return level.find(request, path)
 }
 
-/** The rules of one hostname: looked up, not scanned, except for regular expressions. */
+/** The rules of one hostname, by path. Only regular expressions are scanned. */
 class PathIndex {
   readonly #exact = new Map<string, MatchedRule[]>()
   readonly #prefixes = new Map<string, MatchedRule[]>()
-  /** Keys of more than one entry: what there is to sort. */
+  /** Lists with more than one entry, which have to be sorted. */
   readonly #shared = new Set<MatchedRule[]>()
-  /** Lengths of the prefixes, longest first: the cost of a long path is bounded by the configuration. */
+  /** Distinct lengths of the prefixes, longest first: the configuration bounds the cost of a long path. */
   #prefixLengths: number[] = []
   readonly #patterns: MatchedRule[] = []
 
@@ -106,7 +106,7 @@ class PathIndex {
 
   #findPrefix(request: RequestHead, path: string): MatchedRule | undefined {
     for (const length of this.#prefixLengths) {
-      // A prefix ends where a segment does; '' is above everything.
+      // A prefix ends at the end of a segment; '' matches every path.
       if (length > path.length || (length > 0 && length < path.length && path[length] !== '/')) continue
       const found = firstOf(this.#prefixes.get(path.slice(0, length)), request)
       if (found !== undefined) return found

@@ -1,6 +1,6 @@
 import type { Route, RouteMatch } from '#gen/config/types.ts'
 
-/** A rule of an HTTPRoute for tests; the name decides ties. */
+/** A rule of an HTTPRoute for tests. The name breaks ties. */
 export function testRoute(name: string, matches: RouteMatch[] | undefined, more: Partial<Route> & { ruleIndex?: number } = {}): Route {
   const { ruleIndex = 0, ...fields } = more
   return {

@@ -35,15 +35,15 @@ test.each([
     [0, 1_000_000, 0],
     [0, 1000, 0],
   ],
-])('weights %j are picked %j times', (weights, expected) => {
+])('the picker returns the indexes of the weights %j %j times', (weights, expected) => {
   expect(countPicks(weights)).toEqual(expected)
 })
 
-test.each([[[]], [[0, 0]]])('nothing can be picked of %j', (weights) => {
+test.each([[[]], [[0, 0]]])('there is no picker for the weights %j', (weights) => {
   expect(createWeightedPicker(weights, Math.random)).toBeUndefined()
 })
 
-test('the ends of the range are weights, not gaps', () => {
+test('both ends of the random range select a positive weight', () => {
   expect(createWeightedPicker([0, 1, 1, 0], () => 0)?.()).toBe(1)
   expect(createWeightedPicker([0, 1, 1, 0], () => 1 - Number.EPSILON)?.()).toBe(2)
 })

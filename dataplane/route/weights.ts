@@ -1,6 +1,6 @@
 /**
- * Picks an index with the probability of its weight; 0 is never picked. Undefined when there is nothing to pick. `random` is
- * uniform in [0, 1).
+ * Creates a function that picks an index with a probability proportional to its weight. Undefined if no weight is positive.
+ * `random` is uniform in [0, 1).
  */
 export function createWeightedPicker(weights: readonly number[], random: () => number): (() => number) | undefined {
   const indices: number[] = []

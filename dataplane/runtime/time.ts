@@ -1,9 +1,10 @@
-/** Wall-clock time as telemetry writes it: RFC 3339, microseconds, `Z`. */
-
 let second = Number.NaN
 let secondText = ''
 
-/** `epochMs` may have a fraction. The text of the running second is kept: most lines only add six digits. */
+/**
+ * Formats wall-clock time for telemetry: RFC 3339 with microseconds and `Z`. `epochMs` may have a fraction. The text of the current second
+ * is cached: most calls only append six digits.
+ */
 export function formatTime(epochMs: number): string {
   const whole = Math.floor(epochMs / 1000)
   if (whole !== second) {
@@ -20,7 +21,7 @@ const MAX_DRIFT_MS = 20
 
 /**
  * Converts `performance.now()` milliseconds to epoch milliseconds. The monotonic clock does not follow corrections of the wall
- * clock, so the difference is looked at once a second and taken over when it is more than jitter.
+ * clock, so the offset is checked once a second and updated when it differs by more than jitter.
  */
 export function toEpochMs(monotonicMs: number): number {
   if (monotonicMs - checkedAtMs > 1000) {

@@ -1,5 +1,5 @@
 import { compileRoute } from '../../route/compile.ts'
-import { Slice } from '../../runtime/slices.ts'
+import { Slice } from '../../runtime/cooperative.ts'
 import { ConfigFileError, type ConfigFileOptions } from './problem.ts'
 import { readConfigFile, type FileMessage, type ReadFile } from './read.ts'
 import { watchFiles } from './watch.ts'

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { MessageKind } from '#api/config/definitions.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
-import { Slice } from '../../runtime/slices.ts'
+import { Slice } from '../../runtime/cooperative.ts'
 import { ConfigFileError, type ConfigFileOptions, type FileDigests } from './problem.ts'
 import type { ConfigMessage } from '../store.ts'
 

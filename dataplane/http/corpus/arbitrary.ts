@@ -1,6 +1,6 @@
 import { fc } from '#api/property-testing.ts'
 
-/** A valid message as bytes (Latin-1), and what every reader must find in it. */
+/** A valid message as bytes (Latin-1), with the parts that every parser must find in it. */
 export interface ValidMessage {
   readonly bytes: string
   /** Lower-case names; without hop-by-hop and framing fields. */
@@ -14,7 +14,7 @@ const alphabet = (characters: string, minLength: number, maxLength: number): fc.
 const latin1 = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)), maxLength: 60 })
 const optionalSpace = fc.constantFrom('', ' ', '\t', '  \t')
 
-/** Not names that mean something to a connection. */
+/** Names without a meaning for a connection. */
 const fieldName = alphabet("abcXYZ019-_!#$%&'*+.^`|~", 1, 12).map((name) => `x${name}`)
 const fieldValue = fc
   .string({ unit: fc.constantFrom(...Array.from('abcXYZ019 \t,;:="\'()<>@[]{}?/\\\xe9\xff')), maxLength: 30 })
@@ -63,12 +63,12 @@ function assemble(startLine: string, required: readonly string[], part: Parts): 
   return { bytes: head + payload, fields: read(fields), body, trailers: framing === 'chunked' ? read(trailers) : [] }
 }
 
-/** A request with Host `a`; its target is `/` and a number of its own. */
+/** A request with Host `a`; its target is `/` and a random number. */
 export const validRequest: fc.Arbitrary<ValidMessage & { readonly method: string; readonly target: string }> = fc
   .record({ method: fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH'), path: alphabet('abc/?=&%20{}|~', 0, 12), part: parts })
   .map(({ method, path, part }) => ({ method, target: `/${path}`, ...assemble(`${method} /${path} HTTP/1.1`, ['Host: a\r\n'], part) }))
 
-/** A response to GET, with explicit framing: nothing says that a body ends with the connection. */
+/** A response to GET with explicit framing: no body ends with the connection. */
 export const validResponse: fc.Arbitrary<ValidMessage & { readonly status: number }> = fc
   .record({ status: fc.constantFrom(200, 201, 206, 302, 404, 418, 500, 503), reason: fc.constantFrom('', 'OK', 'Not so good'), part: parts })
   .map(({ status, reason, part }) => ({
@@ -76,7 +76,7 @@ export const validResponse: fc.Arbitrary<ValidMessage & { readonly status: numbe
     ...assemble(`HTTP/1.1 ${status} ${reason}`, [], part.framing === 'none' ? { ...part, framing: 'length', chunks: [] } : part),
   }))
 
-/** Places to cut `length` bytes at. */
+/** Positions at which to split `length` bytes. */
 export const cuts = (length: number): fc.Arbitrary<number[]> =>
   fc.uniqueArray(fc.integer({ min: 1, max: Math.max(1, length - 1) }), { maxLength: 8 }).map((places) => places.sort((a, b) => a - b))
 

@@ -4,7 +4,7 @@ const crlf = '\r\n'
 const request = (line: string, ...fields: string[]): string => [line, ...fields, '', ''].join(crlf)
 /** A GET with these field lines. */
 const get = (...fields: string[]): string => request('GET / HTTP/1.1', 'Host: a', ...fields)
-/** What must stay a body. */
+/** A request that must be read as body bytes. */
 const hidden = request('GET /evil HTTP/1.1', 'Host: evil')
 /** A POST with these field lines and five bytes. */
 const post = (...fields: string[]): string => `${request('POST / HTTP/1.1', 'Host: a', ...fields)}hello`

@@ -4,7 +4,7 @@ import { hasBareLineFeed, MessageError, type HeadLimits } from '../syntax.ts'
 
 /** Longest line of a chunk header, extensions included. */
 const MAX_SIZE_LINE = 256
-/** Extension bytes of one body: they cost work and carry nothing that we read. */
+/** Limit of extension bytes in one body. Extensions are parsed and ignored. */
 const MAX_EXTENSION_BYTES = 16_384
 const MAX_SIZE_DIGITS = 13
 
@@ -12,7 +12,7 @@ const CR = 13
 const LF = 10
 const SEMICOLON = 0x3b
 
-/** `;name`, `;name=token`, `;name="text"`, without white space (RFC 9112 §7.1.1, whose optional white space nobody sends). */
+/** `;name`, `;name=token`, `;name="text"`, without the optional white space of RFC 9112 §7.1.1, which no client sends. */
 const extensions = /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)+$/
 
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done'
@@ -23,7 +23,7 @@ export class ChunkedDecoder {
   #state: State = 'size'
   #remaining = 0
   #extensionBytes = 0
-  /** Bytes of a line, a chunk's CRLF or trailers that the last input cut. */
+  /** Start of a line, of a chunk's CRLF or of the trailers, whose rest was not in the last input. */
   #partial: Buffer | undefined = undefined
   trailers: HeaderList | undefined = undefined
 
@@ -32,7 +32,8 @@ export class ChunkedDecoder {
   }
 
   /**
-   * Takes input, hands data on, and returns where the body ended in `input`, or -1 when it goes on. Throws MessageError.
+   * Decodes `input` and passes data to `onData`. Returns the index after the end of the body in `input`, or -1 if the body continues.
+   * Throws MessageError.
    */
   decode(input: Buffer, onData: (chunk: Buffer) => void): number {
     const held = this.#partial?.length ?? 0
@@ -47,7 +48,7 @@ export class ChunkedDecoder {
       }
       at = next
     }
-    // What is held never contains the end, so the end lies in this input.
+    // The held bytes never contain the end of the body, so it is in this input.
     return at - held
   }
 
@@ -90,7 +91,7 @@ export class ChunkedDecoder {
     return lineEnd
   }
 
-  /** Index after the CRLF; what stands before it must be nothing, or extensions. */
+  /** Index after the CRLF. Only extensions may precede it. */
   #findSizeLineEnd(bytes: Buffer, start: number, digitsEnd: number): number {
     const first = bytes[digitsEnd]
     if (first !== CR && first !== SEMICOLON) throw new MessageError(400, 'chunk size is not hexadecimal')

@@ -3,11 +3,11 @@ import { readName, sectionStart, type FieldRole, type KnownName } from '../names
 import { isToken, listElements, MessageError, parseContentLength, type HeadLimits } from '../syntax.ts'
 
 /**
- * A field section: the end-to-end fields, and apart from them those that belong to this hop (traffic.md §5.1) or to framing.
- * A field that came several times is joined with `, `, except `host` and `content-length`, which must not.
+ * A field section: the end-to-end fields, and separately those that belong to this hop (traffic.md §5.1) or to framing.
+ * Repeated fields of the latter are joined with `, `, except `host` and `content-length`, which must not repeat.
  */
 export interface FieldSection {
-  /** End-to-end fields, names lower case; content-length stays here too. */
+  /** End-to-end fields with lower-case names, including content-length. */
   readonly headers: HeaderList
   host: string | undefined
   connection: string | undefined
@@ -19,12 +19,12 @@ export interface FieldSection {
   keepAlive: string | undefined
 }
 
-/** Starts of the sections that peers repeat, each with a memory of its own. */
+/** Start of the name prediction for request sections and for response sections (see `KnownName.next`). */
 export const requestStart: KnownName = sectionStart()
 export const responseStart: KnownName = sectionStart()
 const trailerStart: KnownName = sectionStart()
 
-/** Parses the field lines of `text` from `from` to `to`; every line, the last too, ends with CRLF. Throws MessageError. */
+/** Parses the field lines of `text` from `from` to `to`. Every line, including the last, ends with CRLF. Throws MessageError. */
 export function parseFields(text: string, from: number, to: number, limits: HeadLimits, start: KnownName): FieldSection {
   const raw: string[] = []
   const section: FieldSection = {
@@ -60,7 +60,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x09
 }
 
-/** Where the CRLF of this line is. Refuses a control character before it: a bare CR or LF is where two parsers part. */
+/** Index of the CRLF of this line. Rejects a control character before it: parsers disagree about bare CR and LF. */
 export function findLineEnd(text: string, from: number): number {
   let at = from
   let code = text.charCodeAt(at)
@@ -72,7 +72,7 @@ export function findLineEnd(text: string, from: number): number {
 function setSpecial(section: FieldSection, role: Exclude<FieldRole, 'keep' | 'drop'>, name: string, value: string): void {
   const before = section[role]
   if (before === undefined) section[role] = value
-  // RFC 9112 §6.3 allows to collapse equal duplicates of content-length; refusing them is simpler to reason about.
+  // RFC 9112 §6.3 allows to collapse equal duplicates of content-length; rejecting them is simpler to reason about.
   else if (role === 'host' || role === 'contentLength') throw new MessageError(400, `duplicate ${name}`)
   else section[role] = `${before}, ${value}`
   if (role === 'contentLength') section.headers.append(name, value)
@@ -84,7 +84,7 @@ export interface ConnectionOptions {
   isUpgrade: boolean
 }
 
-/** What `Connection` says; the fields it names are removed from the section (RFC 9110 §7.6.1). */
+/** Parses `Connection` and removes the fields that it names from the section (RFC 9110 §7.6.1). */
 export function applyConnection(section: FieldSection): ConnectionOptions {
   const options: ConnectionOptions = { isClose: false, isKeepAlive: false, isUpgrade: false }
   const { connection } = section
@@ -103,11 +103,11 @@ export function applyConnection(section: FieldSection): ConnectionOptions {
 }
 
 /**
- * How the end of a body is found: a count of bytes (0: no body), chunked coding, or the end of the connection.
+ * How the end of a body is determined: a number of bytes (0: no body), chunked coding, or the end of the connection.
  */
 export type Framing = number | 'chunked' | 'until-close'
 
-/** Framing that the fields state, or undefined when they state none. Refuses every combination that two readers could read differently. */
+/** Framing by the fields, or undefined if they define none. Rejects every combination that two parsers could read differently. */
 export function framingOf(section: FieldSection, isHttp10: boolean): Framing | undefined {
   const { transferEncoding, contentLength } = section
   if (transferEncoding !== undefined) {
@@ -124,14 +124,14 @@ export function framingOf(section: FieldSection, isHttp10: boolean): Framing | u
   return length
 }
 
-/** Fields that must not come as trailers (RFC 9110 §6.5.1): framing, routing, authentication, content, request modifiers. */
+/** Fields that are not allowed in trailers (RFC 9110 §6.5.1): framing, routing, authentication, content, request modifiers. */
 const forbiddenTrailers = new Set(
   `content-length content-encoding content-type content-range host authorization proxy-authorization www-authenticate
   set-cookie cookie cache-control age expires date location retry-after vary warning max-forwards pragma range
   if-match if-none-match if-modified-since if-unmodified-since if-range`.split(/\s+/),
 )
 
-/** Trailer fields, forbidden and hop-by-hop ones dropped; undefined when nothing is left. */
+/** Parses trailer fields and drops forbidden and hop-by-hop ones; undefined if none is left. */
 export function parseTrailers(text: string, limits: HeadLimits): HeaderList | undefined {
   const { headers } = parseFields(text, 0, text.length, limits, trailerStart)
   const kept = new HeaderList()

@@ -3,10 +3,10 @@ import type { HeaderList } from '../headers.ts'
 import type { RequestHead } from '../message.ts'
 import { isAuthority, isOriginForm, isToken, listElements, MessageError, type HeadLimits } from '../syntax.ts'
 
-/** A request head with what only its connection needs to know; the connection adds the body. */
+/** A request head with the fields that only the connection needs. The connection adds the body. */
 export interface ParsedRequest extends RequestHead {
   framing: Framing
-  /** The client wants the connection kept after the response. */
+  /** The client wants to reuse the connection after the response. */
   isPersistent: boolean
   expectsContinue: boolean
 }
@@ -15,7 +15,7 @@ export interface ParsedResponse {
   status: number
   headers: HeaderList
   framing: Framing
-  /** The connection may carry another exchange after this one. */
+  /** The connection may be reused after this exchange. */
   isPersistent: boolean
   /** Seconds of `Keep-Alive: timeout=`. */
   keepAliveSeconds: number | undefined
@@ -24,8 +24,8 @@ export interface ParsedResponse {
 }
 
 /**
- * Parses a request head, `text` up to `end`, where its empty line begins. `scheme` is the connection's.
- * Throws MessageError with the status to answer.
+ * Parses a request head: `text` up to `end`, the index of its empty line. `scheme` is the connection's.
+ * Throws MessageError with the response status.
  */
 export function parseRequestHead(text: string, end: number, scheme: 'http' | 'https', limits: HeadLimits): ParsedRequest {
   const methodEnd = text.indexOf(' ')
@@ -36,7 +36,7 @@ export function parseRequestHead(text: string, end: number, scheme: 'http' | 'ht
   if (method !== 'GET' && method !== 'POST' && !isToken(method)) throw new MessageError(400, 'invalid method')
   const version = text.slice(targetEnd + 1, lineEnd)
   if (version !== 'HTTP/1.1' && version !== 'HTTP/1.0') {
-    if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) throw new MessageError(505, 'only HTTP/1.0 and HTTP/1.1 are spoken here')
+    if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) throw new MessageError(505, 'only HTTP/1.0 and HTTP/1.1 are supported')
     throw new MessageError(400, 'request line is not "method target version"')
   }
   if (targetEnd - methodEnd - 1 > limits.maxTargetBytes) throw new MessageError(414, `request target exceeds ${limits.maxTargetBytes} bytes`)
@@ -88,28 +88,28 @@ function applyOtherTarget(request: ParsedRequest, target: string): void {
   const match = /^(https?):\/\/([^/?]*)(.*)$/i.exec(target)
   const [, scheme = '', authority = '', rest = ''] = match ?? []
   if (match === null || !isAuthority(authority)) throw new MessageError(400, 'invalid request target')
-  // A target of the other scheme was meant for another server (RFC 9110 §7.4).
+  // A target with the other scheme is for another server (RFC 9110 §7.4).
   if (scheme.toLowerCase() !== request.scheme) throw new MessageError(400, "scheme of the target is not the connection's")
-  // The target's authority wins over Host (RFC 9112 §3.2.2).
+  // The target's authority takes precedence over Host (RFC 9112 §3.2.2).
   request.authority = authority
   if (rest === '' && request.method === 'OPTIONS') request.target = '*'
   else request.target = rest.startsWith('/') ? rest : `/${rest}`
   if (request.target !== '*' && !isOriginForm(request.target)) throw new MessageError(400, 'invalid request target')
 }
 
-/** h2c is never relayed: an upstream that switches would carry requests past every policy. */
+/** Never forwards h2c: after the switch, requests would bypass all policies. */
 function relayedUpgrade(upgrade: string): string | undefined {
   return listElements(upgrade).some((protocol) => protocol === 'h2c' || protocol.startsWith('h2c/')) || upgrade === '' ? undefined : upgrade
 }
 
 /**
- * Parses a response head, `text` and `end` as in `parseRequestHead`. `method` is the request's: HEAD and CONNECT decide about the body (RFC 9112 §6.3).
- * The reason phrase may be missing. Throws MessageError; its status means nothing here.
+ * Parses a response head, `text` and `end` as in `parseRequestHead`. `method` is the request's: responses to HEAD and CONNECT have no body
+ * (RFC 9112 §6.3). The reason phrase may be missing. Throws MessageError; its status has no meaning here.
  */
 export function parseResponseHead(text: string, end: number, method: string, limits: HeadLimits): ParsedResponse {
   const isHttp10 = text.startsWith('HTTP/1.0 ')
-  const status = statusOf(text)
-  // After the status: a space and the reason phrase, or nothing.
+  const status = parseStatus(text)
+  // A space and the reason phrase may follow the status.
   if ((!isHttp10 && !text.startsWith('HTTP/1.1 ')) || status === undefined) throw new MessageError(400, 'invalid status line')
   const section = parseFields(text, findLineEnd(text, 12) + 2, end, limits, responseStart)
   const connection = applyConnection(section)
@@ -117,7 +117,7 @@ export function parseResponseHead(text: string, end: number, method: string, lim
   let isPersistent = isHttp10 ? connection.isKeepAlive && !connection.isClose : !connection.isClose
   let framing: Framing = stated ?? 'until-close'
   if (status < 200 || status === 204) {
-    // Whoever frames a body on these might also send one: such a connection is not used again.
+    // An upstream that announces a body for these statuses may also send one: do not reuse the connection.
     if (stated !== undefined && stated !== 0) isPersistent = false
     section.headers.remove('content-length')
     framing = 0
@@ -126,8 +126,8 @@ export function parseResponseHead(text: string, end: number, method: string, lim
   return { status, headers: section.headers, framing, isPersistent, keepAliveSeconds: keepAliveTimeout(section.keepAlive), upgrade: section.upgrade }
 }
 
-/** Status from 100 to 599 at its place in a status line, which ends there or goes on with a space. */
-function statusOf(text: string): number | undefined {
+/** The status, 100 to 599, of a status line; CR or a space must follow it. */
+function parseStatus(text: string): number | undefined {
   const status = digit(text, 9) * 100 + digit(text, 10) * 10 + digit(text, 11)
   const next = text.charCodeAt(12)
   return status >= 100 && status <= 599 && (next === 0x20 || next === 0x0d) ? status : undefined

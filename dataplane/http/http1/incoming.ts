@@ -3,21 +3,21 @@ import { ChunkedDecoder } from './chunked.ts'
 import type { Framing } from './fields.ts'
 import type { HeadLimits } from '../syntax.ts'
 
-/** The connection that a body is read from. */
+/** The connection that an IncomingBody is read from. */
 export interface BodyOwner {
-  /** The body has a sink now: deliver what was held back, and read on. */
+  /** The body got its sink: the owner delivers the held bytes and continues to read. */
   startBody(): void
   pauseBody(): void
-  /** Deliver what was held back, and read on. */
+  /** The owner delivers the held bytes and continues to read. */
   resumeBody(): void
-  /** The body is complete; called before the sink learns of it. `rest` came after it in the same read. */
+  /** The body is complete; called before the sink's `onEnd`. `rest`: bytes after the body in the same read. */
   endBody(rest: Buffer | undefined): void
-  /** Nobody wants the rest. */
+  /** The rest of the body is not needed. */
   cancelBody(error: Error | undefined): void
 }
 
 /**
- * A body as it comes off a connection. The connection feeds it only while `isFlowing`; it holds bytes back otherwise.
+ * A body that is read from a connection. The connection feeds it only while `isFlowing` and holds bytes otherwise.
  */
 export class IncomingBody implements Body {
   readonly length: number | undefined
@@ -26,7 +26,7 @@ export class IncomingBody implements Body {
   state: 'unstarted' | 'flowing' | 'paused' | 'discarded' | 'ended' | 'failed' = 'unstarted'
   readonly #owner: BodyOwner
   readonly #chunks: ChunkedDecoder | undefined
-  /** Bytes to come; Infinity for a body that ends with the connection. */
+  /** Bytes not yet received; Infinity for a body that ends with the connection. */
   #remaining: number
   #sink: BodySink | undefined = undefined
   #failure: Error | undefined = undefined
@@ -52,7 +52,7 @@ export class IncomingBody implements Body {
 
   start(sink: BodySink): void {
     if (this.state !== 'unstarted') {
-      // Its connection went away before anyone asked.
+      // The connection closed before `start`.
       if (this.state === 'failed' && this.#failure !== undefined) sink.onError(this.#failure)
       return
     }
@@ -80,7 +80,7 @@ export class IncomingBody implements Body {
     this.#owner.cancelBody(error)
   }
 
-  /** Takes bytes off the connection, at least one. Throws MessageError on broken framing. */
+  /** Accepts at least one byte from the connection. Throws MessageError if the framing is invalid. */
   feed(input: Buffer): void {
     if (this.#chunks !== undefined) {
       const end = this.#chunks.decode(input, this.#deliver)
@@ -98,13 +98,13 @@ export class IncomingBody implements Body {
     this.#end(end === input.length ? undefined : input.subarray(end))
   }
 
-  /** The connection ended: that completes a body without other framing, and breaks any other. */
+  /** The connection ended: completes a body without other framing, fails any other. */
   finish(error: Error): void {
     if (this.length === undefined && this.#chunks === undefined && !this.isOver) this.#end(undefined)
     else this.fail(error)
   }
 
-  /** Breaks the body off. */
+  /** Ends the body with an error. */
   fail(error: Error): void {
     if (this.isOver) return
     this.state = 'failed'
@@ -114,14 +114,14 @@ export class IncomingBody implements Body {
     sink?.onError(error)
   }
 
-  // Property, not method: decode() calls it without a receiver.
+  // A property, because decode() calls it without a receiver.
   readonly #deliver = (chunk: Buffer): void => {
     this.bytes += chunk.length
     this.#sink?.onData(chunk)
   }
 
   #end(rest: Buffer | undefined): void {
-    // The sink may have broken the body off while it took the last chunk.
+    // The sink may have cancelled the body while it received the last chunk.
     if (this.isOver) return
     this.state = 'ended'
     const sink = this.#sink

@@ -8,16 +8,17 @@ import { encodeTrailers } from './serialize.ts'
 const MAX_JOINED_CHUNK = 4096
 const MAX_JOINED_TEXT = 16_384
 
+/** The connection that an OutgoingBody is written to. */
 export interface OutgoingOwner {
-  /** The last byte was handed to the socket. */
+  /** The last byte was written to the socket. */
   bodySent(): void
-  /** The body broke off or did not keep to its framing: what was sent is incomplete, the connection is of no more use. */
+  /** The body failed or violated its framing: the message is incomplete and the connection must be closed. */
   bodyFailed(error: Error): void
 }
 
 /**
- * Writes a head and its body to a connection. Small pieces of one turn of the event loop become one Latin-1 write (Latin-1 maps
- * bytes to characters one to one, and a string spares the copy into a Buffer); large ones go out as they are.
+ * Writes a head and its body to a connection. Small chunks of one turn of the event loop are joined into one Latin-1 write (Latin-1 maps
+ * bytes to characters one to one, and a string saves the copy into a Buffer); large chunks are written as they are.
  */
 export class OutgoingBody implements BodySink {
   /** Body bytes written, without framing. */
@@ -51,14 +52,14 @@ export class OutgoingBody implements BodySink {
     this.#flush()
   }
 
-  /** The socket can take more. */
-  drained(): void {
+  /** The socket accepts more data. */
+  onDrain(): void {
     if (!this.#isBlocked || this.isDone) return
     this.#isBlocked = false
     this.#body.resume()
   }
 
-  /** The connection is gone or the message is not wanted any more. */
+  /** The connection closed or the message is no longer needed. */
   cancel(error?: Error): void {
     if (this.isDone) return
     this.isDone = true
@@ -145,7 +146,7 @@ export class OutgoingBody implements BodySink {
     if (!this.#socket.write(text, 'latin1') && !this.isDone) this.#block()
   }
 
-  /** For the scheduled flush only. */
+  /** Internal: called by the scheduled flush. */
   flushNow(): void {
     this.#isFlushing = false
     this.#flush()

@@ -4,7 +4,7 @@ import type { HeaderList } from '../headers.ts'
 import type { RequestHead } from '../message.ts'
 import { isAuthority, isFieldValue, isOriginForm, isToken } from '../syntax.ts'
 
-/** A head that cannot be written without changing what it says, because a policy put text into it that would end a line. */
+/** A head that cannot be written without a change of meaning, because a policy inserted text that would end a line. */
 class UnwritableHeadError extends Error {
   constructor(part: string) {
     super(`${part} holds a character that HTTP/1.1 cannot carry`)
@@ -12,10 +12,10 @@ class UnwritableHeadError extends Error {
   }
 }
 
-/** Written by the codec itself, whatever the list says. */
+/** Fields that the codec writes itself; they are skipped in the header list. */
 const ownNames = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade', 'host', 'expect', 'trailer'])
 
-/** Names that were seen to be tokens; bounded, because policies and clients choose them. True: the codec writes this one itself. */
+/** Cache of names that are valid tokens; bounded, because policies and clients choose them. True: the codec writes this field itself. */
 const checkedNames = new Map<string, boolean>()
 
 function isOwnName(name: string): boolean {
@@ -40,7 +40,7 @@ function fieldLines(headers: HeaderList): string {
   return text
 }
 
-/** Trailer section, without the empty line. */
+/** Serializes a trailer section, without the empty line. Throws UnwritableHeadError. */
 export function encodeTrailers(trailers: HeaderList): string {
   return fieldLines(trailers)
 }
@@ -50,18 +50,18 @@ function framingLine(framing: Framing): string {
   return framing === 'until-close' ? '' : `content-length: ${framing}\r\n`
 }
 
-/** Methods whose requests say `content-length: 0` when they have no body (RFC 9110 §8.6). */
+/** Methods whose requests have `content-length: 0` if they have no body (RFC 9110 §8.6). */
 function expectsBody(method: string): boolean {
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 
-/** Framing of a request to an upstream; undefined: neither body nor length. */
+/** Framing of a request to an upstream; undefined: neither body nor content-length. */
 export function requestFraming(request: RequestHead): Framing | undefined {
   if (request.body !== undefined) return request.body.length ?? 'chunked'
   return expectsBody(request.method) || request.headers.has('content-length') ? 0 : undefined
 }
 
-/** Request head as it is written, empty line included: Host first, names lower case. Throws UnwritableHeadError. */
+/** Serializes a request head with its empty line: Host first, names in lower case. Throws UnwritableHeadError. */
 export function encodeRequestHead(request: RequestHead, framing: Framing | undefined, keepAlive: boolean): string {
   const { method, target, authority, upgrade } = request
   if (!isToken(method)) throw new UnwritableHeadError('method')
@@ -78,10 +78,10 @@ export function encodeRequestHead(request: RequestHead, framing: Framing | undef
   return `${text}\r\n`
 }
 
-/** What `connection` of a response says; 'none' is HTTP/1.1's default, to stay open. */
+/** Value of a response's `connection` field; 'none' omits it (persistent by default in HTTP/1.1). */
 export type ConnectionOption = 'none' | 'keep-alive' | 'close' | { readonly upgrade: string }
 
-/** Response head as it is written, empty line included; adds `date`. Throws UnwritableHeadError. */
+/** Serializes a response head with its empty line; adds `date`. Throws UnwritableHeadError. */
 export function encodeResponseHead(status: number, headers: HeaderList, framing: Framing | undefined, connection: ConnectionOption): string {
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${fieldLines(headers)}`
   if (!headers.has('date')) text += `date: ${httpDate()}\r\n`
@@ -94,7 +94,7 @@ export function encodeResponseHead(status: number, headers: HeaderList, framing:
 let dateText = ''
 let dateSecond = 0
 
-/** Now as an IMF-fixdate, made once a second. */
+/** Current time as an IMF-fixdate, cached for a second. */
 function httpDate(): string {
   const second = Math.floor(Date.now() / 1000)
   if (second !== dateSecond) {

@@ -2,23 +2,25 @@ import type { Http2Stream } from 'node:http2'
 import type { Body, BodySink } from '../body.ts'
 import { HeaderList } from '../headers.ts'
 
-/** Fields that belong to one hop; HTTP/2 forbids them (RFC 9113 §8.2.2), and they are dropped before anything else sees them. */
+/** Hop-by-hop fields, which HTTP/2 forbids (RFC 9113 §8.2.2). They are dropped on receipt and never sent. */
 const hopFields = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
 
+/** Whether a field (lower case) is hop-by-hop. */
 export function isHopField(name: string): boolean {
   return hopFields.has(name)
 }
 
+/** The message that an Http2Incoming belongs to. */
 export interface Http2BodyOwner {
-  /** The body has a sink now. */
+  /** The body got its sink. */
   startBody?(): void
-  /** The body is complete; called before the sink learns of it. */
+  /** The body is complete; called before the sink's `onEnd`. */
   endBody?(): void
-  /** Nobody wants the rest. */
+  /** The rest of the body is not needed. */
   cancelBody(error: Error | undefined): void
 }
 
-/** A body as it comes off an HTTP/2 stream; a paused one stops the stream's window (RFC 9113 §5.2), the others flow on. */
+/** A body that is read from an HTTP/2 stream. Pausing it stops the window of this stream only (RFC 9113 §5.2). */
 export class Http2Incoming implements Body {
   readonly length: number | undefined
   /** Body bytes received. */
@@ -35,8 +37,8 @@ export class Http2Incoming implements Body {
     this.length = length
     this.#stream = stream
     this.#owner = owner
-    // Trailers overtake data that waits for its reader.
-    stream.on('trailers', (_headers: unknown, _flags: unknown, raw: string[]) => (this.#trailers = trailersOf(raw)))
+    // Node emits trailers before data that is not yet read.
+    stream.on('trailers', (_headers: unknown, _flags: unknown, raw: string[]) => (this.#trailers = parseTrailers(raw)))
   }
 
   start(sink: BodySink): void {
@@ -46,7 +48,7 @@ export class Http2Incoming implements Body {
     if (this.isOver) return
     this.#sink = sink
     this.#owner.startBody?.()
-    // An empty body does not wait for its reader: Node has said 'end' already.
+    // Node has already emitted 'end' if the body is empty.
     if (this.#stream.readableEnded) return this.#end()
     this.#stream.on('data', (chunk: Buffer) => {
       this.bytes += chunk.length
@@ -70,7 +72,7 @@ export class Http2Incoming implements Body {
     this.#owner.cancelBody(error)
   }
 
-  /** The stream ended before its body did. */
+  /** The stream ended before its body was complete. */
   fail(error: Error): void {
     if (this.isOver) return
     this.isOver = true
@@ -81,7 +83,7 @@ export class Http2Incoming implements Body {
   }
 
   #end(): void {
-    // A reset ends the readable side too.
+    // Node ends the readable side on a reset too.
     if (this.#stream.rstCode !== 0) return this.fail(new Error(`stream was reset with code ${this.#stream.rstCode}`))
     if (this.length !== undefined && this.bytes !== this.length) return this.fail(new Error(`body ended after ${this.bytes} of ${this.length} bytes`))
     if (this.isOver) return
@@ -93,7 +95,7 @@ export class Http2Incoming implements Body {
   }
 }
 
-function trailersOf(raw: readonly string[]): HeaderList | undefined {
+function parseTrailers(raw: readonly string[]): HeaderList | undefined {
   const trailers = new HeaderList()
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''

@@ -5,21 +5,22 @@ import type { HeaderList } from '../headers.ts'
 import { isHopField } from './incoming.ts'
 import { isFieldValue, isToken } from '../syntax.ts'
 
-/** A first chunk up to this size waits for the rest of the turn, to leave together with the head and END_STREAM. */
+/** A first chunk up to this size is held until the end of the turn, to be sent together with the head and END_STREAM. */
 const MAX_HELD_CHUNK = 16_384
 
+/** The message that an Http2Outgoing belongs to. */
 export interface Http2OutgoingOwner {
-  /** Sends the head; the stream's writable side is the body's then. Undefined: it cannot be sent any more. */
+  /** Sends the head and returns the stream to write the body to. Undefined: the head can no longer be sent. */
   open(options: { readonly endStream: boolean; readonly waitForTrailers: boolean }): Http2Stream | undefined
-  /** The last byte was handed to the stream. */
+  /** The last byte was written to the stream. */
   bodySent(): void
-  /** The body broke off: what was sent is incomplete. */
+  /** The body failed: the message is incomplete. */
   bodyFailed(error: Error): void
 }
 
 /**
- * Writes a head and its body to an HTTP/2 stream. The head waits until the end of the turn: a message that is complete by then
- * leaves as HEADERS and one DATA frame, and only others ask nghttp2 to leave room for trailers, which costs a round through it.
+ * Writes a head and its body to an HTTP/2 stream. The head is held until the end of the turn: a message that is complete by then
+ * is sent as HEADERS and one DATA frame. Only longer messages set `waitForTrailers`, which costs another call into nghttp2.
  */
 export class Http2Outgoing implements BodySink {
   /** Body bytes written. */
@@ -42,7 +43,7 @@ export class Http2Outgoing implements BodySink {
     if (!this.isDone && this.#stream === undefined) process.nextTick(openLater, this)
   }
 
-  /** The stream is gone or the message is not wanted any more. */
+  /** The stream closed or the message is no longer needed. */
   cancel(error?: Error): void {
     if (this.isDone) return
     this.isDone = true
@@ -50,7 +51,7 @@ export class Http2Outgoing implements BodySink {
     this.#body.cancel(error)
   }
 
-  /** For the scheduled opening only. */
+  /** Internal: called by the scheduled open. */
   openNow(): void {
     if (this.isDone || this.#stream !== undefined) return
     this.#open()
@@ -72,7 +73,7 @@ export class Http2Outgoing implements BodySink {
   onEnd(trailers: HeaderList | undefined): void {
     if (this.isDone) return
     const { length } = this.#body
-    if (length !== undefined && length !== this.bytes) return this.#break(new Error(`body ended after ${this.bytes} of ${length} bytes`))
+    if (length !== undefined && length !== this.bytes) return this.#fail(new Error(`body ended after ${this.bytes} of ${length} bytes`))
     this.isDone = true
     const held = this.#held
     this.#held = undefined
@@ -95,7 +96,7 @@ export class Http2Outgoing implements BodySink {
     this.#owner.bodyFailed(error)
   }
 
-  #break(error: Error): void {
+  #fail(error: Error): void {
     this.isDone = true
     this.#held = undefined
     this.#body.cancel(error)
@@ -107,7 +108,7 @@ export class Http2Outgoing implements BodySink {
     if (stream === undefined) return this.cancel()
     this.#stream = stream
     stream.once('wantTrailers', () => sendTrailers(stream, this.#trailers))
-    stream.on('drain', () => this.#drained())
+    stream.on('drain', () => this.#onDrain())
     const held = this.#held
     this.#held = undefined
     if (held !== undefined) this.#write(held)
@@ -119,7 +120,7 @@ export class Http2Outgoing implements BodySink {
     this.#body.pause()
   }
 
-  #drained(): void {
+  #onDrain(): void {
     if (!this.#isBlocked || this.isDone) return
     this.#isBlocked = false
     this.#body.resume()
@@ -127,8 +128,8 @@ export class Http2Outgoing implements BodySink {
 }
 
 /**
- * Resets a stream. Node's `close(code)` ends an open writable side first, and the peer would take what it got for the whole;
- * destroying does not.
+ * Resets a stream. Node's `close(code)` ends an open writable side first, and the peer would take a partial message for a complete
+ * one; `destroy` does not.
  */
 export function resetStream(stream: Http2Stream, why: 'cancelled' | 'broken'): void {
   if (stream.destroyed) return
@@ -150,17 +151,17 @@ function sendTrailers(stream: Http2Stream, trailers: HeaderList | undefined): vo
   }
 }
 
-/** Trailers in the only form that Node takes. Throws when one cannot be carried. */
+/** Trailers in the form that Node requires. Throws if a field cannot be written. */
 function toRecord(trailers: HeaderList): Record<string, string[]> {
   const record: Record<string, string[]> = Object.create(null) as Record<string, string[]>
   for (const [name, value] of trailers) if (isWritableField(name, value)) (record[name] ??= []).push(value)
   return record
 }
 
-/** Names that were seen to be tokens; bounded, because policies and clients choose them. False: a field of one hop, not to be written. */
+/** Cache of names that are valid tokens; bounded, because policies and clients choose them. False: a hop-by-hop field, not written. */
 const checkedNames = new Map<string, boolean>()
 
-/** Whether a field goes onto the wire. Throws for what would read differently behind a later HTTP/1.1 hop. */
+/** Whether a field is written to an HTTP/2 stream. Throws for text that a later HTTP/1.1 hop would read differently. */
 export function isWritableField(name: string, value: string): boolean {
   let isWritable = checkedNames.get(name)
   if (isWritable === undefined) {

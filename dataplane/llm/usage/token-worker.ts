@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import type { Answer, Question } from '../../runtime/thread.ts'
+import type { WorkerResponse, WorkerRequest } from '../../runtime/background-worker.ts'
 import type { FlatMessage } from '../common/types.ts'
 import { countMessages } from './tokenizer.ts'
 
@@ -10,9 +10,9 @@ export interface TokenCountRequest {
 }
 
 /** Entry point of the worker thread that counts tokens. Loading the tables, and long prompts, would block all traffic of the main thread. */
-parentPort?.on('message', ({ id, model, messages }: Question<TokenCountRequest>) => {
+parentPort?.on('message', ({ id, model, messages }: WorkerRequest<TokenCountRequest>) => {
   void countMessages(model, messages).then((value) => {
-    const answer: Answer<number> = { id, value }
+    const answer: WorkerResponse<number> = { id, value }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread's port has no origin
     parentPort?.postMessage(answer)
   })

@@ -94,7 +94,7 @@ async function tryOnce(
   const pinned = call.endpoint === undefined ? chooseEndpoint(target, request) : destination.endpointAt(call.endpoint)
   if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
   // Each attempt needs a body that was not read.
-  const body = request.body instanceof BufferBody ? request.body.again() : undefined
+  const body = request.body instanceof BufferBody ? request.body.copy() : undefined
   const details = { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label, ...nameSpan(target, call) }
   const span = beginCall(registry, exchange, 'Primary', 'Mcp', details)
   const headers = request.headers.clone()

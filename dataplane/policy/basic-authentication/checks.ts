@@ -1,10 +1,10 @@
-import { ThreadOf } from '../../runtime/thread.ts'
-import type { PasswordQuestion } from './password-worker.ts'
+import { BackgroundWorker } from '../../runtime/background-worker.ts'
+import type { PasswordRequest } from './password-worker.ts'
 
 /** Whether a password matches a hash. */
 export type CheckPassword = (password: string, hash: string) => Promise<boolean>
 
-const thread = new ThreadOf<PasswordQuestion, boolean>(
+const thread = new BackgroundWorker<PasswordRequest, boolean>(
   new URL(import.meta.url.endsWith('.ts') ? './password-worker.ts' : './password-worker.js', import.meta.url),
   'passwords to check',
 )

@@ -1,16 +1,16 @@
 import { parentPort } from 'node:worker_threads'
-import type { Answer, Question } from '../../runtime/thread.ts'
+import type { WorkerResponse, WorkerRequest } from '../../runtime/background-worker.ts'
 import { verifyPassword } from './hashes.ts'
 
 /** Request to check whether a password matches a hash. */
-export interface PasswordQuestion {
+export interface PasswordRequest {
   readonly password: string
   readonly hash: string
 }
 
 /** Entry of the worker thread that checks passwords. In the main thread, bcrypt would block all traffic during each check. */
-parentPort?.on('message', ({ id, password, hash }: Question<PasswordQuestion>) => {
-  const answer: Answer<boolean> = { id, value: verifyPassword(password, hash) }
+parentPort?.on('message', ({ id, password, hash }: WorkerRequest<PasswordRequest>) => {
+  const answer: WorkerResponse<boolean> = { id, value: verifyPassword(password, hash) }
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread's port has no origin
   parentPort?.postMessage(answer)
 })

@@ -149,7 +149,7 @@ class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
   readonly #onDrain = (): void => {
     this.#lastActivityMs = this.#deadlines.nowMs
     if (this.#phase === 'head') this.#advance()
-    else this.#outgoing?.drained()
+    else this.#outgoing?.onDrain()
   }
 
   // A client that closes its half is taken to be gone, as other proxies do: nobody could tell it from one that closed both.

@@ -68,7 +68,7 @@ export class Http1Call implements UpstreamCall, CallSink {
     const { body, method } = this.request
     const isReplayable = body === undefined || !hasStartedBody || body instanceof BufferBody
     if (!wasReused || !isReplayable || !idempotent.has(method)) return this.fail(error)
-    if (hasStartedBody && body instanceof BufferBody) this.request = { ...this.request, body: body.again() }
+    if (hasStartedBody && body instanceof BufferBody) this.request = { ...this.request, body: body.copy() }
     this.send(true)
   }
 }

@@ -159,7 +159,7 @@ export class Http1Connection implements BodyOwner, OutgoingOwner {
     this.#readHead(call, this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]))
   }
 
-  readonly #onDrain = (): void => this.#outgoing?.drained()
+  readonly #onDrain = (): void => this.#outgoing?.onDrain()
 
   readonly #onEnd = (): void => this.#end(this.#errorOf('reset', 'connection closed'), true)
 

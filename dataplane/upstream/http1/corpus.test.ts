@@ -25,7 +25,7 @@ async function run(one: UpstreamCase, pieceLength: number): Promise<void> {
     const outcome = await call.response.then(readResponse, (error: unknown) => error)
     const failure = outcome instanceof UpstreamError ? outcome : (outcome as { error: unknown }).error
     expect(failure instanceof UpstreamError ? failure.failure : undefined).toBe(one.fails)
-    if (one.gives !== undefined) expect(outcome).toMatchObject({ text: one.gives })
+    if (one.response !== undefined) expect(outcome).toMatchObject({ text: one.response })
     if (one.late !== undefined) {
       await sleep(50)
       await letArrive()

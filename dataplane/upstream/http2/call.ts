@@ -187,7 +187,7 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
     this.#outgoing?.cancel()
     this.#outgoing = undefined
     this.#stream = undefined
-    if (body instanceof BufferBody) this.#request = { ...this.#request, body: body.again() }
+    if (body instanceof BufferBody) this.#request = { ...this.#request, body: body.copy() }
     this.send(isFresh)
   }
 
