@@ -9,8 +9,8 @@ const sized = ok('hello', 'Content-Length: 5')
 
 const fails = (failure: NonNullable<UpstreamCase['fails']>, cases: Readonly<Record<string, string>>, more: Partial<UpstreamCase> = {}): UpstreamCase[] =>
   Object.entries(cases).map(([name, bytes]) => ({ name, bytes, fails: failure, ...more }))
-const delivers = (response: string, cases: Readonly<Record<string, string>>, more: Partial<UpstreamCase> = {}): UpstreamCase[] =>
-  Object.entries(cases).map(([name, bytes]) => ({ name, bytes, response, ...more }))
+const delivers = (expected: string, cases: Readonly<Record<string, string>>, more: Partial<UpstreamCase> = {}): UpstreamCase[] =>
+  Object.entries(cases).map(([name, bytes]) => ({ name, bytes, response: expected, ...more }))
 /** The connection is reused for the probe. */
 const kept = { isReused: true } as const
 
