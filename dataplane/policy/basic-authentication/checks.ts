@@ -10,4 +10,4 @@ const thread = new BackgroundWorker<PasswordRequest, boolean>(
 )
 
 /** Checks in a worker thread, because bcrypt takes tens of milliseconds. */
-export const checkInThread: CheckPassword = (password, hash) => thread.ask({ password, hash })
+export const checkInThread: CheckPassword = (password, hash) => thread.run({ password, hash })
