@@ -22,7 +22,7 @@ export async function startProbe(port: number, path: string): Promise<Probe> {
   const request = `GET ${path} HTTP/1.1\r\nhost: probe\r\n\r\n`
   const state = { version: undefined as string | undefined, versionAtMs: 0, longestPauseMs: 0, failures: 0, sentAtMs: 0, isStopped: false }
   let received = ''
-  const ask = () => {
+  const sendNext = () => {
     if (state.isStopped) return
     state.sentAtMs = performance.now()
     socket.write(request)
@@ -43,13 +43,13 @@ export async function startProbe(port: number, path: string): Promise<Probe> {
       state.version = version
       state.versionAtMs = now
     }
-    setTimeout(ask, SPACING_MS)
+    setTimeout(sendNext, SPACING_MS)
   })
   socket.on('error', () => {})
   socket.on('close', () => {
     if (!state.isStopped) state.failures++
   })
-  ask()
+  sendNext()
   return {
     version: () => state.version,
     versionAtMs: () => state.versionAtMs,

@@ -16,22 +16,22 @@ const core: ReadonlySet<string> = new Set(['Gateway', 'ReferenceGrant', 'HTTPRou
 /**
  * @param log output of the suite with -test.v
  * @param needs test -> features that it needs
- * @param asked features that were asked for
+ * @param requested features that were asked for
  */
-export function readOutcome(log: string, needs: Readonly<Record<string, readonly string[]>>, asked: readonly string[]): Outcome {
+export function readOutcome(log: string, needs: Readonly<Record<string, readonly string[]>>, requested: readonly string[]): Outcome {
   const results = new Map<string, string>()
   // A test of the suite is a subtest of the one function; its own subtests are indented further.
   for (const [, result = '', test = ''] of log.matchAll(/^ {4}--- (PASS|FAIL|SKIP): TestConformance\/([^ /]+) /gm)) results.set(test, result)
   // The suite marks a test as skipped that needs a feature nobody asked for.
   const due = Object.keys(needs)
-    .filter((test) => (needs[test] ?? []).every((feature) => asked.includes(feature)))
+    .filter((test) => (needs[test] ?? []).every((feature) => requested.includes(feature)))
     .toSorted()
   const withResult = (wanted: string): string[] => due.filter((test) => (results.get(test) ?? 'SKIP') === wanted)
   const failed = withResult('FAIL')
   const skipped = withResult('SKIP')
   const failing: Record<string, string[]> = {}
   for (const test of [...failed, ...skipped]) for (const feature of blame(needs[test] ?? [])) (failing[feature] ??= []).push(test)
-  return { passed: withResult('PASS'), failed, skipped, passing: asked.filter((feature) => !(feature in failing)).toSorted(), failing }
+  return { passed: withResult('PASS'), failed, skipped, passing: requested.filter((feature) => !(feature in failing)).toSorted(), failing }
 }
 
 /** A test that needs an extended feature speaks against that; one that needs core features only, against those. */

@@ -38,8 +38,8 @@ if (!values.log || !values.list || !values.report || !values.claimed) {
   process.exit(2)
 }
 const text = (path: string): Promise<string> => readFile(path, 'utf8')
-const asked = (await text(join(FOLDER, 'features.txt'))).trimEnd().split('\n')
-const outcome = readOutcome(await text(values.log), JSON.parse(await text(values.list)) as Record<string, string[]>, asked)
+const requested = (await text(join(FOLDER, 'features.txt'))).trimEnd().split('\n')
+const outcome = readOutcome(await text(values.log), JSON.parse(await text(values.list)) as Record<string, string[]>, requested)
 const report = (parse(await text(values.report).catch(() => '')) ?? { profiles: [] }) as Report
 const claimed = (await text(values.claimed)).split(/\s+/).filter(Boolean)
 if (values.keep) await keep(report, outcome)

@@ -25,11 +25,11 @@ export interface CertificateOptions {
   readonly validDays?: number
   /** Default: EC, on the curve P-256. */
   readonly algorithm?: 'EC' | 'RSA' | undefined
-  /** Leaves the authority key identifier out, so that only the issuer's name leads to the issuer. */
+  /** Omits the authority key identifier, so that the issuer is found by its name only. */
   readonly omitsIssuerKeyId?: boolean | undefined
 }
 
-/** Makes a certificate (RFC 5280) for servers and clients, without help of another program. */
+/** Makes a certificate (RFC 5280) for server and client authentication, without another program. */
 export function makeCertificate(options: CertificateOptions): Certificate {
   const { publicKey, privateKey } =
     options.algorithm === 'RSA' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: 'P-256' })

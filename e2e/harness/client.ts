@@ -15,7 +15,7 @@ export interface ClientRequest {
   readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body?: string | Buffer
   readonly protocol?: 'http1' | 'http2'
-  /** Given: HTTPS. Trust comes from `ca` alone. */
+  /** If set, the request uses HTTPS and trusts `ca` alone. */
   readonly tls?: ClientTls
   readonly timeoutMs?: number
 }
@@ -36,7 +36,7 @@ export interface ClientResponse {
   json(): Echoed
 }
 
-/** What tests read of the echo upstream's answer. */
+/** The part of the echo upstream's response that tests read. */
 interface Echoed {
   readonly name: string
   readonly protocol: string
@@ -51,7 +51,7 @@ interface Echoed {
   readonly sourcePort: number
 }
 
-/** One request on a connection of its own. Rejects when the connection fails or is cut. */
+/** Sends one request on a new connection. Rejects if the connection fails or is cut. */
 export function send(options: ClientRequest): Promise<ClientResponse> {
   return options.protocol === 'http2' ? sendHttp2(options) : sendHttp1(options)
 }
@@ -104,7 +104,7 @@ async function sendHttp2(options: ClientRequest): Promise<ClientResponse> {
   }
 }
 
-/** Sends raw bytes and returns everything that comes back until the other side closes, or until it matches `until`; after a minute, what there is. */
+/** Sends raw bytes and returns the received bytes when the peer closes, when they match `until`, or after one minute. */
 export async function sendRaw(port: number, bytes: string | Buffer, options: { tls?: ClientTls; until?: RegExp; end?: boolean } = {}): Promise<string> {
   const socket =
     options.tls === undefined ? connectTcp(port, '127.0.0.1') : connectTls({ host: '127.0.0.1', port, ...tlsOptions(options.tls) } as ConnectionOptions)
@@ -144,7 +144,7 @@ function reply(status: number, headers: ClientResponse['headers'], trailers: Cli
       try {
         return JSON.parse(body) as Echoed
       } catch {
-        throw new Error(`status ${status}; the body is not the echo upstream's: ${body.slice(0, 200)}`)
+        throw new Error(`status ${status}; the body does not come from the echo upstream: ${body.slice(0, 200)}`)
       }
     },
   }

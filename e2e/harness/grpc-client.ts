@@ -1,6 +1,6 @@
 import * as grpc from '@grpc/grpc-js'
 
-/** What a call came back with. */
+/** Result of a call. */
 interface GrpcReply {
   readonly message: string
   readonly server: string
@@ -11,7 +11,7 @@ interface GrpcReply {
 export interface GrpcClient {
   unary(message: string, metadata?: Record<string, string>): Promise<GrpcReply>
   repeat(message: string, count: number): Promise<{ messages: string[]; trailers: grpc.Metadata | undefined }>
-  /** Sends one message at a time, each after the answer to the one before. */
+  /** Sends one message at a time and waits for the reply before the next one. */
   chat(messages: readonly string[]): Promise<string[]>
   close(): void
 }

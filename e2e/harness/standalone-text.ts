@@ -4,7 +4,7 @@ import type { ManagementPorts } from './program/dataplane.ts'
 import type { Example, UpstreamSpec } from './example/example.ts'
 import type { GatewaySummary, ListenerSummary, OperatorEvent } from './program/operator.ts'
 
-/** Ports of a `-f` file; none where it cannot be read, which the data plane then explains better. */
+/** Ports of a `-f` file; empty if it cannot be read, because the data plane reports the error. */
 export async function bindsOf(file: string): Promise<number[]> {
   try {
     const config = parse(await readFile(file, 'utf8')) as { binds?: { port?: unknown }[] }
@@ -34,7 +34,7 @@ export function describeCommands(example: Example, directory: string): string {
   return (example.commands ?? []).map(({ title, command }) => `  # ${title}\n  ${command.replaceAll('{dir}', directory)}`).join('\n')
 }
 
-/** What a user should read of an event; nothing for those that only drive the harness. */
+/** The text that a user sees for an event; undefined for events that only tests use. */
 export function describeEvent(event: OperatorEvent): string | undefined {
   if (event.event === 'error') {
     const place = [event.file, event.line].filter((part) => part !== undefined).join(':')

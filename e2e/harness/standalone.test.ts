@@ -11,7 +11,7 @@ import { findFreePort, isPortFree } from './program/ports.ts'
 import { startProgram, type Program } from './program/program.ts'
 import { isTrueWithin, waitUntil } from './wait.ts'
 
-// Two programs start in each test: more than the usual time on a busy machine.
+// Each test starts two programs, which takes longer on a loaded machine.
 jest.setTimeout(300_000)
 
 const STANDALONE = fileURLToPath(new URL('standalone.ts', import.meta.url))
@@ -70,13 +70,13 @@ spec: { ports: [{ port: 80 }] }
     ['the config file does not exist', () => ['--config', join(directory, 'none.yaml')], /no such file: .*none\.yaml/],
     ['the config file is a directory', () => ['--config', directory], /is a directory; run it with DIR=/],
     ['the directory holds no Gateway', () => [directory], /holds no Gateway/],
-  ])('says so in one line and ends with 1 when %s', async (_sentence, args, message) => {
+  ])('prints one line and exits with 1 when %s', async (_sentence, args, message) => {
     const program = start(...args())
     expect(await program.exited).toEqual({ code: 1, signal: null })
     expect(errorsOf(program)).toEqual([expect.stringMatching(message)])
   })
 
-  test('management ports are where the environment says', async () => {
+  test('serves management ports at the addresses of the environment', async () => {
     const [listenerPort, upstreamPort, statsPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
     await writeManifests(listenerPort, upstreamPort)
     const program = startProgram({ name: 'standalone', args: [STANDALONE, directory], env: { STATS_ADDR: `127.0.0.1:${statsPort}` } })
@@ -85,7 +85,7 @@ spec: { ports: [{ port: 80 }] }
     expect((await fetch(`http://127.0.0.1:${statsPort}/metrics`)).status).toBe(200)
   })
 
-  test('names the listener whose port is taken', async () => {
+  test('reports the listener whose port is taken', async () => {
     const taken = createServer().listen(0)
     await once(taken, 'listening')
     const { port } = taken.address() as { port: number }
@@ -96,7 +96,7 @@ spec: { ports: [{ port: 80 }] }
     taken.close()
   })
 
-  test('names the certificate that cannot be used; only that listener suffers', async () => {
+  test('reports an unusable certificate, and the other listeners work', async () => {
     const [port, upstreamPort, tlsPort] = [await findFreePort(), await findFreePort(), await findFreePort()]
     await writeManifests(port, upstreamPort, `, { name: https, port: ${tlsPort}, protocol: HTTPS, tls: { certificateRefs: [{ name: broken }] } }`)
     const data = { 'tls.crt': Buffer.from('no certificate').toString('base64'), 'tls.key': Buffer.from('no key').toString('base64') }
@@ -115,7 +115,7 @@ spec: { ports: [{ port: 80 }] }
     expect(failed.message).toMatch(/./)
   })
 
-  test('serves, announces, follows edits, and Ctrl-C leaves nothing behind', async () => {
+  test('prints its addresses, serves, applies edits, and stops all programs on Ctrl-C', async () => {
     const [port, upstreamPort] = [await findFreePort(), await findFreePort()]
     await writeManifests(port, upstreamPort)
     const program = start(directory)

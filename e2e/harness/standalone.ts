@@ -9,13 +9,13 @@ import { findFreePort, isPortFree } from './program/ports.ts'
 import type { Program } from './program/program.ts'
 import { bindsOf, describeCommands, describeEvent, describeGateway, describeManagement, describeUpstream } from './standalone-text.ts'
 
-/** Something the user can put right; its message is all they need. */
+/** An error that the user can correct; only its message is printed. */
 class StartError extends Error {}
 
 const USAGE = 'usage: node e2e/harness/standalone.ts DIRECTORY | --config FILE'
 const log = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** Programs and upstreams that run, in the order in which they are to be stopped. */
+/** Stops the running programs and upstreams, in this order. */
 const stops: (() => Promise<void>)[] = []
 let isStopping = false
 
@@ -60,7 +60,7 @@ async function runConfig(file: string): Promise<void> {
   announce(example, directory)
 }
 
-/** Starts what the directory's `run.ts` asks for. */
+/** Generates the certificates and starts the upstreams of the directory's `run.ts`. */
 async function prepare(directory: string): Promise<Example> {
   const example = await readExample(directory)
   await writeCertificates(directory, example.certificates).catch((error: Error) => {
@@ -69,7 +69,7 @@ async function prepare(directory: string): Promise<Example> {
   for (const spec of example.upstreams ?? []) {
     await requireFreePort(spec.port, `the upstream ${spec.name}`)
     const upstream: Running = await startUpstream(spec, directory)
-    // Upstreams go last: requests in flight need them.
+    // Stop upstreams last: requests in flight need them.
     stops.push(() => upstream.close())
     log(describeUpstream(spec))
   }
@@ -87,7 +87,7 @@ async function addGateway(operator: Operator, gateway: GatewaySummary, dataplane
   log(describeManagement(dataplane.ports))
 }
 
-/** Starts a data plane for a Gateway that is new, and stops that of one that is gone. */
+/** Starts a data plane for each new Gateway and stops those of deleted Gateways. */
 function followGateways(operator: Operator, dataplanes: Map<string, Dataplane>): void {
   let previous: Promise<void> = Promise.resolve()
   operator.onEvent((event) => {
@@ -123,8 +123,8 @@ async function startOurDataplane(config: Parameters<typeof startDataplane>[0]['c
 let hasDataplane = false
 
 /**
- * Where the management ports are: as ADMIN_ADDR, STATS_ADDR and READINESS_ADDR say, for the first data plane; else the usual ones, and
- * free ones for more data planes or when something else holds one.
+ * Chooses the management ports. The first data plane uses ADMIN_ADDR, STATS_ADDR and READINESS_ADDR, or the default ports; further data planes use free ports,
+ * as does the first one if a default port is taken.
  */
 async function pickManagementPorts(): Promise<{ ports: ManagementPorts; env: Record<string, string> }> {
   const env: Record<string, string> = {}
@@ -132,7 +132,7 @@ async function pickManagementPorts(): Promise<{ ports: ManagementPorts; env: Rec
     const wanted = isFirst ? (process.env[variable] ?? '') : ''
     const port = Number(wanted.slice(wanted.lastIndexOf(':') + 1))
     if (wanted === '' || port === 0) return (await isPortFree(usual)) ? usual : findFreePort()
-    // One that cannot be used is for the data plane to complain about.
+    // The data plane reports an address that cannot be used.
     env[variable] = wanted
     return port
   }
@@ -141,7 +141,7 @@ async function pickManagementPorts(): Promise<{ ports: ManagementPorts; env: Rec
   return { ports: { admin: await pick('ADMIN_ADDR', 15_000), stats: await pick('STATS_ADDR', 15_020), readiness: await pick('READINESS_ADDR', 15_021) }, env }
 }
 
-/** A program that ends by itself takes everything with it, except a data plane that was stopped because its Gateway is gone. */
+/** Stops everything when a program exits by itself, except a data plane that was stopped because its Gateway was deleted. */
 function watch(program: Program, what: string): void {
   void program.exited.then(({ code, signal }) => {
     if (isStopping || code === 0) return
@@ -171,7 +171,7 @@ async function requireFreePort(port: number, what: string): Promise<void> {
 }
 
 async function stopAll(code: number): Promise<void> {
-  // A second Ctrl-C does not wait; what still runs is ended as the process exits.
+  // A second Ctrl-C exits at once; remaining programs are killed at exit.
   if (isStopping) process.exit(code)
   isStopping = true
   for (const stop of stops) await stop().catch(() => {})
@@ -179,7 +179,7 @@ async function stopAll(code: number): Promise<void> {
 }
 
 const keyOf = (gateway: GatewaySummary) => `${gateway.namespace}/${gateway.name}`
-/** Below the working directory without it, elsewhere in full. */
+/** A path relative to the working directory if it is below it, else the absolute path. */
 function shorten(path: string): string {
   const short = relative(process.cwd(), path) || '.'
   return short.startsWith('..') ? path : short

@@ -29,11 +29,11 @@ export const callouts: Case = {
     const bare = spawn('taskset', ['-c', String(bench.proxyCpu), process.execPath, pathOf('../grpc-load.ts'), String(port)], { stdio })
     try {
       const [plain, auth, limit, call] = await measureInTurn(bench, [
-        () => ask(agent, ours.spec.port, '/route-5/x'),
-        () => ask(agent, ours.spec.port, '/auth/x'),
-        () => ask(agent, ours.spec.port, '/limit/x'),
+        () => timeRequest(agent, ours.spec.port, '/route-5/x'),
+        () => timeRequest(agent, ours.spec.port, '/auth/x'),
+        () => timeRequest(agent, ours.spec.port, '/limit/x'),
         async () => {
-          bare.send('ask')
+          bare.send('call')
           const [micros] = (await once(bare, 'message')) as [number]
           return micros
         },
@@ -51,23 +51,23 @@ export const callouts: Case = {
 }
 
 /** Medians of what each says, over as many seconds as another case takes for its rounds. */
-async function measureInTurn<T extends readonly (() => Promise<number>)[]>(bench: Bench, things: T): Promise<{ [K in keyof T]: number }> {
-  const told = things.map((): number[] => [])
+async function measureInTurn<T extends readonly (() => Promise<number>)[]>(bench: Bench, probes: T): Promise<{ [K in keyof T]: number }> {
+  const samples = probes.map((): number[] => [])
   const warmUpTurns = 2000
   for (let turn = 0, endMs = Infinity; performance.now() < endMs; turn++) {
     if (turn === warmUpTurns) endMs = performance.now() + bench.rounds * bench.seconds * 1000
-    for (const [nth, thing] of things.entries()) {
-      const micros = await thing()
-      if (turn >= warmUpTurns) told[nth]?.push(micros)
+    for (const [nth, probe] of probes.entries()) {
+      const micros = await probe()
+      if (turn >= warmUpTurns) samples[nth]?.push(micros)
     }
   }
-  const medians = told.map(median)
-  bench.log(`  ${told[0]?.length} turns, µs: ${medians.map((micros) => micros.toPrecision(4)).join(' | ')}`)
+  const medians = samples.map(median)
+  bench.log(`  ${samples[0]?.length} turns, µs: ${medians.map((micros) => micros.toPrecision(4)).join(' | ')}`)
   return medians as { [K in keyof T]: number }
 }
 
 /** How many microseconds a request took. */
-function ask(agent: Agent, port: number, path: string): Promise<number> {
+function timeRequest(agent: Agent, port: number, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now()
     const headers = { host: 'bench.test', 'x-user': 'anna' }

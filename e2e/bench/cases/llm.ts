@@ -94,7 +94,7 @@ async function addedLatency(bench: Bench, { pid, ports }: Awaited<ReturnType<typ
     const endAtMs = performance.now() + bench.seconds * 500
     while (performance.now() < endAtMs) {
       const startedAtMs = performance.now()
-      await askOnce(at, agent)
+      await sendOnce(at, agent)
       times.push(performance.now() - startedAtMs)
     }
     return median(times)
@@ -128,7 +128,7 @@ async function addedLatency(bench: Bench, { pid, ports }: Awaited<ReturnType<typ
   }
 }
 
-function askOnce(port: number, agent: Agent): Promise<void> {
+function sendOnce(port: number, agent: Agent): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path: PATH, method: 'POST', headers: HEADERS, agent }, (response) => {
       response.resume()

@@ -9,7 +9,7 @@ import { startLogging } from '../logging-proxy.ts'
 
 const GATEWAY = { kind: 'Gateway', namespace: 'default', name: 'proxy' } as const
 
-interface Told {
+interface TelemetryKinds {
   /** JSON access log into a file. */
   readonly hasLog?: boolean
   /** Port of a collector that gets a span of every request. */
@@ -17,7 +17,7 @@ interface Told {
 }
 
 /** Ours with so much telemetry; metrics are always on. */
-async function startTelling(bench: Bench, name: string, { hasLog = false, collectorPort }: Told): Promise<StartedProxy> {
+async function startWithTelemetry(bench: Bench, name: string, { hasLog = false, collectorPort }: TelemetryKinds): Promise<StartedProxy> {
   const port = await findFreePort()
   const spec = { port, http2Port: port, upstreamPort: bench.upstreamPort, routes: 1 }
   const directory = join(bench.directory, `telemetry-${name}`)
@@ -47,11 +47,11 @@ export const telemetry: Case = {
     const ports = { grpc: await findFreePort(), http: await findFreePort() }
     mkdirSync(bench.directory, { recursive: true })
     const collector = await startCollector(await buildCollector(), bench.directory, ports, false)
-    const bare = await startTelling(bench, 'bare', {})
+    const bare = await startWithTelemetry(bench, 'bare', {})
     const kinds = [
-      ['JSON access log', await startTelling(bench, 'log', { hasLog: true })],
-      ['tracing', await startTelling(bench, 'tracing', { collectorPort: ports.grpc })],
-      ['log and tracing', await startTelling(bench, 'all', { hasLog: true, collectorPort: ports.grpc })],
+      ['JSON access log', await startWithTelemetry(bench, 'log', { hasLog: true })],
+      ['tracing', await startWithTelemetry(bench, 'tracing', { collectorPort: ports.grpc })],
+      ['log and tracing', await startWithTelemetry(bench, 'all', { hasLog: true, collectorPort: ports.grpc })],
     ] as const
     try {
       const results = []

@@ -12,8 +12,8 @@ export default expectations({
     expect([response.status, response.json().headers['x-role']]).toEqual([200, 'reader'])
   },
   'a rule sees what the server said': async (run) => {
-    const ask = async (user: string) => (await run.send(8080, { path: '/admin', headers: { 'x-user': user } })).status
-    expect([await ask('anna'), await ask('bert')]).toEqual([200, 403])
+    const statusFor = async (user: string) => (await run.send(8080, { path: '/admin', headers: { 'x-user': user } })).status
+    expect([await statusFor('anna'), await statusFor('bert')]).toEqual([200, 403])
   },
   'a filter asks its own server by HTTP, with a path of its own': async (run) => {
     expect((await run.send(8080, { path: '/filter/a?b' })).status).toBe(200)

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals'
 import { expectations } from '../../harness/example/expectations.ts'
 
-const ask = (content: string) => ({
+const chatRequest = (content: string) => ({
   method: 'POST',
   path: '/v1/chat/completions',
   headers: { 'content-type': 'application/json' },
@@ -10,8 +10,8 @@ const ask = (content: string) => ({
 
 export default expectations({
   'answers are charged when they are over: the one that crosses the budget succeeds, the next gets 429': async (run) => {
-    expect((await run.send(8080, ask('one two three four five six seven eight nine ten'))).status).toBe(200)
-    const refused = await run.send(8080, ask('hello'))
+    expect((await run.send(8080, chatRequest('one two three four five six seven eight nine ten'))).status).toBe(200)
+    const refused = await run.send(8080, chatRequest('hello'))
     expect([refused.status, refused.body, refused.headers['x-ratelimit-limit'], refused.headers['x-ratelimit-remaining']]).toEqual([
       429,
       'rate limit exceeded',

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { waitUntil } from '../../harness/wait.ts'
 import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
-const ask = (run: ExampleRun, content: string, mock?: string) =>
+const chat = (run: ExampleRun, content: string, mock?: string) =>
   run.send(8080, {
     method: 'POST',
     path: '/v1/chat/completions',
@@ -13,7 +13,7 @@ const count = (run: ExampleRun) => ['openai', 'anthropic'].map((name) => run.ups
 
 const isFirstUsed = async (run: ExampleRun): Promise<boolean> => {
   const before = run.upstream('openai').requests.length
-  expect((await ask(run, 'hello')).status).toBe(200)
+  expect((await chat(run, 'hello')).status).toBe(200)
   return run.upstream('openai').requests.length > before
 }
 
@@ -24,7 +24,7 @@ export default expectations({
   },
   'a failure moves on to the second group, and the first stays out for the eviction': async (run) => {
     const [openai = 0, anthropic = 0] = count(run)
-    expect((await ask(run, 'fail', 'status=429')).status).toBe(200)
+    expect((await chat(run, 'fail', 'status=429')).status).toBe(200)
     expect(count(run)).toEqual([openai + 1, anthropic + 1])
     expect(await isFirstUsed(run)).toBe(false)
     await waitUntil('the first group is back', () => isFirstUsed(run))

@@ -1,6 +1,6 @@
 import type { Example } from '../../harness/example/example.ts'
 
-const ask = (path: string, content: string, more: object = {}): string =>
+const curl = (path: string, content: string, more: object = {}): string =>
   `curl -s http://localhost:8080${path}/v1/chat/completions -H 'content-type: application/json' -d '${JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content }], ...more })}'`
 
 export default {
@@ -9,13 +9,13 @@ export default {
     { name: 'judge', port: 9002, kind: 'guard' },
   ],
   commands: [
-    { title: 'a prompt with a card number is refused', command: ask('/patterns', 'pay with 4111 1111 1111 1111'), prints: /^no card numbers, please$/ },
+    { title: 'a prompt with a card number is refused', command: curl('/patterns', 'pay with 4111 1111 1111 1111'), prints: /^no card numbers, please$/ },
     {
       title: 'a streamed answer is masked before it is sent',
-      command: ask('/patterns', 'repeat: 123-45-6789 is of project-apollo', { stream: true }),
+      command: curl('/patterns', 'repeat: 123-45-6789 is of project-apollo', { stream: true }),
       prints: /<SSN>[^]*<masked>[^]*\[DONE\]/,
     },
-    { title: 'a service of your own refuses', command: ask('/service', 'where is the dragon?'), prints: /^we do not talk about dragons$/ },
-    { title: 'a guard that cannot be asked lets nothing pass', command: ask('/away', 'hello'), prints: /prompt guard failed/ },
+    { title: 'a service of your own refuses', command: curl('/service', 'where is the dragon?'), prints: /^we do not talk about dragons$/ },
+    { title: 'a guard that cannot be asked lets nothing pass', command: curl('/away', 'hello'), prints: /prompt guard failed/ },
   ],
 } satisfies Example

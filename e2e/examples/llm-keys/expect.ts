@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals'
 import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
-const ask = (run: ExampleRun, key: string, model = 'gpt-4o') =>
+const chat = (run: ExampleRun, key: string, model = 'gpt-4o') =>
   run.send(8080, {
     method: 'POST',
     path: '/v1/chat/completions',
@@ -11,20 +11,20 @@ const ask = (run: ExampleRun, key: string, model = 'gpt-4o') =>
 
 export default expectations({
   'a key may use the models that it lists; the provider sees its own key': async (run) => {
-    const refused = await ask(run, 'demo-key-alice', 'o3')
+    const refused = await chat(run, 'demo-key-alice', 'o3')
     expect([refused.status, refused.body]).toEqual([403, 'model not allowed: the API key may not use o3'])
-    expect((await ask(run, 'demo-key-bob', 'o3')).status).toBe(200)
+    expect((await chat(run, 'demo-key-bob', 'o3')).status).toBe(200)
     expect(run.upstream('llm').requests.at(-1)?.headers['authorization']).toBe('Bearer demo-provider-key')
   },
   'a key spends its own budget, and no other': async (run) => {
-    const [first, second, third] = [await ask(run, 'demo-key-alice'), await ask(run, 'demo-key-alice'), await ask(run, 'demo-key-alice')]
+    const [first, second, third] = [await chat(run, 'demo-key-alice'), await chat(run, 'demo-key-alice'), await chat(run, 'demo-key-alice')]
     expect([first.status, second.status, third.status]).toEqual([200, 200, 429])
     expect([first.headers['x-ratelimit-limit'], third.headers['x-ratelimit-remaining']]).toEqual(['12', '0'])
-    expect((await ask(run, 'demo-key-bob')).status).toBe(200)
+    expect((await chat(run, 'demo-key-bob')).status).toBe(200)
   },
   'answers have a cost': async (run) => {
     // 5 tokens in and 6 out.
-    expect(Number((await ask(run, 'demo-key-bob')).headers['x-cost'])).toBeCloseTo((5 * 2.5 + 6 * 10) / 1e6, 9)
+    expect(Number((await chat(run, 'demo-key-bob')).headers['x-cost'])).toBeCloseTo((5 * 2.5 + 6 * 10) / 1e6, 9)
     expect(await run.dataplane.metrics()).toContain('proxy_gen_ai_client_cost_total')
   },
 })

@@ -1,16 +1,20 @@
 import type { Example } from '../../harness/example/example.ts'
 
-const ask = (path: string, body: object): string => `curl -s http://localhost:8080${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`
+const curl = (path: string, body: object): string => `curl -s http://localhost:8080${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`
 const chat = { model: 'gpt-4o', messages: [{ role: 'user', content: 'good morning' }] }
 
 export default {
   upstreams: [{ name: 'llm', port: 9001, kind: 'llm' }],
   commands: [
-    { title: 'an OpenAI client asks OpenAI', command: ask('/openai/v1/chat/completions', chat), prints: /"content":"echo: good morning"/ },
-    { title: 'the same client asks Anthropic', command: ask('/anthropic/v1/chat/completions', chat), prints: /"object":"chat.completion".*echo: good morning/ },
+    { title: 'an OpenAI client asks OpenAI', command: curl('/openai/v1/chat/completions', chat), prints: /"content":"echo: good morning"/ },
+    {
+      title: 'the same client asks Anthropic',
+      command: curl('/anthropic/v1/chat/completions', chat),
+      prints: /"object":"chat.completion".*echo: good morning/,
+    },
     {
       title: 'an Anthropic client asks Bedrock, and reads a stream',
-      command: ask('/bedrock/v1/messages', { model: 'any', max_tokens: 100, stream: true, messages: chat.messages }),
+      command: curl('/bedrock/v1/messages', { model: 'any', max_tokens: 100, stream: true, messages: chat.messages }),
       prints: /event: message_start[^]*"text":"good "[^]*event: message_stop/,
     },
   ],

@@ -3,11 +3,11 @@ import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
   'each tenant has a counter, which the service keeps': async (run) => {
-    const ask = async (tenant: string) => {
+    const call = async (tenant: string) => {
       const { status, headers } = await run.send(8080, { path: '/search', headers: { 'x-tenant': tenant } })
       return [status, headers['x-ratelimit-remaining']]
     }
-    expect([await ask('red'), await ask('red'), await ask('red'), await ask('pink')]).toEqual([
+    expect([await call('red'), await call('red'), await call('red'), await call('pink')]).toEqual([
       [200, '1'],
       [200, '0'],
       [429, '0'],

@@ -13,10 +13,10 @@ import { findFreePort } from '../program/ports.ts'
 
 const run = promisify(execFile)
 const CLUSTER_SCOPED = new Set(['GatewayClass', 'Namespace'])
-/** Ports that commands may name besides those of manifests and upstreams. */
+/** Port that commands may use besides those of manifests and upstreams. */
 const ADMIN_PORT = 15_000
 
-/** A copy of an example with every port replaced by a free one, and every object without a namespace put into the example's own. */
+/** A copy of an example in which every port is a free one and every object without a namespace is in a namespace named after the example. */
 export interface PreparedExample {
   readonly name: string
   readonly directory: string
@@ -24,7 +24,7 @@ export interface PreparedExample {
   readonly ports: ReadonlyMap<number, number>
   /** Set when the example is a `-f` file. */
   readonly configFile: string | undefined
-  /** Upstreams that run already, because the operator asks them for keys. */
+  /** Upstreams that are already running, because the operator fetches keys from them. */
   readonly early: ReadonlyMap<string, Running>
 }
 
@@ -51,14 +51,14 @@ export async function prepareExample(name: string, source: string, directory: st
   return { name, directory, example, ports, configFile: isFile ? path : undefined, early }
 }
 
-/** The running example: its upstreams and data plane, on the config of a shared operator or its own file. */
+/** A running example: its upstreams and a data plane, which gets its config from a shared operator or from the example's `-f` file. */
 export interface RunningExample extends ExampleRun {
   /** Runs one of the example's commands; returns its output, with the ports as the manifests write them. */
   runCommand(command: CommandSpec): Promise<string>
   stop(): Promise<void>
 }
 
-/** `entry`: a bundled data plane, which starts faster than the sources. */
+/** Starts the upstreams and the data plane of an example. `entry` is a bundled data plane, which starts faster than the sources. */
 export async function startExample(prepared: PreparedExample, operator: Operator | undefined, entry: string): Promise<RunningExample> {
   const { name, directory, example, ports, early } = prepared
   const port = (written: number) => ports.get(written) ?? written
@@ -103,15 +103,15 @@ export async function startExample(prepared: PreparedExample, operator: Operator
 function configOf(prepared: PreparedExample, operator: Operator | undefined): Parameters<typeof startDataplane>[0]['config'] {
   if (prepared.configFile !== undefined) return { file: prepared.configFile }
   if (operator === undefined) throw new Error(`${prepared.name} needs an operator`)
-  // Cross-namespace examples say where their Gateway is; the others have been put into a namespace of their own.
+  // Cross-namespace examples set the namespace of their Gateway; all others are in a namespace named after the example.
   const listening = new Set(prepared.ports.values())
   const gateway = operator.gateways().find((candidate) => candidate.listeners.some((listener) => listening.has(listener.port)))
   if (gateway === undefined)
-    throw new Error(`the operator knows no Gateway of ${prepared.name}; it said:\n${operator.events.map((event) => JSON.stringify(event)).join('\n')}`)
+    throw new Error(`the operator has no Gateway of ${prepared.name}; its events:\n${operator.events.map((event) => JSON.stringify(event)).join('\n')}`)
   return { address: operator.address, namespace: gateway.namespace, gateway: gateway.name }
 }
 
-/** Values of `port` keys that are not privileged: what has to be unique on one machine. */
+/** Values of `port` keys above 1024, which must be unique on one machine. */
 function portsIn(text: string): number[] {
   const ports: number[] = []
   for (const document of parseAllDocuments(text)) {

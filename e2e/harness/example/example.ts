@@ -13,20 +13,24 @@ import { startLlmUpstream } from '../llm/upstream.ts'
 import { startMcpUpstream } from '../upstream/mcp.ts'
 import { startServices } from './services.ts'
 
-/** What a directory's `run.ts` exports as default: what must stand around its manifests for them to work on one machine. */
+/** Default export of an example's `run.ts`: the upstreams and certificates that its manifests need on one machine, and commands to try. */
 export interface Example {
-  /** Upstreams that the manifests point at. */
+  /** Upstreams that the manifests refer to. */
   readonly upstreams?: readonly UpstreamSpec[]
-  /** Made at start under `generated/`, signed by an authority made with them. */
+  /** Generated at start in `generated/`, together with the authority that signs them. */
   readonly certificates?: readonly CertificateSpec[]
-  /** Commands worth trying; `{dir}` stands for the directory. */
+  /** Commands to try; `{dir}` is replaced by the directory. */
   readonly commands?: readonly CommandSpec[]
 }
 
 export interface UpstreamSpec {
   readonly name: string
   readonly port: number
-  /** `http` (default) speaks HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` speaks the APIs of LLM vendors; `guard` judges their prompts and answers; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` is what policies call; `forward-proxy` relays for CONNECT. */
+  /**
+   * `http` (default) serves HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` mocks the APIs of LLM vendors; `guard` is a
+   * guard webhook for prompts and responses; `mcp` is an MCP server; `idp` an identity provider with Keycloak's paths; `services` serves ext_authz, ext_proc and
+   * rate limits over gRPC; `forward-proxy` serves CONNECT.
+   */
   readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'guard' | 'forward-proxy' | 'mcp' | 'idp' | 'services'
   /** For `tls`: the certificate to serve, by name. */
   readonly certificate?: string
@@ -36,7 +40,7 @@ export interface CertificateSpec {
   /** Name of the files `generated/<name>.crt` and `.key`, and of the Secret. */
   readonly name: string
   readonly hosts: readonly string[]
-  /** Whether `generated/manifests.yaml` holds it as a Secret, as a Gateway or policy needs; default true. */
+  /** Whether `generated/manifests.yaml` contains it as a Secret for Gateways and policies; default true. */
   readonly isSecret?: boolean
 }
 
@@ -44,33 +48,33 @@ export interface CommandSpec {
   readonly title: string
   /** Run by `sh`. */
   readonly command: string
-  /** What its output has to match; checked by `make test`. */
+  /** Pattern for its output; checked by `make test`. */
   readonly prints: RegExp
 }
 
-/** Where an upstream or program can be reached, and how to end it. */
+/** A running upstream or program: its port, and a way to stop it. */
 export interface Running {
   readonly name: string
   readonly port: number
-  /** What an upstream has received; absent for TCP. */
+  /** Requests that an upstream received; absent for TCP. */
   readonly requests?: EchoRequest[]
   close(): Promise<void>
 }
 
-/** ConfigMap in `generated/manifests.yaml` with the authority that signed the certificates, key `ca.crt`. */
+/** ConfigMap in `generated/manifests.yaml` that contains the signing authority, under the key `ca.crt`. */
 const AUTHORITY_CONFIG_MAP = 'example-ca'
 const RENEW_BEFORE_MS = 7 * 86_400_000
 
-/** Reads `run.ts` of a directory; an empty example where there is none. */
+/** Reads `run.ts` of a directory; returns an empty example if there is none. */
 export async function readExample(directory: string): Promise<Example> {
   const path = join(directory, 'run.ts')
   if (!existsSync(path)) return {}
   return ((await import(pathToFileURL(path).href)) as { default: Example }).default
 }
 
-/** Makes the certificates of an example, unless those of an earlier start are still good. */
+/** Generates the certificates of an example, unless those of an earlier start are still valid. */
 export async function writeCertificates(directory: string, specs: readonly CertificateSpec[] = []): Promise<void> {
-  if (specs.length === 0 || (await areStillGood(directory, specs))) return
+  if (specs.length === 0 || (await areStillValid(directory, specs))) return
   const folder = join(directory, 'generated')
   await mkdir(folder, { recursive: true })
   const authority = makeAuthority('example authority')
@@ -109,7 +113,7 @@ export function secretOf(one: Pick<Certificate, 'name' | 'certificate' | 'privat
   }
 }
 
-async function areStillGood(directory: string, specs: readonly CertificateSpec[]): Promise<boolean> {
+async function areStillValid(directory: string, specs: readonly CertificateSpec[]): Promise<boolean> {
   try {
     await readFile(join(directory, 'generated', 'manifests.yaml'))
     for (const spec of specs) {

@@ -3,27 +3,27 @@ import type { Dataplane } from '../program/dataplane.ts'
 import type { EchoRequest } from '../upstream/echo.ts'
 import type { ConditionEvent } from '../program/operator.ts'
 
-/** What an example's `expect.ts` works with. Ports are named as the manifests write them; the runner has replaced them by free ones. */
+/** The running example that an `expect.ts` tests. Ports are those of the manifests; the runner maps them to free ones. */
 export interface ExampleRun {
-  /** A copy of the example, which may be edited. */
+  /** A copy of the example, which tests may edit. */
   readonly directory: string
   readonly dataplane: Dataplane
-  /** The port that stands in for one of the manifests. */
+  /** The free port that replaces a port of the manifests. */
   port(written: number): number
   upstream(name: string): { readonly requests: readonly EchoRequest[] }
   send(written: number, request?: Omit<ClientRequest, 'port'>): Promise<ClientResponse>
-  /** Trust in the example's authority. */
+  /** TLS settings that trust the example's authority. */
   tls(sni: string): ClientTls
-  /** A certificate of `run.ts`, to show as a client. */
+  /** A certificate of `run.ts`, for use as client certificate. */
   keyPair(name: string): { cert: string; key: string }
-  /** What the operator has complained about. */
+  /** Conditions that the operator reported. */
   conditions(): readonly ConditionEvent[]
 }
 
-/** Expectations by sentence. */
+/** Test functions by title. */
 export type Expectations = Readonly<Record<string, (run: ExampleRun) => Promise<void>>>
 
-/** Gives the type; used as `export default expectations({...})`. */
+/** Types its argument: `export default expectations({...})`. */
 export function expectations(cases: Expectations): Expectations {
   return cases
 }

@@ -18,9 +18,8 @@ import {
 } from '#gen/proto/envoy/service/ratelimit/v3/rls_pb.js'
 
 /**
- * The services that policies call, on one port, as small as examples and measurements need them. Authorization: requests with `x-user` pass, and
- * get `x-role`. Rate limits: two of a kind for each counter, except that counters of `unlimited` have none. Processing: sets `x-processed`, and
- * bodies are in upper case.
+ * Minimal gRPC services for policies, on one port, for examples and benchmarks. ext_authz: allows requests with `x-user` and adds `x-role`. Rate limits: two
+ * hits per counter, and no limit in the domain `unlimited`. ext_proc: sets `x-processed` and converts bodies to upper case.
  */
 export async function startServices({
   name,
@@ -104,7 +103,7 @@ function processMessage({ request }: ProcessingRequest): ProcessingResponse {
   }
 }
 
-/** A method of protobuf-es messages as grpc-js has it. */
+/** Converts a protobuf-es method descriptor to a grpc-js method definition. */
 export function definitionOf({ parent, name, input, output, methodKind }: DescMethod) {
   const isStream = methodKind === 'bidi_streaming'
   const write = (schema: DescMessage) => (message: MessageShape<DescMessage>) => Buffer.from(toBinary(schema, message))

@@ -9,22 +9,22 @@ export interface IdentityProviderOptions {
   readonly port?: number
   readonly tls?: { readonly certificate: string; readonly privateKey: string }
   /**
-   * `standard` (default) names the resource that a client asks for as audience (RFC 8707). `keycloak` has Keycloak's paths, in a realm `shop`,
-   * no metadata of RFC 8414, and one audience, `mcp`, whatever the client asks for.
+   * `standard` (default) uses the requested resource as audience (RFC 8707). `keycloak` has Keycloak's paths in a realm `shop`, no metadata of RFC 8414,
+   * and always the audience `mcp`.
    */
   readonly style?: 'standard' | 'keycloak'
 }
 
-/** An OpenID-certified identity provider with dynamic registration and a login form that takes any name and password. */
+/** An OpenID-certified identity provider with dynamic registration and a login form that accepts any name and password. */
 export interface IdentityProvider {
   readonly name: string
   readonly port: number
   readonly issuer: string
-  /** Where its keys are. */
+  /** Path of its key set. */
   readonly keysPath: string
   /** Method and path of every request so far. */
-  readonly asked: string[]
-  /** A token as it would sign it. */
+  readonly requestLog: string[]
+  /** Returns a token signed with the provider's key. */
   sign(claims: Readonly<Record<string, unknown>>): Promise<string>
   close(): Promise<void>
 }
@@ -39,14 +39,14 @@ const KEYCLOAK = {
 const RFC_8414 = '/.well-known/oauth-authorization-server'
 
 export async function startIdentityProvider({ name, port = 0, tls, style = 'standard' }: IdentityProviderOptions): Promise<IdentityProvider> {
-  const asked: string[] = []
+  const requestLog: string[] = []
   const prefix = style === 'keycloak' ? '/realms/shop' : ''
   let answer: ((request: IncomingMessage, response: ServerResponse) => unknown) | undefined
   const listener = (request: IncomingMessage & { originalUrl?: string }, response: ServerResponse): void => {
     const url = request.url ?? '/'
-    asked.push(`${request.method} ${url.split('?')[0]}`)
+    requestLog.push(`${request.method} ${url.split('?')[0]}`)
     if (!url.startsWith(prefix) || (style === 'keycloak' && url.includes(RFC_8414))) return void response.writeHead(404).end()
-    // What is mounted under a prefix learns it so.
+    // oidc-provider derives the mount prefix from originalUrl.
     request.originalUrl = url
     request.url = url.slice(prefix.length)
     answer?.(request, response)
@@ -62,7 +62,7 @@ export async function startIdentityProvider({ name, port = 0, tls, style = 'stan
     port: bound,
     issuer,
     keysPath: style === 'keycloak' ? `${prefix}${KEYCLOAK.jwks}` : '/jwks',
-    asked,
+    requestLog,
     sign: async (claims) => new SignJWT({ iss: issuer, ...claims }).setProtectedHeader({ alg: 'ES256', kid: 'one' }).sign(await importJWK(key, 'ES256')),
     async close() {
       server.closeAllConnections()
@@ -99,7 +99,7 @@ async function createProvider(issuer: string, key: object, style: 'standard' | '
 }
 
 let isSilent = false
-/** It says again and again that it is a development setup, which it is. */
+/** Suppresses the provider's repeated warnings about a development setup. */
 function silence(): void {
   if (isSilent) return
   isSilent = true

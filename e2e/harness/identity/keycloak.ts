@@ -12,23 +12,23 @@ const VERSION = '26.4.2'
 const ARTIFACT = `org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`
 const AGAIN = fileURLToPath(new URL('../../../.ci/again', import.meta.url))
 const TOOLS = fileURLToPath(new URL('../../../.tools/keycloak', import.meta.url))
-/** Of a server that listens on loopback while a test runs. */
+/** Credentials of a server that listens on loopback while a test runs. */
 const ADMIN = { username: 'admin', password: 'admin' }
 const run = promisify(execFile)
 
-/** A Keycloak of this test alone: nothing of it stays. */
+/** A Keycloak for one test; its data is removed when it stops. */
 export interface Keycloak {
   readonly port: number
   /** `http://127.0.0.1:<port>`; realms are at `/realms/<name>`. */
   readonly url: string
-  /** Calls the admin API under `/admin`; `body` is sent as JSON. Rejects when the answer is not 2xx. */
+  /** Calls the admin API under `/admin`; `body` is sent as JSON. Rejects if the response is not 2xx. */
   admin(method: string, path: string, body?: object): Promise<Response>
   stop(): Promise<void>
 }
 
 /**
- * Starts Keycloak in development mode with a database in memory, from Maven Central's distribution. The first time it is downloaded to
- * `.tools` and prepares itself, which takes a minute or two; then it starts in some 20 s. Needs Java 17 and Maven.
+ * Starts Keycloak in development mode with an in-memory database, from the distribution on Maven Central. The first start downloads it to `.tools` and
+ * builds it, which takes one to two minutes; later starts take about 20 s. Needs Java 17 and Maven.
  */
 export async function startKeycloak(timeoutMs = 420_000): Promise<Keycloak> {
   const home = await install()
@@ -73,9 +73,9 @@ async function callAdmin(url: string, method: string, path: string, body: object
   return response
 }
 
-/** An access token of a realm (`<url>/realms/<name>`), by whatever grant the form says. */
+/** Fetches an access token from a realm (`<url>/realms/<name>`) with the grant of the form. */
 export async function fetchKeycloakToken(realm: string, form: Record<string, string>): Promise<string> {
   const response = await fetch(`${realm}/protocol/openid-connect/token`, { method: 'POST', body: new URLSearchParams(form) })
-  if (!response.ok) throw new Error(`${realm} gave no token: ${response.status} ${await response.text()}`)
+  if (!response.ok) throw new Error(`${realm} returned no token: ${response.status} ${await response.text()}`)
   return ((await response.json()) as { access_token: string }).access_token
 }

@@ -15,8 +15,8 @@ type Login = (authorizationUrl: URL, redirectUrl: string) => Promise<URL>
 const info = { name: 'e2e', version: '1' }
 
 /**
- * A client that is told to log in, does so, and comes back with a token: all by the official SDK, of its older line (1) or today's (2).
- * Returns it connected. `isStrict`: it checks the issuer of the redirect (RFC 9207), which only line 2 can.
+ * Connects a client of the official SDK (major version 1 or 2) that is challenged with 401, logs in and reconnects with a token. Returns the connected
+ * client. With `isStrict` the client checks the issuer of the redirect (RFC 9207), which only version 2 supports.
  */
 export async function connectWithLogin(url: URL, session: OAuthSession, { sdk = 1, login = logIn, isStrict = false }: LoginOptions = {}): Promise<Client> {
   return sdk === 1 ? connectOlder(url, session, login) : ((await connectToday(url, session, login, isStrict)) as unknown as Client)
@@ -55,7 +55,7 @@ async function connectToday(url: URL, session: OAuthSession, login: Login, isStr
 }
 
 async function followLogin({ authorizationUrl, redirectUrl }: OAuthSession, login: Login): Promise<URLSearchParams> {
-  if (authorizationUrl === undefined) throw new Error('the client was not told to log in')
+  if (authorizationUrl === undefined) throw new Error('the client was not asked to log in')
   const { searchParams } = await login(authorizationUrl, redirectUrl)
   if (!searchParams.has('code')) throw new Error(`no code in the redirect: ${searchParams.toString()}`)
   return searchParams

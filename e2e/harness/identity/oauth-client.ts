@@ -4,11 +4,11 @@ import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprot
 
 type Of<M extends 'saveClientInformation' | 'saveTokens'> = Parameters<NonNullable<OAuthClientProvider[M]>>[0]
 
-/** What a client of the official SDK keeps while it logs in. */
+/** OAuth state of an SDK client during login, in memory. */
 export class OAuthSession implements OAuthClientProvider {
   readonly redirectUrl: string
   readonly clientMetadata
-  /** Where the user is to log in, once the SDK knows. */
+  /** URL at which the user logs in; set by the SDK. */
   authorizationUrl: URL | undefined
   client: Of<'saveClientInformation'> | undefined
   granted: Of<'saveTokens'> | undefined
@@ -37,7 +37,7 @@ export class OAuthSession implements OAuthClientProvider {
   discoveryState = () => this.#discovered
 }
 
-/** Logs in as a browser would, submitting every form on the way; returns the redirect back to the client. Rejects with the page that leads no further. */
+/** Logs in like a browser: follows redirects and submits every form. Returns the redirect to the client; rejects with the page at which this is not possible. */
 export async function logIn(start: URL, redirectUrl: string, username = 'bob', password = 'secret'): Promise<URL> {
   const cookies = new Map<string, string>()
   let next: { url: URL; form?: URLSearchParams } = { url: start }
@@ -56,9 +56,9 @@ export async function logIn(start: URL, redirectUrl: string, username = 'bob', p
     const action = /<form[^>]*\baction="([^"]+)"/.exec(text)?.[1]
     if (location !== null) next = { url: new URL(location, url) }
     else if (action !== undefined && response.ok) next = { url: new URL(decode(action), url), form: fillIn(text, username, password) }
-    else throw new Error(`no way to log in at ${url.href}: ${response.status} ${text}`)
+    else throw new Error(`cannot log in at ${url.href}: ${response.status} ${text}`)
   }
-  throw new Error('too many steps to log in')
+  throw new Error('the login took too many steps')
 }
 
 function fillIn(page: string, username: string, password: string): URLSearchParams {
@@ -73,7 +73,7 @@ function fillIn(page: string, username: string, password: string): URLSearchPara
 
 const decode = (html: string): string => html.replaceAll('&amp;', '&').replaceAll('&#x2F;', '/').replaceAll('&#x3D;', '=')
 
-/** Waits on loopback for the redirect after a login in a browser. */
+/** Starts a server on loopback that waits for the redirect after a login in a browser. */
 export async function startCallback(): Promise<{ readonly url: string; readonly redirected: Promise<URL>; close(): Promise<void> }> {
   let arrive: (url: URL) => void
   const redirected = new Promise<URL>((resolve) => (arrive = resolve))

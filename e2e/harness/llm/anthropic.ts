@@ -17,8 +17,8 @@ function promptOf(body: Json): string {
     .join(' ')}`
 }
 
-/** `POST /v1/messages` of the Anthropic API; also Claude on Vertex AI, whose body names no model. */
-export async function answerMessages(body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming = body['stream'] === true): Promise<void> {
+/** `POST /v1/messages` of the Anthropic API, and of Claude on Vertex AI, where the body has no model. */
+export async function respondMessages(body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming = body['stream'] === true): Promise<void> {
   if (typeof body['max_tokens'] !== 'number') return sendAnthropicError(response, 400, 'max_tokens: Field required')
   const messages = list(body['messages'])
   const last = messages.at(-1)
@@ -80,7 +80,7 @@ function blockEvents(block: Json, index: number, text: string): Json[] {
   }
 }
 
-export function answerCount(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export function respondCount(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   return sendJson(response, { input_tokens: countWords(promptOf(body)) }, behaviour)
 }
 

@@ -16,7 +16,7 @@ function textOf(content: unknown): string {
 }
 
 /** `POST /model/{model}/converse` and `/converse-stream` of Amazon Bedrock. */
-export async function answerConverse(body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming: boolean): Promise<void> {
+export async function respondConverse(body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming: boolean): Promise<void> {
   const messages = list(body['messages'])
   const last = messages.at(-1)
   const hasResult = list(last?.['content']).some((block) => block['toolResult'] !== undefined)
@@ -62,7 +62,7 @@ function encodeFrame(headers: Readonly<Record<string, string>>, payload: Json): 
 }
 
 /** `POST /model/{model}/invoke`: embeddings of Titan, Cohere and Nova. */
-export async function answerInvoke(model: string, body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export async function respondInvoke(model: string, body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   if (model.includes('cohere')) {
     const texts = (body['texts'] as string[] | undefined) ?? []
     response.setHeader('x-amzn-bedrock-input-token-count', String(countWords(texts.join(' '))))
@@ -77,7 +77,7 @@ export async function answerInvoke(model: string, body: Json, response: ServerRe
   return sendJson(response, { embedding: embed(text), inputTextTokenCount: countWords(text) }, behaviour)
 }
 
-export function answerInvokeCount(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export function respondInvokeCount(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const encoded = ((body['input'] as Json | undefined)?.['invokeModel'] as Json | undefined)?.['body']
   const counted = JSON.parse(Buffer.from(word(encoded), 'base64').toString()) as Json
   return sendJson(response, { inputTokens: countWords(JSON.stringify(counted['messages'])) }, behaviour)

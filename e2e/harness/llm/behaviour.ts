@@ -1,31 +1,31 @@
 import type { ServerResponse } from 'node:http'
 import type { MockRequest } from './server.ts'
 
-/** What a request's `x-mock` header (or `x-mock-<name of the mock>`) asks for, such as `status=429; retry-after=7` or `cut=3; interval=10`. */
+/** Instructions to a mock, from the request header `x-mock` or `x-mock-<name of the mock>`: `status=429; retry-after=7`, `cut=3; interval=10`. */
 export interface Behaviour {
-  /** Answer with an error of this status. */
+  /** Respond with an error of this status. */
   readonly status: number | undefined
-  /** Milliseconds before the answer. */
+  /** Delay before the response, in milliseconds. */
   readonly delay: number
-  /** Milliseconds between the events of a stream. */
+  /** Delay between the events of a stream, in milliseconds. */
   readonly interval: number
-  /** Break the connection after so many events. */
+  /** Close the connection after this number of events. */
   readonly cut: number | undefined
-  /** End the stream in order after so many events, without its terminator. */
+  /** End the stream after this number of events, without the terminator. */
   readonly end: number | undefined
-  /** Say an error in the stream after so many events. */
+  /** Send an error event after this number of events. */
   readonly error: number | undefined
   readonly retryAfter: string | undefined
-  /** Answer with this text instead of JSON. */
+  /** Respond with HTML instead of JSON. */
   readonly html: boolean
-  /** Answer with broken JSON. */
+  /** Respond with malformed JSON. */
   readonly broken: boolean
   readonly gzip: boolean
-  /** The text of the answer; default: an echo of the prompt. */
+  /** The text of the response; default: an echo of the prompt. */
   readonly text: string | undefined
-  /** Bytes of the chunks in which a stream is written; default: whole events. */
+  /** Size of the chunks in which a stream is written, in bytes; default: one event per chunk. */
   readonly chunk: number | undefined
-  /** Leave usage out. */
+  /** Omit token usage. */
   readonly noUsage: boolean
 }
 
@@ -58,7 +58,7 @@ export function readBehaviour({ headers }: MockRequest, name: string, defaults: 
 
 export const sleep = (ms: number): Promise<void> => (ms > 0 ? new Promise((resolve) => setTimeout(resolve, ms)) : Promise.resolve())
 
-/** Writes the events of a stream as the behaviour says. `failure` is the event of an error in the stream. */
+/** Writes the events of a stream with the behaviour's delays and faults. `failure` is the error event. */
 export async function writeEvents(
   response: ServerResponse,
   events: readonly Buffer[],
@@ -71,7 +71,7 @@ export async function writeEvents(
   for (const [index, event] of events.entries()) {
     if (response.destroyed) return
     if (index === cut) {
-      // What was written so far has to arrive.
+      // Flush the events written so far before the connection is closed.
       await sleep(20)
       return void response.socket?.destroy()
     }
@@ -90,16 +90,16 @@ export async function writeEvents(
 export const sse = (data: unknown, name?: string): Buffer =>
   Buffer.from(`${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`)
 
-/** A text in the pieces in which a model would give it. */
+/** Splits a text into pieces as a model would stream it. */
 export function piecesOf(text: string): string[] {
   return text.match(/\s*\S+\s*/g) ?? [text]
 }
 
 export const countWords = (text: string): number => text.split(/\s+/).filter(Boolean).length
 
-/** A text; anything else is `fallback`. */
+/** The value if it is a string, else `fallback`. */
 export const word = (value: unknown, fallback = ''): string => (typeof value === 'string' ? value : fallback)
 
-/** The objects of a list; anything else is none. */
+/** The value if it is a list, else an empty list. */
 export const list = (value: unknown): Readonly<Record<string, unknown>>[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : []

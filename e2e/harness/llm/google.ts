@@ -8,8 +8,8 @@ const textOf = (content: Json | undefined): string =>
     .map((part) => (typeof part['text'] === 'string' ? part['text'] : ''))
     .join('')
 
-/** `:generateContent` and `:streamGenerateContent` of the Gemini API, which Passthrough and Detect routes lead to. */
-export async function answerGenerate(model: string, body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming: boolean): Promise<void> {
+/** `:generateContent` and `:streamGenerateContent` of the Gemini API, which clients reach through Passthrough and Detect routes. */
+export async function respondGenerate(model: string, body: Json, response: ServerResponse, behaviour: Behaviour, isStreaming: boolean): Promise<void> {
   const contents = list(body['contents'])
   const isStructured = (body['generationConfig'] as Json | undefined)?.['responseMimeType'] === 'application/json'
   const text = behaviour.text ?? (isStructured ? '{"city":"Paris"}' : `echo: ${textOf(contents.at(-1))}`)
@@ -33,18 +33,18 @@ export async function answerGenerate(model: string, body: Json, response: Server
 const hasResult = (contents: readonly Json[]): boolean => list(contents.at(-1)?.['parts']).some((part) => part['functionResponse'] !== undefined)
 
 /** `:countTokens`. */
-export function answerCountTokens(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export function respondCountTokens(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   return sendJson(response, { totalTokens: countWords(list(body['contents']).map(textOf).join(' ')) }, behaviour)
 }
 
 /** `:batchEmbedContents`: embeddings of the Gemini API. */
-export function answerEmbedContents(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export function respondEmbedContents(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const embeddings = list(body['requests']).map((request) => ({ values: embed(textOf(request['content'] as Json | undefined)) }))
   return sendJson(response, { embeddings }, behaviour)
 }
 
 /** `:predict`: embeddings of Vertex AI. */
-export function answerPredict(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export function respondPredict(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const predictions = list(body['instances']).map((instance) => {
     const text = word(instance['content'])
     return { embeddings: { values: embed(text), statistics: { truncated: false, token_count: countWords(text) } } }

@@ -4,8 +4,7 @@ type Json = Readonly<Record<string, unknown>>
 const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 
 /**
- * A guard that is a service of one's own (llm.md §13.3), as small as it gets: prompts about dragons are refused, the name `Smaug` is taken out of
- * answers, everything else passes.
+ * A minimal guard webhook (llm.md §13.3): rejects prompts that contain `dragon`, masks the name `Smaug` in responses, and passes everything else.
  */
 export async function startGuardService({ name, port = 0 }: { readonly name: string; readonly port?: number }): Promise<{
   readonly name: string

@@ -12,7 +12,7 @@ function textOf(content: unknown): string {
     .join('')
 }
 
-/** A tool that the model would call: the first one, unless the conversation has its result already. */
+/** The tool to call: the first one, unless the conversation already contains its result. */
 function toolOf(body: Json, messages: readonly Json[]): string | undefined {
   const last = messages.at(-1)
   if (body['tool_choice'] === 'none' || last?.['role'] === 'tool' || last?.['type'] === 'function_call_output') return undefined
@@ -24,7 +24,7 @@ function toolOf(body: Json, messages: readonly Json[]): string | undefined {
 const ARGUMENTS = { city: 'Paris' }
 
 /** `POST /v1/chat/completions` of the OpenAI API. */
-export async function answerCompletions(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export async function respondCompletions(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const messages = list(body['messages'])
   const prompt = messages.map((message) => textOf(message['content'])).join(' ')
   const tool = toolOf(body, messages)
@@ -62,7 +62,7 @@ export async function answerCompletions(body: Json, response: ServerResponse, be
 }
 
 /** `POST /v1/responses`. */
-export async function answerResponses(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export async function respondResponses(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const items: Json[] = typeof body['input'] === 'string' ? [{ role: 'user', content: body['input'] }] : list(body['input'])
   const prompt = `${word(body['instructions'])} ${items.map((item) => textOf(item['content'])).join(' ')}`
   const tool = toolOf(body, items)
@@ -129,8 +129,8 @@ export async function answerResponses(body: Json, response: ServerResponse, beha
   return writeEvents(response, events, failure, behaviour, 'text/event-stream; charset=utf-8')
 }
 
-/** `POST /v1/embeddings`: floats, or base64 of them, as the SDK asks by default. */
-export function answerEmbeddings(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
+/** `POST /v1/embeddings`: floats, or base64, which the SDK requests by default. */
+export function respondEmbeddings(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const inputs = Array.isArray(body['input']) ? body['input'].map(String) : [word(body['input'])]
   const tokens = inputs.reduce((sum, text) => sum + countWords(text), 0)
   const data = inputs.map((text, index) => {
@@ -141,12 +141,12 @@ export function answerEmbeddings(body: Json, response: ServerResponse, behaviour
   return sendJson(response, { object: 'list', data, model: word(body['model']), usage: { prompt_tokens: tokens, total_tokens: tokens } }, behaviour)
 }
 
-/** Three numbers that a 32-bit float holds. */
+/** An embedding of three numbers that a 32-bit float represents exactly. */
 export function embed(text: string): number[] {
   return [text.length / 128, countWords(text) / 16, 0.5]
 }
 
-export function answerModels(response: ServerResponse, behaviour: Behaviour): Promise<void> {
+export function respondModels(response: ServerResponse, behaviour: Behaviour): Promise<void> {
   return sendJson(response, { object: 'list', data: [{ id: 'gpt-mock', object: 'model', created: CREATED, owned_by: 'mock' }] }, behaviour)
 }
 

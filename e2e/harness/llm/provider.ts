@@ -1,30 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
-import { answerCount, answerMessages, sendAnthropicError } from './anthropic.ts'
-import { answerConverse, answerInvoke, answerInvokeCount } from './bedrock.ts'
+import { respondCount, respondMessages, sendAnthropicError } from './anthropic.ts'
+import { respondConverse, respondInvoke, respondInvokeCount } from './bedrock.ts'
 import { readBehaviour, sleep, type Behaviour } from './behaviour.ts'
-import { answerCountTokens, answerEmbedContents, answerGenerate, answerPredict } from './google.ts'
-import { answerCompletions, answerEmbeddings, answerModels, answerResponses, sendJson } from './openai.ts'
-import { answerScreening } from './screening.ts'
+import { respondCountTokens, respondEmbedContents, respondGenerate, respondPredict } from './google.ts'
+import { respondCompletions, respondEmbeddings, respondModels, respondResponses, sendJson } from './openai.ts'
+import { respondScreening } from './screening.ts'
 import { startMockServer, type MockRequest, type MockServer } from './server.ts'
 
 export interface MockProviderOptions {
   readonly name?: string
   readonly port?: number
-  /** How it answers requests that say nothing themselves (`x-mock`); may change at any time. */
+  /** Behaviour for requests without `x-mock`. */
   readonly defaults?: Partial<Behaviour>
   readonly onRequest?: (request: MockRequest) => void
 }
 
 export interface MockProvider extends MockServer {
-  /** Changes how it answers from now on. */
+  /** Replaces `defaults` for later requests. */
   behave(defaults: Partial<Behaviour>): void
 }
 
 /**
- * All vendors' public APIs on one port, told apart by path: OpenAI (chat, responses, embeddings, models, realtime), Azure OpenAI, Anthropic,
- * Gemini, Vertex AI and Bedrock, and their services that screen texts. Echoes the last message, calls the first tool, counts words as tokens.
+ * The public APIs of all vendors on one port, distinguished by path: OpenAI (chat, responses, embeddings, models, realtime), Azure OpenAI, Anthropic,
+ * Gemini, Vertex AI and Bedrock, and their moderation services. Echoes the last message, calls the first tool, counts words as tokens.
  */
 export async function startMockProvider({ name = 'mock', port = 0, defaults = {}, onRequest }: MockProviderOptions = {}): Promise<MockProvider> {
   let behaviour = defaults
@@ -53,8 +53,8 @@ export async function startMockProvider({ name = 'mock', port = 0, defaults = {}
 async function answer(request: MockRequest, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   await sleep(behaviour.delay)
   const [path = ''] = request.path.split('?')
-  if (behaviour.status !== undefined) return answerError(path, response, behaviour.status, behaviour)
-  if (request.method === 'GET' && path.endsWith('/models')) return answerModels(response, behaviour)
+  if (behaviour.status !== undefined) return respondError(path, response, behaviour.status, behaviour)
+  if (request.method === 'GET' && path.endsWith('/models')) return respondModels(response, behaviour)
   const { body } = request
   if (body === undefined)
     return sendJson(response, { received: request.raw.toString('base64'), usage: { input_tokens: 3, output_tokens: 4 }, model: 'raw-mock' }, behaviour)
@@ -62,29 +62,29 @@ async function answer(request: MockRequest, response: ServerResponse, behaviour:
 }
 
 async function answerPost(path: string, body: Readonly<Record<string, unknown>>, response: ServerResponse, behaviour: Behaviour): Promise<void> {
-  if (path.endsWith('/chat/completions')) return answerCompletions(body, response, behaviour)
-  if (path.endsWith('/responses')) return answerResponses(body, response, behaviour)
-  if (path.endsWith('/embeddings')) return answerEmbeddings(body, response, behaviour)
-  if (path.endsWith('/count_tokens') || path.endsWith('/count-tokens:rawPredict')) return answerCount(body, response, behaviour)
-  if (path.endsWith('/messages') || path.endsWith(':rawPredict')) return answerMessages(body, response, behaviour)
-  if (path.endsWith(':streamRawPredict')) return answerMessages(body, response, behaviour, true)
+  if (path.endsWith('/chat/completions')) return respondCompletions(body, response, behaviour)
+  if (path.endsWith('/responses')) return respondResponses(body, response, behaviour)
+  if (path.endsWith('/embeddings')) return respondEmbeddings(body, response, behaviour)
+  if (path.endsWith('/count_tokens') || path.endsWith('/count-tokens:rawPredict')) return respondCount(body, response, behaviour)
+  if (path.endsWith('/messages') || path.endsWith(':rawPredict')) return respondMessages(body, response, behaviour)
+  if (path.endsWith(':streamRawPredict')) return respondMessages(body, response, behaviour, true)
   const model = decodeURIComponent(/\/models?\/([^/:]+(?::[^/:]+)?)(?=[/:])/.exec(path)?.[1] ?? '')
-  if (path.endsWith('/converse')) return answerConverse(body, response, behaviour, false)
-  if (path.endsWith('/converse-stream')) return answerConverse(body, response, behaviour, true)
-  if (path.endsWith('/count-tokens')) return answerInvokeCount(body, response, behaviour)
-  if (path.endsWith('/invoke')) return answerInvoke(path, body, response, behaviour)
-  if (path.endsWith(':generateContent')) return answerGenerate(model, body, response, behaviour, false)
-  if (path.endsWith(':streamGenerateContent')) return answerGenerate(model, body, response, behaviour, true)
-  if (path.endsWith(':countTokens')) return answerCountTokens(body, response, behaviour)
-  if (path.endsWith(':batchEmbedContents')) return answerEmbedContents(body, response, behaviour)
-  if (path.endsWith(':predict')) return answerPredict(body, response, behaviour)
-  const screened = answerScreening(path, body, response)
+  if (path.endsWith('/converse')) return respondConverse(body, response, behaviour, false)
+  if (path.endsWith('/converse-stream')) return respondConverse(body, response, behaviour, true)
+  if (path.endsWith('/count-tokens')) return respondInvokeCount(body, response, behaviour)
+  if (path.endsWith('/invoke')) return respondInvoke(path, body, response, behaviour)
+  if (path.endsWith(':generateContent')) return respondGenerate(model, body, response, behaviour, false)
+  if (path.endsWith(':streamGenerateContent')) return respondGenerate(model, body, response, behaviour, true)
+  if (path.endsWith(':countTokens')) return respondCountTokens(body, response, behaviour)
+  if (path.endsWith(':batchEmbedContents')) return respondEmbedContents(body, response, behaviour)
+  if (path.endsWith(':predict')) return respondPredict(body, response, behaviour)
+  const screened = respondScreening(path, body, response)
   if (screened !== false) return screened
   return sendJson(response, { received: body, usage: { prompt_tokens: 3, completion_tokens: 4 }, model: 'raw-mock' }, behaviour)
 }
 
-/** An error in the format of the vendor whose path it is. */
-async function answerError(path: string, response: ServerResponse, status: number, { html, retryAfter }: Behaviour): Promise<void> {
+/** Sends an error in the format of the vendor that the path belongs to. */
+async function respondError(path: string, response: ServerResponse, status: number, { html, retryAfter }: Behaviour): Promise<void> {
   if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
   if (html) {
     response.writeHead(status, { 'content-type': 'text/html' })

@@ -6,10 +6,10 @@ type Json = Readonly<Record<string, unknown>>
 const member = (value: unknown, name: string): Json => ((value as Json | undefined)?.[name] ?? {}) as Json
 
 /**
- * Services that screen prompts and answers: OpenAI's moderation, Bedrock Guardrails, Model Armor. Text with `dragon` is refused, the name `Smaug` is anonymized
- * (by Guardrails; others let it pass), `fail`, `nonsense` and `stall` make the service itself misbehave. False: the path is none of theirs.
+ * Moderation services: OpenAI's moderation, Bedrock Guardrails, Model Armor. They reject text with `dragon`; Guardrails anonymizes the name `Smaug`. The words
+ * `fail`, `nonsense` and `stall` make the service itself fail. Returns false if the path belongs to none of them.
  */
-export function answerScreening(path: string, body: Json, response: ServerResponse): Promise<void> | void | false {
+export function respondScreening(path: string, body: Json, response: ServerResponse): Promise<void> | void | false {
   if (path === '/v1/moderations') return screen(textsOf(body['input']), response, (texts) => moderation(texts))
   if (/^\/guardrail\/[^/]+\/version\/[^/]+\/apply$/.test(path)) {
     const texts = list(body['content']).map((block) => word(member(block, 'text')['text']))

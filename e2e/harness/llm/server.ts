@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { KEPT_MS } from '../upstream/kept.ts'
+import { KEEP_ALIVE_TIMEOUT_MS } from '../upstream/keep-alive.ts'
 
 /** A request as the mock received it. */
 export interface MockRequest {
@@ -10,12 +10,13 @@ export interface MockRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly raw: Buffer
-  /** Parsed body; undefined when it is no JSON. */
+  /** Parsed body; undefined if it is not JSON. */
   readonly body: Readonly<Record<string, unknown>> | undefined
-  /** When the client of the mock went away before the answer was over. */
+  /** Resolves when the client disconnects before the response is complete. */
   readonly closed: Promise<void>
 }
 
+/** Handles one request; a rejection closes the connection. */
 export type Answer = (request: MockRequest, response: ServerResponse) => Promise<void> | void
 
 export interface MockServer {
@@ -32,7 +33,7 @@ export interface MockServerOptions {
   readonly onUpgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void
 }
 
-/** An HTTP server that remembers what it was asked: HTTP/1.1 and h2c on one port, as the SDK of Bedrock speaks h2 only. */
+/** An HTTP server that records its requests. Serves HTTP/1.1 and h2c on one port, because the Bedrock SDK uses HTTP/2 only. */
 export async function startMockServer({ port = 0, answer, onUpgrade }: MockServerOptions): Promise<MockServer> {
   const requests: MockRequest[] = []
   const upgrades: MockServer['upgrades'] = []
@@ -46,8 +47,8 @@ export async function startMockServer({ port = 0, answer, onUpgrade }: MockServe
       .catch(() => request.socket.destroy())
   }
   const http1 = createHttpServer(onRequest)
-  http1.keepAliveTimeout = KEPT_MS
-  // The compatibility API has all that answers use.
+  http1.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
+  // The compatibility API of HTTP/2 covers everything that handlers use.
   const http2 = createHttp2Server((request, response) => onRequest(request as unknown as IncomingMessage, response as unknown as ServerResponse))
   http2.on('sessionError', () => {})
   const server = createServer((socket) => {
@@ -57,7 +58,7 @@ export async function startMockServer({ port = 0, answer, onUpgrade }: MockServe
     socket.once('data', (head: Buffer) => {
       socket.pause()
       socket.unshift(head)
-      // RFC 9113 section 3.4: the preface is what tells HTTP/2 from HTTP/1.1.
+      // RFC 9113 §3.4: the preface distinguishes HTTP/2 from HTTP/1.1.
       const isHttp2 = head.subarray(0, 3).toString('latin1') === 'PRI'
       ;(isHttp2 ? http2 : http1).emit('connection', socket)
       if (!isHttp2) socket.resume()
@@ -92,7 +93,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   return { method: request.method ?? '', path: request.url ?? '', headers: flatten(request), raw, body: parse(raw), closed }
 }
 
-/** HTTP/2's `:authority` as `host`. */
+/** Request headers as strings, with HTTP/2's `:authority` as `host`. */
 function flatten({ headers }: IncomingMessage): Record<string, string> {
   const own = Object.entries(headers).flatMap(([name, value]) =>
     name === ':authority' ? [['host', value] as const] : name.startsWith(':') ? [] : [[name, value] as const],

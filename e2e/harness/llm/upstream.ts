@@ -2,7 +2,7 @@ import type { EchoRequest } from '../upstream/echo.ts'
 import { startMockProvider } from './provider.ts'
 import type { MockRequest } from './server.ts'
 
-/** The mock of LLM vendors as an upstream of examples, which know the requests of echo servers. */
+/** The mock of all LLM vendors as an upstream of examples; it records requests in the format of the echo upstream. */
 export async function startLlmUpstream({ name, port }: { name: string; port: number }): Promise<{
   readonly name: string
   readonly port: number

@@ -7,21 +7,21 @@ import { isTrueWithin } from '../wait.ts'
 
 export const DATAPLANE_MAIN = fileURLToPath(new URL('../../../dataplane/main.ts', import.meta.url))
 
-/** Where the config comes from: a file (`-f`), or the operator's stream for one Gateway. */
+/** Source of the config: a file (`-f`), or the operator's config stream for one Gateway. */
 type DataplaneConfig = { readonly file: string } | { readonly address: string; readonly namespace: string; readonly gateway: string }
 
 export interface DataplaneOptions {
   readonly config: DataplaneConfig
-  /** Default: free ones. */
+  /** Default: free ports. */
   readonly ports?: ManagementPorts
   /** PROXY_LOG; default `info`. */
   readonly log?: string
   readonly env?: Readonly<Record<string, string>>
   /** A bundle to run instead of the sources. */
   readonly entry?: string
-  /** Options of Node itself. */
+  /** Options for Node. */
   readonly nodeArgs?: readonly string[]
-  /** CPUs to pin it to, as taskset writes them. */
+  /** CPUs to pin the process to, in the syntax of taskset. */
   readonly cpus?: string
   readonly timeoutMs?: number
 }
@@ -41,7 +41,7 @@ export interface Dataplane {
   stop(graceMs?: number): Promise<void>
 }
 
-/** Starts a data plane and waits until it is ready. Rejects with the data plane's own message when it ends before. */
+/** Starts a data plane and waits until it is ready. Rejects with the data plane's error message if it exits before. */
 export async function startDataplane(options: DataplaneOptions): Promise<Dataplane> {
   const [admin = 0, stats = 0, readiness = 0] = options.ports === undefined ? await findFreePorts(3) : []
   const ports = options.ports ?? { admin, stats, readiness }
@@ -63,7 +63,7 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
   })
   const isReady = async () => program.hasExited() || (await fetch(`http://127.0.0.1:${ports.readiness}/healthz/ready`)).ok
   const hasStarted = await isTrueWithin(options.timeoutMs ?? 60_000, isReady)
-  if (program.hasExited()) throw new Error(lastError(program) ?? 'the data plane ended at once')
+  if (program.hasExited()) throw new Error(lastError(program) ?? 'the data plane exited at start')
   if (!hasStarted) {
     await program.stop()
     throw new Error(`the data plane did not become ready in time\n${tailOf(program.lines)}`)

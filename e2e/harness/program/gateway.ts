@@ -7,28 +7,28 @@ import { replaceFile } from '../files.ts'
 import { startOperator, type Operator } from './operator.ts'
 import { findFreePort } from './ports.ts'
 
-/** One or more objects as YAML, or one as it is. */
+/** One or more objects as YAML, or one object. */
 type Manifest = string | object
 
-/** Operator (directory mode) and data plane as programs, for a Gateway `gw` with one HTTP listener. */
+/** An operator in directory mode and a data plane, for a Gateway `gw` with one HTTP listener. */
 export interface Gateway {
   readonly port: number
   /** `http://localhost:<port>`. */
   readonly origin: string
   readonly operator: Operator
   readonly dataplane: Dataplane
-  /** Replaces the manifests; the Gateway and its Services stay. */
+  /** Replaces the manifests, except the Gateway and its Services. */
   apply(manifests: readonly Manifest[]): Promise<void>
   stop(): Promise<void>
 }
 
 export interface GatewayOptions {
-  /** Services on port 80, and the port of this machine that each leads to. */
+  /** Services on port 80 by name, with the local port of their endpoint. */
   readonly services?: Readonly<Record<string, number>>
   readonly manifests: (origin: string) => readonly Manifest[]
 }
 
-/** Starts both. Rejects with what they say when one does not start; nothing stays then. */
+/** Starts both programs. If one does not start, stops the other and rejects with the error message. */
 export async function startGateway({ services = {}, manifests }: GatewayOptions): Promise<Gateway> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-'))
   const closing: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })]

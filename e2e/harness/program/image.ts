@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 
-/** How an image runs its program. */
+/** The command line and environment with which an image runs Node. */
 export interface ImageRun {
-  /** Options of Node. */
+  /** Options for Node. */
   readonly nodeArgs: readonly string[]
-  /** Settings of the allocator. */
+  /** Environment variables, such as settings of the allocator. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** What the Dockerfile of a program says, so that what is run beside images is run the same way. */
+/** Reads ENTRYPOINT and ENV of a Dockerfile, so that tests and benchmarks run the program with the options of its image. */
 export function readImageRun(dockerfile: URL): ImageRun {
   const text = readFileSync(dockerfile, 'utf8')
   const [, entrypoint = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(text) ?? []

@@ -14,7 +14,7 @@ export interface ListenerSummary {
   readonly port: number
   readonly protocol: string
   readonly hostname?: string
-  /** How many route rules it serves. */
+  /** Number of route rules. */
   readonly routes?: number
 }
 
@@ -36,7 +36,7 @@ interface ErrorEvent {
   readonly message: string
 }
 
-/** One line of the operator's standard output in directory mode (README.md of this room). */
+/** One line of the operator's standard output in directory mode (e2e/harness/README.md). */
 export type OperatorEvent =
   | { readonly event: 'listening'; readonly address: string }
   | { readonly event: 'config'; readonly gateways: readonly GatewaySummary[] }
@@ -54,7 +54,7 @@ export interface Operator {
   stop(): Promise<void>
 }
 
-/** Starts the operator on a directory and waits until it serves its first config. Rejects with the operator's own message when it ends before. */
+/** Starts the operator on a directory and waits until it serves its first config. Rejects with the operator's error message if it exits before. */
 export async function startOperator(options: { directory: string; env?: Record<string, string>; timeoutMs?: number }): Promise<Operator> {
   const program = startProgram({
     name: 'operator',
@@ -73,7 +73,7 @@ export async function startOperator(options: { directory: string; env?: Record<s
     }, options.timeoutMs ?? 60_000)
     void program.exited.then(() => {
       clearTimeout(timer)
-      reject(new Error(lastError(program) ?? 'the operator ended at once'))
+      reject(new Error(lastError(program) ?? 'the operator exited at start'))
     })
     program.onLine((line) => {
       const event = line.stream === 'stdout' ? parseEvent(line.text) : undefined
@@ -96,7 +96,7 @@ export async function startOperator(options: { directory: string; env?: Record<s
   })
 }
 
-/** The last thing a program said on standard error; what a user should read when it has ended. Of an uncaught exception, its message. */
+/** The last line that a program wrote to standard error, or the message of an uncaught exception: the reason why it exited. */
 export function lastError(program: Program): string | undefined {
   const said = program.lines.filter((line) => line.stream === 'stderr' && line.text.trim() !== '').map((line) => line.text)
   if (said.at(-1)?.startsWith('Node.js v') !== true) return said.at(-1)

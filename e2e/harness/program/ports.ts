@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below the range that the kernel takes source ports from, so that an outgoing connection cannot take one between here and its use.
+// Below the ephemeral port range, so that no outgoing connection uses the port before the program binds it.
 const FIRST = 10_240
 const LAST = 32_000
 
-/** Whether nothing listens on the port, on any address. */
+/** Whether no socket listens on the port, on any address. */
 export async function isPortFree(port: number): Promise<boolean> {
   const probe = createServer()
   try {
@@ -23,8 +23,8 @@ export async function isPortFree(port: number): Promise<boolean> {
 }
 
 /**
- * Marks the port as given, for all processes of this machine until this one ends, by an abstract socket of its name: test files run beside
- * each other, and a port is bound only some time after it was found. False: it is somebody else's, or was given before.
+ * Reserves a port against other processes of this machine until this process exits, by an abstract socket named after it: test files run in parallel, and a
+ * port is bound some time after it was found. Returns false if the port is already reserved.
  */
 async function reserve(port: number): Promise<boolean> {
   const mark = createServer().unref()
@@ -33,16 +33,16 @@ async function reserve(port: number): Promise<boolean> {
     await once(mark, 'listening')
     return true
   } catch (error) {
-    // Only Linux has such sockets.
+    // Only Linux has abstract sockets.
     return (error as NodeJS.ErrnoException).code !== 'EADDRINUSE'
   }
 }
 
-/** A port that is free now, and that nobody else gets from here. */
+/** Returns a free port and reserves it. */
 export async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < 1000; tries++) {
     const port = FIRST + Math.floor(Math.random() * (LAST - FIRST))
-    // In this order: a probe is in the way of the program that is about to use a port of its own.
+    // Reserve before probing: a probe would disturb a program that is about to bind a port it reserved.
     if ((await reserve(port)) && (await isPortFree(port))) return port
   }
   throw new Error(`no free port found between ${FIRST} and ${LAST}`)

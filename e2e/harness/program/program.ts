@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 
 export interface ProgramOptions {
-  /** What it is called in messages. */
+  /** Name for messages. */
   readonly name: string
   readonly command?: string
   readonly args: readonly string[]
-  /** Added to this process's environment; undefined removes a variable. */
+  /** Additions to the environment of this process; undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly cwd?: string
 }
@@ -15,7 +15,7 @@ interface ProgramExit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** A running program. Lines of standard output and error are kept, the last 5,000. */
+/** A running program. Keeps the last 5,000 lines of standard output and standard error. */
 export interface Program {
   readonly name: string
   readonly pid: number
@@ -23,10 +23,10 @@ export interface Program {
   readonly exited: Promise<ProgramExit>
   readonly hasExited: () => boolean
   onLine(listener: (line: Line) => void): void
-  /** The first line, past or future, that the pattern matches. Rejects when the program ends first or after `timeoutMs`. */
+  /** Returns the first line, past or future, that matches the pattern. Rejects if the program exits first or after `timeoutMs`. */
   waitForLine(pattern: RegExp, timeoutMs?: number): Promise<string>
   signal(signal: NodeJS.Signals): void
-  /** SIGTERM, then SIGKILL to the whole process group after `graceMs`. */
+  /** Sends SIGTERM, then SIGKILL to the process group after `graceMs`. */
   stop(graceMs?: number): Promise<ProgramExit>
 }
 
@@ -37,14 +37,14 @@ export interface Line {
 
 const KEPT_LINES = 5000
 const running = new Set<number>()
-// Whatever ends this process must not leave programs behind; each is its own process group, so its children go with it.
+// When this process exits, programs must not keep running. Each has its own process group, which includes its children.
 process.on('exit', () => {
   for (const pid of running) killGroup(pid, 'SIGKILL')
 })
 
 export function startProgram(options: ProgramOptions): Program {
   const env = { ...process.env, ...options.env }
-  // A test runner's own settings are not the program's.
+  // Do not pass on settings of the test runner.
   delete env['NODE_OPTIONS']
   for (const [key, value] of Object.entries(options.env ?? {})) if (value === undefined) delete env[key]
   const child = spawn(options.command ?? process.execPath, [...options.args], {
@@ -73,7 +73,7 @@ export function startProgram(options: ProgramOptions): Program {
       receive({ stream: 'stderr', text: error.message })
       finish(127, null)
     })
-    // `close` comes after the last line has been read; `exit` may come before.
+    // `close` is emitted after the last line was read; `exit` may be emitted earlier.
     child.once('close', finish)
   })
   const pid = child.pid ?? -1
@@ -101,12 +101,12 @@ export function startProgram(options: ProgramOptions): Program {
         }
         const timer = setTimeout(() => {
           done()
-          reject(new Error(`${options.name} printed no line like ${pattern} within ${timeoutMs} ms\n${tailOf(lines)}`))
+          reject(new Error(`${options.name} printed no line that matches ${pattern} within ${timeoutMs} ms\n${tailOf(lines)}`))
         }, timeoutMs)
         listeners.add(listen)
         void exited.then(() => {
           done()
-          reject(new Error(`${options.name} ended before it printed a line like ${pattern}\n${tailOf(lines)}`))
+          reject(new Error(`${options.name} exited before it printed a line that matches ${pattern}\n${tailOf(lines)}`))
         })
       })
     },
@@ -123,7 +123,7 @@ export function startProgram(options: ProgramOptions): Program {
   }
 }
 
-/** The last lines a program printed, for messages. */
+/** The last lines that a program printed, for error messages. */
 export function tailOf(lines: readonly Line[], count = 20): string {
   return lines
     .slice(-count)
@@ -149,6 +149,6 @@ function killGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // The group is gone already.
+    // The group no longer exists.
   }
 }

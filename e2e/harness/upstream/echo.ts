@@ -5,15 +5,15 @@ import { createServer as createTcpServer, type AddressInfo, type Server, type So
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { answer, type EchoRequest } from './echo-answer.ts'
-import { KEPT_MS } from './kept.ts'
+import { answer, type EchoRequest } from './echo-response.ts'
+import { KEEP_ALIVE_TIMEOUT_MS } from './keep-alive.ts'
 
-export type { EchoRequest } from './echo-answer.ts'
+export type { EchoRequest } from './echo-response.ts'
 
 export interface EchoOptions {
-  /** What the server calls itself in its answers, as a pod would. */
+  /** Name of the server in its responses, like the name of a pod. */
   readonly name: string
-  /** Default: one that the system picks. */
+  /** Default: a port that the system assigns. */
   readonly port?: number
   readonly tls?: { readonly certificate: string; readonly privateKey: string; readonly clientCa?: string }
 }
@@ -21,16 +21,16 @@ export interface EchoOptions {
 export interface EchoServer {
   readonly name: string
   readonly port: number
-  /** What it has received, oldest first. */
+  /** Received requests, oldest first. */
   readonly requests: EchoRequest[]
-  /** Sockets that are open now. */
+  /** Open sockets. */
   readonly sockets: ReadonlySet<Socket>
   close(): Promise<void>
 }
 
 /**
- * An upstream that answers with what it received, as JSON. One port speaks HTTP/1.1, HTTP/2 (prior knowledge, or ALPN with `tls`), WebSocket, other
- * upgrades (`Upgrade: echo`) and gRPC. `echo_answer.ts` lists the query parameters that change its answer.
+ * An upstream that responds with the request as JSON. One port serves HTTP/1.1, HTTP/2 (prior knowledge, or ALPN with `tls`), WebSocket, other upgrades
+ * (`Upgrade: echo`) and gRPC. `echo-response.ts` lists the query parameters that change the response.
  */
 export async function startEcho(options: EchoOptions): Promise<EchoServer> {
   const requests: EchoRequest[] = []
@@ -45,7 +45,7 @@ export async function startEcho(options: EchoOptions): Promise<EchoServer> {
   return { name: options.name, port, requests, sockets, close: () => close(listener, sockets) }
 }
 
-/** A TCP upstream: sends `<name>\n`, then every byte back. */
+/** A TCP upstream that sends `<name>\n` and then echoes every byte. */
 export async function startTcpEcho(options: Pick<EchoOptions, 'name' | 'port'>): Promise<Omit<EchoServer, 'requests'>> {
   const sockets = new Set<Socket>()
   const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
@@ -61,7 +61,7 @@ type Receive = (request: IncomingMessage | Http2ServerRequest, response: ServerR
 
 function createPlainServer(receive: Receive, name: string): Server {
   const http1 = createHttpServer(receive)
-  http1.keepAliveTimeout = KEPT_MS
+  http1.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
   http1.on('upgrade', acceptUpgrades(name))
   const http2 = createHttp2Server(receive)
   http2.on('sessionError', () => {})
@@ -69,7 +69,7 @@ function createPlainServer(receive: Receive, name: string): Server {
     socket.once('data', (head: Buffer) => {
       socket.pause()
       socket.unshift(head)
-      // RFC 9113 §3.4: the preface is what tells HTTP/2 from HTTP/1.1.
+      // RFC 9113 §3.4: the preface distinguishes HTTP/2 from HTTP/1.1.
       const isHttp2 = head.subarray(0, 3).toString('latin1') === 'PRI'
       ;(isHttp2 ? http2 : http1).emit('connection', socket)
       if (!isHttp2) socket.resume()

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, STATUS_CODES, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { EchoRequest } from './echo-answer.ts'
+import type { EchoRequest } from './echo-response.ts'
 
 /**
- * A forward proxy as companies have them between their networks and the world: relays bytes for CONNECT (RFC 9110 §9.3.6) to hosts of this
- * machine, for those who show the token `egress`. Others get 407, other hosts 403, other methods 405.
+ * An egress proxy: tunnels CONNECT (RFC 9110 §9.3.6) to hosts of this machine for clients with the token `egress`. Responds with 407 to other clients, 403 for
+ * other hosts and 405 to other methods.
  */
 export async function startForwardProxy({ name, port = 0 }: { readonly name: string; readonly port?: number }) {
   const requests: EchoRequest[] = []

@@ -5,18 +5,18 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { CallToolRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema, ReadResourceRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { KEPT_MS } from './kept.ts'
+import { KEEP_ALIVE_TIMEOUT_MS } from './keep-alive.ts'
 
 interface McpUpstreamOptions {
   readonly name: string
   readonly port: number
-  /** Default loopback. */
+  /** Default: loopback. */
   readonly host?: string
-  /** Told of each session over Streamable HTTP. */
+  /** Called for each session over Streamable HTTP. */
   readonly onSession?: (server: Server) => void
 }
 
-/** An MCP server for examples, on the official SDK: tools `search` and `delete`, and one resource; Streamable HTTP at `/mcp`, the older transport at `/sse`. */
+/** An MCP server on the official SDK with the tools `search` and `delete` and one resource. Streamable HTTP is at `/mcp`, the older SSE transport at `/sse`. */
 export async function startMcpUpstream({ name, port, host = '127.0.0.1', onSession }: McpUpstreamOptions) {
   const streamable = new Map<string, StreamableHTTPServerTransport>()
   const sse = new Map<string, SSEServerTransport>()
@@ -33,7 +33,7 @@ export async function startMcpUpstream({ name, port, host = '127.0.0.1', onSessi
     else await transport.handleRequest(request, response)
   }
   const server = createServer((request, response) => void handle(request, response))
-  server.keepAliveTimeout = KEPT_MS
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
   await new Promise<void>((resolve) => server.listen(port, host, resolve))
   return {
     name,

@@ -10,21 +10,21 @@ import { send } from '../../harness/client.ts'
 import { startDataplane } from '../../harness/program/dataplane.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import { modes, startWorld, type World } from './world.ts'
+import { modes, startEnvironment, type Environment } from './environment.ts'
 
 describe.each(modes)('life cycle, from the %s', (mode) => {
-  let world: World
+  let environment: Environment
   beforeAll(async () => {
     // With a minimum deadline, new connections are accepted for so long after SIGTERM.
-    world = await startWorld(mode, { env: { CONNECTION_MIN_TERMINATION_DEADLINE: '5s', TERMINATION_GRACE_PERIOD_SECONDS: '60' } })
+    environment = await startEnvironment(mode, { env: { CONNECTION_MIN_TERMINATION_DEADLINE: '5s', TERMINATION_GRACE_PERIOD_SECONDS: '60' } })
   })
-  afterAll(() => world?.stop())
+  afterAll(() => environment?.stop())
 
   test('management ports answer, and what they say holds no key', async () => {
-    expect((await fetch(`http://127.0.0.1:${world.dataplane.ports.readiness}/healthz/ready`)).status).toBe(200)
-    await world.send('plain.test')
-    expect(await world.dataplane.metrics()).toMatch(/^proxy_requests_total\{.*status="200".*\} \d/m)
-    const dump = await world.dataplane.admin('/config_dump')
+    expect((await fetch(`http://127.0.0.1:${environment.dataplane.ports.readiness}/healthz/ready`)).status).toBe(200)
+    await environment.send('plain.test')
+    expect(await environment.dataplane.metrics()).toMatch(/^proxy_requests_total\{.*status="200".*\} \d/m)
+    const dump = await environment.dataplane.admin('/config_dump')
     const text = await dump.text()
     expect(dump.status).toBe(200)
     expect(text).toContain('plain.test')
@@ -32,8 +32,8 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
   })
 
   test('each request is one line of access log', async () => {
-    await world.send('plain.test', { path: '/logged?x=1' })
-    const line = await world.dataplane.program.waitForLine(/\/logged/)
+    await environment.send('plain.test', { path: '/logged?x=1' })
+    const line = await environment.dataplane.program.waitForLine(/\/logged/)
     expect(line).toMatch(/\tinfo\trequest .*http\.method=GET .*http\.host=plain\.test .*http\.path=\/logged\?x=1 .*http\.status=200 .*duration=\d+ms/)
   })
 
@@ -42,16 +42,16 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
     let isDone = false
     const load = Array.from({ length: 4 }, async () => {
       while (!isDone) {
-        await world.send('plain.test').then(
+        await environment.send('plain.test').then(
           (response) => response.status === 200 || failures.push(response.status),
           (error: unknown) => failures.push(error),
         )
       }
     })
-    const rule = async () => (await world.send('plain.test')).headers['x-rule']
-    await world.edit(/value: plain\b/, 'value: edited')
+    const rule = async () => (await environment.send('plain.test')).headers['x-rule']
+    await environment.edit(/value: plain\b/, 'value: edited')
     await waitUntil('the edited header', async () => (await rule()) === 'edited')
-    await world.edit(/value: edited\b/, 'value: plain')
+    await environment.edit(/value: edited\b/, 'value: plain')
     await waitUntil('the original header', async () => (await rule()) === 'plain')
     isDone = true
     await Promise.all(load)
@@ -59,16 +59,16 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
   })
 
   test('an edit that is not valid changes nothing', async () => {
-    await world.edit(/type: Exact, value: '\/only'/, "type: Exactly, value: '/only'")
+    await environment.edit(/type: Exact, value: '\/only'/, "type: Exactly, value: '/only'")
     await sleep(300)
-    expect((await world.send('only.test', { path: '/only' })).headers['x-rule']).toBe('only')
-    await world.edit(/type: Exactly/, 'type: Exact')
+    expect((await environment.send('only.test', { path: '/only' })).headers['x-rule']).toBe('only')
+    await environment.edit(/type: Exactly/, 'type: Exact')
   })
 
   test('a new certificate is served to new connections; open ones go on', async () => {
-    const tls = { ca: world.authority.certificate, servername: 'a.secure.test' }
+    const tls = { ca: environment.authority.certificate, servername: 'a.secure.test' }
     const connectTls = async () => {
-      const socket = connect({ port: world.ports.TLS, host: '127.0.0.1', ...tls })
+      const socket = connect({ port: environment.ports.TLS, host: '127.0.0.1', ...tls })
       socket.once('close', () => socket.emit('error', new Error('closed by the data plane')))
       await once(socket, 'secureConnect')
       socket.removeAllListeners('close')
@@ -84,7 +84,7 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
       return serialNumber
     }
     const before = await serialOf()
-    await world.replaceCertificate(makeCertificate({ name: 'renewed', hosts: ['a.secure.test', 'localhost'], issuer: world.authority }))
+    await environment.replaceCertificate(makeCertificate({ name: 'renewed', hosts: ['a.secure.test', 'localhost'], issuer: environment.authority }))
     await waitUntil('the new certificate', async () => (await serialOf()) !== before)
     open.write('GET / HTTP/1.1\r\nhost: a.secure.test\r\n\r\n')
     await waitUntil('an answer on the open connection', () => received.includes('\r\n\r\n'))
@@ -94,17 +94,17 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
 
   test('SIGTERM ends with code 0 and loses no request', async () => {
     const inFlight = [
-      world.send('plain.test', { path: '/?delay=7000' }),
-      world.send('plain.test', { path: '/?chunks=70&interval=100', protocol: 'http2' }),
-      world.send('plain.test', { path: '/?chunks=70&interval=100' }),
+      environment.send('plain.test', { path: '/?delay=7000' }),
+      environment.send('plain.test', { path: '/?chunks=70&interval=100', protocol: 'http2' }),
+      environment.send('plain.test', { path: '/?chunks=70&interval=100' }),
     ]
-    await waitUntil('requests in flight', () => world.blue.requests.filter((request) => /delay=7000|chunks=70/.test(request.path)).length >= 3)
-    world.dataplane.program.signal('SIGTERM')
-    await world.dataplane.program.waitForLine(/\tdraining /)
+    await waitUntil('requests in flight', () => environment.blue.requests.filter((request) => /delay=7000|chunks=70/.test(request.path)).length >= 3)
+    environment.dataplane.program.signal('SIGTERM')
+    await environment.dataplane.program.waitForLine(/\tdraining /)
     // The minimum deadline has not passed: new connections are served.
-    expect((await world.send('plain.test')).status).toBe(200)
+    expect((await environment.send('plain.test')).status).toBe(200)
     expect((await Promise.all(inFlight)).map((response) => response.status)).toEqual([200, 200, 200])
-    expect(await world.dataplane.program.exited).toEqual({ code: 0, signal: null })
+    expect(await environment.dataplane.program.exited).toEqual({ code: 0, signal: null })
   })
 })
 

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { modes, startWorld, type World } from './world.ts'
+import { modes, startEnvironment, type Environment } from './environment.ts'
 
 const GIB = 1024 ** 3
 const MIB = 1024 ** 2
@@ -13,30 +13,30 @@ const MIB = 1024 ** 2
 const ALLOWED_GROWTH = 96 * MIB
 
 describe.each(modes)('memory, from the %s', (mode) => {
-  let world: World
+  let environment: Environment
   beforeAll(async () => {
-    world = await startWorld(mode)
+    environment = await startEnvironment(mode)
     // The first requests load code and grow the heap; they are not what is measured.
-    for (let count = 0; count < 3; count++) await download(world, 32 * MIB, Infinity)
-    await upload(world, 32 * MIB, Infinity)
+    for (let count = 0; count < 3; count++) await download(environment, 32 * MIB, Infinity)
+    await upload(environment, 32 * MIB, Infinity)
   })
-  afterAll(() => world?.stop())
+  afterAll(() => environment?.stop())
 
   test('1 GiB to a client that reads slowly', async () => {
-    const { growth, result } = await watchMemory(world.dataplane.program.pid, () => download(world, GIB, 300 * MIB))
+    const { growth, result } = await watchMemory(environment.dataplane.program.pid, () => download(environment, GIB, 300 * MIB))
     expect(result).toBe(GIB)
     expect(growth).toBeLessThan(ALLOWED_GROWTH)
   }, 240_000)
 
   test('1 GiB to an upstream that reads slowly', async () => {
-    const { growth, result } = await watchMemory(world.dataplane.program.pid, () => upload(world, GIB, 300 * MIB))
+    const { growth, result } = await watchMemory(environment.dataplane.program.pid, () => upload(environment, GIB, 300 * MIB))
     expect(result).toBe(GIB)
     expect(growth).toBeLessThan(ALLOWED_GROWTH)
   }, 240_000)
 
   test('a client that does not read at all', async () => {
-    const { growth } = await watchMemory(world.dataplane.program.pid, async () => {
-      const response = await open(world, `/?size=${GIB}`)
+    const { growth } = await watchMemory(environment.dataplane.program.pid, async () => {
+      const response = await open(environment, `/?size=${GIB}`)
       await sleep(1000)
       response.destroy()
     })
@@ -44,18 +44,18 @@ describe.each(modes)('memory, from the %s', (mode) => {
   })
 })
 
-async function open(world: World, path: string): Promise<IncomingMessage> {
-  const sent = request({ port: world.ports.HTTP, path, headers: { host: 'plain.test' }, agent: false }).end()
+async function open(environment: Environment, path: string): Promise<IncomingMessage> {
+  const sent = request({ port: environment.ports.HTTP, path, headers: { host: 'plain.test' }, agent: false }).end()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   response.on('error', () => {})
   return response
 }
 
 /** Reads a body of so many bytes, at most so fast; returns how many arrived. */
-async function download(world: World, bytes: number, bytesPerSecond: number): Promise<number> {
+async function download(environment: Environment, bytes: number, bytesPerSecond: number): Promise<number> {
   const started = Date.now()
   let received = 0
-  for await (const chunk of await open(world, `/?size=${bytes}`)) {
+  for await (const chunk of await open(environment, `/?size=${bytes}`)) {
     received += (chunk as Buffer).length
     const aheadMs = (received / bytesPerSecond) * 1000 - (Date.now() - started)
     if (aheadMs > 10) await sleep(aheadMs)
@@ -64,9 +64,9 @@ async function download(world: World, bytes: number, bytesPerSecond: number): Pr
 }
 
 /** Sends a body of so many bytes to an upstream that reads at most so fast; returns how many it read. */
-async function upload(world: World, bytes: number, bytesPerSecond: number): Promise<number> {
+async function upload(environment: Environment, bytes: number, bytesPerSecond: number): Promise<number> {
   const path = Number.isFinite(bytesPerSecond) ? `/?rate=${bytesPerSecond}` : '/'
-  const sent = request({ port: world.ports.HTTP, path, method: 'PUT', headers: { host: 'plain.test', 'content-length': bytes }, agent: false })
+  const sent = request({ port: environment.ports.HTTP, path, method: 'PUT', headers: { host: 'plain.test', 'content-length': bytes }, agent: false })
   const chunk = Buffer.alloc(MIB, 'z')
   const source = Readable.from(
     (function* () {

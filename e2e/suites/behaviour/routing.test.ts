@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { ClientRequest } from '../../harness/client.ts'
 import { makeGrpcClient } from '../../harness/grpc-client.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import { modes, startWorld, type World } from './world.ts'
+import { modes, startEnvironment, type Environment } from './environment.ts'
 
 // Rows 1-20 of the specification's traffic test cases, without those of ReferenceGrant (e2e/examples/cross-namespace).
 describe.each(modes)('routing, from the %s', (mode) => {
-  let world: World
+  let environment: Environment
   beforeAll(async () => {
-    world = await startWorld(mode)
+    environment = await startEnvironment(mode)
   })
-  afterAll(() => world?.stop())
+  afterAll(() => environment?.stop())
 
   const ruleOf = async (host: string, request: Partial<ClientRequest>) => {
-    const response = await world.send(host, request)
+    const response = await environment.send(host, request)
     return response.headers['x-rule'] ?? response.status
   }
 
@@ -28,13 +28,13 @@ describe.each(modes)('routing, from the %s', (mode) => {
     ['a prefix replacement on an exact match', 'rewrite.test', '/exact', 500, 'failed to apply filters'],
     ['an answer that comes too late', 'late.test', '/?delay=60000', 504, 'request timeout'],
   ])('%s is answered with the right error', async (_sentence, host, path, code, text) => {
-    const response = await world.send(host, { path })
+    const response = await environment.send(host, { path })
     expect([response.status, response.headers['content-type']]).toEqual([code, expect.stringMatching(/^text\/plain/)])
     expect(response.body.startsWith(text)).toBe(true)
   })
 
   test('an upstream that refuses connections is a 503 that says so', async () => {
-    const response = await world.send('nowhere.test', { path: '/dead' })
+    const response = await environment.send('nowhere.test', { path: '/dead' })
     expect([response.status, response.body]).toEqual([503, expect.stringMatching(/^upstream call failed/)])
   })
 
@@ -42,7 +42,7 @@ describe.each(modes)('routing, from the %s', (mode) => {
     ['no route', 'unknown.test', 'echo.Echo', status.UNIMPLEMENTED, 'route not found'],
     ['no endpoints', 'nowhere.test', 'echo.Empty', status.UNAVAILABLE, 'no healthy backends'],
   ])('gRPC callers get %s as a gRPC status', async (_sentence, authority, service, code, details) => {
-    const client = makeGrpcClient(`127.0.0.1:${world.ports.HTTP}`, { authority, service })
+    const client = makeGrpcClient(`127.0.0.1:${environment.ports.HTTP}`, { authority, service })
     await expect(client.unary('x')).rejects.toMatchObject({ code, details })
     client.close()
   })
@@ -77,7 +77,7 @@ describe.each(modes)('routing, from the %s', (mode) => {
   test('weights 9 and 1 share 500 requests about so', async () => {
     let blue = 0
     for (let batch = 0; batch < 10; batch++) {
-      const names = await Promise.all(Array.from({ length: 50 }, async () => (await world.send('weights.test')).json().name))
+      const names = await Promise.all(Array.from({ length: 50 }, async () => (await environment.send('weights.test')).json().name))
       blue += names.filter((name) => name === 'blue').length
     }
     // Chance leaves these bounds less than once in 10^12 runs.
@@ -88,7 +88,7 @@ describe.each(modes)('routing, from the %s', (mode) => {
   // A file with such a destination is refused as a whole.
   if (mode === 'config stream') {
     test('a destination that does not exist takes its share with it', async () => {
-      const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await world.send('half.test')).status))
+      const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await environment.send('half.test')).status))
       const failed = statuses.filter((code) => code === 500).length
       // Chance leaves these bounds less than once in 10^12 runs.
       expect(failed).toBeGreaterThan(15)
@@ -98,27 +98,27 @@ describe.each(modes)('routing, from the %s', (mode) => {
   }
 
   test('a redirect to https drops the port and keeps path and query', async () => {
-    const response = await world.send(`redirect.test:${world.ports.HTTP}`, { path: '/a?b=1' })
+    const response = await environment.send(`redirect.test:${environment.ports.HTTP}`, { path: '/a?b=1' })
     expect([response.status, response.headers['location']]).toEqual([302, 'https://redirect.test/a?b=1'])
   })
 
   test('a replaced prefix leaves one slash and the query', async () => {
-    expect((await world.send('rewrite.test', { path: '/a/b?x=1' })).json().path).toBe('/b?x=1')
-    expect((await world.send('rewrite.test', { path: '/a' })).json().path).toBe('/')
+    expect((await environment.send('rewrite.test', { path: '/a/b?x=1' })).json().path).toBe('/b?x=1')
+    expect((await environment.send('rewrite.test', { path: '/a' })).json().path).toBe('/')
   })
 
   test('a mirror gets the head, the primary the body; a mirror that is down changes nothing', async () => {
     const headers = { 'x-mark': 'mirror' }
-    expect((await world.send('mirror.test', { path: '/up', body: 'text', headers })).json().body).toBe('text')
-    const find = () => world.green.requests.find((request) => request.headers['x-mark'] === 'mirror')
+    expect((await environment.send('mirror.test', { path: '/up', body: 'text', headers })).json().body).toBe('text')
+    const find = () => environment.green.requests.find((request) => request.headers['x-mark'] === 'mirror')
     await waitUntil('the mirrored request', () => find() !== undefined)
     expect(find()).toMatchObject({ method: 'POST', path: '/up', bodyBytes: 0 })
-    expect((await world.send('mirror.test', { path: '/down', body: 'text' })).status).toBe(200)
+    expect((await environment.send('mirror.test', { path: '/down', body: 'text' })).status).toBe(200)
   })
 
   test('what Connection names does not pass, nor do the hop-by-hop headers', async () => {
     const headers = { connection: 'x-secret, keep-alive', 'x-secret': '1', 'keep-alive': 'timeout=5', 'proxy-connection': 'x', 'x-kept': '1' }
-    const seen = (await world.send('plain.test', { headers })).json()
+    const seen = (await environment.send('plain.test', { headers })).json()
     expect(Object.keys(seen.headers)).not.toEqual(expect.arrayContaining(['x-secret']))
     expect([seen.headers['keep-alive'], seen.headers['proxy-connection'], seen.headers['x-kept'], seen.host]).toEqual([undefined, undefined, '1', 'plain.test'])
   })
@@ -128,17 +128,17 @@ describe.each(modes)('routing, from the %s', (mode) => {
     ["another listener's", 'b.secure.test', 421],
     ["nobody's", 'c.secure.test', 404],
   ])('over a TLS connection for one host, %s is answered %s: %i', async (_sentence, host, code) => {
-    const request = { port: world.ports.TLS, host, tls: { ca: world.authority.certificate, sni: 'a.secure.test' } }
-    expect((await world.send(host, request)).status).toBe(code)
-    expect((await world.send(host, { ...request, protocol: 'http2' })).status).toBe(code)
+    const request = { port: environment.ports.TLS, host, tls: { ca: environment.authority.certificate, sni: 'a.secure.test' } }
+    expect((await environment.send(host, request)).status).toBe(code)
+    expect((await environment.send(host, { ...request, protocol: 'http2' })).status).toBe(code)
   })
 
   test('policies merge by field: the retry of the route, the timeout of the listener', async () => {
     const key = mode.replace(' ', '-')
-    expect((await world.send('merged.test', { path: `/?failures=2&key=${key}` })).status).toBe(200)
-    const unlisted = await world.send('merged.test', { path: `/?status=500&key=500-${key}` })
+    expect((await environment.send('merged.test', { path: `/?failures=2&key=${key}` })).status).toBe(200)
+    const unlisted = await environment.send('merged.test', { path: `/?status=500&key=500-${key}` })
     expect(unlisted.status).toBe(500)
-    expect(world.blue.requests.filter((request) => request.path.includes(`key=500-${key}`)).length).toBe(1)
-    expect((await world.send('merged.test', { path: '/?delay=60000' })).body).toBe('request timeout')
+    expect(environment.blue.requests.filter((request) => request.path.includes(`key=500-${key}`)).length).toBe(1)
+    expect((await environment.send('merged.test', { path: '/?delay=60000' })).body).toBe('request timeout')
   })
 })

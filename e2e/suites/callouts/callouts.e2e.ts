@@ -105,11 +105,11 @@ afterAll(async () => {
   for (const stop of stops.splice(0).toReversed()) await stop()
 })
 
-const ask = (host: string, request: Partial<ClientRequest> = {}): Promise<ClientResponse> => send({ port, host: `${host}.test`, ...request })
+const call = (host: string, request: Partial<ClientRequest> = {}): Promise<ClientResponse> => send({ port, host: `${host}.test`, ...request })
 
 describe('OPA behind ext_authz', () => {
   test('lets an admin pass and changes the request', async () => {
-    const response = await ask('opa', { path: '/a?secret=1&x=2', headers: { 'x-user': 'anna', 'x-forged': 'yes' } })
+    const response = await call('opa', { path: '/a?secret=1&x=2', headers: { 'x-user': 'anna', 'x-forged': 'yes' } })
     expect([response.status, response.headers['x-decided-by'], response.json().path]).toEqual([200, 'opa', '/a?x=2&role=admin'])
     expect([response.json().headers['x-role'], response.json().headers['x-forged']]).toEqual(['admin', undefined])
   })
@@ -119,22 +119,22 @@ describe('OPA behind ext_authz', () => {
     ['a reader may not write', { method: 'POST', headers: { 'x-user': 'bert' }, body: '{}' }, 403],
     ['nobody may do nothing', {}, 403],
   ])('%s', async (_, request, status) => {
-    const response = await ask('opa', request)
+    const response = await call('opa', request)
     expect([response.status, response.headers['x-decided-by']]).toEqual([status, 'opa'])
     if (status === 403) expect(response.body).toBe('nobody I know')
   })
 
   test('reads the body, over HTTP/1.1 and HTTP/2', async () => {
     for (const protocol of ['http1', 'http2'] as const) {
-      const response = await ask('opa', { protocol, method: 'POST', headers: { 'x-user': 'anna' }, body: '{"open":true}' })
+      const response = await call('opa', { protocol, method: 'POST', headers: { 'x-user': 'anna' }, body: '{"open":true}' })
       expect([response.status, response.json().body]).toEqual([200, '{"open":true}'])
     }
-    expect((await ask('opa', { method: 'POST', body: 'x'.repeat(101) })).status).toBe(413)
+    expect((await call('opa', { method: 'POST', body: 'x'.repeat(101) })).status).toBe(413)
   })
 
   test('many requests at once', async () => {
     const statuses = await Promise.all(
-      Array.from({ length: 50 }, async (_, nth) => (await ask('opa', { headers: { 'x-user': nth % 2 === 0 ? 'anna' : 'nobody' } })).status),
+      Array.from({ length: 50 }, async (_, nth) => (await call('opa', { headers: { 'x-user': nth % 2 === 0 ? 'anna' : 'nobody' } })).status),
     )
     expect(statuses).toEqual(Array.from({ length: 50 }, (_, nth) => (nth % 2 === 0 ? 200 : 403)))
   })
@@ -144,7 +144,7 @@ describe('nginx as an authorization server', () => {
   const authorization = `Basic ${Buffer.from('anna:open sesame').toString('base64')}`
 
   test('allows, and says who it is', async () => {
-    const { status, json } = await ask('nginx', { path: '/a?b', headers: { authorization, 'x-user': 'forged' } }).then((response) => ({
+    const { status, json } = await call('nginx', { path: '/a?b', headers: { authorization, 'x-user': 'forged' } }).then((response) => ({
       status: response.status,
       json: response.json(),
     }))
@@ -152,12 +152,12 @@ describe('nginx as an authorization server', () => {
   })
 
   test('challenges', async () => {
-    const response = await ask('nginx')
+    const response = await call('nginx')
     expect([response.status, response.headers['www-authenticate'], response.body.includes('401')]).toEqual([401, 'Basic realm="the shop"', true])
   })
 
   test('is replaced by a redirect', async () => {
-    const response = await ask('nginx-login', { path: '/a' })
+    const response = await call('nginx-login', { path: '/a' })
     expect([response.status, response.headers['location'], response.body]).toEqual([302, '/login?to=/a', ''])
   })
 })
@@ -165,7 +165,7 @@ describe('nginx as an authorization server', () => {
 describe("Envoy's rate limit service on Redis", () => {
   test('counts for each tenant, and tells the numbers', async () => {
     const numbers = (response: ClientResponse) => [response.status, response.headers['x-ratelimit-limit'], response.headers['x-ratelimit-remaining']]
-    const of = async (tenant: string) => numbers(await ask('limit', { headers: { 'x-tenant': tenant } }))
+    const of = async (tenant: string) => numbers(await call('limit', { headers: { 'x-tenant': tenant } }))
     expect(await of('blue')).toEqual([200, '3', '2'])
     expect(await of('blue')).toEqual([200, '3', '1'])
     expect(await of('blue')).toEqual([200, '3', '0'])
@@ -174,44 +174,44 @@ describe("Envoy's rate limit service on Redis", () => {
   })
 
   test('limits on each of several counters, and not without one', async () => {
-    expect([(await ask('limit', { path: '/rare' })).status, (await ask('limit', { path: '/rare' })).status]).toEqual([200, 429])
-    expect((await ask('limit', { path: '/often' })).headers['x-ratelimit-limit']).toBeUndefined()
+    expect([(await call('limit', { path: '/rare' })).status, (await call('limit', { path: '/rare' })).status]).toEqual([200, 429])
+    expect((await call('limit', { path: '/often' })).headers['x-ratelimit-limit']).toBeUndefined()
   })
 })
 
 describe('an ext_proc server in Go', () => {
   test.each(['proc', 'proc-buffered', 'proc-none'])('changes headers in both directions: %s', async (host) => {
-    const response = await ask(host, { headers: { 'x-do': 'header pseudo', 'x-secret': '1', 'x-list': 'first' } })
+    const response = await call(host, { headers: { 'x-do': 'header pseudo', 'x-secret': '1', 'x-list': 'first' } })
     const { headers, path, host: upstreamHost } = response.json()
     expect([headers['x-from-processor'], headers['x-secret'], path, upstreamHost]).toEqual([`GET ${host}.test`, undefined, '/moved', 'moved.example'])
     expect([headers['x-list'], response.headers['x-response-from-processor']]).toEqual(['second', 'status 200'])
   })
 
   test.each(['proc', 'proc-buffered'])('changes bodies: %s', async (host) => {
-    const response = await ask(host, { method: 'POST', headers: { 'x-do': 'upper' }, body: 'hello '.repeat(20_000) })
+    const response = await call(host, { method: 'POST', headers: { 'x-do': 'upper' }, body: 'hello '.repeat(20_000) })
     expect(response.body).toContain('"NAME":"ECHO"')
     expect(response.body).toContain('"BODYBYTES":120000')
     expect(response.body).toContain('HELLO HELLO')
   })
 
   test.each(['proc', 'proc-buffered'])('clears bodies: %s', async (host) => {
-    const response = await ask(host, { method: 'POST', headers: { 'x-do': 'clear' }, body: 'hello' })
+    const response = await call(host, { method: 'POST', headers: { 'x-do': 'clear' }, body: 'hello' })
     expect([response.status, response.body]).toEqual([200, ''])
   })
 
   test.each(['proc', 'proc-buffered', 'proc-none'])('answers at once: %s', async (host) => {
-    const response = await ask(host, { path: '/a', headers: { 'x-do': 'deny' } })
+    const response = await call(host, { path: '/a', headers: { 'x-do': 'deny' } })
     expect([response.status, response.body, response.headers['x-denied-by']]).toEqual([403, 'not with /a', 'processor'])
-    expect((await ask(host, { headers: { 'x-do': 'deny-response' } })).status).toBe(451)
+    expect((await call(host, { headers: { 'x-do': 'deny-response' } })).status).toBe(451)
   })
 
   test.each(['proc', 'proc-buffered'])('answers at once to a body: %s', async (host) => {
-    const response = await ask(host, { method: 'POST', headers: { 'x-do': 'deny-body' }, body: 'hello' })
+    const response = await call(host, { method: 'POST', headers: { 'x-do': 'deny-body' }, body: 'hello' })
     expect([response.status, response.body]).toEqual([422, 'the body is not wanted'])
   })
 
   test('leaves the response body out where it asks to', async () => {
-    const response = await ask('proc-buffered', { headers: { 'x-do': 'upper skip-body' } })
+    const response = await call('proc-buffered', { headers: { 'x-do': 'upper skip-body' } })
     expect(response.json().name).toBe('echo')
   })
 
@@ -226,10 +226,10 @@ describe('an ext_proc server in Go', () => {
   })
 
   test('fails: closed, or open before it saw anything of a body', async () => {
-    const closed = await ask('proc', { headers: { 'x-do': 'broken' } })
+    const closed = await call('proc', { headers: { 'x-do': 'broken' } })
     expect([closed.status, closed.body]).toEqual([500, 'ext_proc failed: broken on purpose'])
-    expect((await ask('proc-open', { headers: { 'x-do': 'broken' } })).status).toBe(200)
-    expect((await ask('proc-timeout', { headers: { 'x-do': 'hang' } })).body).toBe('ext_proc failed: no reply within 200 ms')
+    expect((await call('proc-open', { headers: { 'x-do': 'broken' } })).status).toBe(200)
+    expect((await call('proc-timeout', { headers: { 'x-do': 'hang' } })).body).toBe('ext_proc failed: no reply within 200 ms')
   })
 })
 
@@ -241,13 +241,13 @@ describe('a service that is broken', () => {
       // gRPC has no time limit of its own: only the request's.
       const isUnlimited = fault === 'hanging' && (kind === 'auth' || kind === 'limit')
       const expected = isUnlimited ? [504] : mode === 'failopen' ? [200] : [closedStatus[kind]]
-      const first = await Promise.all(Array.from({ length: 3 }, () => ask(`${kind}-${fault}-${mode}`)))
-      const second = await ask(`${kind}-${fault}-${mode}`)
+      const first = await Promise.all(Array.from({ length: 3 }, () => call(`${kind}-${fault}-${mode}`)))
+      const second = await call(`${kind}-${fault}-${mode}`)
       expect([...new Set([...first, second].map(({ status }) => status))]).toEqual(expect.arrayContaining(isUnlimited && mode === 'failopen' ? [] : expected))
       // A connection that is tried costs 2 s. From time to time one still is, with pauses between that grow.
       await waitUntil('an answer at once', async () => {
         const startedAt = performance.now()
-        const { status } = await ask(`${kind}-${fault}-${mode}`)
+        const { status } = await call(`${kind}-${fault}-${mode}`)
         return status === (mode === 'failopen' ? 200 : closedStatus[kind]) && performance.now() - startedAt < 1800
       })
     }

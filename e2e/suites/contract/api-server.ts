@@ -9,7 +9,7 @@ interface Cause {
 }
 
 /** What the API server answered. `object` is the stored (or, on dry run, would-be stored) object; `causes` is empty on success. */
-export interface Answer {
+export interface ApiResponse {
   status: number
   object: Record<string, unknown>
   causes: Cause[]
@@ -24,7 +24,7 @@ const decode = (base64: string | undefined): Buffer => Buffer.from(base64 ?? '',
 
 /** A keep-alive connection to the API server that KUBECONFIG names. */
 export interface ApiServer {
-  call(method: string, path: string, body?: unknown, contentType?: string): Promise<Answer>
+  call(method: string, path: string, body?: unknown, contentType?: string): Promise<ApiResponse>
   close(): void
 }
 
@@ -40,7 +40,7 @@ export async function connect(kubeconfig: string | undefined = process.env['KUBE
     cert: decode(user['client-certificate-data']),
     key: decode(user['client-key-data']),
   })
-  const call = (method: string, path: string, body?: unknown, contentType = 'application/json'): Promise<Answer> =>
+  const call = (method: string, path: string, body?: unknown, contentType = 'application/json'): Promise<ApiResponse> =>
     new Promise((resolve, reject) => {
       const payload = body === undefined ? undefined : JSON.stringify(body)
       const headers = payload === undefined ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(payload) }
@@ -60,7 +60,7 @@ export async function connect(kubeconfig: string | undefined = process.env['KUBE
   return { call, close: () => agent.destroy() }
 }
 
-function toAnswer(status: number, text: string): Answer {
+function toAnswer(status: number, text: string): ApiResponse {
   // A path that is not served yet is answered in plain text.
   const object = (text.startsWith('{') ? JSON.parse(text) : { message: text }) as Record<string, unknown>
   if (status < 400) return { status, object, causes: [] }

@@ -3,7 +3,7 @@ import { sample } from 'fast-check'
 import type { ApiServer } from './api-server.ts'
 import { connectWithCrds, create } from './create.ts'
 import { manifests } from './generate.ts'
-import { fillIn, findFault } from './oracle.ts'
+import { applyDefaults, findViolation } from './oracle.ts'
 
 const RUNS = 500
 const IN_FLIGHT = 8
@@ -25,13 +25,13 @@ test(`the API server and our schema agree on ${RUNS} random objects`, async () =
   const started = performance.now()
   const work = async (): Promise<void> => {
     for (let object = queue.pop(); object; object = queue.pop()) {
-      const ours = findFault(object)
+      const ours = findViolation(object)
       const { status, causes, object: stored } = await create(server, object)
       const isAccepted = status < 400
       verdicts[isAccepted ? 'accepted' : 'rejected'] += 1
       if (isAccepted !== (ours === undefined)) disagreements.push({ ours: ours ?? 'accepted', theirs: causes, object })
       if (!isAccepted) continue
-      filledByUs.push(fillIn(object))
+      filledByUs.push(applyDefaults(object))
       filledByThem.push(stored['spec'])
     }
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { GROUP, VERSION } from '#api/names.ts'
 import { kinds } from '#api/v1alpha1/kinds.ts'
-import { connect, install, type Answer, type ApiServer } from './api-server.ts'
+import { connect, install, type ApiResponse, type ApiServer } from './api-server.ts'
 import type { Manifest } from './rows/row.ts'
 
 const CRDS = join(import.meta.dirname, '../../../charts/proxy-crds/templates')
@@ -26,7 +26,7 @@ export async function readGatewayApiCrds(): Promise<{ metadata: { name: string }
 }
 
 /** Asks the API server to create an object, strictly and without keeping it. */
-export function create(server: ApiServer, object: Manifest): Promise<Answer> {
+export function create(server: ApiServer, object: Manifest): Promise<ApiResponse> {
   const plural = kinds.find(({ kind }) => kind === object.kind)?.plural
   return server.call('POST', `/apis/${GROUP}/${VERSION}/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`, object)
 }

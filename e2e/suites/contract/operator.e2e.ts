@@ -96,8 +96,8 @@ async function metric(replica: Replica, name: string): Promise<number> {
   return Number(new RegExp(`^proxy_${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
 const first = (): Replica => replicas[0] as Replica
-const until = async (what: string, ask: () => Promise<boolean>, timeoutMs = 120_000): Promise<void> =>
-  waitUntil(what, ask, timeoutMs).catch((error: unknown) => {
+const until = async (what: string, condition: () => Promise<boolean>, timeoutMs = 120_000): Promise<void> =>
+  waitUntil(what, condition, timeoutMs).catch((error: unknown) => {
     throw new Error(`${String(error)}\n${replicas.map(({ program }) => tailOf(program.lines)).join('\n')}`, { cause: error })
   })
 
@@ -249,8 +249,8 @@ test('a data plane gets nothing with the token of another Gateway, with one for 
 /** Puts a new self-signed certificate where the operator looks for it; gives the file that data planes are to trust. */
 async function putCertificate(name: string): Promise<string> {
   const [key, certificate] = [join(directory, `${name}.key`), join(directory, `${name}.crt`)]
-  const asked = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', `/CN=${name}`]
-  execFileSync('openssl', [...asked, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
+  const options = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', `/CN=${name}`]
+  execFileSync('openssl', [...options, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' })
   const [crt, secret] = await Promise.all([certificate, key].map((file) => readFile(file, 'base64')))
   const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name: CERTIFICATE }, data: { 'tls.crt': crt, 'tls.key': secret, 'ca.crt': crt } }
   const path = `/api/v1/namespaces/${SYSTEM}/secrets/${CERTIFICATE}?fieldManager=contract&force=true`

@@ -22,7 +22,7 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
  * Why an object should be rejected, by our own reading of our own schema; undefined when it should be accepted.
  * Structure is judged by Ajv on gen/v1alpha1/schema.json, rules by an independent CEL engine: neither shares code with the API server.
  */
-export function findFault(manifest: Manifest): string | undefined {
+export function findViolation(manifest: Manifest): string | undefined {
   const validate = validators.get(manifest.kind) ?? ajv.compile({ $ref: `proxy#/$defs/${manifest.kind}` })
   validators.set(manifest.kind, validate)
   if (!validate(manifest)) return ajv.errorsText(validate.errors)
@@ -32,14 +32,14 @@ export function findFault(manifest: Manifest): string | undefined {
 }
 
 /** The spec as a directory of manifests would have it: defaults filled in by Ajv instead of the API server. */
-export function fillIn(manifest: Manifest): unknown {
+export function applyDefaults(manifest: Manifest): unknown {
   const copy = structuredClone(manifest)
   filling.validate({ $ref: `proxy#/$defs/${manifest.kind}` }, copy)
   return copy.spec
 }
 
 /** Fills defaults in, as the API server does before it looks at rules. */
-function fillDefaults(node: Schema, value: Json): void {
+function applySchemaDefaults(node: Schema, value: Json): void {
   if (!isFields(value)) return
   const fields: Fields = value
   for (const [name, property] of Object.entries(node.properties ?? {})) {
@@ -48,7 +48,7 @@ function fillDefaults(node: Schema, value: Json): void {
 }
 
 function visit(node: Schema, value: Json, path: string): string | undefined {
-  fillDefaults(node, value)
+  applySchemaDefaults(node, value)
   for (const [child, inner, name] of childrenOf(node, value)) {
     const fault = visit(child, inner, `${path}${name}`)
     if (fault !== undefined) return fault

@@ -54,18 +54,18 @@ afterAll(async () => {
 
 const tokenOf = (clientId: string): Promise<string> =>
   fetchKeycloakToken(realm, { grant_type: 'client_credentials', client_id: clientId, client_secret: client.secret })
-const ask = (token?: string) => send({ port: gateway.port, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
+const get = (token?: string) => send({ port: gateway.port, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
 
 describe('Keycloak', () => {
   test('its tokens are good once the operator has fetched its keys, encryption keys among them', async () => {
     const token = await tokenOf('app')
-    await waitUntil('the key set', async () => (await ask(token)).status === 200)
-    expect((await ask(token)).json().headers).not.toHaveProperty('authorization')
+    await waitUntil('the key set', async () => (await get(token)).status === 200)
+    expect((await get(token)).json().headers).not.toHaveProperty('authorization')
     await gateway.dataplane.program.waitForLine(/jwt\.sub=[0-9a-f-]{36}/)
   })
 
   test('a role that a client has not is told from one that it has', async () => {
-    expect([(await ask(await tokenOf('other'))).status, (await ask()).status]).toEqual([403, 401])
+    expect([(await get(await tokenOf('other'))).status, (await get()).status]).toEqual([403, 401])
   })
 
   test('tokens of another realm are refused', async () => {
@@ -75,12 +75,12 @@ describe('Keycloak', () => {
       username: 'admin',
       password: 'admin',
     })
-    expect(await ask(master)).toMatchObject({ status: 401, body: 'authentication failure: unknown key' })
+    expect(await get(master)).toMatchObject({ status: 401, body: 'authentication failure: unknown key' })
   })
 
   test('a changed token is refused', async () => {
     const [head, , signature] = (await tokenOf('app')).split('.')
     const claims = Buffer.from(JSON.stringify({ iss: realm, azp: 'app', exp: 4_000_000_000, realm_access: { roles: ['buyer'] } })).toString('base64url')
-    expect(await ask(`${head}.${claims}.${signature}`)).toMatchObject({ status: 401, body: 'authentication failure: InvalidSignature' })
+    expect(await get(`${head}.${claims}.${signature}`)).toMatchObject({ status: 401, body: 'authentication failure: InvalidSignature' })
   })
 })

@@ -118,7 +118,7 @@ export async function get(url: string, headers: Readonly<Record<string, string>>
   return { status: response.status, body: await response.text() }
 }
 
-export const until = (what: string, ask: () => Promise<boolean>, timeoutMs = 240_000): Promise<void> => waitUntil(what, ask, timeoutMs)
+export const until = (what: string, condition: () => Promise<boolean>, timeoutMs = 240_000): Promise<void> => waitUntil(what, condition, timeoutMs)
 
 /** Waits until the URL answers with that status. */
 export const untilStatus = (url: string, status: number, timeoutMs?: number): Promise<void> =>
@@ -137,7 +137,7 @@ export async function crash(namespace: string, pod: string): Promise<void> {
 }
 
 /** Who leads, as the Lease says: `<pod>_<process>`, or nobody. */
-export async function findHolder(): Promise<string> {
+export async function findLeader(): Promise<string> {
   return String((await read('lease', 'proxy-operator', SYSTEM))?.spec.holderIdentity ?? '')
 }
 

@@ -29,7 +29,7 @@ const serverPods = async (): Promise<string[]> => (await list('pods', NAMESPACE,
 const UNSENT = /ECONNREFUSED|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT/
 
 /** Each request on a connection of its own, so that kube-proxy chooses a data plane for it. */
-async function fetchAnew(url: string | URL, init?: RequestInit): Promise<Response> {
+async function fetchOnNewConnection(url: string | URL, init?: RequestInit): Promise<Response> {
   const headers = new Headers(init?.headers)
   headers.set('connection', 'close')
   for (let tries = 1; ; tries++) {
@@ -46,7 +46,7 @@ interface Connected {
   readonly client: Pick<Client | ClientOfToday, 'callTool' | 'listTools'>
   readonly transport: { readonly sessionId: string | undefined }
   /** How many messages the server has sent by itself. */
-  readonly heard: () => number
+  readonly notificationCount: () => number
 }
 
 const open: { close(): Promise<void> }[] = []
@@ -60,21 +60,21 @@ async function connect(sdk = 1): Promise<Connected> {
   const info = { name: 'e2e', version: '1' }
   // A stream that breaks is opened again; where a data plane is gone too, that may take more than the default of two tries.
   const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1.5, maxRetries: 100 }
-  const options = { fetch: fetchAnew, reconnectionOptions }
-  let heard = 0
-  const hear = (): void => void (heard += 1)
+  const options = { fetch: fetchOnNewConnection, reconnectionOptions }
+  let notificationCount = 0
+  const hear = (): void => void (notificationCount += 1)
   if (sdk === 1) {
     const [client, transport] = [new Client(info), new StreamableHTTPClientTransport(url, options)]
     client.setNotificationHandler(ToolListChangedNotificationSchema, hear)
     await client.connect(transport)
     open.push(client)
-    return { client, transport, heard: () => heard }
+    return { client, transport, notificationCount: () => notificationCount }
   }
   const [client, transport] = [new ClientOfToday(info), new TransportOfToday(url, options)]
   client.setNotificationHandler('notifications/tools/list_changed', hear)
   await client.connect(transport)
   open.push(client)
-  return { client, transport, heard: () => heard }
+  return { client, transport, notificationCount: () => notificationCount }
 }
 const connectSome = (count: number): Promise<Connected[]> => Promise.all(Array.from({ length: count }, (_, index) => connect(1 + (index % 2))))
 
@@ -169,8 +169,8 @@ test('data planes that are killed take no session with them: all go on under the
   // Calls that were under way there break; no data plane says that there is no such session.
   expect(failures.filter((text) => !/^(fetch failed|terminated|no answer)$/.test(text))).toEqual([])
   expect([await searchAll(clients), idsOf(clients)]).toEqual([pods, ids])
-  const heard = clients.map((each) => each.heard())
-  await until('every client hears its server again', async () => clients.every((each, index) => each.heard() > (heard[index] ?? 0) + 1))
+  const notificationCount = clients.map((each) => each.notificationCount())
+  await until('every client hears its server again', async () => clients.every((each, index) => each.notificationCount() > (notificationCount[index] ?? 0) + 1))
 })
 
 test('data planes that are replaced, all of them, serve the sessions of those before', async () => {

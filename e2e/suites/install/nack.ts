@@ -7,7 +7,7 @@ import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/e
 const METHOD = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources'
 
 /** Opens a config stream as a data plane would. `role` is `<namespace>~<gateway>`. Resolves with the first answer after refusing it, or rejects with why there was none. */
-export async function refuseConfig(address: string, token: string, role: string): Promise<readonly string[]> {
+export async function rejectConfig(address: string, token: string, role: string): Promise<readonly string[]> {
   const client = new Client(address, credentials.createInsecure())
   const headers = new Metadata()
   headers.set('authorization', `Bearer ${token}`)

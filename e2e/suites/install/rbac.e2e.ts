@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../contract/api-server.ts'
 import { apply, installProxy, kubectl, list, read, run, startQuickstart, SYSTEM, until } from './cluster.ts'
-import { refuseConfig } from './nack.ts'
+import { rejectConfig } from './nack.ts'
 
 const NAMESPACE = 'rbac'
 const GATEWAY_API = 'gateway.networking.k8s.io'
@@ -150,7 +150,7 @@ test('every request is allowed, and every permission is used', async () => {
   await provision()
   await keepKeySet()
   await churn()
-  await askForConfig()
+  await requestConfig()
 
   const events = await readEvents()
   expect(events.filter(({ responseStatus }) => responseStatus?.code === 403).map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([])
@@ -252,12 +252,12 @@ const toPlural = (kind: string): string => {
 }
 
 /** A data plane authenticates, and refuses what it gets: the owner of the Gateway is told. */
-async function askForConfig(): Promise<void> {
+async function requestConfig(): Promise<void> {
   await kubectl('-n', SYSTEM, 'rollout', 'status', 'deployment/proxy', '--timeout=300s')
   const token = (await run('kubectl', ['-n', NAMESPACE, 'create', 'token', 'web', '--audience=proxy'])).trim()
   const service = (await read('service', 'proxy', SYSTEM))?.spec.clusterIP as string
-  expect(await refuseConfig(`${service}:9978`, token, `${NAMESPACE}~web`)).toContain(`bind/80/${NAMESPACE}/web`)
-  await expect(refuseConfig(`${service}:9978`, token, `${NAMESPACE}~all`)).rejects.toThrow(/UNAUTHENTICATED|PERMISSION_DENIED/)
+  expect(await rejectConfig(`${service}:9978`, token, `${NAMESPACE}~web`)).toContain(`bind/80/${NAMESPACE}/web`)
+  await expect(rejectConfig(`${service}:9978`, token, `${NAMESPACE}~all`)).rejects.toThrow(/UNAUTHENTICATED|PERMISSION_DENIED/)
   await until('an Event on the Gateway', async () => (await kubectl('-n', NAMESPACE, 'get', 'events')).includes('ProxyNackError'))
   await sleep(1000)
 }

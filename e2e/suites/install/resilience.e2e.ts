@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import {
   apply,
   crash,
-  findHolder,
+  findLeader,
   gatewayPods,
   get,
   installProxy,
@@ -104,13 +104,13 @@ test.each([
   ['is stopped', async (leader: string) => void (await kubectl('-n', SYSTEM, 'delete', 'pod', leader, '--wait=false'))],
   ['dies without a word', (leader: string) => crash(SYSTEM, leader)],
 ])('the leader %s: a change takes effect at once, and soon another leads and writes', async (_, end) => {
-  const before = await findHolder()
+  const before = await findLeader()
   const load = startLoad(url)
   await end(before.split('_')[0] ?? '')
   await (
     await changeRoute()
   )(60_000)
-  await until('another process leads', async () => !['', before].includes(await findHolder()))
+  await until('another process leads', async () => !['', before].includes(await findLeader()))
   await until('the new leader writes', async () => {
     const route = await read('httproute', 'echo', NAMESPACE)
     return (

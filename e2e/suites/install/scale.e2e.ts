@@ -94,10 +94,10 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
   // Routes come in several updates, in no order, and a pod that has one of them need not have all.
   let missing = proxies.flatMap((url) => Array.from({ length: ROUTES }, (_, n) => ({ url, host: hostOf(n) })))
   await until('every pod answers for every route', async () => {
-    const asked = missing
+    const batch = missing
     missing = []
-    await forEach(asked.length, 16, async (n) => {
-      const one = asked[n]
+    await forEach(batch.length, 16, async (n) => {
+      const one = batch[n]
       if (one !== undefined && (await get(one.url, { host: one.host })).status !== 200) missing.push(one)
     })
     return missing.length === 0

@@ -1,20 +1,20 @@
 import Anthropic, { type APIError, RateLimitError } from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { providerNames, providers, startSdkWorld, type SdkWorld } from './gateway.ts'
+import { providerNames, providers, startSdkGateway, type SdkGateway } from './gateway.ts'
 
-let world: SdkWorld
+let gateway: SdkGateway
 beforeAll(async () => {
-  world = await startSdkWorld()
+  gateway = await startSdkGateway()
 })
-afterAll(() => world.close())
+afterAll(() => gateway.close())
 
 /** The mock by itself, which has to look to the SDK as Anthropic; then each provider through the gateway. */
 const places: readonly { readonly name: string; readonly model: string; client(): Anthropic }[] = [
-  { name: "Anthropic's mock", model: providers.C.model, client: () => new Anthropic({ apiKey: 'x', maxRetries: 0, baseURL: world.mock.url }) },
+  { name: "Anthropic's mock", model: providers.C.model, client: () => new Anthropic({ apiKey: 'x', maxRetries: 0, baseURL: gateway.mock.url }) },
   ...providerNames.map((name) => ({
     name: `provider ${name}`,
     model: providers[name].model,
-    client: () => new Anthropic({ authToken: 'key-of-the-client', apiKey: null, maxRetries: 0, baseURL: world.origin(name) }),
+    client: () => new Anthropic({ authToken: 'key-of-the-client', apiKey: null, maxRetries: 0, baseURL: gateway.origin(name) }),
   })),
 ]
 
@@ -44,16 +44,16 @@ describe.each(places.map((place) => [place.name, place] as const))('messages of 
   })
 
   test.each([false, true])('a tool and its result; streamed: %s', async (isStreamed) => {
-    const ask = (messages: Anthropic.MessageParam[]): Promise<Anthropic.Message> => {
-      const asked = { ...body, tools, messages }
-      return isStreamed ? client().messages.stream(asked).finalMessage() : client().messages.create(asked)
+    const create = (messages: Anthropic.MessageParam[]): Promise<Anthropic.Message> => {
+      const params = { ...body, tools, messages }
+      return isStreamed ? client().messages.stream(params).finalMessage() : client().messages.create(params)
     }
-    const first = await ask([question])
+    const first = await create([question])
     const use = first.content.find(({ type }) => type === 'tool_use')
     if (use?.type !== 'tool_use') throw new Error('no tool was used')
     expect([first.stop_reason, use.name, use.input]).toEqual(['tool_use', 'get_weather', { city: 'Paris' }])
     const result = { type: 'tool_result', tool_use_id: use.id, content: [{ type: 'text', text: '21 degrees' }] } as const
-    const second = await ask([
+    const second = await create([
       question,
       { role: 'assistant', content: first.content },
       { role: 'user', content: [{ ...result, content: [...result.content] }] },

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { startInternet, type Internet } from '../../harness/llm/internet.ts'
+import { startFakeInternet, type FakeInternet } from '../../harness/llm/fake-internet.ts'
 import { startMockProvider, type MockProvider } from '../../harness/llm/provider.ts'
 import { startBackends, type Backends } from './gateway.ts'
 
@@ -54,13 +54,13 @@ const guards: Readonly<Record<string, { readonly guard: (policies: object) => ob
 }
 
 let mock: MockProvider
-let internet: Internet
+let internet: FakeInternet
 let backends: Backends
 let directory: string
 
 beforeAll(async () => {
   mock = await startMockProvider()
-  internet = await startInternet({ port: mock.port })
+  internet = await startFakeInternet({ port: mock.port })
   directory = await mkdtemp(join(tmpdir(), 'llm-'))
   const authority = join(directory, 'authority.pem')
   await writeFile(authority, internet.authority)
@@ -94,7 +94,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-const ask = (name: string, model = 'gpt-4o', content = 'hello'): Promise<Response> =>
+const chat = (name: string, model = 'gpt-4o', content = 'hello'): Promise<Response> =>
   fetch(`${backends.origin(name)}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -106,14 +106,14 @@ describe.each(Object.keys(chats))('provider %s', (name) => {
 
   test('is not believed with the certificate of somebody else', async () => {
     internet.impersonate('somebody.test')
-    const answer = await ask(name, model)
+    const answer = await chat(name, model)
     expect([answer.status, mock.requests.length]).toEqual([503, 0])
     expect(await answer.text()).toMatch(/^upstream call failed/)
     expect(internet.calls.map(({ address }) => address)).toContain(`${host}:443`)
   })
 
   test('is called at its own host', async () => {
-    const answer = await ask(name, model)
+    const answer = await chat(name, model)
     expect(answer.status).toBe(200)
     expect(await answer.text()).toContain('echo: hello')
     expect(internet.calls).toEqual([{ address: `${host}:443`, serverName: host }])
@@ -122,7 +122,7 @@ describe.each(Object.keys(chats))('provider %s', (name) => {
 })
 
 test('a signature for Bedrock covers the host without its port', async () => {
-  const answer = await ask('signed', 'amazon.nova-lite-v1:0')
+  const answer = await chat('signed', 'amazon.nova-lite-v1:0')
   await answer.text()
   expect(answer.status).toBe(200)
   const headers = mock.requests[0]?.headers ?? {}
@@ -135,13 +135,13 @@ describe.each(Object.keys(guards))('guard %s', (name) => {
 
   test('is not believed with the certificate of somebody else', async () => {
     internet.impersonate('somebody.test')
-    const answer = await ask(name)
+    const answer = await chat(name)
     expect([answer.status, await answer.text()]).toEqual([503, 'prompt guard failed'])
     expect(mock.requests).toEqual([])
   })
 
   test('is called at its own host', async () => {
-    const refused = await ask(name, 'gpt-4o', 'of the dragon')
+    const refused = await chat(name, 'gpt-4o', 'of the dragon')
     expect([refused.status, internet.calls]).toEqual([403, [{ address: `${host}:443`, serverName: host }]])
     expect(mock.requests.map(({ headers }) => headers['host'])).toEqual([host])
   })

@@ -79,7 +79,7 @@ export async function startBackends(
   }
 }
 
-export interface SdkWorld extends Backends {
+export interface SdkGateway extends Backends {
   readonly mock: MockProvider
   origin(provider: ProviderName): string
   /** providerA over TLS. */
@@ -87,7 +87,7 @@ export interface SdkWorld extends Backends {
 }
 
 /** A data plane in front of the mock of all vendors, with one port for each provider. */
-export async function startSdkWorld(): Promise<SdkWorld> {
+export async function startSdkGateway(): Promise<SdkGateway> {
   const mock = await startMockProvider()
   const backendOf = (name: ProviderName): object => ({
     ai: { provider: { ...providers[name].config, host: '127.0.0.1', port: mock.port } },

@@ -105,8 +105,8 @@ test('a client of messages, whole, streamed, and with a tool', async () => {
 test('messages that LiteLLM speaks itself; asked for a stream, it answers whole with its mocks, and so do we', async () => {
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
   expect((await anthropic('asAnthropic').messages.create(body)).content).toMatchObject([{ type: 'text', text: SAID }])
-  const asked = { method: 'POST', body: JSON.stringify({ ...body, stream: true }) }
-  const answer = await fetch(`${gateway.origin('asAnthropic')}/v1/chat/completions`, asked)
+  const init = { method: 'POST', body: JSON.stringify({ ...body, stream: true }) }
+  const answer = await fetch(`${gateway.origin('asAnthropic')}/v1/chat/completions`, init)
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json'])
   expect(await answer.json()).toMatchObject({ object: 'chat.completion', choices: [{ message: { content: SAID } }] })
 })

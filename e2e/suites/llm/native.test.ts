@@ -10,7 +10,7 @@ import { FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { HumanMessage, SystemMessage, ToolMessage } from '@langchain/core/messages'
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai'
-import { providers, startSdkWorld, type SdkWorld } from './gateway.ts'
+import { providers, startSdkGateway, type SdkGateway } from './gateway.ts'
 
 /** SDKs whose format no route type translates: they pass through (Detect), and keep their vendor's API. LangChain, once. */
 
@@ -18,20 +18,20 @@ import { providers, startSdkWorld, type SdkWorld } from './gateway.ts'
 const dispatcher = Symbol.for('undici.globalDispatcher.1')
 const realGlobal = (Headers.constructor as (code: string) => () => Record<symbol, unknown>)('return globalThis')()
 
-let world: SdkWorld
+let gateway: SdkGateway
 beforeAll(async () => {
   await fetch('data:,')
   Object.assign(globalThis, { [dispatcher]: realGlobal[dispatcher] })
-  world = await startSdkWorld()
+  gateway = await startSdkGateway()
 })
-afterAll(() => world.close())
+afterAll(() => gateway.close())
 
 describe.each(["Bedrock's mock", 'provider F'])('the SDK of Bedrock with %s', (place) => {
   const isDirect = place !== 'provider F'
   const client = (): BedrockRuntimeClient =>
     new BedrockRuntimeClient({
       region: 'eu-west-1',
-      endpoint: isDirect ? world.mock.url : world.origin('F'),
+      endpoint: isDirect ? gateway.mock.url : gateway.origin('F'),
       credentials: { accessKeyId: 'AKIDOFTHECLIENT', secretAccessKey: 'secret-of-the-client' },
       maxAttempts: 1,
     })
@@ -56,7 +56,7 @@ describe.each(["Bedrock's mock", 'provider F'])('the SDK of Bedrock with %s', (p
       { inputTokens: 4, outputTokens: 3, totalTokens: 7 },
     ])
     // The gateway's credentials, not the client's.
-    expect(world.mock.requests.at(-1)?.headers['authorization']).toContain(`Credential=${isDirect ? 'AKIDOFTHECLIENT' : 'AKIDEXAMPLE'}/`)
+    expect(gateway.mock.requests.at(-1)?.headers['authorization']).toContain(`Credential=${isDirect ? 'AKIDOFTHECLIENT' : 'AKIDEXAMPLE'}/`)
   })
 
   test('ConverseStream with a tool', async () => {
@@ -97,7 +97,7 @@ describe.each(["Bedrock's mock", 'provider F'])('the SDK of Bedrock with %s', (p
 describe.each(["Gemini's mock", 'provider D', "Vertex AI's mock", 'provider E'])('the SDK of Google with %s', (place) => {
   const vertexai = place.includes('Vertex') || place === 'provider E'
   const client = (headers: Record<string, string> = {}): GoogleGenAI => {
-    const baseUrl = place.endsWith('mock') ? world.mock.url : world.origin(vertexai ? 'E with Gemini' : 'D')
+    const baseUrl = place.endsWith('mock') ? gateway.mock.url : gateway.origin(vertexai ? 'E with Gemini' : 'D')
     return new GoogleGenAI({ apiKey: 'AIzaKeyOfTheClient', vertexai, httpOptions: { baseUrl, headers } })
   }
   const model = 'gemini-2.5-flash'
@@ -106,7 +106,7 @@ describe.each(["Gemini's mock", 'provider D', "Vertex AI's mock", 'provider E'])
   test('generateContent', async () => {
     const answer = await client().models.generateContent({ model, contents })
     expect([answer.text, answer.candidates?.[0]?.finishReason, answer.usageMetadata?.totalTokenCount]).toEqual(['echo: hello you', 'STOP', 5])
-    const { path } = world.mock.requests.at(-1) ?? {}
+    const { path } = gateway.mock.requests.at(-1) ?? {}
     expect(path).toMatch(/\/models\/gemini-2.5-flash:generateContent$/)
   })
 
@@ -134,20 +134,23 @@ describe.each(["Gemini's mock", 'provider D', "Vertex AI's mock", 'provider E'])
   })
 
   test('an error', async () => {
-    const asked = client({ 'x-mock': 'status=429' }).models.generateContent({ model, contents })
-    await expect(asked).rejects.toMatchObject({ status: 429 })
+    const call = client({ 'x-mock': 'status=429' }).models.generateContent({ model, contents })
+    await expect(call).rejects.toMatchObject({ status: 429 })
   })
 })
 
 test('the usage of what passes through is found', async () => {
-  await new GoogleGenAI({ apiKey: 'AIza', httpOptions: { baseUrl: world.origin('D') } }).models.generateContent({ model: 'gemini-2.5-pro', contents: 'a b c' })
-  const line = await world.program.waitForLine(/gemini-2\.5-pro/)
+  await new GoogleGenAI({ apiKey: 'AIza', httpOptions: { baseUrl: gateway.origin('D') } }).models.generateContent({
+    model: 'gemini-2.5-pro',
+    contents: 'a b c',
+  })
+  const line = await gateway.program.waitForLine(/gemini-2\.5-pro/)
   expect(line).toMatch(/input_tokens"?[=:]3\b/)
 })
 
 describe.each(["OpenAI's mock", 'provider A', 'provider C', 'provider F'] as const)('LangChain with %s', (place) => {
   const provider = place === "OpenAI's mock" ? 'A' : (place.slice(-1) as 'A' | 'C' | 'F')
-  const configuration = () => ({ baseURL: `${place === "OpenAI's mock" ? world.mock.url : world.origin(provider)}/v1` })
+  const configuration = () => ({ baseURL: `${place === "OpenAI's mock" ? gateway.mock.url : gateway.origin(provider)}/v1` })
   const chat = (): ChatOpenAI => new ChatOpenAI({ model: providers[provider].model, apiKey: 'x', maxRetries: 0, configuration: configuration() })
   const prompt = [new SystemMessage('be nice'), new HumanMessage('hello you')]
 
@@ -168,7 +171,7 @@ describe.each(["OpenAI's mock", 'provider A', 'provider C', 'provider F'] as con
 
 test.each(["OpenAI's mock", 'provider A', 'provider F'] as const)('embeddings of %s by LangChain', async (place) => {
   const provider = place === 'provider F' ? 'F' : 'A'
-  const configuration = { baseURL: `${place === "OpenAI's mock" ? world.mock.url : world.origin(provider)}/v1` }
+  const configuration = { baseURL: `${place === "OpenAI's mock" ? gateway.mock.url : gateway.origin(provider)}/v1` }
   // Titan takes one text at a time.
   const embeddings = new OpenAIEmbeddings({ model: providers[provider].embeds, apiKey: 'x', maxRetries: 0, configuration })
   expect([...(await embeddings.embedQuery('some words here'))]).toEqual([15 / 128, 3 / 16, 0.5])

@@ -5,13 +5,13 @@ import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { createServer } from 'node:tls'
 import { connect, type AddressInfo } from 'node:net'
 import { makeCertificate } from '../../harness/certificates.ts'
-import { providerNames, providers, startSdkWorld, type SdkWorld } from './gateway.ts'
+import { providerNames, providers, startSdkGateway, type SdkGateway } from './gateway.ts'
 
-let world: SdkWorld
+let gateway: SdkGateway
 beforeAll(async () => {
-  world = await startSdkWorld()
+  gateway = await startSdkGateway()
 })
-afterAll(() => world.close())
+afterAll(() => gateway.close())
 
 interface Place {
   readonly name: string
@@ -29,32 +29,32 @@ const places: readonly Place[] = [
     ...providers.A,
     name: "OpenAI's mock",
     hasResponses: true,
-    client: () => new OpenAI({ ...settings, baseURL: `${world.mock.url}/v1` }),
+    client: () => new OpenAI({ ...settings, baseURL: `${gateway.mock.url}/v1` }),
   },
   {
     ...providers.B,
     name: "Azure's mock",
     hasResponses: true,
-    client: () => new AzureOpenAI({ ...settings, endpoint: world.mock.url, apiVersion: '2024-10-21' }),
+    client: () => new AzureOpenAI({ ...settings, endpoint: gateway.mock.url, apiVersion: '2024-10-21' }),
   },
   {
     ...providers.D,
     name: "Gemini's mock",
     hasResponses: false,
-    client: () => new OpenAI({ ...settings, baseURL: `${world.mock.url}/v1beta/openai` }),
+    client: () => new OpenAI({ ...settings, baseURL: `${gateway.mock.url}/v1beta/openai` }),
   },
   {
     ...providers['E with Gemini'],
     embeds: undefined,
     name: "Vertex AI's mock",
     hasResponses: false,
-    client: () => new OpenAI({ ...settings, baseURL: `${world.mock.url}${vertex}` }),
+    client: () => new OpenAI({ ...settings, baseURL: `${gateway.mock.url}${vertex}` }),
   },
   ...providerNames.map((name) => ({
     ...providers[name],
     name: `provider ${name}`,
     hasResponses: name !== 'C' && name !== 'E with Claude',
-    client: () => new OpenAI({ ...settings, baseURL: `${world.origin(name)}/v1` }),
+    client: () => new OpenAI({ ...settings, baseURL: `${gateway.origin(name)}/v1` }),
   })),
 ]
 
@@ -87,7 +87,7 @@ describe.each(places.map((place) => [place.name, place] as const))('chat complet
   })
 
   test.each([false, true])('a tool that the SDK runs; streamed: %s', async (stream) => {
-    const asked: unknown[] = []
+    const calls: unknown[] = []
     const tools: [RunnableToolFunctionWithParse<object>] = [
       {
         type: 'function',
@@ -96,14 +96,14 @@ describe.each(places.map((place) => [place.name, place] as const))('chat complet
           description: 'the weather of a city',
           parameters: { ...parameters, required: ['city'] },
           parse: JSON.parse as (text: string) => object,
-          function: (given) => `${asked.push(given)} degrees`,
+          function: (args) => `${calls.push(args)} degrees`,
         },
       },
     ]
     const body = { model, messages: [...messages], tools }
     const runner = stream ? client().chat.completions.runTools({ ...body, stream }) : client().chat.completions.runTools(body)
     expect(await runner.finalContent()).toBe('echo: 1 degrees')
-    expect(asked).toEqual([{ city: 'Paris' }])
+    expect(calls).toEqual([{ city: 'Paris' }])
   })
 
   test('an answer in a schema', async () => {
@@ -114,8 +114,8 @@ describe.each(places.map((place) => [place.name, place] as const))('chat complet
 
   test('an error, of a stream too', async () => {
     for (const stream of [false, true]) {
-      const asked = client().chat.completions.create({ model, messages: [...messages], stream }, misbehave('status=429'))
-      const error: unknown = await asked.catch((thrown: unknown) => thrown)
+      const call = client().chat.completions.create({ model, messages: [...messages], stream }, misbehave('status=429'))
+      const error: unknown = await call.catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(RateLimitError)
       expect((error as APIError).message).toContain('mock failure')
     }
@@ -147,13 +147,13 @@ describe.each(places.filter(({ hasResponses }) => hasResponses).map((place) => [
   })
 
   test('a tool and its result', async () => {
-    for (const asked of [
+    for (const pending of [
       client().responses.create({ model, input, tools: [functionTool] }),
       client()
         .responses.stream({ model, input, tools: [functionTool] })
         .finalResponse(),
     ]) {
-      const { output } = await asked
+      const { output } = await pending
       const call = output.find(({ type }) => type === 'function_call')
       expect(call).toMatchObject({ name: 'get_weather', arguments: expect.stringMatching(/^\{"city": ?"Paris"\}$/) })
       if (call?.type !== 'function_call') throw new Error('no call')
@@ -180,7 +180,7 @@ describe.each(places.filter(({ hasResponses }) => hasResponses).map((place) => [
 })
 
 test.each(['C', 'E with Claude'] as const)('responses are not to be had of provider %s', async (name) => {
-  const client = new OpenAI({ ...settings, baseURL: `${world.origin(name)}/v1` })
+  const client = new OpenAI({ ...settings, baseURL: `${gateway.origin(name)}/v1` })
   const error: unknown = await client.responses.create({ model: providers[name].model, input: 'x' }).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(BadRequestError)
   expect((error as APIError).message).toContain('unsupported conversion: from')
@@ -217,8 +217,8 @@ describe('realtime', () => {
   }
 
   test.each(["OpenAI's mock", 'the gateway'])('a session with %s', async (place) => {
-    const front = place === 'the gateway' ? undefined : await startTlsFront(world.mock.port)
-    const client = new OpenAI({ ...settings, baseURL: `${front?.origin ?? world.tlsOrigin}/v1` })
+    const front = place === 'the gateway' ? undefined : await startTlsFront(gateway.mock.port)
+    const client = new OpenAI({ ...settings, baseURL: `${front?.origin ?? gateway.tlsOrigin}/v1` })
     const socket = new OpenAIRealtimeWS({ model: 'gpt-realtime', options: { rejectUnauthorized: false } }, client)
     try {
       const types = await new Promise<string[]>((resolve, reject) => {
@@ -232,7 +232,7 @@ describe('realtime', () => {
         })
       })
       expect(types).toEqual(['session.created', 'session.updated', 'response.done'])
-      const { path, headers = {} } = world.mock.upgrades.at(-1) ?? {}
+      const { path, headers = {} } = gateway.mock.upgrades.at(-1) ?? {}
       expect([path, headers['authorization']]).toEqual([
         '/v1/realtime?model=gpt-realtime',
         `Bearer ${place === 'the gateway' ? 'key-of-the-provider' : 'key-of-the-client'}`,

@@ -9,7 +9,7 @@ export interface Auth0 {
   readonly port: number
   readonly issuer: string
   /** Method and path of every request so far. */
-  readonly asked: string[]
+  readonly requestLog: string[]
   close(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ interface Grant {
 export async function startAuth0(): Promise<Auth0> {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const grants = new Map<string, Grant>()
-  const asked: string[] = []
+  const requestLog: string[] = []
   let issuer = ''
 
   const redeem = async (form: URLSearchParams): Promise<object | undefined> => {
@@ -70,7 +70,7 @@ export async function startAuth0(): Promise<Auth0> {
   }
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost')
-    asked.push(`${request.method} ${url.pathname}`)
+    requestLog.push(`${request.method} ${url.pathname}`)
     void answer(request, url).then(([status, body]) => {
       if (typeof body === 'string') response.writeHead(status, { location: body }).end()
       else response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -82,7 +82,7 @@ export async function startAuth0(): Promise<Auth0> {
   return {
     port,
     issuer,
-    asked,
+    requestLog,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

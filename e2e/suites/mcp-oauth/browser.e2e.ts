@@ -5,11 +5,11 @@ import { startSite } from '../browser/site.ts'
 import { startIdentityProvider, type IdentityProvider } from '../../harness/identity/identity-provider.ts'
 import { connectWithLogin } from '../../harness/identity/mcp-login.ts'
 import { OAuthSession, startCallback } from '../../harness/identity/oauth-client.ts'
-import { startScene, type Scene } from './scene.ts'
+import { startOAuthEnvironment, type OAuthEnvironment } from './environment.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 let idp: IdentityProvider
-let scene: Scene
+let environment: OAuthEnvironment
 let page: Page
 let pageOrigin: string
 
@@ -25,16 +25,16 @@ beforeAll(async () => {
     allowHeaders: ['content-type', 'authorization', 'mcp-protocol-version', 'mcp-session-id', 'last-event-id'],
     exposeHeaders: ['mcp-session-id', 'www-authenticate'],
   }
-  scene = await startScene(
+  environment = await startOAuthEnvironment(
     (origin) => {
       const authentication = { issuer: idp.issuer, audiences: [`${origin}/tools`], resourceMetadata: { scopesSupported: ['tools'] }, jwks }
       return [{ name: 'tools', policies: { mcp: { authentication } }, traffic: { cors } }]
     },
     [{ name: 'idp', port: idp.port }],
   )
-  closing.unshift(() => scene.stop())
+  closing.unshift(() => environment.stop())
   const exp = Math.floor(Date.now() / 1000) + 300
-  await scene.waitForKeys('/tools', await idp.sign({ aud: `${scene.origin}/tools`, sub: 'probe', exp }))
+  await environment.waitForKeys('/tools', await idp.sign({ aud: `${environment.origin}/tools`, sub: 'probe', exp }))
   const browser = await startBrowser()
   closing.unshift(() => browser.close())
   page = await browser.context.newPage()
@@ -44,12 +44,12 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const close of closing) await close()
 })
-beforeEach(() => void idp.asked.splice(0))
+beforeEach(() => void idp.requestLog.splice(0))
 
 test('a user who is sent to a browser logs in, agrees, and the client gets on', async () => {
   const callback = await startCallback()
   try {
-    const client = await connectWithLogin(new URL(`${scene.origin}/tools`), new OAuthSession(callback.url), {
+    const client = await connectWithLogin(new URL(`${environment.origin}/tools`), new OAuthSession(callback.url), {
       sdk: 2,
       isStrict: true,
       login: async (authorizationUrl) => {
@@ -66,14 +66,14 @@ test('a user who is sent to a browser logs in, agrees, and the client gets on', 
     })
     expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
     await client.close()
-    await scene.dataplane.program.waitForLine(/jwt\.sub=bob/)
+    await environment.dataplane.program.waitForLine(/jwt\.sub=bob/)
   } finally {
     await callback.close()
   }
 })
 
 test('a page of another origin reads the challenge, the documents and the answers, as a client in a browser has to', async () => {
-  const token = await idp.sign({ aud: `${scene.origin}/tools`, sub: 'ann', exp: Math.floor(Date.now() / 1000) + 300 })
+  const token = await idp.sign({ aud: `${environment.origin}/tools`, sub: 'ann', exp: Math.floor(Date.now() / 1000) + 300 })
   await page.goto(pageOrigin)
   const seen = await page.evaluate(
     async ({ url, bearer }) => {
@@ -87,11 +87,11 @@ test('a page of another origin reads the challenge, the documents and the answer
       const accepted = await fetch(url, { method: 'POST', headers: { ...headers, authorization: `Bearer ${bearer}` }, body })
       return { statuses: [refused.status, accepted.status], resource, issuer: server.issuer, hasSession: accepted.headers.has('mcp-session-id') }
     },
-    { url: `${scene.origin}/tools`, bearer: token },
+    { url: `${environment.origin}/tools`, bearer: token },
   )
   expect(seen).toMatchObject({
     statuses: [401, 200],
-    resource: { resource: `${scene.origin}/tools`, authorization_servers: [idp.issuer] },
+    resource: { resource: `${environment.origin}/tools`, authorization_servers: [idp.issuer] },
     issuer: idp.issuer,
     hasSession: true,
   })

@@ -4,14 +4,14 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { startIdentityProvider, type IdentityProvider } from '../../harness/identity/identity-provider.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import { startScene, type Scene, type SceneRoute } from './scene.ts'
+import { startOAuthEnvironment, type OAuthEnvironment, type McpRoute } from './environment.ts'
 
 // Rows of mcp.md §16, on operator and data plane as programs.
 const closing: (() => Promise<unknown>)[] = []
 let idp: IdentityProvider
 let other: IdentityProvider
-let scene: Scene
-let routes: SceneRoute[]
+let environment: OAuthEnvironment
+let routes: McpRoute[]
 
 beforeAll(async () => {
   idp = await startIdentityProvider({ name: 'idp', style: 'keycloak' })
@@ -49,16 +49,16 @@ beforeAll(async () => {
     { name: 'open' },
     { name: 'limited', traffic: { rateLimit: { local: [{ requests: 5, unit: 'Hours' }] } } },
   ]
-  scene = await startScene(() => routes, [{ name: 'idp', port: idp.port }])
-  closing.unshift(() => scene.stop())
-  await scene.waitForKeys('/strict', await token())
+  environment = await startOAuthEnvironment(() => routes, [{ name: 'idp', port: idp.port }])
+  closing.unshift(() => environment.stop())
+  await environment.waitForKeys('/strict', await token())
 }, 240_000)
 afterAll(async () => {
   for (const close of closing) await close()
 })
 beforeEach(() => {
-  idp.asked.splice(0)
-  scene.upstream.received.splice(0)
+  idp.requestLog.splice(0)
+  environment.upstream.received.splice(0)
 })
 
 const allow = (...matchExpressions: string[]): object => ({ policy: { matchExpressions } })
@@ -66,9 +66,9 @@ const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + s
 const token = (change: object = {}, by = idp): Promise<string> => by.sign({ iss: idp.issuer, aud: 'mcp', sub: 'bob', exp: inSeconds(300), ...change })
 
 /** `initialize` at a route, or whatever else is asked. */
-async function ask(path: string, { method = 'POST', bearer, headers = {} }: { method?: string; bearer?: string; headers?: Record<string, string> } = {}) {
+async function call(path: string, { method = 'POST', bearer, headers = {} }: { method?: string; bearer?: string; headers?: Record<string, string> } = {}) {
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'e2e', version: '1' } }
-  const response = await fetch(`${scene.origin}${path}`, {
+  const response = await fetch(`${environment.origin}${path}`, {
     method,
     headers: {
       'content-type': 'application/json',
@@ -85,7 +85,7 @@ async function ask(path: string, { method = 'POST', bearer, headers = {} }: { me
 async function connect(path: string, bearer?: string): Promise<Client> {
   const client = new Client({ name: 'e2e', version: '1' })
   const requestInit = bearer === undefined ? {} : { headers: { authorization: `Bearer ${bearer}` } }
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${scene.origin}${path}`), { requestInit }))
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${environment.origin}${path}`), { requestInit }))
   return client
 }
 
@@ -100,11 +100,11 @@ describe('who comes in (rows 37, 38)', () => {
     ['no token at all', () => Promise.resolve('nonsense')],
   ])('%s is 401, and the challenge says where to read on', async (_, make) => {
     const bearer = await make()
-    const { status, header, json } = await ask('/strict/deeper?q=1', { ...(bearer !== undefined && { bearer }), headers: { 'x-forwarded-proto': 'https' } })
-    const at = `${scene.origin.replace('http:', 'https:')}/.well-known/oauth-protected-resource/strict/deeper`
+    const { status, header, json } = await call('/strict/deeper?q=1', { ...(bearer !== undefined && { bearer }), headers: { 'x-forwarded-proto': 'https' } })
+    const at = `${environment.origin.replace('http:', 'https:')}/.well-known/oauth-protected-resource/strict/deeper`
     expect([status, header('www-authenticate')]).toEqual([401, `Bearer resource_metadata="${at}"`])
     expect(json()).toEqual({ error: 'unauthorized', error_description: 'JWT token required' })
-    expect(scene.upstream.received).toEqual([])
+    expect(environment.upstream.received).toEqual([])
   })
 
   test.each<[string, string | undefined, number]>([
@@ -117,14 +117,14 @@ describe('who comes in (rows 37, 38)', () => {
     ['twice', 'good', 401],
   ])('%s, token: %s', async (name, kind, expected) => {
     const bearer = kind === undefined ? undefined : await token(kind === 'good' ? {} : { aud: 'shop' })
-    expect((await ask(`/${name}`, bearer === undefined ? {} : { bearer })).status).toBe(expected)
+    expect((await call(`/${name}`, bearer === undefined ? {} : { bearer })).status).toBe(expected)
   })
 
   test('the log names the reason and the subject', async () => {
-    expect((await ask('/strict', { bearer: await token({ aud: 'shop' }) })).status).toBe(401)
-    await scene.dataplane.program.waitForLine(/http\.path=\/strict.*http\.status=401.*InvalidAudience/)
-    await ask('/strict', { bearer: await token() })
-    await scene.dataplane.program.waitForLine(/http\.path=\/strict.*jwt\.sub=bob/)
+    expect((await call('/strict', { bearer: await token({ aud: 'shop' }) })).status).toBe(401)
+    await environment.dataplane.program.waitForLine(/http\.path=\/strict.*http\.status=401.*InvalidAudience/)
+    await call('/strict', { bearer: await token() })
+    await environment.dataplane.program.waitForLine(/http\.path=\/strict.*jwt\.sub=bob/)
   })
 })
 
@@ -135,8 +135,8 @@ describe('tokens and the server behind (row 47)', () => {
     ['passed', true],
   ])('%s: it gets the token: %s', async (name, isPassed) => {
     const bearer = await token()
-    expect((await ask(`/${name}`, { bearer })).status).toBe(200)
-    expect(scene.upstream.received.map(({ headers }) => headers.authorization)).toEqual([isPassed ? `Bearer ${bearer}` : undefined])
+    expect((await call(`/${name}`, { bearer })).status).toBe(200)
+    expect(environment.upstream.received.map(({ headers }) => headers.authorization)).toEqual([isPassed ? `Bearer ${bearer}` : undefined])
   })
 })
 
@@ -147,7 +147,7 @@ describe('rules about who somebody is (row 36)', () => {
     expect([await namesOf(ann), await namesOf(bob)]).toEqual([['search', 'delete'], []])
     await expect(bob.callTool({ name: 'search' })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('Unknown tool: search') })
     const authorization = allow('jwt.sub == "bob" && mcp.tool.name == "search"')
-    await scene.apply(
+    await environment.apply(
       routes.map((route) => (route.name === 'rules' ? { ...route, policies: { mcp: { ...(route.policies as { mcp: object }).mcp, authorization } } } : route)),
     )
     await waitUntil('the new rule', async () => (await namesOf(bob)).join() === 'search')
@@ -159,49 +159,49 @@ describe('rules about who somebody is (row 36)', () => {
 
 describe('what clients read (rows 39 to 41)', () => {
   test('the protected resource document: computed members, and those that are configured', async () => {
-    const plain = await ask('/.well-known/oauth-protected-resource/strict', { method: 'GET' })
+    const plain = await call('/.well-known/oauth-protected-resource/strict', { method: 'GET' })
     expect([plain.status, plain.header('content-type'), plain.header('access-control-allow-origin')]).toEqual([200, 'application/json', '*'])
     expect(plain.json()).toEqual({
-      resource: `${scene.origin}/strict`,
-      authorization_servers: [`${scene.origin}/strict`],
+      resource: `${environment.origin}/strict`,
+      authorization_servers: [`${environment.origin}/strict`],
       mcp_protocol_version: '2025-06-18',
       resource_type: 'mcp-server',
     })
-    expect((await ask('/.well-known/oauth-protected-resource/described', { method: 'GET' })).json()).toMatchObject({
+    expect((await call('/.well-known/oauth-protected-resource/described', { method: 'GET' })).json()).toMatchObject({
       resource: 'https://mcp.example.com/described',
       scopes_supported: ['a', 'b'],
       resource_name: 'D',
     })
-    expect((await ask('/described')).header('www-authenticate')).toContain('"https://mcp.example.com/.well-known/oauth-protected-resource/described"')
+    expect((await call('/described')).header('www-authenticate')).toContain('"https://mcp.example.com/.well-known/oauth-protected-resource/described"')
   })
 
   test('the authorization server document: the gateway is the issuer, and registers', async () => {
-    const { status, header, json } = await ask('/.well-known/oauth-authorization-server/strict', { method: 'GET' })
+    const { status, header, json } = await call('/.well-known/oauth-authorization-server/strict', { method: 'GET' })
     expect([status, header('access-control-allow-origin')]).toEqual([200, '*'])
     expect(json()).toMatchObject({
-      issuer: `${scene.origin}/strict`,
+      issuer: `${environment.origin}/strict`,
       authorization_endpoint: `${idp.issuer}/protocol/openid-connect/auth`,
-      registration_endpoint: `${scene.origin}/.well-known/oauth-authorization-server/strict/client-registration`,
+      registration_endpoint: `${environment.origin}/.well-known/oauth-authorization-server/strict/client-registration`,
     })
   })
 
   test('a provider that is down is 500, and the log says which', async () => {
-    const { status, text } = await ask('/.well-known/oauth-authorization-server/down', { method: 'GET' })
+    const { status, text } = await call('/.well-known/oauth-authorization-server/down', { method: 'GET' })
     expect([status, text]).toEqual([500, ''])
-    await scene.dataplane.program.waitForLine(/http\.path=\/\.well-known\/oauth-authorization-server\/down.*http\.status=500/)
+    await environment.dataplane.program.waitForLine(/http\.path=\/\.well-known\/oauth-authorization-server\/down.*http\.status=500/)
   })
 
   test('registrations reach the provider once, their preflights do not', async () => {
     const path = '/.well-known/oauth-authorization-server/rules/client-registration'
-    const preflight = await ask(path, { method: 'OPTIONS', headers: { origin: 'https://page.example', 'access-control-request-method': 'POST' } })
+    const preflight = await call(path, { method: 'OPTIONS', headers: { origin: 'https://page.example', 'access-control-request-method': 'POST' } })
     expect([preflight.status, preflight.header('access-control-allow-origin'), preflight.header('access-control-allow-methods')]).toEqual([
       204,
       '*',
       'POST, OPTIONS',
     ])
-    const registrations = (): string[] => idp.asked.filter((line) => line.includes('clients-registrations'))
+    const registrations = (): string[] => idp.requestLog.filter((line) => line.includes('clients-registrations'))
     expect(registrations()).toEqual([])
-    const { status, header, text } = await ask(path, { headers: { origin: 'https://page.example' } })
+    const { status, header, text } = await call(path, { headers: { origin: 'https://page.example' } })
     // The provider's own answer: an `initialize` is no registration.
     expect([status, header('access-control-allow-origin')]).toEqual([400, '*'])
     expect(JSON.parse(text)).toMatchObject({ error: 'invalid_redirect_uri' })
@@ -209,33 +209,33 @@ describe('what clients read (rows 39 to 41)', () => {
   })
 
   test('without authentication here, documents are the server’s own (row 43)', async () => {
-    await ask('/.well-known/oauth-protected-resource/open', { method: 'GET' })
-    expect(scene.upstream.received.map(({ line }) => line)).toEqual(['GET /.well-known/oauth-protected-resource/open'])
+    await call('/.well-known/oauth-protected-resource/open', { method: 'GET' })
+    expect(environment.upstream.received.map(({ line }) => line)).toEqual(['GET /.well-known/oauth-protected-resource/open'])
   })
 })
 
 describe('policies of the route', () => {
   test('cors answers preflights without a token, and 401 can be read by pages (row 44)', async () => {
     const origin = 'https://app.example.com'
-    const preflight = await ask('/strict', {
+    const preflight = await call('/strict', {
       method: 'OPTIONS',
       headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,content-type,mcp-protocol-version' },
     })
     expect([preflight.status < 300, preflight.header('access-control-allow-origin')]).toEqual([true, origin])
-    const refused = await ask('/strict', { headers: { origin } })
+    const refused = await call('/strict', { headers: { origin } })
     expect([refused.status, refused.header('access-control-allow-origin')]).toEqual([401, origin])
     expect(refused.header('access-control-expose-headers')).toContain('www-authenticate')
   })
 
   test('cors of the route is about the documents too, whose own answer to all origins it replaces', async () => {
     const read = async (origin: string) =>
-      (await ask('/.well-known/oauth-protected-resource/strict', { method: 'GET', headers: { origin } })).header('access-control-allow-origin')
+      (await call('/.well-known/oauth-protected-resource/strict', { method: 'GET', headers: { origin } })).header('access-control-allow-origin')
     expect([await read('https://app.example.com'), await read('https://page.example')]).toEqual(['https://app.example.com', '*'])
   })
 
   test('rateLimit counts HTTP requests: a handshake is three (row 45)', async () => {
     const client = await connect('/limited')
-    await waitUntil('the stream of notifications', () => scene.upstream.received.some(({ line }) => line.startsWith('GET')))
+    await waitUntil('the stream of notifications', () => environment.upstream.received.some(({ line }) => line.startsWith('GET')))
     for (const text of ['1', '2']) expect(await client.callTool({ name: 'search', arguments: { text } })).toHaveProperty('content')
     await expect(client.callTool({ name: 'search' })).rejects.toMatchObject({ code: 429 })
     await client.close()

@@ -6,12 +6,12 @@ import { startIdentityProvider, type IdentityProvider } from '../../harness/iden
 import { connectWithLogin, type LoginOptions } from '../../harness/identity/mcp-login.ts'
 import { OAuthSession } from '../../harness/identity/oauth-client.ts'
 import { startAuth0, type Auth0 } from './auth0.ts'
-import { startScene, type Scene } from './scene.ts'
+import { startOAuthEnvironment, type OAuthEnvironment } from './environment.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 let providers: Record<'standard' | 'private' | 'keycloak', IdentityProvider>
 let auth0: Auth0
-let scene: Scene
+let environment: OAuthEnvironment
 
 beforeAll(async () => {
   const authority = makeAuthority('private')
@@ -35,7 +35,7 @@ beforeAll(async () => {
       },
     },
   })
-  scene = await startScene(
+  environment = await startOAuthEnvironment(
     (origin) => [
       { name: 'standard', policies: of(providers.standard, { audiences: [`${origin}/standard`] }) },
       { name: 'private', policies: of(providers.private, { audiences: [`${origin}/private`] }) },
@@ -54,17 +54,20 @@ beforeAll(async () => {
       { name: 'auth0-idp', port: auth0.port },
     ],
   )
-  closing.unshift(() => scene.stop())
+  closing.unshift(() => environment.stop())
   const exp = Math.floor(Date.now() / 1000) + 300
   for (const name of ['standard', 'private', 'keycloak'] as const)
-    await scene.waitForKeys(`/${name}`, await providers[name].sign({ aud: name === 'keycloak' ? 'mcp' : `${scene.origin}/${name}`, sub: 'probe', exp }))
+    await environment.waitForKeys(
+      `/${name}`,
+      await providers[name].sign({ aud: name === 'keycloak' ? 'mcp' : `${environment.origin}/${name}`, sub: 'probe', exp }),
+    )
 }, 240_000)
 afterAll(async () => {
   for (const close of closing) await close()
 })
 beforeEach(() => {
-  scene.upstream.received.splice(0)
-  for (const { asked } of [...Object.values(providers), auth0]) asked.splice(0)
+  environment.upstream.received.splice(0)
+  for (const { requestLog } of [...Object.values(providers), auth0]) requestLog.splice(0)
 })
 
 const result = [{ type: 'text', text: 'search in documents: "x"' }]
@@ -73,7 +76,7 @@ const call = async (client: Client): Promise<unknown> => {
   await client.close()
   return content
 }
-const urlOf = (name: string): URL => new URL(`${scene.origin}/${name}`)
+const urlOf = (name: string): URL => new URL(`${environment.origin}/${name}`)
 const claimsOf = ({ granted }: OAuthSession): unknown => JSON.parse(Buffer.from(granted?.access_token.split('.')[1] ?? '', 'base64url').toString())
 
 describe.each<[string, LoginOptions]>([
@@ -83,22 +86,22 @@ describe.each<[string, LoginOptions]>([
   test('with a provider that follows the standards', async () => {
     const session = new OAuthSession()
     expect(await call(await connectWithLogin(urlOf('standard'), session, options))).toEqual(result)
-    expect(claimsOf(session)).toMatchObject({ iss: providers.standard.issuer, aud: `${scene.origin}/standard`, sub: 'bob', scope: 'tools' })
+    expect(claimsOf(session)).toMatchObject({ iss: providers.standard.issuer, aud: `${environment.origin}/standard`, sub: 'bob', scope: 'tools' })
     // Where it registers, the provider says itself.
     expect(session.authorizationUrl?.origin).toBe(providers.standard.issuer)
-    expect(providers.standard.asked.filter((line) => line === 'POST /reg')).toHaveLength(1)
+    expect(providers.standard.requestLog.filter((line) => line === 'POST /reg')).toHaveLength(1)
   })
 
   test('with a provider behind a private CA, reached by the policies of the backend of its keys', async () => {
     expect(await call(await connectWithLogin(urlOf('private'), new OAuthSession(), options))).toEqual(result)
-    expect(providers.private.asked).toContain('GET /.well-known/oauth-authorization-server')
+    expect(providers.private.requestLog).toContain('GET /.well-known/oauth-authorization-server')
   })
 
   test('with IdpKind2, registered through the gateway', async () => {
     const session = new OAuthSession()
     expect(await call(await connectWithLogin(urlOf('keycloak'), session, { ...options, isStrict: false }))).toEqual(result)
     expect(claimsOf(session)).toMatchObject({ iss: providers.keycloak.issuer, aud: 'mcp', sub: 'bob' })
-    expect(providers.keycloak.asked.filter((line) => line.startsWith('POST') && line.includes('regist'))).toEqual([
+    expect(providers.keycloak.requestLog.filter((line) => line.startsWith('POST') && line.includes('regist'))).toEqual([
       'POST /realms/shop/clients-registrations/openid-connect',
     ])
   })
@@ -108,12 +111,12 @@ describe.each<[string, LoginOptions]>([
     expect(await call(await connectWithLogin(urlOf('auth0'), session, options))).toEqual(result)
     expect(session.authorizationUrl?.searchParams.get('audience')).toBe('shop')
     expect(claimsOf(session)).toMatchObject({ iss: auth0.issuer, aud: 'shop', sub: 'auth0|bob' })
-    expect(auth0.asked.filter((line) => line === 'POST /oidc/register')).toHaveLength(1)
+    expect(auth0.requestLog.filter((line) => line === 'POST /oidc/register')).toHaveLength(1)
   })
 })
 
 test('no token has reached the server behind', async () => {
   expect(await call(await connectWithLogin(urlOf('standard'), new OAuthSession()))).toEqual(result)
-  expect(scene.upstream.received.length).toBeGreaterThan(2)
-  for (const { headers } of scene.upstream.received) expect(headers).not.toHaveProperty('authorization')
+  expect(environment.upstream.received.length).toBeGreaterThan(2)
+  for (const { headers } of environment.upstream.received) expect(headers).not.toHaveProperty('authorization')
 })

@@ -18,7 +18,7 @@ import {
   type CallToolResult,
   type JSONRPCMessage,
 } from '@modelcontextprotocol/sdk/types.js'
-import { KEPT_MS } from '../../harness/upstream/kept.ts'
+import { KEEP_ALIVE_TIMEOUT_MS } from '../../harness/upstream/keep-alive.ts'
 import { enumSchema, defaultsSchema, prompts, resources, results, toolNames, type PromptName } from './fixture-data.ts'
 
 /** The server that the conformance suite asks for: tools, prompts and resources of fixed names. */
@@ -66,7 +66,7 @@ export async function startFixture(port = 0, own = ''): Promise<Fixture> {
     await transport.handleRequest(request, response)
   }
   const server = createServer((request, response) => void handle(request, response))
-  server.keepAliveTimeout = KEPT_MS
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,

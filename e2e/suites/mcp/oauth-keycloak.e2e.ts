@@ -11,10 +11,10 @@ import { OAuthSession, startCallback } from '../../harness/identity/oauth-client
 import { startOperator } from '../../harness/program/operator.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import { startScene, type Scene } from '../mcp-oauth/scene.ts'
+import { startOAuthEnvironment, type OAuthEnvironment } from '../mcp-oauth/environment.ts'
 
 let keycloak: Keycloak
-let scene: Scene
+let environment: OAuthEnvironment
 
 /** As docs/guide/mcp-authentication.md says: clients may register, and tokens are for `mcp`. */
 const realm = {
@@ -66,7 +66,7 @@ beforeAll(async () => {
     resourceMetadata: { scopesSupported: ['tools'] },
     jwks: { jwksPath: '/realms/shop/protocol/openid-connect/certs', backendRef: { group: 'proxy.dev', kind: 'ProxyBackend', name: 'idp' } },
   }
-  scene = await startScene(
+  environment = await startOAuthEnvironment(
     () => [
       { name: 'adapted', policies: { mcp: { authentication: { ...authentication, provider: 'IdpKind2' } } } },
       { name: 'plain', policies: { mcp: { authentication } } },
@@ -75,7 +75,7 @@ beforeAll(async () => {
   )
 }, 900_000)
 afterAll(async () => {
-  await scene?.stop()
+  await environment?.stop()
   await keycloak?.stop()
 })
 
@@ -87,7 +87,7 @@ describe('Keycloak', () => {
     ['plain', 2, true],
   ] as const)('as %s: a client of SDK %i registers, logs in and calls a tool', async (name, sdk, isStrict) => {
     const session = new OAuthSession()
-    const client = await connectWithLogin(new URL(`${scene.origin}/${name}`), session, { sdk, isStrict })
+    const client = await connectWithLogin(new URL(`${environment.origin}/${name}`), session, { sdk, isStrict })
     expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
     await client.close()
   })
@@ -97,7 +97,7 @@ describe('Keycloak', () => {
     try {
       const page = await browser.context.newPage()
       const session = new OAuthSession(callback.url)
-      const client = await connectWithLogin(new URL(`${scene.origin}/adapted`), session, {
+      const client = await connectWithLogin(new URL(`${environment.origin}/adapted`), session, {
         login: async (authorizationUrl) => {
           await page.goto(authorizationUrl.href)
           expect(page.url()).toContain(`http://localhost:${keycloak.port}/realms/shop/`)
@@ -115,7 +115,7 @@ describe('Keycloak', () => {
       })
       expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
       await client.close()
-      await scene.dataplane.program.waitForLine(/jwt\.sub=/)
+      await environment.dataplane.program.waitForLine(/jwt\.sub=/)
     } finally {
       await callback.close()
       await browser.close()
@@ -125,7 +125,7 @@ describe('Keycloak', () => {
   test('the example mcp-oauth works with it as it is', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'mcp-oauth-'))
     const port = await findFreePort()
-    const ports: Record<string, number> = { 8080: port, 9001: scene.upstream.port, 9002: keycloak.port }
+    const ports: Record<string, number> = { 8080: port, 9001: environment.upstream.port, 9002: keycloak.port }
     const manifests = await readFile(fileURLToPath(new URL('../../examples/mcp-oauth/manifests.yaml', import.meta.url)), 'utf8')
     await writeFile(
       join(directory, 'manifests.yaml'),
@@ -160,7 +160,7 @@ describe('Keycloak', () => {
       subType: 'anonymous',
       config: { 'host-sending-registration-request-must-match': ['true'], 'client-uris-must-match': ['true'], 'trusted-hosts': ['registrar.example.com'] },
     })
-    const response = await fetch(`${scene.origin}/.well-known/oauth-authorization-server/adapted/client-registration`, {
+    const response = await fetch(`${environment.origin}/.well-known/oauth-authorization-server/adapted/client-registration`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(new OAuthSession().clientMetadata),

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { readResidentBytes } from '../../bench/proc.ts'
 import { isTrueWithin } from '../../harness/wait.ts'
-import { startWorld, type World } from './world.ts'
+import { startEnvironment, type Environment } from './environment.ts'
 
-let world: World
-beforeAll(async () => (world = await startWorld()), 900_000)
-afterAll(() => world?.stop())
+let environment: Environment
+beforeAll(async () => (environment = await startEnvironment()), 900_000)
+afterAll(() => environment?.stop())
 
 const OUTAGE_MS = 60_000
 const REQUESTS_PER_SECOND = 400
@@ -51,16 +51,16 @@ async function residentOf(pid: number): Promise<number> {
 }
 
 test('while the collector is away for 60 s, no request suffers, memory stays flat, and every lost record is counted', async () => {
-  const { program, metrics } = world.dataplanes.grpc
+  const { program, metrics } = environment.dataplanes.grpc
   const count = async (name: string, signal: string): Promise<number> => {
     const lines = (await metrics()).split('\n').filter((line) => line.startsWith(`proxy_otlp_${name}_total{signal="${signal}"`))
     return lines.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
   }
-  const port = world.ports.GRPC_PORT
+  const port = environment.ports.GRPC_PORT
   const warm = await sendFor(port, 3000)
   expect(await isTrueWithin(60_000, async () => (await count('exported', 'logs')) === warm.sent)).toBe(true)
 
-  await world.stopCollector()
+  await environment.stopCollector()
   const first = await sendFor(port, OUTAGE_MS / 2)
   const halfwayMib = await residentOf(program.pid)
   const second = await sendFor(port, OUTAGE_MS / 2)
@@ -70,13 +70,13 @@ test('while the collector is away for 60 s, no request suffers, memory stays fla
   const lostInOutage = await count('dropped', 'logs')
   expect(lostInOutage).toBeGreaterThan(0)
 
-  await world.restartCollector()
+  await environment.restartCollector()
   const isSettled = async (): Promise<boolean> => (await count('exported', 'logs')) + (await count('dropped', 'logs')) === sent
   expect(await isTrueWithin(180_000, isSettled)).toBe(true)
   const exported = await count('exported', 'logs')
   // A batch whose answer is lost is sent again: each record counts once.
   const receive = async (): Promise<number> => {
-    const paths = (await world.collector().logs()).map(({ attributes }) => String(attributes['http.path']))
+    const paths = (await environment.collector().logs()).map(({ attributes }) => String(attributes['http.path']))
     return new Set(paths.filter((path) => path.startsWith('/shop/outage'))).size
   }
   await isTrueWithin(60_000, async () => (await receive()) === exported)

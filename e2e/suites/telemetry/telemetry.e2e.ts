@@ -7,13 +7,13 @@ import { send } from '../../harness/client.ts'
 import { isTrueWithin, waitUntil } from '../../harness/wait.ts'
 import type { Received } from './collector.ts'
 import { startPrometheus, type Prometheus } from './prometheus.ts'
-import { startWorld, type World } from './world.ts'
+import { startEnvironment, type Environment } from './environment.ts'
 
-let world: World
-beforeAll(async () => (world = await startWorld()), 900_000)
-afterAll(() => world?.stop())
+let environment: Environment
+beforeAll(async () => (environment = await startEnvironment()), 900_000)
+afterAll(() => environment?.stop())
 
-const portOf = (gateway: 'grpc' | 'http'): number => world.ports[gateway === 'grpc' ? 'GRPC_PORT' : 'HTTP_PORT']
+const portOf = (gateway: 'grpc' | 'http'): number => environment.ports[gateway === 'grpc' ? 'GRPC_PORT' : 'HTTP_PORT']
 
 /** The records of the path, once there are as many as wanted. */
 async function recordsOf(read: () => Promise<Received[]>, path: string, count: number): Promise<Received[]> {
@@ -29,12 +29,12 @@ describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) 
     const path = `/shop/${gateway}?q=x`
     const response = await send({ port: portOf(gateway), host: 'shop.test', path })
     expect(response.status).toBe(200)
-    const [record] = await recordsOf(() => world.collector().logs(), path, 1)
+    const [record] = await recordsOf(() => environment.collector().logs(), path, 1)
     expect(record?.attributes).toMatchObject({ gateway: `default/${gateway}`, route: 'default/shop', 'http.method': 'GET', 'http.status': 200, ...others })
     expect('http.host' in (record?.attributes ?? {})).toBe(gateway === 'http')
     expect([record?.scope, record?.severityText, record?.resource['service.name']]).toEqual(['proxy.access', 'INFO', 'proxy'])
 
-    const spans = (await recordsOf(() => world.collector().spans(), path, 2)).filter(({ traceId }) => traceId === record?.traceId)
+    const spans = (await recordsOf(() => environment.collector().spans(), path, 2)).filter(({ traceId }) => traceId === record?.traceId)
     const server = spans.find(({ kind }) => kind === 2)
     const clients = spans.filter(({ kind }) => kind === 3)
     expect([server?.name, server?.spanId, server?.resource['service.name']]).toEqual([
@@ -43,7 +43,7 @@ describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) 
       gateway === 'grpc' ? 'gateway-grpc' : 'proxy',
     ])
     expect(clients.map(({ name, parentSpanId }) => [name, parentSpanId])).toContainEqual(['Http', server?.spanId])
-    const echoed = world.app.requests.find((request) => request.path === path)
+    const echoed = environment.app.requests.find((request) => request.path === path)
     expect(echoed?.headers['traceparent']).toBe(`00-${record?.traceId}-${record?.spanId}-01`)
   })
 
@@ -51,15 +51,15 @@ describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) 
     const path = `/shop/${gateway}/joined?q=1`
     const traceId = 'abcdef0123456789abcdef0123456789'
     await send({ port: portOf(gateway), path, headers: { traceparent: `00-${traceId}-1234567890abcdef-01`, tracestate: 'vendor=1' } })
-    const spans = await recordsOf(() => world.collector().spans(), path, 2)
+    const spans = await recordsOf(() => environment.collector().spans(), path, 2)
     expect(spans.find(({ kind }) => kind === 2)).toMatchObject({ traceId, parentSpanId: '1234567890abcdef' })
-    expect(world.app.requests.find((request) => request.path === path)?.headers['tracestate']).toBe('vendor=1')
+    expect(environment.app.requests.find((request) => request.path === path)?.headers['tracestate']).toBe('vendor=1')
   })
 
   test('sees every attempt of a request that is retried', async () => {
     const path = `/shop/${gateway}/retried?failures=1&key=${gateway}`
     expect((await send({ port: portOf(gateway), path })).status).toBe(200)
-    const spans = await recordsOf(() => world.collector().spans(), path, 3)
+    const spans = await recordsOf(() => environment.collector().spans(), path, 3)
     const attempts = spans.filter(({ kind, attributes }) => kind === 3 && attributes['proxy.outbound.kind'] === 'Primary')
     expect(attempts.map(({ attributes }) => attributes['http.status'])).toEqual([503, 200])
   })
@@ -81,8 +81,8 @@ async function useTool(): Promise<void> {
 test('the filter of a Gateway holds for its records', async () => {
   await send({ port: portOf('grpc'), path: '/shop/quiet' })
   await send({ port: portOf('grpc'), path: '/shop/loud' })
-  await recordsOf(() => world.collector().logs(), '/shop/loud', 1)
-  expect((await world.collector().logs()).filter(({ attributes }) => attributes['http.path'] === '/shop/quiet')).toEqual([])
+  await recordsOf(() => environment.collector().logs(), '/shop/loud', 1)
+  expect((await environment.collector().logs()).filter(({ attributes }) => attributes['http.path'] === '/shop/quiet')).toEqual([])
 })
 
 describe('a real Prometheus', () => {
@@ -98,9 +98,9 @@ describe('a real Prometheus', () => {
   let load: Promise<unknown>
 
   beforeAll(async () => {
-    const targets = Object.values(world.dataplanes).map(({ ports }) => `127.0.0.1:${ports.stats}`)
-    prometheus = await startPrometheus(world.directory, world.ports.PROMETHEUS, targets)
-    const tls = { ca: world.authority, sni: 'localhost' }
+    const targets = Object.values(environment.dataplanes).map(({ ports }) => `127.0.0.1:${ports.stats}`)
+    prometheus = await startPrometheus(environment.directory, environment.ports.PROMETHEUS, targets)
+    const tls = { ca: environment.authority, sni: 'localhost' }
     load = (async () => {
       for (let round = 0; isLoading; round++) {
         for (const gateway of ['grpc', 'http'] as const) {
@@ -108,9 +108,9 @@ describe('a real Prometheus', () => {
           await send({ port: portOf(gateway), path: '/down' })
           await send({ port: portOf(gateway), path: `/shop/load?failures=1&key=load-${gateway}-${round}` })
         }
-        await send({ port: world.ports.TLS_PORT, path: '/shop/tls', host: 'localhost', tls })
+        await send({ port: environment.ports.TLS_PORT, path: '/shop/tls', host: 'localhost', tls })
         // Plaintext where TLS is spoken is dropped.
-        await send({ port: world.ports.TLS_PORT, path: '/shop/plain' }).catch(() => undefined)
+        await send({ port: environment.ports.TLS_PORT, path: '/shop/plain' }).catch(() => undefined)
         await askModel(round % 2 === 0)
         await useTool()
         await new Promise((resolve) => setTimeout(resolve, 100))
@@ -129,8 +129,8 @@ describe('a real Prometheus', () => {
   })
 
   test('reads the same as protobuf', async () => {
-    const stats = `127.0.0.1:${world.dataplanes.grpc.ports.stats}`
-    const other = await startPrometheus(world.directory, world.ports.PROMETHEUS_PROTOBUF, [stats], 'protobuf')
+    const stats = `127.0.0.1:${environment.dataplanes.grpc.ports.stats}`
+    const other = await startPrometheus(environment.directory, environment.ports.PROMETHEUS_PROTOBUF, [stats], 'protobuf')
     try {
       const query = `sum(proxy_request_duration_seconds_bucket{instance="${stats}",le="+Inf"}) == sum(proxy_requests_total{instance="${stats}"})`
       await waitUntil('the same numbers', async () => (await other.query(query)).some(({ value }) => value > 0))

@@ -20,7 +20,7 @@ const PORT_NAMES = ['HTTP', 'TLS', 'MTLS', 'TCP'] as const
 type PortName = (typeof PORT_NAMES)[number]
 
 /** A data plane on the fixture's config, with the upstreams that it points at. */
-export interface World {
+export interface Environment {
   readonly mode: Mode
   readonly directory: string
   readonly dataplane: Dataplane
@@ -37,14 +37,14 @@ export interface World {
   stop(): Promise<void>
 }
 
-export interface WorldOptions {
+export interface EnvironmentOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly log?: string
 }
 
 const HOSTS = ['a.secure.test', 'b.secure.test', 'localhost', '127.0.0.1']
 
-export async function startWorld(mode: Mode, options: WorldOptions = {}): Promise<World> {
+export async function startEnvironment(mode: Mode, options: EnvironmentOptions = {}): Promise<Environment> {
   const directory = await mkdtemp(join(tmpdir(), 'behaviour-'))
   const authority = makeAuthority('behaviour authority')
   const makeSecure = () => makeCertificate({ name: 'secure', hosts: HOSTS, issuer: authority })

@@ -5,34 +5,34 @@ import type { Duplex } from 'node:stream'
 import { createSecureContext, createServer as createTlsServer } from 'node:tls'
 import { makeAuthority, makeCertificate } from '../certificates.ts'
 
-/** What somebody was called as. */
-interface InternetCall {
+/** One TLS connection to a host of the fake internet. */
+interface RecordedCall {
   /** `host:port` of the CONNECT. */
   readonly address: string
   /** Name in the ClientHello; undefined while none was sent. */
   serverName: string | undefined
 }
 
-export interface Internet {
-  /** Of the forward proxy that leads there. */
+export interface FakeInternet {
+  /** Port of the forward proxy through which all hosts are reached. */
   readonly port: number
-  /** PEM of the authority that everybody out there has certificates of. */
+  /** PEM of the authority that signs the certificates of all hosts. */
   readonly authority: string
-  readonly calls: InternetCall[]
-  /** From now on the servers show certificates of this name, or, with `undefined`, their own. */
+  readonly calls: RecordedCall[]
+  /** Makes every host present a certificate of this name; `undefined` restores the hosts' own certificates. */
   impersonate(name: string | undefined): void
   close(): Promise<void>
 }
 
 /**
- * Everything behind port 443, as far as a client of TLS sees it: a forward proxy whose CONNECT leads, whatever the host, to a server with a good certificate
- * for it, and from there in plaintext to `port`. Lets a test watch calls to hosts that are not to be called.
+ * A forward proxy that stands in for every host of the internet: CONNECT to any host reaches a TLS server with a valid certificate for that host, which
+ * forwards plaintext to `port`. Tests use it to observe calls to public hosts without making them.
  */
-export async function startInternet({ port: upstreamPort }: { readonly port: number }): Promise<Internet> {
-  const authority = makeAuthority('everybody')
+export async function startFakeInternet({ port: upstreamPort }: { readonly port: number }): Promise<FakeInternet> {
+  const authority = makeAuthority('internet')
   const sockets = new Set<Duplex>()
-  const calls: InternetCall[] = []
-  const callOfPort = new Map<number, InternetCall>()
+  const calls: RecordedCall[] = []
+  const callOfPort = new Map<number, RecordedCall>()
   let impostor: string | undefined
   const track = (socket: Duplex): void => {
     sockets.add(socket)
@@ -61,7 +61,7 @@ export async function startInternet({ port: upstreamPort }: { readonly port: num
   const proxy = createServer((_, response) => response.writeHead(405).end())
   proxy.on('connection', track)
   proxy.on('connect', (request: IncomingMessage, client: Socket, head: Buffer) => {
-    const call: InternetCall = { address: request.url ?? '', serverName: undefined }
+    const call: RecordedCall = { address: request.url ?? '', serverName: undefined }
     calls.push(call)
     const server = connect((servers.address() as AddressInfo).port, '127.0.0.1', () => {
       callOfPort.set(server.localPort ?? 0, call)

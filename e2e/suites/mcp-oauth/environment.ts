@@ -5,7 +5,7 @@ import type { Operator } from '../../harness/program/operator.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 /** An MCP backend at `/<name>`, with its well-known paths. */
-export interface SceneRoute {
+export interface McpRoute {
   readonly name: string
   /** `policies` of the ProxyBackend. */
   readonly policies?: object
@@ -14,30 +14,30 @@ export interface SceneRoute {
 }
 
 /** A ProxyBackend that key sets are fetched from. */
-export interface SceneProvider {
+export interface KeyProvider {
   readonly name: string
   readonly port: number
   /** PEM: it is called with TLS and trusted by this alone. */
   readonly authority?: string
 }
 
-export interface Scene {
+export interface OAuthEnvironment {
   /** `http://localhost:<port>`. */
   readonly origin: string
   readonly dataplane: Dataplane
   readonly operator: Operator
   readonly upstream: Awaited<ReturnType<typeof startMcpUpstream>>
   /** Writes the manifests anew. */
-  apply(routes: readonly SceneRoute[]): Promise<void>
+  apply(routes: readonly McpRoute[]): Promise<void>
   /** Waits until a token is good: the operator fetches keys after it has started. */
   waitForKeys(path: string, token: string): Promise<void>
   stop(): Promise<void>
 }
 
 /** Operator (directory mode), data plane and an MCP server as programs would be deployed. `routes` learns the origin. */
-export async function startScene(routes: (origin: string) => readonly SceneRoute[], providers: readonly SceneProvider[]): Promise<Scene> {
+export async function startOAuthEnvironment(routes: (origin: string) => readonly McpRoute[], providers: readonly KeyProvider[]): Promise<OAuthEnvironment> {
   const upstream = await startMcpUpstream({ name: 'documents', port: 0 })
-  const objectsOf = (wanted: readonly SceneRoute[]): object[] => [
+  const objectsOf = (wanted: readonly McpRoute[]): object[] => [
     ...providers.flatMap((provider) => providerObjects(provider)),
     ...wanted.flatMap((route) => routeObjects(route, upstream.port)),
   ]
@@ -65,7 +65,7 @@ export async function startScene(routes: (origin: string) => readonly SceneRoute
   }
 }
 
-function providerObjects({ name, port, authority }: SceneProvider): object[] {
+function providerObjects({ name, port, authority }: KeyProvider): object[] {
   const tls = authority !== undefined && { policies: { tls: { caCertificateRefs: [{ name: `${name}-ca` }] } } }
   return [
     { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyBackend', metadata: { name }, spec: { static: { host: 'localhost', port }, ...tls } },
@@ -73,7 +73,7 @@ function providerObjects({ name, port, authority }: SceneProvider): object[] {
   ]
 }
 
-function routeObjects({ name, policies, traffic }: SceneRoute, upstreamPort: number): object[] {
+function routeObjects({ name, policies, traffic }: McpRoute, upstreamPort: number): object[] {
   const paths = [`/${name}`, `/.well-known/oauth-protected-resource/${name}`, `/.well-known/oauth-authorization-server/${name}`]
   const backend = {
     apiVersion: 'proxy.dev/v1alpha1',

@@ -4,9 +4,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as waitFor } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
-import { answerGrpc } from './grpc-echo.ts'
+import { respondGrpc } from './grpc-echo.ts'
 
-/** One request as the upstream saw it; also the JSON that it answers with. */
+/** One request as the upstream received it; also the JSON of its response. */
 export interface EchoRequest {
   readonly name: string
   readonly protocol: string
@@ -14,51 +14,51 @@ export interface EchoRequest {
   /** Path with query, as received. */
   readonly path: string
   readonly host: string
-  /** Lower-case names; repeated ones joined as Node does. */
+  /** Lower-case names; repeated headers are joined as in Node. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Pairs as received, without HTTP/2 pseudo headers. */
   readonly rawHeaders: readonly (readonly [string, string])[]
   bodyBytes: number
-  /** The body's first 4 KiB. */
+  /** The first 4 KiB of the body. */
   body: string
   trailers: Readonly<Record<string, string | undefined>>
   readonly sni?: string
   readonly clientName?: string
-  /** Port the request came from: tells connections apart. */
+  /** Source port of the connection, which identifies it. */
   readonly sourcePort: number
 }
 
 export interface EchoContext {
   readonly name: string
   readonly requests: EchoRequest[]
-  /** How often each `key` of `failures=` was asked. */
+  /** Number of requests for each `key` of `failures=`. */
   readonly attempts: Map<string, number>
 }
 
 const KEPT_REQUESTS = 2000
 const KEPT_BODY_BYTES = 4096
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
-/** Whoever asked for a long pause may be gone: that keeps no process from its end. */
+/** Does not keep the process running: the client may disconnect during a long delay. */
 const sleep = (ms: number): Promise<void> => waitFor(ms, undefined, { ref: false })
 
 /**
- * Answers one request with JSON of what was received. Query parameters change that:
+ * Responds to a request with the request as JSON. Query parameters change the response:
  * `status=503`; `delay=ms` before the head; `header=name:value` (repeatable); `failures=n&key=k`: 503 for the first n requests of that key;
  * `size=bytes`: a body of x; `chunks=n&interval=ms`: a stream of lines; `events=n&interval=ms`: server-sent events; `trailers=1`: sends `x-trailer`;
- * `rate=bytes per second` at which the body is read; `early=1`: answers before reading the body; `close=1`: cuts the connection; `stall=ms` after the head.
+ * `rate=bytes per second` at which the body is read; `early=1`: responds before reading the body; `close=1`: closes the connection; `stall=ms` after the head.
  */
 export async function answer(
   context: EchoContext,
   request: IncomingMessage | Http2ServerRequest,
   eitherResponse: ServerResponse | Http2ServerResponse,
 ): Promise<void> {
-  // The two share what is used here; their union is not callable in TypeScript.
+  // Both response types have the members used here, but TypeScript cannot call methods of the union.
   const response = eitherResponse as ServerResponse
   const received = describe(context.name, request)
   context.requests.push(received)
   if (context.requests.length > KEPT_REQUESTS) context.requests.shift()
   if (request.httpVersionMajor === 2 && /^application\/grpc(\+|;|$)/.test(request.headers['content-type'] ?? '')) {
-    return answerGrpc(context.name, request as Http2ServerRequest, eitherResponse as Http2ServerResponse)
+    return respondGrpc(context.name, request as Http2ServerRequest, eitherResponse as Http2ServerResponse)
   }
   const query = new URLSearchParams((request.url ?? '').split('?')[1] ?? '')
   const number = (name: string) => Number(query.get(name) ?? 0)

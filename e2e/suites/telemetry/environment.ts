@@ -12,7 +12,7 @@ import { findFreePorts } from '../../harness/program/ports.ts'
 import { buildCollector, startCollector, type Collector } from './collector.ts'
 
 /** Operator, a data plane for each of the two Gateways, their upstream, and a collector. */
-export interface World {
+export interface Environment {
   readonly directory: string
   readonly ports: Readonly<Record<'GRPC_PORT' | 'TLS_PORT' | 'HTTP_PORT' | 'PROMETHEUS' | 'PROMETHEUS_PROTOBUF', number>>
   readonly dataplanes: Readonly<Record<'grpc' | 'http', Dataplane>>
@@ -25,7 +25,7 @@ export interface World {
   stop(): Promise<void>
 }
 
-export async function startWorld(): Promise<World> {
+export async function startEnvironment(): Promise<Environment> {
   const binary = await buildCollector()
   const directory = await mkdtemp(join(tmpdir(), 'telemetry-'))
   const names = ['GRPC_PORT', 'TLS_PORT', 'HTTP_PORT', 'OTLP_GRPC', 'OTLP_HTTP', 'DEAD', 'PROMETHEUS', 'PROMETHEUS_PROTOBUF'] as const
