@@ -3,15 +3,15 @@ import { stripVTControlCharacters } from 'node:util'
 
 const LINES = 16
 
-/** What a test says of its failure: its first lines, without the stack. */
+/** The first lines of a failure message, without the stack. */
 function summarize(message) {
   const lines = stripVTControlCharacters(message).split('\n')
   return lines.filter((line) => line.trim() !== '' && !line.startsWith('    at ')).slice(0, LINES)
 }
 
 /**
- * Says what failed and, at the end, how many passed and failed. For `.ci/run`: JEST_TOTALS names a file that gets the two numbers,
- * JEST_FAILURES one that gets the failures in short, so that they stand together at the end of a long output.
+ * Prints failures and, at the end, the numbers of passed and failed tests. For `.ci/run`: appends the two numbers to the file JEST_TOTALS and a summary of each
+ * failure to the file JEST_FAILURES, so that `.ci/run` can print all failures at the end.
  */
 export default class QuietReporter {
   onTestResult(_test, result) {
@@ -19,20 +19,22 @@ export default class QuietReporter {
   }
 
   onRunComplete(_contexts, results) {
-    // A file that does not even load fails once.
+    // A file that cannot be loaded counts as one failure.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites
     const passed = results.numPassedTests
     const seconds = ((Date.now() - results.startTime) / 1000).toFixed(0)
     const failures = results.testResults.flatMap(({ testFilePath, testResults, testExecError }) => {
       const file = testFilePath.replace(`${process.cwd()}/`, '')
-      const ofTests = testResults
+      const failedTests = testResults
         .filter(({ status }) => status === 'failed')
         .map((test) => ({ outcome: 'failed', name: test.fullName, messages: [...(test.retryReasons ?? []), ...test.failureMessages] }))
-      const ofRetries = testResults
+      const retriedTests = testResults
         .filter(({ status, invocations }) => status === 'passed' && invocations > 1)
-        .map((test) => ({ outcome: 'passed at its second try', name: test.fullName, messages: test.retryReasons ?? [] }))
-      const ofFile = testExecError ? [{ outcome: 'failed', name: 'the file itself', messages: [testExecError.stack ?? testExecError.message] }] : []
-      return [...ofFile, ...ofTests, ...ofRetries].map((failure) => ({ file, ...failure }))
+        .map((test) => ({ outcome: 'passed on retry', name: test.fullName, messages: test.retryReasons ?? [] }))
+      const loadErrors = testExecError
+        ? [{ outcome: 'failed', name: 'the file cannot be loaded', messages: [testExecError.stack ?? testExecError.message] }]
+        : []
+      return [...loadErrors, ...failedTests, ...retriedTests].map((failure) => ({ file, ...failure }))
     })
     for (const { file, outcome, name } of failures) process.stdout.write(`${outcome}: ${file}: ${name}\n`)
     process.stdout.write(`tests: ${passed} passed, ${failed} failed in ${results.numTotalTestSuites} files, ${seconds} s\n`)

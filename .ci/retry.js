@@ -1,5 +1,5 @@
-// Real clusters, brokers and browsers on a shared machine sometimes answer late for reasons of their own: a test against them is tried once more.
-// The reporter names each test that needed it, with what it said at first, so that none hides.
+// Clusters and browsers on a shared machine are sometimes slow for reasons outside the test, so a failed e2e test is retried once.
+// The reporter lists each retried test with its first failure.
 import { jest } from '@jest/globals'
 
 jest.retryTimes(1, { logErrorsBeforeRetry: true })

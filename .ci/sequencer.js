@@ -1,12 +1,12 @@
 /**
- * Files by name. Jest's own order depends on what earlier runs took, so that a new machine would see another one; tests that share a cluster
- * run in the order that they were written for.
+ * Runs test files in the order of their names. Jest's default order depends on the durations of earlier runs, so it differs between machines; files that share a
+ * cluster rely on a fixed order.
  */
 export default class NameSequencer {
   sort(tests) {
     return [...tests].sort((a, b) => (a.path < b.path ? -1 : 1))
   }
 
-  /** Nothing to remember. */
+  /** Durations are not used. */
   cacheResults() {}
 }

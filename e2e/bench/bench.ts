@@ -6,7 +6,7 @@ import type { Judged } from './measure.ts'
 import { startProxy, type ProxyName } from './proxies.ts'
 import type { ProxySpec, RunningProxy } from './spec.ts'
 
-/** What every case works with. The proxy under test has one CPU, everything else the other. */
+/** Settings of a run, passed to every case. The proxy under test has one CPU, everything else the other. */
 export interface Bench {
   readonly directory: string
   readonly bundle: string
@@ -15,11 +15,11 @@ export interface Bench {
   readonly loadCpu: number
   readonly seconds: number
   readonly rounds: number
-  /** Rounds before those that count; default 1. */
+  /** Warm-up rounds, which are not counted; default 1. */
   readonly warmUps?: number
-  /** `nginx` puts nginx in our place: a check of the harness itself, whose ratios have to be about 1. */
+  /** `nginx` measures nginx in place of the data plane, to check the harness: ratios must be about 1. */
   readonly ours: ProxyName
-  /** Where to leave CPU profiles of ours; absent: none are made, as they slow it down. */
+  /** Directory for CPU profiles of the data plane; undefined disables profiling, which slows it down. */
   readonly profiles: string | undefined
   log(text: string): void
 }
@@ -33,7 +33,7 @@ export interface StartedProxy extends RunningProxy {
   readonly spec: ProxySpec
 }
 
-/** Starts a proxy of the bench on free ports. */
+/** Starts a proxy under test on free ports. */
 export async function start(
   bench: Bench,
   name: ProxyName,
@@ -47,7 +47,7 @@ export async function start(
   return { ...proxy, spec }
 }
 
-/** The same time in rounds of one second: for two things so close that what else the machine does within a longer round would decide. */
+/** Splits the same total time into rounds of one second, for comparisons so close that noise within a longer round would decide. */
 export function inSeconds(bench: Bench): Bench {
   return { ...bench, seconds: 1, rounds: bench.rounds * bench.seconds, warmUps: bench.seconds }
 }
@@ -55,13 +55,13 @@ export function inSeconds(bench: Bench): Bench {
 export interface Alternated<K extends string> {
   readonly a: Record<K, number>
   readonly b: Record<K, number>
-  /** `a` / `b` of the round in the middle, which is not the ratio of the medians: both of a round had the same machine. */
+  /** Median of the ratios `a` / `b` of each round (not the ratio of the medians), because both measurements of a round share the machine's state. */
   readonly ratio: Record<K, number>
 }
 
 /**
- * Measures two things in turn, `rounds` times each after the warm-up, so that what else the machine does hits both; every other round
- * begins with the other. Gives the medians.
+ * Measures `a` and `b` alternately, `rounds` times each after the warm-up, so that other load on the machine affects both; every other round starts with the
+ * other one. Returns the medians.
  */
 export async function alternate<K extends string>(
   bench: Bench,

@@ -4,10 +4,10 @@ import { Environment } from '@marcbachmann/cel-js'
 import { CelError, HeaderView, compile, environments, isParseError, toHost } from '#api/cel/index.ts'
 import type { HeaderSource } from '#api/cel/index.ts'
 
-// Expressions compiled once and evaluated 100,000 times, best of nine: our engine against the other engines of npm, in one process,
-// in turns. Run it: node e2e/bench/cel.ts.
+// Compiles expressions once and evaluates them 100,000 times, best of nine rounds: this project's engine against other engines on npm, in one process,
+// alternately. Run it: node e2e/bench/cel.ts
 
-/** One comparison, in nanoseconds of an evaluation; what `--json` prints a list of. `least`: how many times the rival's has to be ours. */
+/** One comparison, in nanoseconds per evaluation; `--json` prints a list of them. `least` is the minimum of rival / ours. */
 export interface CelRow {
   readonly name: string
   readonly engine: string
@@ -18,7 +18,7 @@ export interface CelRow {
 
 const EVALUATIONS = 100_000
 const ROUNDS = 9
-/** Ratios that the issue demands. */
+/** Required ratios. */
 const LEAST_TO_BUFBUILD = 10
 const LEAST_TO_CEL_JS = 2
 
@@ -39,13 +39,13 @@ const rows = [
   { name: 'json(request.body).model', expression: 'json(request.body).model' },
 ]
 
-/** The data plane's header list: flat, scanned. */
+/** Headers as in the data plane: a flat list that is scanned. */
 class FlatHeaders implements HeaderSource {
   readonly raw = headers.flat()
 }
 
 type Run = () => unknown
-/** Gives undefined when the engine cannot evaluate the expression at all. */
+/** Compiles an expression with one engine. */
 type Engine = (expression: string) => Run
 
 const ours: Engine = (expression) => {
@@ -67,7 +67,7 @@ const bufbuild: Engine = (expression) => {
   return () => evaluate(bindings)
 }
 
-/** This engine takes objects as messages only. */
+/** Converts objects to maps: this engine accepts objects as messages only. */
 function toMap(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toMap)
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
@@ -80,7 +80,7 @@ const celJs: Engine = (expression) => {
   )
   const evaluate = env.parse(expression)
   return () => {
-    // It throws where the others return errors.
+    // This engine throws errors; the others return them.
     try {
       return evaluate(plainContext)
     } catch (thrown) {
@@ -89,7 +89,7 @@ const celJs: Engine = (expression) => {
   }
 }
 
-/** Nanoseconds of one evaluation. */
+/** Nanoseconds per evaluation. */
 function measure(run: Run): number {
   const start = process.hrtime.bigint()
   let kept: unknown
@@ -126,6 +126,6 @@ for (const { name, expression } of rows) {
     if (!isJson) process.stdout.write(`${name.padEnd(26)} ${engine.padEnd(22)} ${nanos.toFixed(0).padStart(7)} ns${verdict}\n`)
   }
 }
-// Our engine parses a body once per request, the others at every evaluation; so the last row is what a second policy pays.
+// This project's engine parses a body once per request, the others at every evaluation; the last row is the cost of a second policy.
 if (isJson) process.stdout.write(`${JSON.stringify(measured)}\n`)
 process.exitCode = isMissed && !isJson ? 1 : 0

@@ -5,7 +5,7 @@ const LEFT = 400
 const SCALE = 240
 const WIDTH = 1030
 
-/** How far a result is over its bar: 1 is on it, more is better. Undefined where nothing is asked. */
+/** Result relative to its limit: 1 is at the limit, more is better. Undefined if there is no limit. */
 export function marginOf({ ratio, bar }: Judged): number | undefined {
   if (bar.atLeast !== undefined) return ratio / bar.atLeast
   if (bar.atMost === undefined) return undefined
@@ -13,7 +13,7 @@ export function marginOf({ ratio, bar }: Judged): number | undefined {
   return ratio === 0 ? 2 : bar.atMost / ratio
 }
 
-/** One bar for each result that something is asked of, and a line where it is reached. */
+/** Draws one bar for each result that has a limit, and a line at the limit. */
 export function drawChart(results: readonly Judged[], footnote: string): string {
   const rows = results.flatMap((result) => {
     const margin = marginOf(result)
@@ -33,7 +33,7 @@ export function drawChart(results: readonly Judged[], footnote: string): string 
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="13">
 <rect width="${WIDTH}" height="${height}" fill="#fff"/>
-<text x="10" y="22" font-size="15" font-weight="bold">Measured against what is asked (the line); further right is better</text>
+<text x="10" y="22" font-size="15" font-weight="bold">Results relative to their limits (the line); further right is better</text>
 <text x="10" y="40" fill="#666" font-size="11">${escape(footnote)}</text>
 ${bars.join('\n')}
 <line x1="${line}" x2="${line}" y1="44" y2="${height - 14}" stroke="#222" stroke-width="1.5"/>

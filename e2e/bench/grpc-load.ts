@@ -3,7 +3,7 @@ import { Client, credentials } from '@grpc/grpc-js'
 import { Authorization, CheckRequestSchema } from '#gen/proto/envoy/service/auth/v3/external_auth_pb.js'
 import { definitionOf } from '../harness/example/services.ts'
 
-/** Asks the service on the port in the argument once per message of the parent, by grpc-js alone, and answers how many microseconds that took. */
+/** Calls the service on the given port once per message of the parent process, with grpc-js, and returns the duration in microseconds. */
 const client = new Client(`127.0.0.1:${process.argv[2]}`, credentials.createInsecure())
 const { path, requestSerialize, responseDeserialize } = definitionOf(Authorization.method.check)
 const headers = { 'x-user': 'anna', ':method': 'GET', ':path': '/auth/x' }

@@ -3,7 +3,7 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from './measure.ts'
 
-// Both ends of streamed chat completions in one process, so that one clock times them: node llm_load.ts UPSTREAM_PORT PORT SECONDS
+// Client and server of streamed chat completions in one process, so that one clock times them: node llm-load.ts UPSTREAM_PORT PORT SECONDS
 const [upstreamPort = 0, port = 0, seconds = 5] = process.argv.slice(2).map(Number)
 const STREAMS = 200
 const EVENTS_PER_SECOND = 50
@@ -28,7 +28,7 @@ for (let stream = 0; stream < STREAMS; stream++) {
   const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions', agent: false, headers: { 'content-type': 'application/json' } })
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
-  // A guard holds back a text in which a match may have begun: what is timed is when the stamp comes, wherever its event was cut.
+  // A guard holds back text that may be the start of a match, so the arrival of the time stamp is measured, even if its event was split.
   response.setEncoding('utf8').on('data', (piece: string) => {
     if (!isMeasuring) return
     const now = performance.now()

@@ -11,7 +11,7 @@ import { startLogging } from './logging-proxy.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A gateway for LLMs under load. */
+/** A running LLM gateway. */
 export interface LlmProxy {
   readonly pid: number
   readonly port: number
@@ -19,7 +19,7 @@ export interface LlmProxy {
   stop(): Promise<void>
 }
 
-/** Ports of one data plane: chat completions to `upstreamPort`, the same with a guard on answers, with an edit, and plain proxying of the same bytes. */
+/** Ports of one data plane, all with the same upstream: chat completions, the same with a guard on responses, the same with an edit, and plain proxying. */
 export interface OurPorts {
   readonly chat: number
   readonly guarded: number
@@ -27,7 +27,7 @@ export interface OurPorts {
   readonly plain: number
 }
 
-/** Ours, with its access log as JSON into a file or without. */
+/** Starts the data plane, with a JSON access log in a file or without. */
 export async function startOurs(
   bench: Bench,
   name: string,
@@ -54,12 +54,12 @@ export async function startOurs(
     ],
   }
   writeFileSync(file, JSON.stringify(config))
-  // The folder of the config is watched.
+  // The data plane watches the directory of the config.
   const dataplane = await startLogging(bench, { file, log: join(bench.directory, `llm-${name}.log`), hasLog })
   return { pid: dataplane.program.pid, ports: { chat, guarded, edited, plain }, stop: () => dataplane.stop() }
 }
 
-/** Portkey's gateway from npm, and LiteLLM's from PyPI. Undefined where the registry does not have it, with a line in the log. */
+/** Starts Portkey's gateway (npm) or LiteLLM's (PyPI). Returns undefined and logs a line if the package cannot be installed. */
 export async function startPeer(bench: Bench, name: 'portkey' | 'litellm'): Promise<LlmProxy | undefined> {
   try {
     await promisify(execFile)(join(root, 'e2e/suites/llm/install'), [name], { timeout: 600_000 })

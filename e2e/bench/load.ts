@@ -3,12 +3,12 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** One run of a load generator. */
+/** Result of one run of a load generator. */
 export interface Load {
   readonly requests: number
   readonly seconds: number
   readonly bytes: number
-  /** Answers that were not 2xx or 3xx, and connections that failed. */
+  /** Responses that were not 2xx or 3xx, and failed connections. */
   readonly failures: number
 }
 
@@ -16,10 +16,10 @@ export interface LoadOptions {
   readonly url: string
   readonly connections: number
   readonly seconds: number
-  /** CPU to pin to. */
+  /** CPU to pin the load generator to. */
   readonly cpu: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Path of a Lua script that makes the requests. */
+  /** Path of a Lua script that creates the requests. */
   readonly script?: string
 }
 
@@ -40,7 +40,7 @@ export async function runWrk(options: LoadOptions): Promise<Load> {
   return parseWrk(stdout)
 }
 
-/** HTTP/2 load by h2load over prior knowledge, one thread, `streams` at a time on each connection. */
+/** HTTP/2 load by h2load with prior knowledge, one thread, `streams` concurrent streams per connection. */
 export async function runH2load(options: LoadOptions & { streams: number }): Promise<Load> {
   const args = ['-t1', `-c${options.connections}`, `-m${options.streams}`, `-D${options.seconds}`, options.url]
   const { stdout } = await run('taskset', ['-c', String(options.cpu), 'h2load', ...args], { timeout: (options.seconds + 30) * 1000 })

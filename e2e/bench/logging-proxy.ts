@@ -4,14 +4,14 @@ import type { Bench } from './bench.ts'
 export interface LoggingProxy {
   /** The `-f` file. */
   readonly file: string
-  /** File that standard output goes to. */
+  /** File for standard output. */
   readonly log: string
   readonly hasLog: boolean
 }
 
-/** A data plane whose access log, if it has one, goes to a file: read by nobody, as a container runtime's would be by somebody else. */
+/** Starts a data plane that writes its access log, if enabled, to a file, as under a container runtime. */
 export function startLogging(bench: Bench, { file, log, hasLog }: LoggingProxy): Promise<Dataplane> {
-  // Descriptor 1 becomes the file.
+  // The file becomes file descriptor 1.
   const toFile = `import { closeSync, openSync } from 'node:fs'; closeSync(1); openSync(${JSON.stringify(log)}, 'a')`
   return startDataplane({
     config: { file },

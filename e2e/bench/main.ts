@@ -42,7 +42,7 @@ async function main(): Promise<void> {
   })
   const chosen = values.case === undefined ? CASES : CASES.filter((one) => values.case?.split(',').includes(one.name))
   if (chosen.length === 0) fail(`no case "${values.case}"; there are: ${CASES.map((one) => one.name).join(', ')}`)
-  if (values.ours !== 'ours' && values.ours !== 'nginx') fail(`--ours is "${values.ours}": give ours or nginx`)
+  if (values.ours !== 'ours' && values.ours !== 'nginx') fail(`--ours is "${values.ours}"; allowed: ours, nginx`)
   const seconds = readNumber('--seconds', values.seconds)
   const rounds = readNumber('--rounds', values.rounds)
   requireTools()
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   if (ours === 'ours' && !existsSync(DATAPLANE_MAIN)) fail('dataplane/main.ts does not exist')
 
   const directory = await mkdtemp(join(tmpdir(), 'bench-'))
-  // What drives the load must stay off the proxy's CPU.
+  // Keep this process off the proxy's CPU.
   pin(process.pid, LOAD_CPU)
   const upstreamPort = await findFreePort()
   const upstream = await startUpstream(directory, upstreamPort, LOAD_CPU)
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
     printTable(results, footnote)
     if (profiles !== undefined) console.log(await summarizeProfiles(profiles))
     for (const text of broken) console.error(`could not be measured: ${text}`)
-    // Results of part of the cases, or of nginx in our place, are not the record.
+    // Only complete runs of the data plane without profiling are recorded.
     if (chosen === CASES && ours === 'ours' && profiles === undefined) await write(results, footnote)
     if (broken.length > 0) process.exitCode = 1
   } finally {
@@ -101,7 +101,7 @@ function printTable(results: readonly Judged[], footnote: string): void {
     verdict(one),
     one.unit,
   ])
-  const table = [['case', 'ours', 'peer', 'peer is', 'ratio', 'asked', '', 'unit'], ...rows]
+  const table = [['case', 'ours', 'peer', 'peer is', 'ratio', 'limit', '', 'unit'], ...rows]
   const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)))
   console.log(`\n${table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')).join('\n')}\n${footnote}`)
 }
@@ -113,7 +113,7 @@ function describeBar({ atLeast, atMost }: Bar): string {
 
 function verdict({ bar, passed }: Judged): string {
   if (bar.atLeast === undefined && bar.atMost === undefined) return ''
-  return passed ? 'pass' : 'SHORT'
+  return passed ? 'pass' : 'FAIL'
 }
 
 function requireTools(): void {
@@ -126,7 +126,7 @@ function requireTools(): void {
 
 function readNumber(option: string, text: string): number {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 1 || value > 120) fail(`${option} is "${text}": give a whole number from 1 to 120`)
+  if (!Number.isInteger(value) || value < 1 || value > 120) fail(`${option} is "${text}"; allowed: a whole number from 1 to 120`)
   return value
 }
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-// MCP servers that cost next to nothing: node mcp_load.ts TOOLS PORT...; prints `ready`.
+// Minimal MCP servers with constant responses: node mcp-load.ts TOOLS PORT...; prints `ready`.
 
 const [count, ...ports] = process.argv.slice(2).map(Number)
 const tools = Array.from({ length: count ?? 0 }, (_, index) => ({

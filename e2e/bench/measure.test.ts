@@ -6,8 +6,8 @@ import { judge, judgeLimit, median, quantile } from './measure.ts'
 import { rankFunctions } from './profile.ts'
 import { readCpuSeconds, readResidentBytes } from './proc.ts'
 
-describe('reading load generators', () => {
-  test('wrk: totals, units, and every kind of failure', () => {
+describe('the output of load generators', () => {
+  test('of wrk is parsed with totals, units and every kind of failure', () => {
     const text = `Running 1s test @ http://127.0.0.1:1/
   63018 requests in 1.10s, 14.96MB read
   Socket errors: connect 1, read 2, write 3, timeout 4
@@ -18,42 +18,42 @@ Requests/sec:  57289.09`
     expect(() => parseWrk('unable to connect')).toThrow('unable to connect')
   })
 
-  test('h2load: what succeeded and failed', () => {
+  test('of h2load is parsed with succeeded and failed requests', () => {
     const text = `requests: 4096 total, 4100 started, 4096 done, 4090 succeeded, 6 failed, 0 errored, 0 timeout
 traffic: 1.20MB (1258291) total, 30.00KB (30720) headers (space savings 90.00%), 400.00KB (409600) data`
     expect(parseH2load(text, 2)).toEqual({ requests: 4090, seconds: 2, bytes: 1_258_291, failures: 6 })
   })
 })
 
-describe('judging', () => {
+describe('a result', () => {
   const result = { case: 'c', peerName: 'p', unit: 'u' }
   test.each([
-    ['more than half of the peer', judge({ ...result, ours: 51, peer: 100 }, { atLeast: 0.5 }), true, 1.02],
-    ['less than half of the peer', judge({ ...result, ours: 49, peer: 100 }, { atLeast: 0.5 }), false, 0.98],
-    ['twice the cost', judge({ ...result, ours: 20, peer: 10 }, { atMost: 2 }), true, 1],
-    ['three times the cost', judge({ ...result, ours: 30, peer: 10 }, { atMost: 2 }), false, 2 / 3],
-    ['a ratio of rounds, whatever the medians are', judge({ ...result, ours: 49, peer: 100, ratio: 0.51 }, { atLeast: 0.5 }), true, 1.02],
+    ['more than half of the peer where half is required', judge({ ...result, ours: 51, peer: 100 }, { atLeast: 0.5 }), true, 1.02],
+    ['less than half of the peer where half is required', judge({ ...result, ours: 49, peer: 100 }, { atLeast: 0.5 }), false, 0.98],
+    ['twice the cost where twice is allowed', judge({ ...result, ours: 20, peer: 10 }, { atMost: 2 }), true, 1],
+    ['three times the cost where twice is allowed', judge({ ...result, ours: 30, peer: 10 }, { atMost: 2 }), false, 2 / 3],
+    ['a sufficient ratio of rounds with insufficient medians', judge({ ...result, ours: 49, peer: 100, ratio: 0.51 }, { atLeast: 0.5 }), true, 1.02],
     ['no failure where none is allowed', judgeLimit('c', 0, 0, 'u'), true, 1],
     ['one failure where none is allowed', judgeLimit('c', 1, 0, 'u'), false, 0],
-  ])('%s', (_sentence, judged, passed, margin) => {
+  ])('is judged against its limit: %s', (_sentence, judged, passed, margin) => {
     expect(judged.passed).toBe(passed)
     expect(marginOf(judged)).toBeCloseTo(margin, 5)
   })
 
-  test('what could not be measured does not pass', () => {
+  test('that is NaN does not pass', () => {
     expect(judgeLimit('c', Number.NaN, 1, 'u').passed).toBe(false)
   })
 
-  test('two in turn: every other round begins with the other, and ratios are of rounds', async () => {
+  test('of alternating rounds starts with each of the two in turn and has the median ratio of rounds', async () => {
     const order: string[] = []
-    const give = (name: string, values: number[]) => async () => {
+    const sample = (name: string, values: number[]) => async () => {
       order.push(name)
       return { rate: values.shift() ?? Number.NaN }
     }
     const log = () => {}
     const bench: Bench = { directory: '', bundle: '', upstreamPort: 0, proxyCpu: 0, loadCpu: 0, seconds: 3, rounds: 1, ours: 'ours', profiles: undefined, log }
-    // Three to warm up, then three that count, of a machine that slows down.
-    expect(await alternate(inSeconds(bench), give('a', [9, 9, 9, 80, 40, 30]), give('b', [9, 9, 9, 100, 50, 20]))).toEqual({
+    // Three warm-up rounds, then three counted rounds of a machine that slows down.
+    expect(await alternate(inSeconds(bench), sample('a', [9, 9, 9, 80, 40, 30]), sample('b', [9, 9, 9, 100, 50, 20]))).toEqual({
       a: { rate: 40 },
       b: { rate: 50 },
       ratio: { rate: 0.8 },
@@ -62,11 +62,11 @@ describe('judging', () => {
     expect(inSeconds(bench).seconds).toBe(1)
   })
 
-  test('quantiles', () => {
+  test('is reduced to median and quantiles', () => {
     expect([median([3, 1, 2]), median([1, 2, 3, 4]), quantile([...Array(100).keys()], 0.99), median([])]).toEqual([2, 2.5, 99, Number.NaN])
   })
 
-  test('the chart has a bar for each result, short ones in another colour', () => {
+  test('has a bar in the chart, in another colour if it fails', () => {
     const results = [judgeLimit('good & well', 1, 2, 'ms'), judgeLimit('bad', 3, 2, 'ms')]
     const svg = drawChart(results, 'note')
     expect(svg).toContain('good &amp; well')
@@ -74,12 +74,12 @@ describe('judging', () => {
   })
 })
 
-test('this process has used CPU and memory', () => {
+test('CPU time and resident memory of a process are read from /proc', () => {
   expect(readCpuSeconds(process.pid)).toBeGreaterThan(0)
   expect(readResidentBytes(process.pid)).toBeGreaterThan(10 * 1024 ** 2)
 })
 
-test('a profile is ranked by own time, without idle', () => {
+test('functions of a CPU profile are ranked by self time without idle time', () => {
   const node = (id: number, functionName: string, url = '') => ({ id, callFrame: { functionName, url, lineNumber: 9 } })
   const nodes = [node(1, '(idle)'), node(2, 'parse', 'file:///x/main.js'), node(3, ''), node(4, 'parse', 'file:///x/main.js')]
   expect(rankFunctions({ nodes, samples: [1, 2, 3, 4], timeDeltas: [1000, 30, 40, 30] })).toEqual([

@@ -1,15 +1,15 @@
-/** What one case says; the shape of out/results.json. */
+/** One result of a case; out/results.json is a list of them. */
 export interface Result {
   readonly case: string
   readonly ours: number
   readonly peer: number
   readonly peerName: string
-  /** ours / peer; of two of our own that are compared, the median of what that is round by round. */
+  /** ours / peer, or the median of this ratio per round. */
   readonly ratio: number
   readonly unit: string
 }
 
-/** What is asked of a result: a bound on its ratio. */
+/** Limits of the ratio of a result. */
 export interface Bar {
   readonly atLeast?: number
   readonly atMost?: number
@@ -20,15 +20,15 @@ export interface Judged extends Result {
   readonly passed: boolean
 }
 
-/** Without a `ratio` it is that of the two numbers. */
+/** Compares a result with its limits. The default `ratio` is ours / peer. */
 export function judge(result: Omit<Result, 'ratio'> & { readonly ratio?: number }, bar: Bar): Judged {
-  // Nothing measured against nothing allowed (failed requests) is a ratio of 0.
+  // With a limit of 0, such as for failed requests, the measured number is the ratio.
   const ratio = result.ratio ?? (result.peer === 0 ? result.ours : result.ours / result.peer)
   const passed = Number.isFinite(ratio) && ratio >= (bar.atLeast ?? -Infinity) && ratio <= (bar.atMost ?? Infinity)
   return { ...result, ratio, bar, passed }
 }
 
-/** Against a fixed limit instead of another program. */
+/** Compares a number with a fixed upper limit instead of another program. */
 export function judgeLimit(name: string, ours: number, limit: number, unit: string): Judged {
   return judge({ case: name, ours, peer: limit, peerName: 'limit', unit }, limit === 0 ? { atMost: 0 } : { atMost: 1 })
 }

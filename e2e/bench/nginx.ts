@@ -4,12 +4,12 @@ import { startProgram } from '../harness/program/program.ts'
 import { waitUntil } from '../harness/wait.ts'
 import type { ProxySpec, RunningProxy } from './spec.ts'
 
-/** Body of the plain answer. */
+/** Body of the plain response. */
 const PLAIN_BODY = 'x'.repeat(92)
 export const LARGE_PATH = '/large'
 const LARGE_BYTES = 1024 * 1024
 
-/** An answer of an LLM, as short as they get. */
+/** A short chat completion. */
 const COMPLETION = JSON.stringify({
   id: 'chatcmpl-bench',
   object: 'chat.completion',
@@ -19,7 +19,7 @@ const COMPLETION = JSON.stringify({
   usage: { prompt_tokens: 250, completion_tokens: 64, total_tokens: 314, prompt_tokens_details: { cached_tokens: 0 } },
 })
 
-/** The upstream of every case: a fixed answer of 92 bytes, a file of 1 MiB, and a chat completion. */
+/** Starts the upstream of every case: a fixed response of 92 bytes, a file of 1 MiB, and a chat completion. */
 export function startUpstream(directory: string, port: number, cpu: number): Promise<RunningProxy> {
   const folder = join(directory, 'upstream')
   mkdirSync(join(folder, 'files'), { recursive: true })
@@ -34,7 +34,7 @@ export function startUpstream(directory: string, port: number, cpu: number): Pro
   return start(folder, server, port, cpu)
 }
 
-/** nginx in our place: the same routes, one worker, connections to the upstream kept. */
+/** Starts nginx as the proxy: the same routes, one worker, persistent upstream connections. */
 export function startNginx(directory: string, spec: ProxySpec, cpu: number): Promise<RunningProxy> {
   const folder = join(directory, `nginx-${spec.port}`)
   mkdirSync(folder, { recursive: true })
@@ -69,7 +69,7 @@ http {
   )
   const program = startProgram({ name: 'nginx', command: 'taskset', args: ['-c', String(cpu), 'nginx', '-p', folder, '-c', file] })
   await waitUntil(`nginx on port ${port}`, async () => {
-    if (program.hasExited()) throw new Error('nginx ended')
+    if (program.hasExited()) throw new Error('nginx exited')
     return (await fetch(`http://127.0.0.1:${port}/`)).status < 600
   })
   return { pid: program.pid, stop: async () => void (await program.stop()) }

@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** Asks one connection again and again, and remembers the longest wait for an answer. */
+/** Sends requests on one connection one after another and records the longest wait for a response. */
 export interface Probe {
-  /** Value of `x-version` in the last answer. */
+  /** Value of `x-version` in the last response. */
   version(): string | undefined
   /** `performance.now()` at which that version was first seen. */
   versionAtMs(): number
   longestPauseMs(): number
   resetPause(): void
-  /** Answers that were not 200, and connections that were lost. */
+  /** Responses other than 200, and closed connections. */
   failures(): number
   stop(): void
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
-// USER_HZ; the kernel's interface to user space has it at 100 on every architecture that Node supports.
+// USER_HZ, which is 100 on every architecture that Node supports.
 const TICKS_PER_SECOND = 100
 
 /** CPU time, user and system, of a process with its children, in seconds (proc(5), /proc/pid/stat). */
@@ -22,7 +22,7 @@ export function readResidentBytes(pid: number): number {
     try {
       kibibytes += Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${member}/status`, 'utf8'))?.[1] ?? 0)
     } catch {
-      // It has just ended.
+      // The process has exited.
     }
   }
   return kibibytes * 1024
@@ -40,7 +40,7 @@ function treeOf(pid: number): number[] {
   return members
 }
 
-/** Fields of stat from the third (state) on; the second, the name in parentheses, may hold anything. */
+/** Fields of stat from the third (state) on. The second, the name in parentheses, may contain any character. */
 function statOf(pid: number): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -50,7 +50,7 @@ function statOf(pid: number): string[] | undefined {
   }
 }
 
-/** Moves a program with all its threads to one CPU. */
+/** Pins all threads of a process to one CPU. */
 export function pin(pid: number, cpu: number): void {
   execFileSync('taskset', ['-a', '-p', '-c', String(cpu), String(pid)], { stdio: 'ignore' })
 }

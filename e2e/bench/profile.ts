@@ -1,17 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A V8 CPU profile (`.cpuprofile`), as far as it is read here. */
+/** The fields of a V8 CPU profile (`.cpuprofile`) that are read here. */
 export interface CpuProfile {
   readonly nodes: readonly { readonly id: number; readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number } }[]
   readonly samples: readonly number[]
-  /** Microseconds before each sample. */
+  /** Time before each sample, in microseconds. */
   readonly timeDeltas: readonly number[]
 }
 
 const SHOWN = 25
 
-/** The functions of every profile in a folder that took the most time themselves. */
+/** Lists the functions with the most self time in all profiles of a directory. */
 export async function summarizeProfiles(directory: string): Promise<string> {
   const texts: string[] = []
   for (const file of await readdir(directory)) {
@@ -26,7 +26,7 @@ export interface FunctionShare {
   readonly share: number
 }
 
-/** Time spent in functions themselves, as a share of all that was not idle; most first. */
+/** Self time of functions as a share of non-idle time, in descending order. */
 export function rankFunctions({ nodes, samples, timeDeltas }: CpuProfile): FunctionShare[] {
   const nameById = new Map(
     nodes.map(({ id, callFrame }) => {

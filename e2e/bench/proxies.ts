@@ -6,7 +6,7 @@ import type { ProxySpec, RunningProxy } from './spec.ts'
 
 export type ProxyName = 'ours' | 'nginx'
 
-/** How a proxy is run. */
+/** CPU, program and profiling options of a proxy. */
 interface Run {
   readonly proxyCpu: number
   readonly bundle: string
@@ -21,7 +21,7 @@ async function startOurs(directory: string, spec: ProxySpec, { bundle, proxyCpu,
   mkdirSync(directory, { recursive: true })
   const file = join(directory, `ours-${spec.port}.yaml`)
   writeFileSync(file, configText(spec))
-  // Metrics are always on; the access log is off on both sides.
+  // Metrics are always on; the access log is off in both proxies.
   const dataplane = await startDataplane({
     config: { file },
     entry: bundle,
@@ -33,10 +33,10 @@ async function startOurs(directory: string, spec: ProxySpec, { bundle, proxyCpu,
   return { pid: dataplane.program.pid, stop: () => dataplane.stop() }
 }
 
-/** The `-f` file of a spec, as JSON (which YAML includes). `version` is what every route answers in `x-version`. */
+/** The `-f` file of a spec, as JSON. Every route sets the response header `x-version` to `version`. */
 export function configText(spec: ProxySpec, version?: string): string {
   const filters = version === undefined ? {} : { filters: { responseHeaders: [{ set: [{ name: 'x-version', value: version }] }] } }
-  // The upstream speaks HTTP/1.1 only; without this, HTTP/2 from the client would be HTTP/2 to the upstream.
+  // The upstream serves HTTP/1.1 only; by default HTTP/2 requests would be forwarded as HTTP/2.
   const backends = [{ host: `127.0.0.1:${spec.upstreamPort}`, policies: { http: { version: 'HTTP1' } } }]
   const routes: object[] = (spec.rules ?? []).map((rule) => ({ ...rule, backends }))
   const plain: object[] = Array.from({ length: spec.routes }, (_, index) => ({

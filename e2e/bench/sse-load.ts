@@ -3,7 +3,7 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from './measure.ts'
 
-// Both ends of the streams in one process, so that one clock times them: node sse_load.ts UPSTREAM_PORT PORT SECONDS
+// Client and server of the streams in one process, so that one clock times them: node sse-load.ts UPSTREAM_PORT PORT SECONDS
 const [upstreamPort = 0, port = 0, seconds = 5] = process.argv.slice(2).map(Number)
 const STREAMS = 100
 const EVENTS_PER_SECOND = 20
@@ -36,7 +36,7 @@ for (let stream = 0; stream < STREAMS; stream++) {
   response.on('error', () => {})
 }
 
-// The streams take turns, a few each tick: a burst over all of them would measure the burst.
+// Each tick sends on a few streams only: a burst on all streams would measure the burst.
 const perTick = (STREAMS * EVENTS_PER_SECOND * TICK_MS) / 1000
 let next = 0
 const timer = setInterval(() => {

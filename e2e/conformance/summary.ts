@@ -7,10 +7,10 @@ import { readOutcome, type Outcome } from './outcome.ts'
 const USAGE = `usage: node e2e/conformance/summary.ts --log FILE --list FILE --report FILE --claimed FILE [--keep]
 
   --log FILE      output of the suite (-test.v)
-  --list FILE     what features each test needs (TestList)
+  --list FILE     features that each test needs (TestList)
   --report FILE   report of the suite
   --claimed FILE  supportedFeatures of the GatewayClass, separated by blanks
-  --keep          write report.yaml and results.yaml of this folder anew
+  --keep          update report.yaml and results.yaml of this directory
 `
 
 interface Side {
@@ -20,7 +20,7 @@ interface Report {
   readonly profiles: readonly { readonly name: string; readonly core?: Side; readonly extended?: Side }[]
 }
 
-/** Bars of this project; a profile's core has no bar but all of it. */
+/** Minimum number of passed extended HTTP tests; all core tests must pass. */
 const EXTENDED_HTTP = 45
 const FOLDER = import.meta.dirname
 
@@ -48,13 +48,13 @@ print(report, outcome)
 const shortfalls = findProblems(report, outcome, claimed)
 for (const problem of shortfalls) process.stdout.write(`${problem}\n`)
 process.stdout.write(`${outcome.passed.length} passed, ${outcome.failed.length} failed\n`)
-// As the test runner does it, for .ci/run.
+// For .ci/run, like the Jest reporter.
 const totals = process.env['JEST_TOTALS']
 if (totals) await appendFile(totals, `${outcome.passed.length} ${outcome.failed.length}\n`)
 process.exit(shortfalls.length > 0 ? 1 : 0)
 
 async function keep(official: Report, { passed, failed, skipped, passing, failing }: Outcome): Promise<void> {
-  // The suite writes profiles in no order.
+  // The suite writes profiles in no defined order.
   const profiles = official.profiles.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   await writeFile(join(FOLDER, 'report.yaml'), stringify({ ...official, profiles }))
   await writeFile(join(FOLDER, 'results.yaml'), stringify({ passing, failing, failed, skipped, passed }))
@@ -70,11 +70,11 @@ function print({ profiles }: Report, { failing }: Outcome): void {
   for (const [feature, tests] of Object.entries(failing)) process.stdout.write(`not passing: ${feature} (${tests.join(', ')})\n`)
 }
 
-/** What falls short of the bar, or of what the GatewayClass says. */
+/** Deviations from the required results or from the features that the GatewayClass claims. */
 function findProblems({ profiles }: Report, result: Outcome, claims: readonly string[]): string[] {
   const problems: string[] = []
   const { size } = new Set(profiles.map(({ name }) => name))
-  if (size < 4) problems.push(`the report has ${size} profiles; 4 were asked for`)
+  if (size < 4) problems.push(`the report has ${size} profiles; 4 were requested`)
   for (const { name, core, extended } of profiles) {
     if (!core || core.statistics.Passed === 0 || core.statistics.Failed + core.statistics.Skipped > 0) problems.push(`${name}: every core test must pass`)
     if (name === 'GATEWAY-HTTP' && (extended?.statistics.Passed ?? 0) < EXTENDED_HTTP)

@@ -21,7 +21,7 @@ for (const name of names) {
   modules.set(name, { example, cases })
 }
 
-// One operator serves every example's Gateway; each example has a namespace and a data plane of its own.
+// One operator serves all Gateways; each example has its own namespace and data plane.
 let operator: Operator | undefined
 let root: string
 let bundle: string
@@ -48,12 +48,12 @@ test('every example has manifests or a config file, a run.ts, an expect.ts and a
   }
 })
 
-test('the operator finds no fault with the examples but the reference that one of them does without a grant', () => {
-  const complaints = operator?.events.filter((event) => event.event === 'error' || event.event === 'condition') ?? []
-  // Key sets are fetched after the first translation, which says so.
+test('the operator reports no problem in the examples except the intended reference without a grant', () => {
+  const problems = operator?.events.filter((event) => event.event === 'error' || event.event === 'condition') ?? []
+  // The first translation reports key sets that have not been fetched yet.
   const isExpected = ({ reason, message }: { reason: string; message: string }): boolean =>
     reason === 'RefNotPermitted' || message.endsWith('has not been fetched yet')
-  expect(complaints.filter((event) => event.event !== 'condition' || !isExpected(event))).toEqual([])
+  expect(problems.filter((event) => event.event !== 'condition' || !isExpected(event))).toEqual([])
 })
 
 describe.each(names)('%s', (name) => {
@@ -67,7 +67,7 @@ describe.each(names)('%s', (name) => {
   })
 
   for (const command of example.commands ?? []) {
-    test(`command: ${command.title}`, async () => {
+    test(`prints the expected output of the command: ${command.title}`, async () => {
       expect(await running.runCommand(command)).toMatch(command.prints)
     })
   }

@@ -10,8 +10,8 @@ const rule = (name: string, policies: object) => ({ name, matches: [{ path: { ty
 const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
 
 /**
- * What a policy that calls out adds to the time of a request, against a call of grpc-js to the same service from the proxy's CPU: the way to the
- * service and back is the same for both. One at a time and in turn, request by request, so that what else the machine does hits all.
+ * The latency that a policy with a callout adds to a request, against a grpc-js call to the same service from the proxy's CPU. Requests are sent one at a time
+ * and alternate between the probes, so that other load on the machine affects all of them.
  */
 export const callouts: Case = {
   name: 'callouts',
@@ -50,7 +50,7 @@ export const callouts: Case = {
   },
 }
 
-/** Medians of what each says, over as many seconds as another case takes for its rounds. */
+/** Returns the median of each probe, measured for `rounds` times `seconds`. */
 async function measureInTurn<T extends readonly (() => Promise<number>)[]>(bench: Bench, probes: T): Promise<{ [K in keyof T]: number }> {
   const samples = probes.map((): number[] => [])
   const warmUpTurns = 2000
@@ -66,7 +66,7 @@ async function measureInTurn<T extends readonly (() => Promise<number>)[]>(bench
   return medians as { [K in keyof T]: number }
 }
 
-/** How many microseconds a request took. */
+/** Duration of a request in microseconds. */
 function timeRequest(agent: Agent, port: number, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now()

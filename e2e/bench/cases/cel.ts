@@ -8,7 +8,7 @@ import { judge } from '../measure.ts'
 const PROGRAM = fileURLToPath(new URL('../cel.ts', import.meta.url))
 const run = promisify(execFile)
 
-/** Evaluations of expressions, in a process of their own on the proxy's CPU. */
+/** Evaluation of expressions, in a separate process on the proxy's CPU. */
 export const cel: Case = {
   name: 'cel',
   async run(bench) {

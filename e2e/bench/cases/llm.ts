@@ -36,11 +36,11 @@ async function post(bench: Bench, pid: number, port: number, body: string, heade
     script,
     headers: { ...HEADERS, ...headers },
   })
-  if (load.failures > 0) throw new Error(`${load.failures} of ${load.requests} requests failed: this measures nothing`)
+  if (load.failures > 0) throw new Error(`${load.failures} of ${load.requests} requests failed, so the measurement is invalid`)
   return { rate: load.requests / load.seconds, cpuMicros: ((readCpuSeconds(pid) - before) * 1e6) / load.requests }
 }
 
-/** Chat completions: what they cost over plain proxying, and against other gateways. */
+/** Chat completions: their cost compared with plain proxying and with other gateways. */
 export const llm: Case = {
   name: 'llm',
   async run(bench) {
@@ -83,8 +83,8 @@ export const llm: Case = {
 }
 
 /**
- * One request at a time: the gateway's share of its time, with all programs on one CPU, so that it is theirs alone. Between two, a
- * gateway wakes an idle CPU four times a request; what that takes is the machine's, and reported as ours, plain and nginx's.
+ * Latency of one request at a time, with all programs on one CPU. With two CPUs a gateway wakes an idle CPU four times per request, which depends on the
+ * machine; that latency is reported without a limit, for the data plane and for nginx.
  */
 async function addedLatency(bench: Bench, { pid, ports }: Awaited<ReturnType<typeof startOurs>>): Promise<Judged[]> {
   const nginx = await start(bench, 'nginx', { routes: 1 })
@@ -132,14 +132,14 @@ function sendOnce(port: number, agent: Agent): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path: PATH, method: 'POST', headers: HEADERS, agent }, (response) => {
       response.resume()
-      response.on('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`answered ${response.statusCode}`))))
+      response.on('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`status ${response.statusCode}`))))
     })
     sent.on('error', reject)
     sent.end(SMALL)
   })
 }
 
-/** What reading and editing a long prompt adds to proxying its bytes, against parsing and printing it here. */
+/** CPU time that reading and editing a long prompt adds to proxying its bytes, against JSON.parse and JSON.stringify in this process. */
 async function largePrompt(bench: Bench, { pid, ports }: Awaited<ReturnType<typeof startOurs>>): Promise<Judged> {
   const { a, b } = await alternate(
     bench,
@@ -159,7 +159,7 @@ async function largePrompt(bench: Bench, { pid, ports }: Awaited<ReturnType<type
   )
 }
 
-/** 200 streamed chat completions of 50 events a second: how much later events come, and what they cost; the same under a guard of patterns. */
+/** 200 streamed chat completions with 50 events per second: added latency and CPU time per event, with and without a regex guard. */
 export const llmStreams: Case = {
   name: 'llm-streams',
   async run(bench) {
@@ -200,7 +200,7 @@ async function relay(bench: Bench, pid: number, upstreamPort: number, port: numb
     await program.waitForLine(/^measuring/, 30_000)
     const before = readCpuSeconds(pid)
     const { events, p99 } = JSON.parse(await program.waitForLine(/^\{/, (bench.seconds + 30) * 1000)) as { events: number; p99: number }
-    if (events === 0) throw new Error('no events came')
+    if (events === 0) throw new Error('no events were received')
     return { p99, cpuMicros: ((readCpuSeconds(pid) - before) * 1e6) / events }
   } finally {
     await program.stop(100)

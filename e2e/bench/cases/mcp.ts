@@ -99,7 +99,7 @@ async function compareLists(bench: Bench, upstreams: readonly number[], manyPort
     }
     return median(times)
   }
-  // All servers are one process: the slowest answers when all have.
+  // All servers are one process, so the slowest responds when all have responded.
   const together = async () => {
     const times: number[] = []
     for (let count = 0; count < 40 * bench.seconds; count++) {
@@ -137,7 +137,7 @@ function openStream(port: number, session: string, agent: Agent): Promise<() => 
       response.resume()
       response.on('error', () => undefined)
       if (response.statusCode === 200) resolve(() => sent.destroy())
-      else reject(new Error(`a stream was answered ${response.statusCode}`))
+      else reject(new Error(`a stream got status ${response.statusCode}`))
     })
     sent.on('error', reject)
     sent.end()
@@ -146,7 +146,7 @@ function openStream(port: number, session: string, agent: Agent): Promise<() => 
 
 async function beginSession(port: number): Promise<string> {
   const { session } = await post(port, INITIALIZE, HEADERS)
-  if (session === '') throw new Error('the gateway gave no session')
+  if (session === '') throw new Error('the gateway returned no session')
   return session
 }
 
@@ -157,7 +157,7 @@ function post(port: number, body: string, headers: Readonly<Record<string, strin
       response.on('end', () =>
         response.statusCode === 200
           ? resolve({ session: String(response.headers['mcp-session-id'] ?? '') })
-          : reject(new Error(`answered ${response.statusCode}`)),
+          : reject(new Error(`status ${response.statusCode}`)),
       )
     })
     sent.on('error', reject)

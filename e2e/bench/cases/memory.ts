@@ -6,7 +6,7 @@ import { readResidentBytes } from '../proc.ts'
 
 const LIMIT_MIB = 130
 
-/** The highest resident set with 1,000 routes while 256 connections ask. */
+/** The highest resident set size with 1,000 routes while 256 connections send requests. */
 export const memory: Case = {
   name: 'memory',
   async run(bench) {

@@ -10,7 +10,7 @@ const token = `${unsigned}.${createSign('sha256').update(unsigned).sign(privateK
 const keySet = JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256' }] })
 
 const prefix = (path: string) => [{ path: { type: 'PathPrefix', value: path } }]
-/** Of every kind something: what a route of an API has. */
+/** The policies of a typical API route. */
 const full = {
   name: 'full',
   matches: prefix('/full'),
@@ -24,7 +24,7 @@ const full = {
     },
   },
 }
-/** None but the last matches. */
+/** Ten rules, of which only the last matches. */
 const tenRules = {
   name: 'ten',
   matches: prefix('/ten'),
@@ -37,7 +37,7 @@ const tenRules = {
 
 const headers = { authorization: `Bearer ${token}`, 'x-team': 'none' }
 
-/** What policies cost: a route with them against one without, in one process; and that one against a process without any. */
+/** The cost of policies: a route with policies against a route without, in one process, and that route against a process without policies. */
 export const policies: Case = {
   name: 'policies',
   async run(bench) {

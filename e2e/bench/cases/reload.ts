@@ -17,7 +17,7 @@ const FILES = 50
 const RELOADS = 5
 const LIMITS = { pauseMs: 50, effectiveMs: 1500 }
 
-/** The whole `-f` file replaced, every route changed, while 32 connections ask. */
+/** Replaces the `-f` file and changes every route while 32 connections send requests. */
 export const reload: Case = {
   name: 'reload',
   async run(bench) {
@@ -34,7 +34,7 @@ export const reload: Case = {
   },
 }
 
-/** One of 50 manifests with 100 HTTPRoutes each edited, through the operator and the config stream. */
+/** Edits one of 50 manifests with 100 HTTPRoutes each; the change arrives through the operator and the config stream. */
 export const reloadStream: Case = {
   name: 'reload-stream',
   async run(bench) {

@@ -7,7 +7,7 @@ import { judge, judgeLimit } from '../measure.ts'
 const LOAD = fileURLToPath(new URL('../sse-load.ts', import.meta.url))
 const LIMIT_MS = 2
 
-/** 100 streams of server-sent events: how much later the slowest hundredth arrives than without a proxy. */
+/** 100 streams of server-sent events: added p99 latency compared with no proxy. */
 export const sse: Case = {
   name: 'sse',
   async run(bench) {

@@ -10,13 +10,13 @@ import { startLogging } from '../logging-proxy.ts'
 const GATEWAY = { kind: 'Gateway', namespace: 'default', name: 'proxy' } as const
 
 interface TelemetryKinds {
-  /** JSON access log into a file. */
+  /** Writes a JSON access log to a file. */
   readonly hasLog?: boolean
-  /** Port of a collector that gets a span of every request. */
+  /** Port of a collector that receives a span of every request. */
   readonly collectorPort?: number
 }
 
-/** Ours with so much telemetry; metrics are always on. */
+/** Starts a data plane with these kinds of telemetry; metrics are always on. */
 async function startWithTelemetry(bench: Bench, name: string, { hasLog = false, collectorPort }: TelemetryKinds): Promise<StartedProxy> {
   const port = await findFreePort()
   const spec = { port, http2Port: port, upstreamPort: bench.upstreamPort, routes: 1 }
@@ -40,7 +40,7 @@ async function startWithTelemetry(bench: Bench, name: string, { hasLog = false, 
   return { pid: dataplane.program.pid, spec, stop: () => dataplane.stop() }
 }
 
-/** What telemetry costs, ours against ours: each kind alone, then all of it with every request traced to a live collector. */
+/** The cost of telemetry compared with metrics only: each kind alone, then all kinds with every request traced to a collector. */
 export const telemetry: Case = {
   name: 'telemetry',
   async run(bench) {
@@ -63,7 +63,7 @@ export const telemetry: Case = {
         )
         const isAll = name === 'log and tracing'
         const peerName = 'ours, bare'
-        // The collector shares its CPU with the load, so that the rate holds its cost too; the CPU of the proxy does not.
+        // The collector shares its CPU with the load generator, so the rate includes its cost; the CPU time of the proxy does not.
         results.push(judge({ case: `telemetry, ${name}`, ours: a.rate, peer: b.rate, peerName, unit: 'requests/s' }, isAll ? { atLeast: 0.75 } : {}))
         results.push(
           judge({ case: `telemetry, ${name}, CPU`, ours: a.cpuMicros, peer: b.cpuMicros, peerName, unit: 'µs CPU/request' }, isAll ? { atMost: 1.33 } : {}),

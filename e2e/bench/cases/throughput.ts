@@ -6,7 +6,7 @@ import { readCpuSeconds } from '../proc.ts'
 
 const CONNECTIONS = 32
 
-/** GET with a 92-byte answer over kept HTTP/1.1 connections: what a request costs. */
+/** GET with a 92-byte response over persistent HTTP/1.1 connections: the cost of a request. */
 export const plain: Case = {
   name: 'plain',
   run: (bench) =>
@@ -21,7 +21,7 @@ export const plain: Case = {
     ),
 }
 
-/** Answers of 1 MiB: what a byte costs. */
+/** Responses of 1 MiB: the cost of a byte. */
 export const bodies: Case = {
   name: 'bodies',
   run: (bench) =>
@@ -54,7 +54,7 @@ export const http2: Case = {
     ),
 }
 
-/** Ours against ours: what 4,990 more routes cost. The route that is asked for is in the middle. */
+/** The cost of 4,990 more routes. The requested route is in the middle. */
 export const routes: Case = {
   name: 'routes',
   async run(bench) {
@@ -108,7 +108,7 @@ async function measure(proxy: StartedProxy, run: () => Promise<Load>): Promise<T
   const before = readCpuSeconds(proxy.pid)
   const load = await run()
   const cpu = readCpuSeconds(proxy.pid) - before
-  if (load.failures > 0) throw new Error(`${load.failures} of ${load.requests} requests failed: this measures nothing`)
+  if (load.failures > 0) throw new Error(`${load.failures} of ${load.requests} requests failed, so the measurement is invalid`)
   return {
     rate: load.requests / load.seconds,
     cpuMicros: (cpu * 1e6) / load.requests,

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
-  'each backend gets its own dialect': async (run) => {
+  'each backend receives its own transformation': async (run) => {
     const seen = new Map<string, unknown>()
     while (seen.size < 2) {
       const response = await run.send(8080, { method: 'POST', path: '/items?x=1', body: '{"a":1}' })

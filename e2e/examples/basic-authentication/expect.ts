@@ -7,7 +7,7 @@ export default expectations({
   'the upstream never sees the credentials': async (run) => {
     expect((await run.send(8080, basic('bob:open-sesame'))).json().headers['authorization']).toBeUndefined()
   },
-  'a wrong password is refused, and so is that of another user': async (run) => {
+  'a wrong password and the password of another user are rejected': async (run) => {
     const before = run.upstream('app').requests.length
     for (const credentials of ['bob:wrong', 'bob:rabbit-hole', 'eve:open-sesame', 'bob:']) {
       const response = await run.send(8080, basic(credentials))

@@ -8,11 +8,11 @@ export default expectations({
       const responses = await Promise.all(Array.from({ length: 50 }, () => run.send(8080)))
       canary += responses.filter((response) => response.json().name === 'canary').length
     }
-    // Chance leaves these bounds less than once in 10^12 runs.
+    // A random result outside these bounds occurs less than once in 10^12 runs.
     expect(canary).toBeGreaterThan(5)
     expect(canary).toBeLessThan(105)
   },
-  'the filter of a backend applies to its answers only': async (run) => {
+  'the filter of a backend applies to its responses only': async (run) => {
     const responses = await Promise.all(Array.from({ length: 60 }, () => run.send(8080)))
     for (const response of responses) expect(response.headers['x-canary']).toBe(response.json().name === 'canary' ? 'yes' : undefined)
   },

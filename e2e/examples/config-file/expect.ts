@@ -7,10 +7,10 @@ import { replaceFile } from '../../harness/files.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 export default expectations({
-  'filters, weights and retries of a route': async (run) => {
+  'a route applies its filters, weights and retries': async (run) => {
     const responses = await Promise.all(Array.from({ length: 40 }, () => run.send(8080, { path: '/api/x' })))
     const names = new Set(responses.map((response) => response.json().name))
-    // One of four goes to the second: forty may leave it out.
+    // One request of four goes to the second backend; forty requests may not reach it.
     while (names.size < 2) names.add((await run.send(8080, { path: '/api/x' })).json().name)
     expect(names).toEqual(new Set(['first', 'second']))
     expect(new Set(responses.map((response) => response.headers['x-route']))).toEqual(new Set(['api']))
@@ -19,7 +19,7 @@ export default expectations({
   TCP: async (run) => {
     expect(await sendRaw(run.port(8090), 'hi', { end: true })).toBe('bytes\nhi')
   },
-  'an edit takes effect, and a broken edit changes nothing': async (run) => {
+  'an edit takes effect, and an invalid edit changes nothing': async (run) => {
     const file = join(run.directory, 'config.yaml')
     const text = await readFile(file, 'utf8')
     const routeOf = async () => (await run.send(8080, { path: '/api/x' })).headers['x-route']

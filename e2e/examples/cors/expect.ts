@@ -5,11 +5,11 @@ const origin = 'https://shop.example.com'
 const authorization = `Basic ${Buffer.from('bob:secret').toString('base64')}`
 
 export default expectations({
-  'a page can read a refusal': async (run) => {
+  'an error response has CORS headers, so a page can read it': async (run) => {
     const { status, headers } = await run.send(8080, { headers: { origin } })
     expect([status, headers['access-control-allow-origin'], headers['access-control-allow-credentials']]).toEqual([401, origin, 'true'])
   },
-  'the upstream answers requests, and has no say in who may read them': async (run) => {
+  'CORS headers of the upstream are replaced by those of the policy': async (run) => {
     const path = '/?header=access-control-allow-origin:*'
     const { status, headers } = await run.send(8080, { path, headers: { origin, authorization } })
     expect([status, headers['access-control-allow-origin'], headers['access-control-expose-headers']]).toEqual([200, origin, 'x-total'])

@@ -6,12 +6,12 @@ import { replaceFile } from '../../harness/files.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 export default expectations({
-  'what is not granted never reaches the upstream, and the operator says why': async (run) => {
+  'a reference without a grant never reaches the upstream, and the operator reports why': async (run) => {
     expect((await run.send(8080, { path: '/orders' })).status).toBe(500)
     expect(run.upstream('orders').requests).toEqual([])
     expect(run.conditions()).toContainEqual(expect.objectContaining({ kind: 'HTTPRoute', namespace: 'web', type: 'ResolvedRefs', reason: 'RefNotPermitted' }))
   },
-  'withdrawing the grant closes the way, giving it opens it again': async (run) => {
+  'removing the grant stops traffic, and restoring it resumes traffic': async (run) => {
     const file = join(run.directory, 'manifests.yaml')
     const granted = await readFile(file, 'utf8')
     const statusOf = async () => (await run.send(8080, { path: '/catalog' })).status

@@ -4,7 +4,7 @@ import { expectations } from '../../harness/example/expectations.ts'
 import { makeGrpcClient } from '../../harness/grpc-client.ts'
 
 export default expectations({
-  'unary, server streaming and bidirectional calls of grpc-js': async (run) => {
+  'unary, server-streaming and bidirectional calls of grpc-js succeed': async (run) => {
     const client = makeGrpcClient(`127.0.0.1:${run.port(8080)}`)
     try {
       expect(await client.unary('hello')).toMatchObject({ message: 'hello', server: 'echo-v1' })
@@ -25,7 +25,7 @@ export default expectations({
       client.close()
     }
   },
-  'a service that no route has is unimplemented': async (run) => {
+  'a call to a service without a route gets the status UNIMPLEMENTED': async (run) => {
     const client = makeGrpcClient(`127.0.0.1:${run.port(8080)}`, { service: 'other.Service' })
     try {
       await expect(client.unary('x')).rejects.toMatchObject({ code: status.UNIMPLEMENTED, details: 'route not found' })

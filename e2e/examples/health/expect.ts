@@ -2,8 +2,8 @@ import { expect } from '@jest/globals'
 import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
-  'an endpoint that says twice that it is unwell gets no more requests': async (run) => {
-    // Whoever answers badly twice in a row is out; then the other one has to answer everything.
+  'an endpoint is evicted after two unhealthy responses in a row': async (run) => {
+    // The first endpoint with two unhealthy responses in a row is evicted; then the other one receives all requests.
     let out: string | undefined
     const bad: string[] = []
     while (out === undefined) {

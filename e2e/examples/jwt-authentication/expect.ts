@@ -7,11 +7,11 @@ import { tokens } from './tokens.ts'
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 
 export default expectations({
-  'the upstream never sees the token, and the log names the subject': async (run) => {
+  'the upstream never receives the token, and the log contains the subject': async (run) => {
     expect((await run.send(8080, bearer(tokens.valid))).json().headers['authorization']).toBeUndefined()
     await run.dataplane.program.waitForLine(/jwt\.sub=bob/)
   },
-  'a WebSocket opens with a token, its frames flow, and its end is one line of the log; without a token it is refused (row 71)': async (run) => {
+  'a WebSocket opens with a token, relays frames and has one line in the log; without a token it is rejected (row 71)': async (run) => {
     const url = `ws://127.0.0.1:${run.port(8080)}/socket`
     const [error] = await once(new WebSocket(url), 'error')
     expect(String(error)).toContain('401')
@@ -26,7 +26,7 @@ export default expectations({
     await run.dataplane.program.waitForLine(/http\.path=\/socket.*http\.status=101.*jwt\.sub=bob/)
     expect(run.dataplane.program.lines.filter(isItsLine)).toHaveLength(1)
   },
-  'tokens for others, changed ones and unsigned ones are refused': async (run) => {
+  'tokens with another audience, modified tokens and unsigned tokens are rejected': async (run) => {
     const [head, body] = tokens.valid.split('.')
     const unsigned = Buffer.from('{"alg":"none","kid":"example-1"}').toString('base64url')
     const [, , signature] = tokens.foreign.split('.')

@@ -9,7 +9,7 @@ const chatRequest = (content: string) => ({
 })
 
 export default expectations({
-  'answers are charged when they are over: the one that crosses the budget succeeds, the next gets 429': async (run) => {
+  'tokens are counted after the response: the request that exceeds the budget succeeds, the next gets 429': async (run) => {
     expect((await run.send(8080, chatRequest('one two three four five six seven eight nine ten'))).status).toBe(200)
     const refused = await run.send(8080, chatRequest('hello'))
     expect([refused.status, refused.body, refused.headers['x-ratelimit-limit'], refused.headers['x-ratelimit-remaining']]).toEqual([

@@ -18,11 +18,11 @@ const isFirstUsed = async (run: ExampleRun): Promise<boolean> => {
 }
 
 export default expectations({
-  'the first group gets the requests while it is well': async (run) => {
+  'the first group receives the requests while it is healthy': async (run) => {
     await waitUntil('the first group is in', () => isFirstUsed(run))
     expect(await isFirstUsed(run)).toBe(true)
   },
-  'a failure moves on to the second group, and the first stays out for the eviction': async (run) => {
+  'after a failure the second group is used until the eviction of the first ends': async (run) => {
     const [openai = 0, anthropic = 0] = count(run)
     expect((await chat(run, 'fail', 'status=429')).status).toBe(200)
     expect(count(run)).toEqual([openai + 1, anthropic + 1])

@@ -17,16 +17,16 @@ const secret = 'the number 123-45-6789 is of project-apollo today'
 const masked = 'echo: the number <SSN> is of <masked> today'
 
 export default expectations({
-  'a prompt that is refused never reaches the provider': async (run) => {
+  'a rejected prompt never reaches the provider': async (run) => {
     const before = seen(run)
     const { status, body } = await post(run, '/patterns/v1/chat/completions', 'pay with 4111 1111 1111 1111')
     expect([status, body, seen(run)]).toEqual([422, 'no card numbers, please', before])
   },
-  'what is masked in a prompt never reaches the provider': async (run) => {
+  'masked parts of a prompt never reach the provider': async (run) => {
     await post(run, '/patterns/v1/chat/completions', 'write to ann@example.com')
     expect(run.upstream('llm').requests.at(-1)?.body).toContain('write to <EMAIL_ADDRESS>')
   },
-  'the OpenAI SDK gets masked answers, whole and streamed, in both of its formats': async (run) => {
+  'the OpenAI SDK receives masked responses, buffered and streamed, in both of its formats': async (run) => {
     const client = openai(run, '/patterns')
     const messages = [{ role: 'user' as const, content: secret }]
     const whole = await client.chat.completions.create({ model: 'gpt-4o', messages })
@@ -39,23 +39,23 @@ export default expectations({
     const response = await client.responses.stream({ model: 'gpt-4o', input: secret }).finalResponse()
     expect(response.output_text).toBe(masked)
   },
-  'the Anthropic SDK gets masked answers, whole and streamed': async (run) => {
+  'the Anthropic SDK receives masked responses, buffered and streamed': async (run) => {
     const body = { model: 'gpt-4o', max_tokens: 100, messages: [{ role: 'user' as const, content: secret }] }
     const whole = await anthropic(run, '/patterns').messages.create(body)
     const streamed = await anthropic(run, '/patterns').messages.stream(body).finalMessage()
     for (const { content } of [whole, streamed]) expect(content).toMatchObject([{ type: 'text', text: masked }])
   },
-  'a service of your own refuses prompts with its own status and text': async (run) => {
+  'a guard webhook rejects prompts with its own status and text': async (run) => {
     const { status, body } = await post(run, '/service/v1/chat/completions', 'where is the dragon?')
     expect([status, body]).toEqual([451, 'we do not talk about dragons'])
   },
-  'it changes answers too, and holds streams back until it has seen them': async (run) => {
+  'a guard webhook changes responses and delays streams until it has checked them': async (run) => {
     const { body } = await post(run, '/service/v1/chat/completions', 'who is Smaug')
     expect(body).toContain('echo: who is [somebody]')
     const stream = openai(run, '/service').chat.completions.stream({ model: 'gpt-4o', messages: [{ role: 'user', content: 'who is Smaug' }] })
     expect((await stream.finalChatCompletion()).choices[0]?.message.content).toBe('echo: who is [somebody]')
   },
-  'a guard that cannot be asked lets nothing pass': async (run) => {
+  'an unreachable guard rejects all prompts': async (run) => {
     const before = seen(run)
     for (const path of ['/away/v1/chat/completions', '/away/v1/messages']) {
       const { status, body } = await post(run, path, 'hello', { max_tokens: 5 })

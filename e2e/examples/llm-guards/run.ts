@@ -9,13 +9,13 @@ export default {
     { name: 'judge', port: 9002, kind: 'guard' },
   ],
   commands: [
-    { title: 'a prompt with a card number is refused', command: curl('/patterns', 'pay with 4111 1111 1111 1111'), prints: /^no card numbers, please$/ },
+    { title: 'a prompt with a card number is rejected', command: curl('/patterns', 'pay with 4111 1111 1111 1111'), prints: /^no card numbers, please$/ },
     {
       title: 'a streamed answer is masked before it is sent',
       command: curl('/patterns', 'repeat: 123-45-6789 is of project-apollo', { stream: true }),
       prints: /<SSN>[^]*<masked>[^]*\[DONE\]/,
     },
-    { title: 'a service of your own refuses', command: curl('/service', 'where is the dragon?'), prints: /^we do not talk about dragons$/ },
-    { title: 'a guard that cannot be asked lets nothing pass', command: curl('/away', 'hello'), prints: /prompt guard failed/ },
+    { title: 'a guard webhook rejects a prompt', command: curl('/service', 'where is the dragon?'), prints: /^we do not talk about dragons$/ },
+    { title: 'an unreachable guard rejects all prompts', command: curl('/away', 'hello'), prints: /prompt guard failed/ },
   ],
 } satisfies Example

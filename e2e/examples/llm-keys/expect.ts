@@ -10,20 +10,20 @@ const chat = (run: ExampleRun, key: string, model = 'gpt-4o') =>
   })
 
 export default expectations({
-  'a key may use the models that it lists; the provider sees its own key': async (run) => {
+  'a key is limited to its models, and the provider receives the key of the provider': async (run) => {
     const refused = await chat(run, 'demo-key-alice', 'o3')
     expect([refused.status, refused.body]).toEqual([403, 'model not allowed: the API key may not use o3'])
     expect((await chat(run, 'demo-key-bob', 'o3')).status).toBe(200)
     expect(run.upstream('llm').requests.at(-1)?.headers['authorization']).toBe('Bearer demo-provider-key')
   },
-  'a key spends its own budget, and no other': async (run) => {
+  'each key has its own token budget': async (run) => {
     const [first, second, third] = [await chat(run, 'demo-key-alice'), await chat(run, 'demo-key-alice'), await chat(run, 'demo-key-alice')]
     expect([first.status, second.status, third.status]).toEqual([200, 200, 429])
     expect([first.headers['x-ratelimit-limit'], third.headers['x-ratelimit-remaining']]).toEqual(['12', '0'])
     expect((await chat(run, 'demo-key-bob')).status).toBe(200)
   },
-  'answers have a cost': async (run) => {
-    // 5 tokens in and 6 out.
+  'responses carry their cost': async (run) => {
+    // 5 input tokens and 6 output tokens.
     expect(Number((await chat(run, 'demo-key-bob')).headers['x-cost'])).toBeCloseTo((5 * 2.5 + 6 * 10) / 1e6, 9)
     expect(await run.dataplane.metrics()).toContain('proxy_gen_ai_client_cost_total')
   },

@@ -16,14 +16,14 @@ const paths: Readonly<Record<string, string>> = {
 }
 
 export default expectations({
-  'one client of chat completions can talk to all six providers': async (run) => {
+  'a chat completions client can use all six providers': async (run) => {
     for (const [name, path] of Object.entries(paths)) {
       const response = await post(run, `/${name}/v1/chat/completions`, chat(`hello ${name}`))
       expect([response.status, response.body]).toEqual([200, expect.stringContaining(`echo: hello ${name}`)])
       expect(lastPath(run)).toBe(path)
     }
   },
-  'keys are where each provider wants them': async (run) => {
+  'each provider receives its key in its own header': async (run) => {
     await post(run, '/openai/v1/chat/completions', chat('x'))
     expect(run.upstream('llm').requests.at(-1)?.headers['authorization']).toBe('Bearer demo-provider-key')
     await post(run, '/anthropic/v1/chat/completions', chat('x'))
@@ -33,19 +33,19 @@ export default expectations({
       /^AWS4-HMAC-SHA256 Credential=AKIADEMO\/\d+\/eu-west-1\/bedrock\/aws4_request/,
     )
   },
-  'Claude on Vertex AI has an endpoint of its own': async (run) => {
+  'Claude on Vertex AI is called at its own endpoint': async (run) => {
     await post(run, '/vertex/v1/chat/completions', chat('x', 'claude-sonnet-4-5-20250929'))
     expect(lastPath(run)).toBe('/v1/projects/my-project/locations/us-central1/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict')
   },
-  'a client of messages can talk to OpenAI': async (run) => {
+  'a messages client can use OpenAI': async (run) => {
     const response = await post(run, '/openai/v1/messages', { max_tokens: 10, ...chat('hello') })
     expect(JSON.parse(response.body)).toMatchObject({ type: 'message', content: [{ type: 'text', text: 'echo: hello' }], stop_reason: 'end_turn' })
   },
-  'what cannot be translated says so': async (run) => {
+  'a request that cannot be translated is rejected': async (run) => {
     const response = await post(run, '/anthropic/v1/responses', { model: 'x', input: 'hello' })
     expect([response.status, response.body]).toEqual([400, expect.stringContaining('unsupported conversion: from')])
   },
-  'tokens are counted by who can: the provider, else the gateway': async (run) => {
+  'tokens are counted by the provider if possible, else by the gateway': async (run) => {
     const asked = run.upstream('llm').requests.length
     expect((await post(run, '/anthropic/v1/messages/count_tokens', chat('one two three'))).body).toBe('{"input_tokens":3}')
     expect(run.upstream('llm').requests.length).toBe(asked + 1)
@@ -55,7 +55,7 @@ export default expectations({
   'models are listed by the gateway': async (run) => {
     expect(JSON.parse((await run.send(8080, { path: '/anthropic/v1/models' })).body)).toMatchObject({ object: 'list', data: [{ id: 'claude-sonnet-4-5' }] })
   },
-  'everything else passes through': async (run) => {
+  'other paths are passed through': async (run) => {
     await post(run, '/openai/v1/files?purpose=x', { a: 1 })
     expect(lastPath(run)).toBe('/v1/files?purpose=x')
   },

@@ -6,14 +6,14 @@ const chat = { model: 'gpt-4o', messages: [{ role: 'user', content: 'good mornin
 export default {
   upstreams: [{ name: 'llm', port: 9001, kind: 'llm' }],
   commands: [
-    { title: 'an OpenAI client asks OpenAI', command: curl('/openai/v1/chat/completions', chat), prints: /"content":"echo: good morning"/ },
+    { title: 'an OpenAI client calls OpenAI', command: curl('/openai/v1/chat/completions', chat), prints: /"content":"echo: good morning"/ },
     {
-      title: 'the same client asks Anthropic',
+      title: 'the same client calls Anthropic',
       command: curl('/anthropic/v1/chat/completions', chat),
       prints: /"object":"chat.completion".*echo: good morning/,
     },
     {
-      title: 'an Anthropic client asks Bedrock, and reads a stream',
+      title: 'an Anthropic client calls Bedrock and reads a stream',
       command: curl('/bedrock/v1/messages', { model: 'any', max_tokens: 100, stream: true, messages: chat.messages }),
       prints: /event: message_start[^]*"text":"good "[^]*event: message_stop/,
     },

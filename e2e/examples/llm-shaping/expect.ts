@@ -9,22 +9,22 @@ async function bodyFor(run: ExampleRun, more: object, headers: Record<string, st
 }
 
 export default expectations({
-  'aliases name models of the provider, exactly or by pattern': async (run) => {
+  'aliases map model names exactly or by pattern': async (run) => {
     expect((await bodyFor(run, { model: 'fast' }))['model']).toBe('gpt-4o-mini')
     expect((await bodyFor(run, { model: 'claude-opus' }))['model']).toBe('gpt-4o')
     expect((await bodyFor(run, { model: 'o3' }))['model']).toBe('o3')
   },
-  'every conversation begins with the static message': async (run) => {
+  'the static message is prepended to every conversation': async (run) => {
     expect((await bodyFor(run, {}))['messages']).toEqual([
       { role: 'system', content: 'Answer in one sentence.' },
       { role: 'user', content: 'hello' },
     ])
   },
-  'defaults give way to the client, overrides do not': async (run) => {
+  'fields of the client replace defaults but not overrides': async (run) => {
     expect(await bodyFor(run, { temperature: 1, store: true })).toMatchObject({ temperature: 1, store: false })
     expect(await bodyFor(run, {})).toMatchObject({ temperature: 0.2, store: false })
   },
-  'computed fields read body and request; one that fails is removed': async (run) => {
+  'computed fields can read the body and the request; a field whose expression fails is removed': async (run) => {
     expect(await bodyFor(run, { max_completion_tokens: 50_000 }, { 'x-team': 'red' })).toMatchObject({ max_completion_tokens: 1000, user: 'red' })
     const body = await bodyFor(run, { max_completion_tokens: 50, user: 'me' })
     expect([body['max_completion_tokens'], body['user']]).toEqual([50, undefined])

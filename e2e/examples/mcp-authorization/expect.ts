@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
-  'rules about tools hide resources, which no rule allows': async (run) => {
+  'resources are hidden because rules allow tools only': async (run) => {
     const client = new Client({ name: 'example', version: '1' })
     const requestInit = { headers: { 'x-team': 'support' } }
     await client.connect(new StreamableHTTPClientTransport(new URL(`http://localhost:${run.port(8080)}/mcp`), { requestInit }))

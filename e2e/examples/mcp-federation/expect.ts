@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
-  'a client sees one server with the instructions of both': async (run) => {
+  'a client receives the instructions of both servers': async (run) => {
     const client = new Client({ name: 'example', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(new URL(`http://localhost:${run.port(8080)}/mcp`)))
     expect(client.getServerVersion()?.name).toBe('proxy')

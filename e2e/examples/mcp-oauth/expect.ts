@@ -4,7 +4,7 @@ import { connectWithLogin } from '../../harness/identity/mcp-login.ts'
 import { logIn, OAuthSession } from '../../harness/identity/oauth-client.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
-/** A client of the official SDK, whose user logs in. */
+/** Connects an SDK client whose user logs in. */
 async function connectAs(run: ExampleRun, user: string) {
   const url = new URL(`http://localhost:${run.port(8080)}/mcp`)
   const login = (start: URL, redirectUrl: string): Promise<URL> => logIn(start, redirectUrl, user)
@@ -12,7 +12,7 @@ async function connectAs(run: ExampleRun, user: string) {
 }
 
 export default expectations({
-  'an SDK client finds out where to log in, does, and sees what its user may use': async (run) => {
+  'an SDK client discovers the identity provider, logs in and lists the tools of its user': async (run) => {
     for (const [user, expected] of [
       ['bob', ['search']],
       ['ann', ['search', 'delete']],
@@ -23,7 +23,7 @@ export default expectations({
       await client.close()
     }
   },
-  'the log says who it was': async (run) => {
+  'the log contains the subject of the token': async (run) => {
     const client = await connectAs(run, 'carol')
     await client.close()
     await waitUntil('a line about carol', () => run.dataplane.program.lines.some(({ text }) => text.includes('jwt.sub=carol')))

@@ -16,13 +16,13 @@ const at = (run: ExampleRun, path: string): URL => new URL(`http://localhost:${r
 const expected = [['search', 'delete'], [{ type: 'text', text: 'search in documents: "x"' }]]
 
 export default expectations({
-  'an SDK client uses the server as if there were no gateway': async (run) => {
+  'an SDK client can use the server through the gateway': async (run) => {
     expect(await use(new StreamableHTTPClientTransport(at(run, '/mcp')))).toEqual(expected)
   },
-  'clients of the older transport connect to /sse': async (run) => {
+  'clients of the older SSE transport connect to /sse': async (run) => {
     expect(await use(new SSEClientTransport(at(run, '/sse')))).toEqual(expected)
   },
-  'the log says which tool was called where': async (run) => {
+  'the log contains the tool and the target of a call': async (run) => {
     await use(new StreamableHTTPClientTransport(at(run, '/mcp')))
     await run.dataplane.program.waitForLine(
       /mcp\.method\.name=tools\/call mcp\.target=documents mcp\.resource\.type=tool gen_ai\.tool\.name=search mcp\.session\.id=/,

@@ -3,7 +3,7 @@ import { expectations } from '../../harness/example/expectations.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 export default expectations({
-  'the mirror gets the head of a request without its body': async (run) => {
+  'the mirror receives the head of a request without the body': async (run) => {
     const response = await run.send(8080, { path: '/order?id=7', body: 'item=1', headers: { 'x-mark': 'mirrored' } })
     expect(response.json()).toMatchObject({ name: 'primary', body: 'item=1' })
     const find = () => run.upstream('shadow').requests.find((request) => request.headers['x-mark'] === 'mirrored')

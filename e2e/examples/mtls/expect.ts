@@ -3,7 +3,7 @@ import { makeAuthority, makeCertificate } from '../../harness/certificates.ts'
 import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
-  'HTTP/2 with a client certificate': async (run) => {
+  'an HTTP/2 request with a client certificate succeeds': async (run) => {
     const response = await run.send(8443, { protocol: 'http2', host: 'localhost', tls: { ...run.tls('localhost'), ...run.keyPair('client') } })
     expect(response.json()).toMatchObject({ name: 'app', sni: 'app.internal' })
   },

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
-  'each tenant has a counter, which the service keeps': async (run) => {
+  'each tenant has its own counter in the service': async (run) => {
     const call = async (tenant: string) => {
       const { status, headers } = await run.send(8080, { path: '/search', headers: { 'x-tenant': tenant } })
       return [status, headers['x-ratelimit-remaining']]

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { expectations } from '../../harness/example/expectations.ts'
 
 export default expectations({
-  'over the limit: 429, nothing reaches the upstream, and the headers say when to come back': async (run) => {
+  'a request over the limit gets 429 with the reset time and does not reach the upstream': async (run) => {
     while ((await run.send(8080, { path: '/search' })).status === 200);
     const before = run.upstream('app').requests.length
     const response = await run.send(8080, { path: '/search?q=1' })
@@ -12,7 +12,7 @@ export default expectations({
     expect([reset > 3000, reset <= 3600]).toEqual([true, true])
     expect(run.upstream('app').requests.length).toBe(before)
   },
-  'other routes have the budget of the Gateway': async (run) => {
+  'other routes use the limit of the Gateway': async (run) => {
     const left = async () => Number((await run.send(8080)).headers['x-ratelimit-remaining'])
     const before = await left()
     expect(await left()).toBe(before - 1)

@@ -3,7 +3,7 @@ import { expectations } from '../../harness/example/expectations.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 export default expectations({
-  'the line has what was added and not what was removed, and health checks have none': async (run) => {
+  'the access log has the added fields, lacks the removed fields and omits health checks': async (run) => {
     await run.send(8080, { path: '/healthz' })
     await run.send(8080, { path: '/shop/2', headers: { 'x-user': 'bob' } })
     const line = await run.dataplane.program.waitForLine(/http\.path=\/shop\/2/)
@@ -11,12 +11,12 @@ export default expectations({
     expect(line).not.toContain('http.version')
     expect(run.dataplane.program.lines.some(({ text }) => text.includes('/healthz'))).toBe(false)
   },
-  'records and spans reach the collector': async (run) => {
+  'log records and spans reach the collector': async (run) => {
     await run.send(8080, { path: '/shop/3' })
     const paths = (): Set<string> => new Set(run.upstream('collector').requests.map(({ path }) => path))
     await waitUntil('both', () => paths().has('/v1/logs') && paths().has('/v1/traces'))
   },
-  'the trace of a client goes on in any case': async (run) => {
+  'a trace that the client started is always continued': async (run) => {
     const traceId = '0af7651916cd43dd8448eb211c80319c'
     const response = await run.send(8080, { path: '/shop/4', headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01` } })
     expect(response.body).toContain(`00-${traceId}-`)

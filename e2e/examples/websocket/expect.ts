@@ -5,7 +5,7 @@ import { expectations } from '../../harness/example/expectations.ts'
 import { sendRaw } from '../../harness/client.ts'
 
 export default expectations({
-  'frames flow both ways, text and binary, and the close code arrives': async (run) => {
+  'text frames, binary frames and the close code are relayed in both directions': async (run) => {
     const client = new WebSocket(`ws://127.0.0.1:${run.port(8080)}/chat?room=1`)
     const [greeting] = await once(client, 'message')
     expect(JSON.parse(String(greeting))).toMatchObject({ name: 'chat', path: '/chat?room=1', headers: { 'x-room': 'lobby' } })
@@ -19,12 +19,12 @@ export default expectations({
     client.close(4001, 'done')
     expect((await once(client, 'close'))[0]).toBe(4001)
   },
-  'a path without a route refuses the upgrade with 404': async (run) => {
+  'an upgrade on a path without a route gets 404': async (run) => {
     const client = new WebSocket(`ws://127.0.0.1:${run.port(8080)}/elsewhere`)
     const [error] = await once(client, 'error')
     expect(String(error)).toContain('404')
   },
-  'an upstream that does not switch protocols is answered 502': async (run) => {
+  'the client gets 502 if the upstream does not switch protocols': async (run) => {
     const head = 'GET /chat HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: unknown\r\n\r\n'
     expect(await sendRaw(run.port(8080), head, { until: /\r\n\r\n/ })).toMatch(/^HTTP\/1\.1 (502|400) /)
   },

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface ImageRun {
   /** Options for Node. */
   readonly nodeArgs: readonly string[]
-  /** Environment variables, such as settings of the allocator. */
+  /** Environment variables of the allocator (`MALLOC_*`). */
   readonly env: Readonly<Record<string, string>>
 }
 

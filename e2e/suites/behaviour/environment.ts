@@ -12,14 +12,14 @@ import { replaceFile } from '../../harness/files.ts'
 import { startOperator } from '../../harness/program/operator.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 
-/** Where the data plane's config comes from. Every behaviour holds for both. */
+/** Source of the data plane's config. Every test runs with both. */
 export type Mode = 'config file' | 'config stream'
 export const modes: readonly Mode[] = ['config file', 'config stream']
 
 const PORT_NAMES = ['HTTP', 'TLS', 'MTLS', 'TCP'] as const
 type PortName = (typeof PORT_NAMES)[number]
 
-/** A data plane on the fixture's config, with the upstreams that it points at. */
+/** A data plane with the config of the fixture, and its upstreams. */
 export interface Environment {
   readonly mode: Mode
   readonly directory: string
@@ -28,11 +28,11 @@ export interface Environment {
   readonly authority: Certificate
   readonly blue: EchoServer
   readonly green: EchoServer
-  /** To the plaintext port, unless `port` says otherwise. */
+  /** Sends a request, by default to the plaintext port. */
   send(host: string, request?: Partial<ClientRequest>): Promise<ClientResponse>
-  /** Replaces text in the fixture's copy that the program reads. Throws when the text is not there. */
+  /** Replaces text in the config that the program reads. Throws if there is no match. */
   edit(from: string | RegExp, to: string): Promise<void>
-  /** Serves another certificate from now on. */
+  /** Replaces the certificate of the TLS listener. */
   replaceCertificate(certificate: Certificate): Promise<void>
   stop(): Promise<void>
 }

@@ -12,15 +12,15 @@ import { findFreePort } from '../../harness/program/ports.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { modes, startEnvironment, type Environment } from './environment.ts'
 
-describe.each(modes)('life cycle, from the %s', (mode) => {
+describe.each(modes)('a data plane with a %s', (mode) => {
   let environment: Environment
   beforeAll(async () => {
-    // With a minimum deadline, new connections are accepted for so long after SIGTERM.
+    // New connections are accepted until the minimum deadline after SIGTERM.
     environment = await startEnvironment(mode, { env: { CONNECTION_MIN_TERMINATION_DEADLINE: '5s', TERMINATION_GRACE_PERIOD_SECONDS: '60' } })
   })
   afterAll(() => environment?.stop())
 
-  test('management ports answer, and what they say holds no key', async () => {
+  test('serves its management ports without revealing keys', async () => {
     expect((await fetch(`http://127.0.0.1:${environment.dataplane.ports.readiness}/healthz/ready`)).status).toBe(200)
     await environment.send('plain.test')
     expect(await environment.dataplane.metrics()).toMatch(/^proxy_requests_total\{.*status="200".*\} \d/m)
@@ -31,13 +31,13 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
     expect(text).not.toMatch(/PRIVATE KEY/)
   })
 
-  test('each request is one line of access log', async () => {
+  test('writes one line of access log per request', async () => {
     await environment.send('plain.test', { path: '/logged?x=1' })
     const line = await environment.dataplane.program.waitForLine(/\/logged/)
     expect(line).toMatch(/\tinfo\trequest .*http\.method=GET .*http\.host=plain\.test .*http\.path=\/logged\?x=1 .*http\.status=200 .*duration=\d+ms/)
   })
 
-  test('an edit takes effect while requests are served, and none fails', async () => {
+  test('applies an edit without a failed request', async () => {
     const failures: unknown[] = []
     let isDone = false
     const load = Array.from({ length: 4 }, async () => {
@@ -58,14 +58,14 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
     expect(failures).toEqual([])
   })
 
-  test('an edit that is not valid changes nothing', async () => {
+  test('ignores an invalid edit', async () => {
     await environment.edit(/type: Exact, value: '\/only'/, "type: Exactly, value: '/only'")
     await sleep(300)
     expect((await environment.send('only.test', { path: '/only' })).headers['x-rule']).toBe('only')
     await environment.edit(/type: Exactly/, 'type: Exact')
   })
 
-  test('a new certificate is served to new connections; open ones go on', async () => {
+  test('serves a new certificate on new connections and keeps open connections', async () => {
     const tls = { ca: environment.authority.certificate, servername: 'a.secure.test' }
     const connectTls = async () => {
       const socket = connect({ port: environment.ports.TLS, host: '127.0.0.1', ...tls })
@@ -92,7 +92,7 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
     open.destroy()
   })
 
-  test('SIGTERM ends with code 0 and loses no request', async () => {
+  test('exits with code 0 after SIGTERM without losing a request', async () => {
     const inFlight = [
       environment.send('plain.test', { path: '/?delay=7000' }),
       environment.send('plain.test', { path: '/?chunks=70&interval=100', protocol: 'http2' }),
@@ -101,7 +101,7 @@ describe.each(modes)('life cycle, from the %s', (mode) => {
     await waitUntil('requests in flight', () => environment.blue.requests.filter((request) => /delay=7000|chunks=70/.test(request.path)).length >= 3)
     environment.dataplane.program.signal('SIGTERM')
     await environment.dataplane.program.waitForLine(/\tdraining /)
-    // The minimum deadline has not passed: new connections are served.
+    // Before the minimum deadline, new connections are served.
     expect((await environment.send('plain.test')).status).toBe(200)
     expect((await Promise.all(inFlight)).map((response) => response.status)).toEqual([200, 200, 200])
     expect(await environment.dataplane.program.exited).toEqual({ code: 0, signal: null })
@@ -123,19 +123,19 @@ describe('a data plane that cannot start', () => {
   const route = '{ routes: [{ backends: [{ host: "127.0.0.1:9" }] }] }'
 
   test.each([
-    ['a file that is not there', async () => '/nowhere/config.yaml', /\/nowhere\/config\.yaml/],
+    ['a missing file', async () => '/nowhere/config.yaml', /\/nowhere\/config\.yaml/],
     ['a field that does not exist', async () => write('c.yaml', `${bind(await findFreePort(), route)}\nbackend: []\n`), /backend\b/],
     ['a value of the wrong type', async () => write('c.yaml', 'binds: [{ port: abc, listeners: [] }]'), /binds.*port/],
     [
-      'a certificate that is not there',
+      'a missing certificate',
       async () => write('c.yaml', bind(await findFreePort(), '{ protocol: HTTPS, tls: { cert: none.crt, key: none.key } }')),
       /none\.(crt|key)/,
     ],
-  ])('says so in one line and ends with code 1: %s', async (_sentence, make, message) => {
+  ])('exits with code 1 and a one-line error for %s', async (_sentence, make, message) => {
     await expect(startDataplane({ config: { file: await make() } })).rejects.toThrow(message)
   })
 
-  test('says which port is taken', async () => {
+  test('reports which port is taken', async () => {
     const first = await findFreePort()
     const one = await startDataplane({ config: { file: await write('c.yaml', bind(first, route)) } })
     const second = await write('c.yaml', bind(first, route))

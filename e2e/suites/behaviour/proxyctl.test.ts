@@ -12,9 +12,9 @@ import { findFreePort } from '../../harness/program/ports.ts'
 
 const PROXYCTL = fileURLToPath(new URL('../../../operator/proxyctl/main.ts', import.meta.url))
 
-/** Runs the program as a user would, without a terminal. */
+/** Runs proxyctl without a terminal. */
 function proxyctl(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  // What a test runner says about itself and about colours is not for the program.
+  // Do not pass on settings of the test runner.
   const { NODE_OPTIONS: _, FORCE_COLOR: __, NO_COLOR: ___, ...env } = process.env
   return new Promise((resolve) => {
     execFile(process.execPath, [PROXYCTL, ...args], { env }, (error, stdout, stderr) =>
@@ -97,7 +97,7 @@ describe('proxyctl on a standalone gateway', () => {
     expect(stdout).toMatch(/overrides ProxyPolicy default\/whole-gateway on Gateway default\/gw/)
   })
 
-  test('explain of a route that is not there says so', async () => {
+  test('explain reports a route that does not exist', async () => {
     expect(await proxyctl('explain', 'default/nothing', ...admin)).toMatchObject({ code: 1, stderr: expect.stringContaining('default/nothing') })
   })
 
@@ -109,18 +109,18 @@ describe('proxyctl on a standalone gateway', () => {
     expect(stdout).not.toContain('x-proxy-trace-id')
   })
 
-  test('trace shows the policy that refused the request', async () => {
+  test('trace shows the policy that rejected the request', async () => {
     const { stdout } = await proxyctl('trace', `http://127.0.0.1:${port}/shop`, '-o', 'json', ...admin)
     const report = JSON.parse(stdout) as { status: number; steps: { kind: string; name: string; detail?: object }[] }
     expect(report.status).toBe(403)
     expect(report.steps.find(({ kind }) => kind === 'policy')).toMatchObject({ name: 'authorization', detail: { refused: 'AUTHORIZATION' } })
   })
 
-  test('trace waits for a request of somebody else', async () => {
+  test('trace waits for a request of another client', async () => {
     const waiting = proxyctl('trace', '--path', '/mine', ...admin)
     let isDone = false
     void waiting.then(() => (isDone = true))
-    // Requests go on until the one that is waited for was seen: when the program has begun to wait is not known.
+    // Send requests until one was traced, because the test cannot see when the program starts to wait.
     while (!isDone) {
       await fetch(`http://127.0.0.1:${port}/mine`).then((response) => response.arrayBuffer())
       await sleep(20)
@@ -128,14 +128,14 @@ describe('proxyctl on a standalone gateway', () => {
     expect((await waiting).stdout).toMatch(/^GET 127\.0\.0\.1:\d+\/mine\n/)
   })
 
-  test('trace that nobody comes for ends with 1 and says how long it waited', async () => {
+  test('trace without a request exits with 1 and reports how long it waited', async () => {
     expect(await proxyctl('trace', '--path', '/never', '--timeout', '100ms', ...admin)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('within 100ms'),
     })
   })
 
-  test('the dump can be compared with the manifests that it came from', async () => {
+  test('diff compares the running config with the manifests', async () => {
     const dumped = await proxyctl('config', 'dump', ...admin)
     expect(JSON.parse(dumped.stdout)).toHaveProperty('routes')
     const same = await proxyctl('config', 'diff', directory, ...admin)
@@ -148,7 +148,7 @@ describe('proxyctl on a standalone gateway', () => {
     expect(different.stdout).toMatch(/^policies \S*of-route\S*\n- .*11s.*\n\+ .*10s.*\n$/)
   })
 
-  test('the log level is shown and set', async () => {
+  test('log level shows and sets the level', async () => {
     expect((await proxyctl('log', 'level', ...admin)).stdout).toMatch(/^\w/)
     expect(await proxyctl('log', 'level', 'debug', ...admin)).toMatchObject({ code: 0, stdout: 'debug\n' })
     expect(await proxyctl('log', 'level', 'loud', ...admin)).toMatchObject({ code: 1, stderr: expect.stringContaining('loud') })

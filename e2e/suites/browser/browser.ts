@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium, type BrowserContext } from 'playwright-core'
 
-/** Debian's; `.ci/run` installs it. */
+/** Chromium of Debian, which `.ci/packages` installs. */
 const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
-/** What only a browser that hangs takes, on a busy machine too. */
+/** Timeout that only a browser that hangs exceeds, even on a loaded machine. */
 const SLOW_MS = 110_000
-/** Nothing but the pages that the test opens: Chromium asks for much else by itself. */
+/** Options that disable Chromium's own requests. */
 const QUIET = [
   '--no-sandbox',
   '--disable-gpu',
@@ -18,7 +18,7 @@ const QUIET = [
   '--disable-sync',
 ]
 
-/** A browser with a profile of its own, and how to end it. */
+/** Starts a browser with an empty profile. */
 export async function startBrowser(): Promise<{ readonly context: BrowserContext; close(): Promise<void> }> {
   const profile = await mkdtemp(join(tmpdir(), 'browser-'))
   const context = await chromium.launchPersistentContext(profile, { executablePath: EXECUTABLE, headless: true, args: QUIET, timeout: SLOW_MS })

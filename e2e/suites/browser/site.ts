@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** An origin: a server with one empty page. */
+/** A web origin: a server with one empty page. */
 export interface Site {
   readonly port: number
   close(): Promise<void>
