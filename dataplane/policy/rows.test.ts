@@ -38,7 +38,7 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
     'who is refused by one authentication costs no other and no budget; CORS has its say',
   ],
   [42, 'preflight of a foreign origin', `${policy}/cors/index.test.ts`, 'foreign preflight: answered without CORS headers'],
-  [43, '401 with Allow-Origin', 'e2e/suites/browser/origins.e2e.ts', 'a refusal can be read (row 43)'],
+  [43, '401 with Allow-Origin', 'e2e/suites/browser/origins.e2e.ts', 'a page can read an error response (row 43)'],
   [44, 'origins with stars and ports', `${policy}/cors/index.test.ts`, 'https://a.com:8443'],
   [45, 'CSRF', `${policy}/csrf/index.test.ts`, 'cross-site is refused'],
   [46, 'local limit with burst', `${policy}/rate-limit/index.test.ts`, 'holds a unit and the burst, and tells on every answer'],

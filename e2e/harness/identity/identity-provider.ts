@@ -22,7 +22,7 @@ export interface IdentityProvider {
   readonly issuer: string
   /** Path of its key set. */
   readonly keysPath: string
-  /** Method and path of every request so far. */
+  /** Method and path of every request, oldest first. */
   readonly requestLog: string[]
   /** Returns a token signed with the provider's key. */
   sign(claims: Readonly<Record<string, unknown>>): Promise<string>

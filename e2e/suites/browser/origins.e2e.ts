@@ -8,7 +8,7 @@ import { startSite } from './site.ts'
 const closing: (() => Promise<unknown>)[] = []
 let upstream: EchoServer
 let page: Page
-/** The gateway under the name that pages of its own come from; `friend` may do what `stranger` may not. All are sites of their own or ports of one. */
+/** Origins of the gateway and of two other sites. Policies allow the origin `friend` and reject the origin `stranger`. */
 let origin: Record<'gateway' | 'friend' | 'stranger', string>
 
 const manifests = (friend: string): string => `
@@ -46,7 +46,7 @@ beforeAll(async () => {
   const friendly = `http://127.0.0.1:${friend.port}`
   const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests(friendly)] })
   closing.unshift(() => gateway.stop())
-  // To a browser localhost and 127.0.0.1 are two sites, and two ports of one are two origins.
+  // Browsers treat localhost and 127.0.0.1 as two sites, and two ports of one host as two origins.
   origin = { gateway: gateway.origin, friend: friendly, stranger: `http://127.0.0.1:${stranger.port}` }
   const browser = await startBrowser()
   closing.unshift(() => browser.close())
@@ -71,7 +71,7 @@ interface Init {
   readonly mode?: 'no-cors'
 }
 
-/** What a script of a page on `from` gets of the gateway: the answer, or `blocked`, which is all that a browser tells. */
+/** Fetches from the gateway in a page of the origin `from`. Returns the response, or `blocked` if the browser rejects the fetch. */
 async function fetchFrom(from: keyof typeof origin, path: string, init: Init = {}): Promise<Fetched | 'blocked'> {
   await page.goto(from === 'gateway' ? `${origin.gateway}/csrf` : origin[from])
   upstream.requests.splice(0)
@@ -89,43 +89,43 @@ async function fetchFrom(from: keyof typeof origin, path: string, init: Init = {
 }
 const methods = (): string[] => upstream.requests.map(({ method }) => method)
 
-describe('CORS, as a browser sees it', () => {
-  const answer = '/cors?header=x-total:5&header=x-secret:1'
+describe('CORS in a browser', () => {
+  const path = '/cors?header=x-total:5&header=x-secret:1'
 
-  test('a page of an allowed origin reads the answer, and of its headers what is exposed', async () => {
-    expect(await fetchFrom('friend', answer)).toEqual({ status: 200, total: '5', secret: null })
+  test('a page of an allowed origin can read the response and its exposed headers', async () => {
+    expect(await fetchFrom('friend', path)).toEqual({ status: 200, total: '5', secret: null })
     expect(methods()).toEqual(['GET'])
   })
 
-  test('its preflight is answered here, and the request that follows goes on', async () => {
-    expect(await fetchFrom('friend', answer, { method: 'PUT', headers: { 'x-id': '1' }, body: 'x' })).toMatchObject({ status: 200 })
+  test('the gateway responds to the preflight and forwards the request that follows', async () => {
+    expect(await fetchFrom('friend', path, { method: 'PUT', headers: { 'x-id': '1' }, body: 'x' })).toMatchObject({ status: 200 })
     expect(methods()).toEqual(['PUT'])
   })
 
-  test('credentials go along, because they are allowed', async () => {
-    expect(await fetchFrom('friend', answer, { credentials: 'include' })).toMatchObject({ status: 200, total: '5' })
+  test('a request with credentials succeeds if the policy allows credentials', async () => {
+    expect(await fetchFrom('friend', path, { credentials: 'include' })).toMatchObject({ status: 200, total: '5' })
   })
 
   test.each<[string, Init]>([
-    ['a method', { method: 'DELETE' }],
-    ['a header', { headers: { 'x-other': '1' } }],
-  ])('%s that is not allowed stays in the browser', async (_, init) => {
-    expect([await fetchFrom('friend', answer, init), methods()]).toEqual(['blocked', []])
+    ['method', { method: 'DELETE' }],
+    ['header', { headers: { 'x-other': '1' } }],
+  ])('the browser blocks a request with a %s that is not allowed', async (_, init) => {
+    expect([await fetchFrom('friend', path, init), methods()]).toEqual(['blocked', []])
   })
 
-  test('a page of another origin reads nothing, and what needs a preflight never reaches the backend', async () => {
-    expect(await fetchFrom('stranger', answer)).toBe('blocked')
-    expect([await fetchFrom('stranger', answer, { method: 'PUT' }), methods()]).toEqual(['blocked', []])
+  test('a page of another origin cannot read the response, and its preflighted requests never reach the backend', async () => {
+    expect(await fetchFrom('stranger', path)).toBe('blocked')
+    expect([await fetchFrom('stranger', path, { method: 'PUT' }), methods()]).toEqual(['blocked', []])
   })
 
-  test('a refusal can be read (row 43)', async () => {
-    expect(await fetchFrom('friend', answer, { headers: { authorization: 'Basic YW5uOndyb25n' } })).toMatchObject({ status: 401 })
+  test('a page can read an error response (row 43)', async () => {
+    expect(await fetchFrom('friend', path, { headers: { authorization: 'Basic YW5uOndyb25n' } })).toMatchObject({ status: 401 })
     expect(methods()).toEqual([])
   })
 })
 
-describe('CSRF, as a browser does it', () => {
-  /** Submits a form of a page on `from`; gives what the browser shows then. */
+describe('CSRF in a browser', () => {
+  /** Submits a form of a page of the origin `from`; returns the text of the resulting page. */
   async function submit(from: keyof typeof origin, method: 'post' | 'get'): Promise<string> {
     await page.goto(from === 'gateway' ? `${origin.gateway}/csrf` : origin[from])
     upstream.requests.splice(0)
@@ -135,11 +135,11 @@ describe('CSRF, as a browser does it', () => {
     return (await page.locator('body').textContent()) ?? ''
   }
 
-  test.each(['friend', 'gateway'] as const)('a form of %s is taken', async (from) => {
+  test.each(['friend', 'gateway'] as const)('a form of origin %s is accepted', async (from) => {
     expect(JSON.parse(await submit(from, 'post'))).toMatchObject({ method: 'POST' })
   })
 
-  test('a form of another site is refused, without touching the backend', async () => {
+  test('a form of another site is rejected and does not reach the backend', async () => {
     expect([await submit('stranger', 'post'), methods()]).toEqual(['CSRF validation failed', []])
   })
 
@@ -147,7 +147,7 @@ describe('CSRF, as a browser does it', () => {
     expect(JSON.parse(await submit('stranger', 'get'))).toMatchObject({ method: 'GET' })
   })
 
-  test('a script of another site is refused, though it sends what needs no preflight', async () => {
+  test('a script of another site is rejected even if its request needs no preflight', async () => {
     expect(await fetchFrom('stranger', '/csrf', { method: 'POST', mode: 'no-cors', body: 'x' })).toMatchObject({ status: 0 })
     expect(methods()).toEqual([])
   })

@@ -31,7 +31,7 @@ const limits = {
 const faults = { silent: startSilent, dropping: startDropping, malformed: startMalformed, hanging: startHanging }
 type Fault = keyof typeof faults
 const failureModes = ['FailClosed', 'FailOpen'] as const
-/** What fails, and how it is answered then. */
+/** Kinds of callout policies, and the status of their failures with FailClosed. */
 const closedStatus = { auth: 403, http: 403, limit: 500, proc: 500 } as const
 type Kind = keyof typeof closedStatus
 const kinds = Object.keys(closedStatus) as Kind[]
@@ -39,7 +39,7 @@ const kinds = Object.keys(closedStatus) as Kind[]
 const stops: (() => Promise<unknown>)[] = []
 let port = 0
 
-/** A route for each host: `<name>.test`, with one policy. */
+/** Routes with one policy each, for the hosts `<name>.test`. */
 function routesOf(ports: Readonly<Record<string, number>>, upstream: number) {
   const ref = (name: string) => ({ address: `127.0.0.1:${ports[name] ?? 0}` })
   const buffered = { requestBodyMode: 'Buffered', responseBodyMode: 'Buffered' }
@@ -91,7 +91,7 @@ beforeAll(async () => {
     ratelimit: await keep(startRateLimit(directory, limits)),
     nginx: await keep(startNginxAuth(directory)),
   }
-  // Each case has a server of its own, because a service that is found broken is broken for all that ask it.
+  // Each case has its own server, because the health of a service is shared by all policies that call it.
   for (const [fault, start] of Object.entries(faults))
     for (const kind of kinds) for (const mode of failureModes) ports[`${kind}-${fault}-${mode.toLowerCase()}`] = await keep(start())
   port = await findFreePort()
@@ -108,23 +108,23 @@ afterAll(async () => {
 const call = (host: string, request: Partial<ClientRequest> = {}): Promise<ClientResponse> => send({ port, host: `${host}.test`, ...request })
 
 describe('OPA behind ext_authz', () => {
-  test('lets an admin pass and changes the request', async () => {
+  test('allows an admin and changes the request', async () => {
     const response = await call('opa', { path: '/a?secret=1&x=2', headers: { 'x-user': 'anna', 'x-forged': 'yes' } })
     expect([response.status, response.headers['x-decided-by'], response.json().path]).toEqual([200, 'opa', '/a?x=2&role=admin'])
     expect([response.json().headers['x-role'], response.json().headers['x-forged']]).toEqual(['admin', undefined])
   })
 
   test.each<[string, Partial<ClientRequest>, number]>([
-    ['a reader may read', { headers: { 'x-user': 'bert' } }, 200],
-    ['a reader may not write', { method: 'POST', headers: { 'x-user': 'bert' }, body: '{}' }, 403],
-    ['nobody may do nothing', {}, 403],
+    ['allows a reader to read', { headers: { 'x-user': 'bert' } }, 200],
+    ['denies a reader to write', { method: 'POST', headers: { 'x-user': 'bert' }, body: '{}' }, 403],
+    ['denies a request without a user', {}, 403],
   ])('%s', async (_, request, status) => {
     const response = await call('opa', request)
     expect([response.status, response.headers['x-decided-by']]).toEqual([status, 'opa'])
     if (status === 403) expect(response.body).toBe('nobody I know')
   })
 
-  test('reads the body, over HTTP/1.1 and HTTP/2', async () => {
+  test('receives the body over HTTP/1.1 and HTTP/2', async () => {
     for (const protocol of ['http1', 'http2'] as const) {
       const response = await call('opa', { protocol, method: 'POST', headers: { 'x-user': 'anna' }, body: '{"open":true}' })
       expect([response.status, response.json().body]).toEqual([200, '{"open":true}'])
@@ -132,7 +132,7 @@ describe('OPA behind ext_authz', () => {
     expect((await call('opa', { method: 'POST', body: 'x'.repeat(101) })).status).toBe(413)
   })
 
-  test('many requests at once', async () => {
+  test('decides many concurrent requests', async () => {
     const statuses = await Promise.all(
       Array.from({ length: 50 }, async (_, nth) => (await call('opa', { headers: { 'x-user': nth % 2 === 0 ? 'anna' : 'nobody' } })).status),
     )
@@ -143,7 +143,7 @@ describe('OPA behind ext_authz', () => {
 describe('nginx as an authorization server', () => {
   const authorization = `Basic ${Buffer.from('anna:open sesame').toString('base64')}`
 
-  test('allows, and says who it is', async () => {
+  test('allows a request and adds the user', async () => {
     const { status, json } = await call('nginx', { path: '/a?b', headers: { authorization, 'x-user': 'forged' } }).then((response) => ({
       status: response.status,
       json: response.json(),
@@ -151,19 +151,19 @@ describe('nginx as an authorization server', () => {
     expect([status, json.headers['x-user'], json.headers['x-asked']]).toEqual([200, 'anna', 'GET /a?b'])
   })
 
-  test('challenges', async () => {
+  test('rejects a request with its challenge', async () => {
     const response = await call('nginx')
     expect([response.status, response.headers['www-authenticate'], response.body.includes('401')]).toEqual([401, 'Basic realm="the shop"', true])
   })
 
-  test('is replaced by a redirect', async () => {
+  test('rejects a request, and the gateway redirects to the login', async () => {
     const response = await call('nginx-login', { path: '/a' })
     expect([response.status, response.headers['location'], response.body]).toEqual([302, '/login?to=/a', ''])
   })
 })
 
 describe("Envoy's rate limit service on Redis", () => {
-  test('counts for each tenant, and tells the numbers', async () => {
+  test('counts per tenant and returns the remaining hits', async () => {
     const numbers = (response: ClientResponse) => [response.status, response.headers['x-ratelimit-limit'], response.headers['x-ratelimit-remaining']]
     const of = async (tenant: string) => numbers(await call('limit', { headers: { 'x-tenant': tenant } }))
     expect(await of('blue')).toEqual([200, '3', '2'])
@@ -173,7 +173,7 @@ describe("Envoy's rate limit service on Redis", () => {
     expect(await of('green')).toEqual([200, '3', '2'])
   })
 
-  test('limits on each of several counters, and not without one', async () => {
+  test('limits requests by each of several counters, and only requests that have one', async () => {
     expect([(await call('limit', { path: '/rare' })).status, (await call('limit', { path: '/rare' })).status]).toEqual([200, 429])
     expect((await call('limit', { path: '/often' })).headers['x-ratelimit-limit']).toBeUndefined()
   })
@@ -199,23 +199,23 @@ describe('an ext_proc server in Go', () => {
     expect([response.status, response.body]).toEqual([200, ''])
   })
 
-  test.each(['proc', 'proc-buffered', 'proc-none'])('answers at once: %s', async (host) => {
+  test.each(['proc', 'proc-buffered', 'proc-none'])('sends an immediate response: %s', async (host) => {
     const response = await call(host, { path: '/a', headers: { 'x-do': 'deny' } })
     expect([response.status, response.body, response.headers['x-denied-by']]).toEqual([403, 'not with /a', 'processor'])
     expect((await call(host, { headers: { 'x-do': 'deny-response' } })).status).toBe(451)
   })
 
-  test.each(['proc', 'proc-buffered'])('answers at once to a body: %s', async (host) => {
+  test.each(['proc', 'proc-buffered'])('sends an immediate response to a body: %s', async (host) => {
     const response = await call(host, { method: 'POST', headers: { 'x-do': 'deny-body' }, body: 'hello' })
     expect([response.status, response.body]).toEqual([422, 'the body is not wanted'])
   })
 
-  test('leaves the response body out where it asks to', async () => {
+  test('does not receive the response body if it overrides the mode', async () => {
     const response = await call('proc-buffered', { headers: { 'x-do': 'upper skip-body' } })
     expect(response.json().name).toBe('echo')
   })
 
-  test.each(['proc', 'proc-buffered', 'proc-none'])('gRPC goes through it, with its trailers: %s', async (host) => {
+  test.each(['proc', 'proc-buffered', 'proc-none'])('processes gRPC calls with trailers: %s', async (host) => {
     const client = makeGrpcClient(`127.0.0.1:${port}`, { authority: `${host}.test` })
     try {
       const reply = await client.unary('hello', { 'x-do': 'header trailers' })
@@ -225,7 +225,7 @@ describe('an ext_proc server in Go', () => {
     }
   })
 
-  test('fails: closed, or open before it saw anything of a body', async () => {
+  test('fails closed, or open before it received a part of a body', async () => {
     const closed = await call('proc', { headers: { 'x-do': 'broken' } })
     expect([closed.status, closed.body]).toEqual([500, 'ext_proc failed: broken on purpose'])
     expect((await call('proc-open', { headers: { 'x-do': 'broken' } })).status).toBe(200)
@@ -233,19 +233,19 @@ describe('an ext_proc server in Go', () => {
   })
 })
 
-describe('a service that is broken', () => {
+describe('a faulty service', () => {
   const cases = (Object.keys(faults) as Fault[]).flatMap((fault) => kinds.map((kind) => [fault, kind] as const))
 
-  test.each(cases)('%s, for %s: fails as the policy says, and costs no seconds for long', async (fault, kind) => {
+  test.each(cases)('(%s, called by %s) fails as configured and stops delaying requests', async (fault, kind) => {
     for (const mode of ['failclosed', 'failopen'] as const) {
-      // gRPC has no time limit of its own: only the request's.
+      // gRPC callouts have no timeout except that of the request.
       const isUnlimited = fault === 'hanging' && (kind === 'auth' || kind === 'limit')
       const expected = isUnlimited ? [504] : mode === 'failopen' ? [200] : [closedStatus[kind]]
       const first = await Promise.all(Array.from({ length: 3 }, () => call(`${kind}-${fault}-${mode}`)))
       const second = await call(`${kind}-${fault}-${mode}`)
       expect([...new Set([...first, second].map(({ status }) => status))]).toEqual(expect.arrayContaining(isUnlimited && mode === 'failopen' ? [] : expected))
-      // A connection that is tried costs 2 s. From time to time one still is, with pauses between that grow.
-      await waitUntil('an answer at once', async () => {
+      // A connection attempt takes 2 s. Attempts are repeated with increasing backoff.
+      await waitUntil('an immediate response', async () => {
         const startedAt = performance.now()
         const { status } = await call(`${kind}-${fault}-${mode}`)
         return status === (mode === 'failopen' ? 200 : closedStatus[kind]) && performance.now() - startedAt < 1800

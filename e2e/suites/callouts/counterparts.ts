@@ -21,14 +21,14 @@ async function portOf(program: Program): Promise<Counterpart> {
   return { port: Number(line.split(' ')[1]), stop: () => program.stop() }
 }
 
-/** ext_authz on go-control-plane's types, deciding with OPA. */
+/** Starts an ext_authz server on go-control-plane's types that decides with OPA. */
 export const startAuthz = (): Promise<Counterpart> =>
   portOf(startProgram({ name: 'authz', command: binary('authz'), args: [fileURLToPath(new URL('policy.rego', import.meta.url))] }))
 
-/** ext_proc on go-control-plane's types. */
+/** Starts an ext_proc server on go-control-plane's types. */
 export const startExtProc = (): Promise<Counterpart> => portOf(startProgram({ name: 'extproc', command: binary('extproc'), args: [] }))
 
-/** Envoy's rate limit service on a Redis of its own. */
+/** Starts Envoy's rate limit service with its own Redis. */
 export async function startRateLimit(directory: string, config: object): Promise<Counterpart> {
   const [redisPort = 0, port = 0, httpPort = 0, debugPort = 0] = await findFreePorts(4)
   const redis = startProgram({
@@ -64,7 +64,7 @@ export async function startRateLimit(directory: string, config: object): Promise
   return { port, stop: () => Promise.all([service.stop(), redis.stop()]) }
 }
 
-/** nginx with basic authentication: 401 with a challenge, or 200 and who it is. */
+/** Starts nginx with basic authentication: 401 with a challenge, or 200 with the user. */
 export async function startNginxAuth(directory: string): Promise<Counterpart> {
   const port = await findFreePort()
   const hash = execFileSync('openssl', ['passwd', '-apr1', 'open sesame']).toString().trim()
@@ -88,16 +88,16 @@ export async function startNginxAuth(directory: string): Promise<Counterpart> {
   return { port, stop: () => nginx.stop() }
 }
 
-/** Takes connections and never says anything: a service behind a network that swallows packets. */
+/** Accepts connections and never sends a byte, like a service behind a network that drops packets. */
 export const startSilent = (): Promise<Counterpart> => startTcp(() => undefined)
 
-/** Closes each connection as soon as it says something. */
+/** Closes each connection when it receives the first bytes. */
 export const startDropping = (): Promise<Counterpart> => startTcp((socket) => void socket.once('data', () => socket.destroy()))
 
-/** Answers in another language. */
+/** Responds in another protocol. */
 export const startMalformed = (): Promise<Counterpart> => startTcp((socket) => void socket.once('data', () => socket.end('220 mail.example ESMTP\r\n')))
 
-/** Speaks HTTP/2, takes each call and never answers it. */
+/** Accepts HTTP/2 calls and never responds. */
 export async function startHanging(): Promise<Counterpart> {
   const server = createServer()
   server.on('stream', (stream) => stream.on('error', () => undefined))

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
 import { parse } from 'yaml'
 
-/** One entry of `details.causes` of a Status: why an object was rejected. */
+/** One entry of `details.causes` of a Status: a reason why an object was rejected. */
 interface Cause {
   field: string
   message: string
 }
 
-/** What the API server answered. `object` is the stored (or, on dry run, would-be stored) object; `causes` is empty on success. */
+/** A response of the API server. `object` is the stored (or, on dry run, would-be stored) object; `causes` is empty on success. */
 export interface ApiResponse {
   status: number
   object: Record<string, unknown>
@@ -51,7 +51,7 @@ export async function connect(kubeconfig: string | undefined = process.env['KUBE
         response.on('end', () => resolve(toAnswer(response.statusCode ?? 0, Buffer.concat(chunks).toString())))
       })
       sent.on('error', (error: NodeJS.ErrnoException) => {
-        // A kept connection that was closed before a byte of an answer: what every client sends again (RFC 9112 section 9.3.1).
+        // The server closed an idle connection before it sent a byte of a response: clients retry such requests (RFC 9112 §9.3.1).
         if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve(call(method, path, body, contentType))
         else reject(error)
       })
@@ -61,7 +61,7 @@ export async function connect(kubeconfig: string | undefined = process.env['KUBE
 }
 
 function toAnswer(status: number, text: string): ApiResponse {
-  // A path that is not served yet is answered in plain text.
+  // The response for a path that is not served yet is plain text.
   const object = (text.startsWith('{') ? JSON.parse(text) : { message: text }) as Record<string, unknown>
   if (status < 400) return { status, object, causes: [] }
   const { message = '', details } = object as { message?: string; details?: { causes?: Partial<Cause>[] } }
@@ -72,7 +72,7 @@ function toAnswer(status: number, text: string): ApiResponse {
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** Installs, or replaces, CustomResourceDefinitions and waits until objects of them can be made. */
+/** Installs or replaces CustomResourceDefinitions and waits until objects can be created. */
 export async function install(server: ApiServer, crds: readonly { metadata: { name: string } }[]): Promise<void> {
   for (const crd of crds) {
     const path = `${CRDS}/${crd.metadata.name}?fieldManager=contract&force=true`

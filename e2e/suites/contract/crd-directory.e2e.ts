@@ -10,8 +10,8 @@ import { trafficRows } from './rows/traffic.ts'
 
 const rows = [...aiRows, ...authenticationRows, ...backendRows, ...parametersRows, ...frontendRows, ...mcpRows, ...targetRows, ...trafficRows]
 
-// crd.test.ts asks a real API server about the same rows.
-test('a directory of manifests takes what an API server takes, and refuses what it refuses', () => {
+// crd.e2e.ts sends the same rows to an API server.
+test('a directory of manifests accepts and rejects the same objects as an API server', () => {
   const wrong = rows.flatMap(([sentence, manifest, field]) => {
     const isRefused = readChunk(JSON.stringify(manifest)).findings.some(({ severity }) => severity === 'error')
     return isRefused === (field !== undefined) ? [] : [`${sentence}: ${isRefused ? 'refused' : 'accepted'}`]

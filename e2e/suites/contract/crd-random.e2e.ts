@@ -14,8 +14,8 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test(`the API server and our schema agree on ${RUNS} random objects`, async () => {
-  // The same objects each time, unless somebody looks for more (SEED=...).
+test(`the API server and the generated schema agree on ${RUNS} random objects`, async () => {
+  // The same objects in each run, unless SEED is set.
   const seed = Number(process.env['SEED'] ?? 20_261_121)
   const queue = sample(manifests, { numRuns: RUNS, seed })
   const disagreements: unknown[] = []
@@ -41,6 +41,6 @@ test(`the API server and our schema agree on ${RUNS} random objects`, async () =
   )
   expect(disagreements.slice(0, 3)).toEqual([])
   expect(filledByUs).toEqual(filledByThem)
-  // Neither verdict may be the rule: a generator of nothing but rubbish would agree as well.
+  // Both verdicts must be frequent: with invalid objects only, the two would agree trivially.
   expect(Math.min(verdicts.accepted, verdicts.rejected)).toBeGreaterThan(RUNS / 5)
 })

@@ -30,7 +30,7 @@ const tables: Readonly<Record<string, readonly Row[]>> = {
 }
 
 describe.each(Object.entries(tables))('%s', (_, rows) => {
-  test('no two rows say the same', () => {
+  test('rows have unique titles', () => {
     const sentences = rows.map((row) => row[0])
     expect(
       sentences.filter((sentence, index) => sentences.indexOf(sentence) !== index && rows[index]?.length === rows[sentences.indexOf(sentence)]?.length),
@@ -43,7 +43,7 @@ describe.each(Object.entries(tables))('%s', (_, rows) => {
     const { status, causes } = await create(server, manifest)
     expect({ status, causes }).toEqual({ status: 201, causes: [] })
   })
-  // Strict decoding answers 400 without a field; everything else is a 422 whose causes name the field.
+  // Strict decoding returns 400 without a field; other errors are a 422 whose causes contain the field.
   test.each(rejected)('rejects %s', async (_sentence, manifest, field, gist) => {
     const { status, causes } = await create(server, manifest)
     expect(status).toBe(field === '' ? 400 : 422)
@@ -51,13 +51,13 @@ describe.each(Object.entries(tables))('%s', (_, rows) => {
   })
 })
 
-test.each(defaultRows)('defaults: %s', async (_, manifest, expected) => {
+test.each(defaultRows)('the API server sets defaults: %s', async (_, manifest, expected) => {
   const { causes, object } = await create(server, manifest)
   expect(causes).toEqual([])
   expect(object['spec']).toMatchObject(expected)
 })
 
-test('there are rows enough', () => {
+test('the tables have a minimum number of rows', () => {
   const rows = Object.values(tables).flat()
   const rejected = rows.filter((row) => row.length === 4).length
   console.info(`${rows.length + defaultRows.length} rows: ${rows.length - rejected} accepted, ${rejected} rejected, ${defaultRows.length} defaults`)

@@ -8,7 +8,7 @@ import type { Manifest } from './rows/row.ts'
 
 const CRDS = join(import.meta.dirname, '../../../charts/proxy-crds/templates')
 
-/** Connects, and installs our CRDs as they are generated. */
+/** Connects to the API server and installs the generated CRDs. */
 export async function connectWithCrds(): Promise<ApiServer> {
   const server = await connect()
   const names = await readdir(CRDS)
@@ -16,7 +16,7 @@ export async function connectWithCrds(): Promise<ApiServer> {
   return server
 }
 
-/** Those of the Gateway API, as its module has them. */
+/** Reads the CRDs of the Gateway API from its Go module. */
 export async function readGatewayApiCrds(): Promise<{ metadata: { name: string } }[]> {
   const module = process.env['GATEWAY_API']
   if (!module) throw new Error('GATEWAY_API is not set; run this through e2e/suites/contract/run, which downloads the module')
@@ -25,7 +25,7 @@ export async function readGatewayApiCrds(): Promise<{ metadata: { name: string }
   return Promise.all(files.map(async (file) => parse(await readFile(join(folder, file), 'utf8')) as { metadata: { name: string } }))
 }
 
-/** Asks the API server to create an object, strictly and without keeping it. */
+/** Creates an object with strict field validation, as a dry run. */
 export function create(server: ApiServer, object: Manifest): Promise<ApiResponse> {
   const plural = kinds.find(({ kind }) => kind === object.kind)?.plural
   return server.call('POST', `/apis/${GROUP}/${VERSION}/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`, object)

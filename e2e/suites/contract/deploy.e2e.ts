@@ -20,7 +20,7 @@ const plurals: Readonly<Record<string, string>> = {
   Secret: 'secrets',
 }
 
-/** What the API server says to a dry server-side apply: nothing, or what is wrong. */
+/** Applies an object server-side as a dry run; returns the errors. */
 async function applyDry(object: DeployObject): Promise<string[]> {
   const { namespace, name } = object.metadata
   const prefix = object.apiVersion.includes('/') ? `/apis/${object.apiVersion}` : `/api/${object.apiVersion}`
@@ -29,7 +29,7 @@ async function applyDry(object: DeployObject): Promise<string[]> {
   return causes.map(({ field, message }) => `${object.kind} ${field}: ${message}`)
 }
 
-/** Cases that ask for what only the API server can refuse (operator.md §3.3; fileKeyRef is behind a feature gate), and what it says. */
+/** Cases that only the API server can reject (operator.md §3.3; fileKeyRef is behind a feature gate), with the expected error. */
 const refused: Readonly<Record<string, RegExp>> = {
   'hpa-empty': /HorizontalPodAutoscaler spec.maxReplicas: /,
   'overlay-selector': /Deployment .*selector/,
@@ -37,7 +37,7 @@ const refused: Readonly<Record<string, RegExp>> = {
   resources: /Deployment .*must be one of the names in pod.spec.resourceClaims/,
 }
 
-test.each(readdirSync(CASES))('the API server takes the objects of case %s', async (name) => {
+test.each(readdirSync(CASES))('the API server accepts the objects of case %s', async (name) => {
   const result = await renderCase(name)
   const answers = result.ok ? (await Promise.all(result.objects.map(applyDry))).flat() : []
   const expected = refused[name]

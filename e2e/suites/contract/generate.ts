@@ -18,7 +18,7 @@ const anyJson: Arbitrary<Json> = fc.oneof(
   fc.dictionary(fc.string({ minLength: 1, maxLength: 3 }), plain, { maxKeys: 2 }),
 )
 
-/** References whose fields belong together: made of a schema alone, hardly one would be valid. */
+/** References whose fields depend on each other: objects generated from the schema alone would rarely be valid. */
 const pairs = (choices: readonly (readonly [string, string])[]): Arbitrary<Fields> => fc.constantFrom(...choices).map(([group, kind]) => ({ group, kind }))
 const targetKinds = [
   [GATEWAY_GROUP, 'Gateway'],
@@ -44,7 +44,7 @@ const hints: Readonly<Record<string, Arbitrary<Json>>> = {
   Duration: fc.constantFrom('1s', '5m', '1h30m', '10m', '100ms', '1ms', '0s', '30s', '2h'),
 }
 
-/** Values of a schema: valid as far as the schema itself goes; conditional CEL rules are met by chance only. */
+/** Values that are valid by the schema; CEL rules are satisfied by chance only. */
 function arbitraryOf(use: Schema, depth: number): Arbitrary<Json> {
   const name = use.$ref === undefined ? undefined : refName(use.$ref)
   const hint = name === undefined ? undefined : hints[name]
@@ -106,7 +106,7 @@ function objectOf(schema: Schema, depth: number): Arbitrary<Json> {
   })
 }
 
-/** All targets of one kind, most of the time: else hardly a policy with two targets would be valid. */
+/** Usually gives all targets one kind, because policies with targets of different kinds are rarely valid. */
 function alignTargets(spec: Fields): Fields {
   const align = (targets: Json | undefined): Json[] | undefined => {
     const [first] = Array.isArray(targets) ? (targets as Fields[]) : []
@@ -121,8 +121,8 @@ const paths = (value: Json, path: (string | number)[] = []): (string | number)[]
   return [path, ...Object.entries(value).flatMap(([key, inner]) => paths(inner, [...path, Array.isArray(value) ? Number(key) : key]))]
 }
 
-/** One change that is often, but not always, for the worse. */
-const damages: readonly ((value: Json | undefined) => Json | undefined)[] = [
+/** Changes that usually, but not always, make a value invalid. */
+const mutations: readonly ((value: Json | undefined) => Json | undefined)[] = [
   () => undefined,
   () => '',
   () => -1,
@@ -149,7 +149,7 @@ function damage(spec: Json, at: number, how: number): Json {
   let parent = copy as Record<string | number, Json>
   for (const step of path.slice(0, -1)) parent = parent[step] as Record<string | number, Json>
   const last = path.at(-1) ?? ''
-  const value = damages[how % damages.length]?.(parent[last])
+  const value = mutations[how % mutations.length]?.(parent[last])
   if (value !== undefined) parent[last] = value
   else if (Array.isArray(parent)) parent.splice(Number(last), 1)
   else delete parent[last]
@@ -158,7 +158,7 @@ function damage(spec: Json, at: number, how: number): Json {
 
 const specs = Object.fromEntries(kinds.map(({ kind }) => [kind, arbitraryOf({ $ref: `#/$defs/${kind}Spec` }, 0)]))
 
-/** Objects of our kinds; one in five is damaged in one place. */
+/** Random objects of the project's kinds; one in five has one mutation. */
 export const manifests: Arbitrary<Manifest> = fc
   .tuple(
     fc.constantFrom('ProxyPolicy', 'ProxyPolicy', 'ProxyPolicy', 'ProxyBackend', 'ProxyBackend', 'ProxyParameters'),

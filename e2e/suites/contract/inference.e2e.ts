@@ -75,7 +75,7 @@ const route = (pool: string): object => ({
   rules: [{ backendRefs: [{ group: 'inference.networking.k8s.io', kind: 'InferencePool', name: pool }] }],
 })
 
-test('a pool gets an entry for each Gateway that reaches it, follows its picker, and loses the entry with the last route', async () => {
+test('a pool has a status entry per Gateway with a route to it, which reflects its picker and is removed with the last route', async () => {
   await create(gateways(), 'gateway.networking.k8s.io/v1', 'Gateway', 'gw', {
     gatewayClassName: 'proxy',
     listeners: [{ name: 'http', port: 18_090, protocol: 'HTTP' }],

@@ -13,7 +13,7 @@ import { waitUntil } from '../../harness/wait.ts'
 import { install, type ApiServer } from './api-server.ts'
 import { connectWithCrds, readGatewayApiCrds } from './create.ts'
 
-/** What of any object these tests read. */
+/** The fields of an object that these tests read. */
 interface Stored {
   readonly metadata: { readonly resourceVersion: string; readonly generation: number; readonly ownerReferences?: readonly object[] }
   readonly spec: { readonly ports?: readonly { readonly port: number }[]; readonly holderIdentity?: string }
@@ -55,13 +55,13 @@ beforeAll(async () => {
   await install(server, await readGatewayApiCrds())
   directory = await mkdtemp(join(tmpdir(), 'operator-'))
   for (const name of [SYSTEM, namespace]) await server.call('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-  // An earlier run may have left a Lease that nobody renews.
+  // An earlier run may have left an expired Lease.
   await server.call('DELETE', LEASE)
   replicas.push(await startReplica('one'))
 })
 afterAll(async () => {
   await Promise.all(replicas.map(({ program }) => program.stop()))
-  // Nothing collects garbage here: the next run would find these Gateways.
+  // No garbage collector runs here: the next run would find these Gateways.
   for (const path of [gatewayPath(), routePath(), `/api/v1/namespaces/${namespace}`]) await server.call('DELETE', path)
   server.close()
   await rm(directory, { recursive: true })
@@ -101,14 +101,14 @@ const until = async (what: string, condition: () => Promise<boolean>, timeoutMs 
     throw new Error(`${String(error)}\n${replicas.map(({ program }) => tailOf(program.lines)).join('\n')}`, { cause: error })
   })
 
-test('makes GatewayClass proxy, accepts it, and lists what the gateway can do', async () => {
+test('the operator creates the GatewayClass proxy, accepts it and lists its supported features', async () => {
   await until('class accepted', async () => isTrue(await read(`${GATEWAY_API}/gatewayclasses/proxy`), 'Accepted'))
   const features = (await read(`${GATEWAY_API}/gatewayclasses/proxy`))?.status?.supportedFeatures
   expect(features).toContainEqual({ name: 'HTTPRoute' })
   await until('ready', async () => (await fetch(`http://127.0.0.1:${first().ports.health}/readyz`)).status === 200)
 })
 
-test('a Gateway is accepted and programmed, and has its objects, which belong to it', async () => {
+test('a Gateway is accepted and programmed, and owns its objects', async () => {
   await create(gatewayPath(), gatewayOf('gw'))
   await until('Gateway programmed', async () => isTrue(await read(gatewayPath('gw')), 'Programmed'))
   for (const path of [
@@ -126,7 +126,7 @@ test('the address of a Gateway is that of its Service', async () => {
   expect(isTrue(await read(gatewayPath('gw')), 'Programmed')).toBe(true)
 })
 
-test('a route is accepted beside the entry of another controller, whose entry outlives every change of ours', async () => {
+test('a route is accepted, and the status entry of another controller is preserved', async () => {
   const rule = { filters: [{ type: 'RequestRedirect', requestRedirect: { hostname: 'example.com', statusCode: 302 } }] }
   const route = {
     apiVersion: 'gateway.networking.k8s.io/v1',
@@ -156,7 +156,7 @@ test('a route is accepted beside the entry of another controller, whose entry ou
   expect((await read(routePath('r')))?.status?.parents).toContainEqual(foreign)
 })
 
-test('an overlay makes a PodDisruptionBudget, and takes it away; what was deleted by hand comes back', async () => {
+test('an overlay creates and removes a PodDisruptionBudget, and objects deleted by hand are created again', async () => {
   const parametersPath = inNamespace('/apis/proxy.dev/v1alpha1', 'proxyparameters')
   const budgetPath = inNamespace('/apis/policy/v1', 'poddisruptionbudgets', 'pdb')
   const spec = { podDisruptionBudget: { spec: { minAvailable: 1 } } }
@@ -170,7 +170,7 @@ test('an overlay makes a PodDisruptionBudget, and takes it away; what was delete
   expect(isTrue(await read(gatewayPath('pdb')), 'Programmed')).toBe(true)
 })
 
-test('an overlay that the API server refuses shows in the status until it is mended', async () => {
+test('an overlay that the API server rejects is reported in the status until it is corrected', async () => {
   const parametersPath = inNamespace('/apis/proxy.dev/v1alpha1', 'proxyparameters', 'p')
   await server.call('PATCH', parametersPath, { spec: { deployment: { spec: { replicas: -1 } } } }, 'application/merge-patch+json')
   await until('not programmed', async () => conditionOf(await read(gatewayPath('pdb')), 'Programmed')?.reason === 'DeploymentFailed')
@@ -179,10 +179,10 @@ test('an overlay that the API server refuses shows in the status until it is men
   await until('programmed again', async () => isTrue(await read(gatewayPath('pdb')), 'Programmed'))
 })
 
-test('when nothing changes, nothing is written', async () => {
+test('the operator writes nothing if nothing changes', async () => {
   const count = async () => [await metric(first(), 'status_writes_total'), await metric(first(), 'applies_total')]
   let before = await count()
-  // What the tests before this one changed may still be under way; it has to end.
+  // Changes of earlier tests may still be in progress.
   await until('two seconds without a write', async () => {
     await sleep(2_000)
     const last = before
@@ -199,7 +199,7 @@ test('when nothing changes, nothing is written', async () => {
   expect(await versions()).toEqual(seen)
 })
 
-/** A request to the data plane under `host`, which fetch would not let us set. */
+/** Sends a request to the data plane with this `host`, which fetch cannot set. */
 const get = (host: string): Promise<{ status: number | undefined; location: string | undefined }> =>
   new Promise((resolve, reject) => {
     request({ host: '127.0.0.1', port: PORT, path: '/x', headers: { host } }, (response) => {
@@ -221,7 +221,7 @@ async function tokenFile(account: string, audience: string): Promise<string> {
   return file
 }
 
-test('a data plane gets the config of the Gateway whose ServiceAccount it has', async () => {
+test('a data plane receives the config of the Gateway whose ServiceAccount it uses', async () => {
   const config = { address: `127.0.0.1:${first().ports.xds}`, namespace, gateway: 'gw' }
   const dataplane = await startDataplane({ config, env: { XDS_TOKEN_FILE: await tokenFile('gw', 'proxy') } })
   try {
@@ -232,7 +232,7 @@ test('a data plane gets the config of the Gateway whose ServiceAccount it has', 
   }
 })
 
-test('a data plane gets nothing with the token of another Gateway, with one for another audience, or with none', async () => {
+test('a data plane receives no config with the token of another Gateway, a token for another audience, or no token', async () => {
   const refused = await metric(first(), 'xds_auth_rq_failure_total')
   const accepted = await metric(first(), 'xds_auth_rq_success_total')
   const config = { address: `127.0.0.1:${first().ports.xds}`, namespace, gateway: 'gw' }
@@ -246,7 +246,7 @@ test('a data plane gets nothing with the token of another Gateway, with one for 
   expect(await metric(first(), 'xds_auth_rq_success_total')).toBe(accepted)
 })
 
-/** Puts a new self-signed certificate where the operator looks for it; gives the file that data planes are to trust. */
+/** Stores a new self-signed certificate in the operator's Secret; returns the file that data planes must trust. */
 async function putCertificate(name: string): Promise<string> {
   const [key, certificate] = [join(directory, `${name}.key`), join(directory, `${name}.crt`)]
   const options = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', `/CN=${name}`]
@@ -259,12 +259,12 @@ async function putCertificate(name: string): Promise<string> {
   return certificate
 }
 
-test('with TLS it does not start without its certificate, and says what is missing', async () => {
+test('the operator does not start with TLS and without a certificate, and reports the missing Secret', async () => {
   await server.call('DELETE', `/api/v1/namespaces/${SYSTEM}/secrets/${CERTIFICATE}`)
   await expect(startReplica('bare', { PROXY_XDS_MODE: 'tls' })).rejects.toThrow(CERTIFICATE)
 })
 
-test('a second replica serves as well, over TLS; a new certificate is used without a restart', async () => {
+test('a second replica serves over TLS and uses a new certificate without a restart', async () => {
   const root = await putCertificate('old')
   const second = await startReplica('two', { PROXY_XDS_MODE: 'tls' })
   replicas.push(second)
@@ -293,7 +293,7 @@ test('the second replica does not write until the leader is killed', async () =>
   expect((await read(LEASE))?.spec.holderIdentity).toMatch(/^two_/)
 })
 
-test('a leader that is told to end gives the Lease back at once', async () => {
+test('a leader releases the Lease at once when it is terminated', async () => {
   const exit = await (replicas[1] as Replica).program.stop(60_000)
   expect(exit.code).toBe(0)
   expect((await read(LEASE))?.spec.holderIdentity).toBe('')

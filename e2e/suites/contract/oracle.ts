@@ -19,8 +19,8 @@ const programs = new Map<string, ReturnType<typeof plan>>()
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Why an object should be rejected, by our own reading of our own schema; undefined when it should be accepted.
- * Structure is judged by Ajv on gen/v1alpha1/schema.json, rules by an independent CEL engine: neither shares code with the API server.
+ * Returns the reason why an object should be rejected; undefined if it should be accepted. Ajv validates the structure with gen/v1alpha1/schema.json and an
+ * independent CEL engine evaluates the rules; neither shares code with the API server.
  */
 export function findViolation(manifest: Manifest): string | undefined {
   const validate = validators.get(manifest.kind) ?? ajv.compile({ $ref: `proxy#/$defs/${manifest.kind}` })
@@ -31,14 +31,14 @@ export function findViolation(manifest: Manifest): string | undefined {
   return visit(root, structuredClone(manifest) as unknown as Json, manifest.kind)
 }
 
-/** The spec as a directory of manifests would have it: defaults filled in by Ajv instead of the API server. */
+/** The spec with the defaults that Ajv sets, as in a directory of manifests. */
 export function applyDefaults(manifest: Manifest): unknown {
   const copy = structuredClone(manifest)
   filling.validate({ $ref: `proxy#/$defs/${manifest.kind}` }, copy)
   return copy.spec
 }
 
-/** Fills defaults in, as the API server does before it looks at rules. */
+/** Sets defaults before rules are evaluated, like the API server. */
 function applySchemaDefaults(node: Schema, value: Json): void {
   if (!isFields(value)) return
   const fields: Fields = value
@@ -79,7 +79,7 @@ function holds(rule: string, self: Json): boolean {
   return result === true
 }
 
-/** CEL tells integers from floats; JSON does not. */
+/** Converts a value for CEL, which distinguishes integers from floats. */
 function toCel(value: Json): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   if (Array.isArray(value)) return value.map((item: Json) => toCel(item))

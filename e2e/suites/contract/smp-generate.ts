@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../../operator/deploy/patch/json.ts'
 import { isList, isObject } from '../../../operator/deploy/patch/json.ts'
 import { findShape, type Field, type Shape } from '../../../operator/deploy/patch/shape.ts'
 
-/** An object of an overlaid kind, and a strategic merge patch for it. */
+/** An object of a kind that overlays can patch, and a strategic merge patch for it. */
 export interface Pair {
   readonly kind: string
   readonly object: JsonObject
@@ -29,7 +29,7 @@ const scalars: Readonly<Record<string, Arbitrary<Json>>> = {
   intstr: fc.oneof(fc.integer({ min: 0, max: 5 }), fc.constant('10%')),
   quantity: fc.constantFrom('100m', '1', '128Mi'),
 }
-/** Where lists with merge keys are: random objects should reach them often. Tolerations differ from Kubernetes on purpose. */
+/** Fields that contain lists with merge keys; random objects have them often. */
 const favoured = new Set([
   'metadata',
   'spec',
@@ -47,7 +47,8 @@ const favoured = new Set([
   'imagePullSecrets',
   'args',
 ])
-const left = new Set(
+/** Fields that are never generated. Tolerations are merged differently from Kubernetes on purpose. */
+const omitted = new Set(
   'apiVersion kind name namespace tolerations managedFields creationTimestamp deletionTimestamp deletionGracePeriodSeconds generateName generation resourceVersion selfLink uid'.split(
     ' ',
   ),
@@ -55,7 +56,7 @@ const left = new Set(
 const MAX_DEPTH = 9
 
 const fieldsOf = (shape: Shape, key?: string): [string, Field][] =>
-  [...shape].filter(([name]) => name !== key && (!left.has(name) || (name === 'name' && key !== 'name')))
+  [...shape].filter(([name]) => name !== key && (!omitted.has(name) || (name === 'name' && key !== 'name')))
 
 const list = (items: Arbitrary<readonly Json[]>): Arbitrary<Json> => items.map((each) => each)
 const dictionary = (value: Arbitrary<Json>): Arbitrary<Json> => fc.dictionary(text, value, { maxKeys: 3 }).map((each) => ({ ...each }))
@@ -97,7 +98,7 @@ function chooseFields(fields: readonly [string, Field][], depth: number): Arbitr
 
 const none = fc.constant<JsonObject>({})
 
-/** A patch of a map that is there: changed, added and removed fields, and directives. */
+/** A patch of an existing map: changed, added and removed fields, and directives. */
 function patchOf(original: JsonObject, shape: Shape | undefined, depth: number, key?: string): Arbitrary<JsonObject> {
   if (!shape) return dictionary(text).map((each) => (isObject(each) ? each : {}))
   const fields = fieldsOf(shape, key)
@@ -114,7 +115,7 @@ function patchOf(original: JsonObject, shape: Shape | undefined, depth: number, 
   })
 }
 
-/** `$retainKeys` lists what the patch sets, and some of what is there. */
+/** `$retainKeys` lists the fields of the patch and some of the original's. */
 function retainKeys(original: JsonObject, start: JsonObject, names: readonly string[]): Arbitrary<JsonObject> {
   const others = Object.keys(original).filter((name) => !names.includes(name))
   const must = [...Object.keys(start), ...names, 'apiVersion', 'kind', 'metadata']
@@ -124,7 +125,7 @@ function retainKeys(original: JsonObject, start: JsonObject, names: readonly str
   )
 }
 
-/** What a patch says about one field: an object with the field, and its parallel directives. */
+/** The patch of one field: an object with the field and its parallel directives. */
 function fieldPatch(name: string, original: Json | undefined, field: Field, depth: number): Arbitrary<JsonObject> {
   const fresh = valueOf(field, depth).map((value) => ({ [name]: value }))
   if (original === undefined) return fc.oneof({ weight: 4, arbitrary: fresh }, { weight: 1, arbitrary: fc.constant({ [name]: null }) })
@@ -150,7 +151,7 @@ function fieldPatch(name: string, original: Json | undefined, field: Field, dept
   return fc.oneof({ weight: 4, arbitrary: fresh }, { weight: 1, arbitrary: removed })
 }
 
-/** Items that are merged, added, deleted; now and then in place of the whole list, or with the order of the result. */
+/** Items that are merged, added or deleted; sometimes a replacement of the complete list, or with `$setElementOrder`. */
 function keyedPatch(name: string, original: readonly Json[], field: Field, key: string, depth: number): Arbitrary<JsonObject> {
   const shape = findShape(field.type)
   const keys = original.flatMap((item) => (isObject(item) && item[key] !== undefined ? [item[key]] : []))
@@ -173,7 +174,7 @@ function keyedPatch(name: string, original: readonly Json[], field: Field, key: 
   })
 }
 
-/** Random pairs of all overlaid kinds. */
+/** Random pairs of all kinds that overlays can patch. */
 export const pairs: Arbitrary<Pair> = fc.constantFrom('Deployment', 'Deployment', 'Deployment', ...patchedKinds).chain((kind) => {
   const shape = findShape(kind) ?? new Map<string, Field>()
   return objectOf(shape, 0).chain((made) => {

@@ -1,4 +1,4 @@
-/** The part of an OpenAPI v2 schema that matters here. */
+/** The fields of an OpenAPI v2 schema that are read here. */
 interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -19,7 +19,7 @@ const roots = [
 const scalars: Readonly<Record<string, string>> = { Quantity: 'quantity', IntOrString: 'intstr', Time: 'string', MicroTime: 'string' }
 const shortName = (ref: string): string => ref.slice(ref.lastIndexOf('.') + 1)
 
-/** What an API server's /openapi/v2 says of the overlaid kinds, in the notation of operator/deploy/patch/shapes.ts. */
+/** Converts the schemas of patched kinds in /openapi/v2 to the notation of operator/deploy/patch/shapes.ts. */
 export function readShapes(openapi: Readonly<Record<string, unknown>>): Record<string, string> {
   const definitions = openapi['definitions'] as Readonly<Record<string, Schema>>
   const found: Record<string, string> = {}

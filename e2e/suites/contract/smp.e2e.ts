@@ -28,7 +28,7 @@ async function patchWithKubectl({ object, patch }: Pair, index: number): Promise
   return JSON.parse(stdout)
 }
 
-/** Where two JSON values differ first, with what each has there. */
+/** Describes the first difference of two JSON values. */
 function findDifference(ours: unknown, theirs: unknown, path: string): string | undefined {
   if (isDeepStrictEqual(ours, theirs)) return undefined
   if (typeof ours === 'object' && typeof theirs === 'object' && ours && theirs && Array.isArray(ours) === Array.isArray(theirs)) {
@@ -41,8 +41,8 @@ function findDifference(ours: unknown, theirs: unknown, path: string): string | 
   return `${path}: ours ${JSON.stringify(ours)}, theirs ${JSON.stringify(theirs)}`
 }
 
-test(`kubectl and we make the same of ${RUNS} random objects and strategic merge patches`, async () => {
-  // The same objects each time, unless somebody looks for more (SEED=...).
+test(`kubectl and the operator produce the same results for ${RUNS} random strategic merge patches`, async () => {
+  // The same objects in each run, unless SEED is set.
   const seed = Number(process.env['SEED'] ?? 20_261_121)
   const queue = [...sample(pairs, { numRuns: RUNS, seed }).entries()]
   const differences: unknown[] = []
@@ -67,7 +67,7 @@ test(`kubectl and we make the same of ${RUNS} random objects and strategic merge
   if (differences.length > 0) throw new Error(`${differences.length} differ, such as ${JSON.stringify(differences[0])}`)
 })
 
-test('our types, merge keys and patch strategies are those of the API server', async () => {
+test('types, merge keys and patch strategies of the operator are those of the API server', async () => {
   const server = await connect()
   const { object } = await server.call('GET', '/openapi/v2')
   server.close()

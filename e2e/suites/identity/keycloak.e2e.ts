@@ -56,19 +56,19 @@ const tokenOf = (clientId: string): Promise<string> =>
   fetchKeycloakToken(realm, { grant_type: 'client_credentials', client_id: clientId, client_secret: client.secret })
 const get = (token?: string) => send({ port: gateway.port, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
 
-describe('Keycloak', () => {
-  test('its tokens are good once the operator has fetched its keys, encryption keys among them', async () => {
+describe('with Keycloak as identity provider', () => {
+  test('tokens are accepted after the operator has fetched the key set, which includes encryption keys', async () => {
     const token = await tokenOf('app')
     await waitUntil('the key set', async () => (await get(token)).status === 200)
     expect((await get(token)).json().headers).not.toHaveProperty('authorization')
     await gateway.dataplane.program.waitForLine(/jwt\.sub=[0-9a-f-]{36}/)
   })
 
-  test('a role that a client has not is told from one that it has', async () => {
+  test('rules distinguish clients with a role from clients without it', async () => {
     expect([(await get(await tokenOf('other'))).status, (await get()).status]).toEqual([403, 401])
   })
 
-  test('tokens of another realm are refused', async () => {
+  test('tokens of another realm are rejected', async () => {
     const master = await fetchKeycloakToken(`${keycloak.url}/realms/master`, {
       grant_type: 'password',
       client_id: 'admin-cli',
@@ -78,7 +78,7 @@ describe('Keycloak', () => {
     expect(await get(master)).toMatchObject({ status: 401, body: 'authentication failure: unknown key' })
   })
 
-  test('a changed token is refused', async () => {
+  test('a modified token is rejected', async () => {
     const [head, , signature] = (await tokenOf('app')).split('.')
     const claims = Buffer.from(JSON.stringify({ iss: realm, azp: 'app', exp: 4_000_000_000, realm_access: { roles: ['buyer'] } })).toString('base64url')
     expect(await get(`${head}.${claims}.${signature}`)).toMatchObject({ status: 401, body: 'authentication failure: InvalidSignature' })

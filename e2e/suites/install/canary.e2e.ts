@@ -3,7 +3,7 @@ import { apply, conditionOf, get, installProxy, kubectl, list, read, startQuicks
 
 const NAMESPACE = 'canary'
 let url: string
-/** Pod name by version; the two pods of the quickstart, one behind each Service. */
+/** Pod name by version: the two pods of the quickstart, one per Service. */
 const pods = new Map<string, string>()
 
 beforeAll(async () => {
@@ -22,10 +22,10 @@ beforeAll(async () => {
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
 
 let shifts = 0
-/** Sends traffic by weight, and waits until that is in force and every version with a weight answers. */
+/** Sets the weights and waits until they are in effect and every version with a weight responds. */
 async function shift(weights: Readonly<Record<string, number>>): Promise<void> {
   const backendRefs = Object.entries(weights).map(([version, weight]) => ({ name: `echo-${version}`, port: 80, weight }))
-  // Which version answers does not tell the weights in force from those before: a header does.
+  // A response header identifies the config in effect; the responding version does not.
   const value = `${(shifts += 1)}`
   const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { set: [{ name: 'x-shift', value }] } }]
   await kubectl('-n', NAMESPACE, 'patch', 'httproute', 'echo', '--type=merge', '-p', JSON.stringify({ spec: { rules: [{ filters, backendRefs }] } }))
@@ -37,7 +37,7 @@ async function shift(weights: Readonly<Record<string, number>>): Promise<void> {
   await until(`${wanted.join(' and ')} answers`, async () => [...(await count(60)).keys()].sort().join() === wanted.join())
 }
 
-/** Sends requests, 10 at a time, and counts answers by version. */
+/** Sends requests, 10 at a time, and counts responses by version. */
 async function count(requests: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   for (let sent = 0; sent < requests; sent += 10) {
@@ -51,19 +51,19 @@ async function count(requests: number): Promise<Map<string, number>> {
   return counts
 }
 
-test('of weights 90 and 10 the second gets a tenth', async () => {
+test('the second of the weights 90 and 10 gets a tenth of the requests', async () => {
   await shift({ v1: 90, v2: 10 })
   const counts = await count(500)
   expect([...counts.keys()].sort()).toEqual(['v1', 'v2'])
-  // About 50 of 500; chance leaves these bounds less than once in 10^12 runs.
+  // About 50 of 500; a random result outside these bounds occurs less than once in 10^12 runs.
   expect(counts.get('v2')).toBeGreaterThan(5)
   expect(counts.get('v2')).toBeLessThan(105)
   expect(conditionOf(await read('httproute', 'echo', NAMESPACE), 'ResolvedRefs')?.status).toBe('True')
 })
 
 test.each([
-  ['none goes to a backend of weight 0', { v1: 1, v2: 0 }, 'v1'],
-  ['the canary takes over', { v1: 0, v2: 1 }, 'v2'],
+  ['a backend of weight 0 gets no requests', { v1: 1, v2: 0 }, 'v1'],
+  ['the canary gets all requests if it has all the weight', { v1: 0, v2: 1 }, 'v2'],
 ])('%s', async (_, weights, version) => {
   await shift(weights)
   expect(Object.fromEntries(await count(200))).toEqual({ [version]: 200 })

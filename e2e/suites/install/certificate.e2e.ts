@@ -25,7 +25,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true })
 })
 
-/** A certificate that signs itself, for a name, as PEM files. */
+/** Creates a self-signed certificate for a name, as PEM files. */
 async function makeCertificate(name: string): Promise<{ crt: string; key: string }> {
   const files = { crt: join(directory, `${name}.crt`), key: join(directory, `${name}.key`) }
   const subject = ['-subj', '/CN=test', '-addext', `subjectAltName=DNS:${name}`]
@@ -54,7 +54,7 @@ async function storeStreamCertificate(): Promise<void> {
 }
 const authority = async (): Promise<string | undefined> => (await read('configmap', 'web-xds-ca', NAMESPACE))?.data?.['ca.crt']
 const podNames = async (): Promise<string[]> => (await gatewayPods(NAMESPACE, 'web')).map(({ metadata }) => metadata.name)
-/** A change that the data planes have to hear of by the stream. */
+/** Changes the route and waits until the data planes have received the change over the stream. */
 async function changeRoute(path: string): Promise<void> {
   const rules = [
     { matches: [{ path: { type: 'PathPrefix', value: path } }], backendRefs: [{ name: 'echo', port: 80 }] },
@@ -64,7 +64,7 @@ async function changeRoute(path: string): Promise<void> {
   await untilStatus(`${url}${path.slice(1)}`, 200)
 }
 
-test('with the value xds.tls the stream has TLS: pods trust the CA of the Secret, and no request fails on the way there', async () => {
+test('the value xds.tls switches the config stream to TLS with the CA of the Secret, without a failed request', async () => {
   await storeStreamCertificate()
   const [before] = await podNames()
   const load = startLoad(url)
@@ -76,7 +76,7 @@ test('with the value xds.tls the stream has TLS: pods trust the CA of the Secret
   expect((await load.stop()).failures).toEqual([])
 })
 
-test('a new certificate of another CA reaches operator and pods without a restart of the operator, and no request fails', async () => {
+test('operator and pods use a new certificate of another CA without a restart of the operator or a failed request', async () => {
   const [pod] = await podNames()
   const before = await authority()
   const operator = await kubectl('-n', SYSTEM, 'get', 'pods', '-o', 'name')
@@ -88,7 +88,7 @@ test('a new certificate of another CA reaches operator and pods without a restar
   expect(await kubectl('-n', SYSTEM, 'get', 'pods', '-o', 'name')).toBe(operator)
 })
 
-test('a listener’s new certificate is served to new connections, and open ones stay', async () => {
+test('new connections get the new certificate of a listener, and open connections are kept', async () => {
   const store = async (): Promise<string> => {
     const { crt, key } = await makeCertificate('web.example')
     await apply(NAMESPACE, await kubectl('-n', NAMESPACE, 'create', 'secret', 'tls', 'web', `--cert=${crt}`, `--key=${key}`, '--dry-run=client', '-o', 'yaml'))

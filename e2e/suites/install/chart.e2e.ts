@@ -6,7 +6,7 @@ import { helm, run } from './cluster.ts'
 
 const CASES = join(import.meta.dirname, 'testdata')
 const CHART = 'charts/proxy'
-// No --kube-version: a helm that was built without one says v1.20.0, and has to render the chart, too.
+// No --kube-version: a helm that was built without a version reports v1.20.0 and must render the chart, too.
 const TEMPLATE = ['template', 'proxy', CHART, '-n', 'proxy-system']
 
 interface Rendered {
@@ -26,13 +26,13 @@ async function render(values: string): Promise<Map<string, Rendered>> {
   )
 }
 
-test('helm lint has nothing to say', async () => {
+test('helm lint reports nothing', async () => {
   for (const chart of [CHART, 'charts/proxy-crds']) expect(await helm('lint', '--strict', chart)).not.toMatch(/WARNING|ERROR/)
 })
 
-describe('what the chart renders', () => {
+describe('helm template', () => {
   const pending = render('{}')
-  test.each(readdirSync(CASES))('case %s', async (name) => {
+  test.each(readdirSync(CASES))('renders the expected objects of case %s', async (name) => {
     const values = readFileSync(join(CASES, name, 'values.yaml'), 'utf8')
     const [defaults, objects] = await Promise.all([pending, render(values)])
     const changed = [...objects].filter(([key, object]) => name === 'default' || JSON.stringify(defaults.get(key)) !== JSON.stringify(object))
@@ -44,19 +44,19 @@ describe('what the chart renders', () => {
   })
 })
 
-test('values that are set to null, or left without value, count as empty', async () => {
+test('values that are null or absent are treated as empty', async () => {
   const empty = { commonLabels: null, podAnnotations: null, resources: null, discoveryNamespaceSelectors: null, gatewayClassParametersRefs: null }
   const controller = { extraEnv: null, xds: { tls: { enabled: null } }, service: { extraLabels: null } }
   const objects = await render(JSON.stringify({ ...empty, controller, inferenceExtension: { enabled: null } }))
   expect(objects).toEqual(await render(JSON.stringify({ podAnnotations: { 'prometheus.io/scrape': null } })))
 })
 
-test('the Gateway of the notes is made when their lines are pasted into a shell', () => {
-  // An indented EOF ends nothing.
+test('the lines of NOTES.txt create a Gateway when they are pasted into a shell', () => {
+  // An indented EOF would not end the here-document.
   expect(readFileSync(join(CHART, 'templates/NOTES.txt'), 'utf8')).toMatch(/^kubectl apply -f - <<EOF\napiVersion: [^]*\nEOF\n/m)
 })
 
-test('names that YAML would read as numbers stay names', async () => {
+test('names that YAML would parse as numbers stay strings', async () => {
   const objects = await render(JSON.stringify({ fullnameOverride: '123', serviceAccount: { name: '456' }, controller: { priorityClassName: '7' } }))
   const deployment = objects.get('Deployment/123') as unknown as { metadata: object; spec: { template: { spec: object } } }
   expect(deployment.metadata).toMatchObject({ name: '123' })
@@ -76,17 +76,17 @@ test.each([
     { gatewayClassParametersRefs: { proxy: { name: ' ', namespace: 'b' } } },
     /gatewayClassParametersRefs\.proxy\.name must be set/,
   ],
-  ['a selector with an operator that is not known', { discoveryNamespaceSelectors: [{ matchExpressions: [{ key: 'a', operator: 'Is' }] }] }, /operator/],
-  ['a level that is not known', { controller: { logLevel: 'verbose' } }, /logLevel.*value must be one of/],
-  ['a number as tag, of which YAML would drop zeros', { image: { tag: 1.1 } }, /image\/tag.*got number, want string/],
+  ['a selector with an unknown operator', { discoveryNamespaceSelectors: [{ matchExpressions: [{ key: 'a', operator: 'Is' }] }] }, /operator/],
+  ['an unknown log level', { controller: { logLevel: 'verbose' } }, /logLevel.*value must be one of/],
+  ['a number as image tag, of which YAML would drop zeros', { image: { tag: 1.1 } }, /image\/tag.*got number, want string/],
   ['a port out of range', { controller: { service: { ports: { gwGrpc: 0 } } } }, /gwGrpc/],
-  ['a variable without value', { controller: { extraEnv: { A: {} } } }, /extraEnv\.A: write either value or valueFrom/],
+  ['an environment variable without value', { controller: { extraEnv: { A: {} } } }, /extraEnv\.A: write either value or valueFrom/],
   [
-    'a variable with two values',
+    'an environment variable with two values',
     { controller: { extraEnv: { A: { value: 'a', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } } } } },
     /extraEnv\.A: write either/,
   ],
-  ['a variable that the chart needs for itself', { controller: { extraEnv: { POD_NAME: 'x' } } }, /POD_NAME/],
-])('%s is refused before anything is installed', async (_, values, message) => {
+  ['an environment variable that the chart sets', { controller: { extraEnv: { POD_NAME: 'x' } } }, /POD_NAME/],
+])('%s is rejected before anything is installed', async (_, values, message) => {
   await expect(render(JSON.stringify(values))).rejects.toThrow(message)
 })

@@ -7,14 +7,14 @@ export const ROOT = join(import.meta.dirname, '../../..')
 export const SYSTEM = 'proxy-system'
 export const RELEASE = 'proxy'
 
-/** Runs a program with the cluster's KUBECONFIG. Rejects with what it said on standard error. */
+/** Runs a program with the cluster's KUBECONFIG. Rejects with its standard error. */
 export function run(command: string, args: readonly string[], input?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(command, args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024, timeout: 900_000 }, (error, stdout, stderr) => {
       if (error) reject(new Error(`${command} ${args.join(' ')}: ${stderr.trim() || error.message}`))
       else resolve(stdout)
     })
-    // Who reads no input may be gone before it is sent.
+    // A program that does not read its input may exit before it is sent.
     child.stdin?.on('error', () => {})
     child.stdin?.end(input ?? '')
   })
@@ -24,7 +24,7 @@ export const kubectl = (...args: string[]): Promise<string> => run('kubectl', ar
 export const helm = (...args: string[]): Promise<string> => run('helm', args)
 export const localcluster = (...args: string[]): Promise<string> => run(process.env['CLUSTER'] ?? 'e2e/cluster/localcluster', args)
 
-/** What these tests read of any object. */
+/** The fields of an object that these tests read. */
 export interface Stored {
   readonly kind: string
   readonly metadata: {
@@ -36,7 +36,7 @@ export interface Stored {
     readonly annotations?: Readonly<Record<string, string>>
     readonly deletionTimestamp?: string
   }
-  // oxlint-disable-next-line typescript/no-explicit-any -- objects of any kind; expectations say what is in them
+  // oxlint-disable-next-line typescript/no-explicit-any -- objects of any kind; tests check the fields
   readonly spec: any
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
   readonly status?: any
@@ -64,21 +64,21 @@ export async function makeNamespace(name: string, labels: Readonly<Record<string
   await apply('default', { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
 }
 
-/** Gateway API's CRDs, ours, and the operator; what is installed already is changed to `values`. */
+/** Installs the CRDs of Gateway API and of this project and the operator, or upgrades an installed release to `values`. */
 export async function installProxy(values: object = {}, name = RELEASE): Promise<void> {
   const crds = process.env['GATEWAY_API']
   if (!crds) throw new Error('GATEWAY_API is not set; run this through e2e/suites/install/run')
   if (!(await kubectl('get', 'crd', '-o', 'name')).includes('listenersets.gateway.networking.k8s.io'))
     await kubectl('apply', '--server-side', '-k', join(crds, 'config/crd/experimental'))
   await helm('upgrade', '--install', 'proxy-crds', 'charts/proxy-crds')
-  // Without it, no values would mean those of the release before.
+  // Without --reset-values, empty values would keep those of the previous release.
   const chart = ['upgrade', '--install', '--reset-values', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '600s', '-f', '-']
   await run('helm', chart, JSON.stringify(values))
   await kubectl('wait', '--for=create', 'gatewayclass/proxy', '--timeout=300s')
   await kubectl('wait', 'gatewayclass/proxy', '--for=condition=Accepted', '--timeout=300s')
 }
 
-/** The quickstart of the README in a namespace of its own, served by every pod. Returns the address of its Gateway `web`. */
+/** Installs the quickstart of the README in its own namespace and waits until every pod serves it. Returns the address of its Gateway `web`. */
 export async function startQuickstart(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<string> {
   await makeNamespace(namespace, labels)
   await apply(namespace, await readFile(join(ROOT, 'e2e/suites/install/quickstart.yaml'), 'utf8'))
@@ -89,17 +89,16 @@ export async function startQuickstart(namespace: string, labels: Readonly<Record
 }
 
 /**
- * Waits until a URL answers 200 thirty times in a row, each on a connection of its own: until every pod behind it has the route, and the
- * node's rules know every pod.
+ * Waits until a URL returns 200 thirty times in a row, each on a new connection: then every pod behind it has the route and kube-proxy has rules for every pod.
  */
 async function untilServed(url: string): Promise<void> {
-  await until(`${url} answers 200, whichever pod is asked`, async () => {
+  await until(`${url} returns 200 from every pod`, async () => {
     for (let n = 0; n < 30; n++) if ((await get(url)).status !== 200) return false
     return true
   })
 }
 
-/** Waits until a Gateway is programmed, its pods are ready, and it has an address. Returns that. */
+/** Waits until a Gateway is programmed, its pods are ready and it has an address. Returns the address. */
 export async function waitForGateway(namespace: string, name: string, deployment = name): Promise<string> {
   await kubectl('-n', namespace, 'wait', `gateway/${name}`, '--for=condition=Programmed', '--timeout=300s')
   await kubectl('-n', namespace, 'wait', '--for=create', `deployment/${deployment}`, '--timeout=300s')
@@ -112,7 +111,7 @@ export async function waitForGateway(namespace: string, name: string, deployment
   return address ?? ''
 }
 
-/** GET, with what matters of the answer. A new connection each time. */
+/** Sends a GET on a new connection and returns status and body. */
 export async function get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<{ status: number; body: string }> {
   const response = await fetch(url, { headers: { connection: 'close', ...headers }, signal: AbortSignal.timeout(30_000), redirect: 'manual' })
   return { status: response.status, body: await response.text() }
@@ -120,23 +119,23 @@ export async function get(url: string, headers: Readonly<Record<string, string>>
 
 export const until = (what: string, condition: () => Promise<boolean>, timeoutMs = 240_000): Promise<void> => waitUntil(what, condition, timeoutMs)
 
-/** Waits until the URL answers with that status. */
+/** Waits until the URL returns this status. */
 export const untilStatus = (url: string, status: number, timeoutMs?: number): Promise<void> =>
   until(`${url} answers ${status}`, async () => (await get(url)).status === status, timeoutMs)
 
-/** A condition of an object, or of its first parent. */
+/** A condition of an object, or of its first parent reference. */
 export function conditionOf(object: Stored | undefined, type: string): { status: string; reason: string; message: string } | undefined {
   const conditions = object?.status?.conditions ?? object?.status?.parents?.[0]?.conditions ?? []
   return conditions.find((each: { type: string }) => each.type === type)
 }
 
-/** Ends the first container of a pod without a word; it is started again in the same pod. */
+/** Kills the first container of a pod with SIGKILL; the kubelet restarts it in the same pod. */
 export async function crash(namespace: string, pod: string): Promise<void> {
   const id = await kubectl('-n', namespace, 'get', 'pod', pod, '-o', 'jsonpath={.status.containerStatuses[0].containerID}')
   await localcluster('crash', id.replace('containerd://', ''))
 }
 
-/** Who leads, as the Lease says: `<pod>_<process>`, or nobody. */
+/** The holder of the Lease, `<pod>_<process>`, or an empty string. */
 export async function findLeader(): Promise<string> {
   return String((await read('lease', 'proxy-operator', SYSTEM))?.spec.holderIdentity ?? '')
 }

@@ -36,10 +36,10 @@ const environmentOf = async (name: string): Promise<string | undefined> => {
   return deployment?.spec.template.spec.containers[0].env.find((each: { name: string }) => each.name === name)?.value
 }
 
-test('a Gateway and a route are all it takes: pods answer, statuses say so', async () => {
+test('pods serve traffic and statuses report success after a Gateway and a route are created', async () => {
   await untilStatus(url, 200)
   const pods = new Set<string>()
-  // The faster one gets more; both get some.
+  // The faster pod gets more requests; both get some.
   await until('both pods have answered', async () => pods.add((JSON.parse((await get(url)).body) as { pod: string }).pod).size === 2)
   expect(conditionOf(await read('httproute', 'echo', NAMESPACE), 'Accepted')).toMatchObject({ status: 'True' })
   expect(await kubectl('-n', NAMESPACE, 'get', 'gateway', 'web')).toMatch(/web\s+proxy\s+10\.199\.\S+\s+True/)
@@ -58,7 +58,7 @@ test('operator and data plane run without privileges, on a read-only root file s
   }
 })
 
-test('an upgrade changes the operator and leaves data planes and their traffic alone', async () => {
+test('an upgrade changes the operator and does not affect data planes and their traffic', async () => {
   const before = await podNames()
   const load = startLoad(url)
   await installProxy({ controller: { replicaCount: 2, logLevel: 'debug', podDisruptionBudget: { minAvailable: 1 } } })
@@ -68,7 +68,7 @@ test('an upgrade changes the operator and leaves data planes and their traffic a
   expect(await podNames()).toEqual(before)
 })
 
-test('a rollback brings back what was, PodDisruptionBudget and replicas included', async () => {
+test('a rollback restores the previous objects, including PodDisruptionBudget and replicas', async () => {
   const before = await podNames()
   await helm('-n', SYSTEM, 'rollback', RELEASE, '--wait', '--timeout', '600s')
   expect(await environmentOf('PROXY_LOG_LEVEL')).toBe('info')
@@ -77,7 +77,7 @@ test('a rollback brings back what was, PodDisruptionBudget and replicas included
   expect(await podNames()).toEqual(before)
 })
 
-test('parameters of the GatewayClass that the chart names reach its Gateways', async () => {
+test('parameters of the GatewayClass that the chart refers to apply to its Gateways', async () => {
   await apply(SYSTEM, { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: { name: 'defaults' }, spec: { logging: { level: 'warn' } } })
   await installProxy({ gatewayClassParametersRefs: { proxy: { name: 'defaults', namespace: SYSTEM } } })
   await until('the class refers to them', async () => (await read('gatewayclass', 'proxy'))?.spec.parametersRef?.name === 'defaults')
@@ -117,7 +117,7 @@ test('only selected namespaces are served, and a label adds or removes one while
   await untilStatus(url, 200)
 })
 
-test('without the operator data planes go on; a new one takes them over as they are', async () => {
+test('data planes keep serving without the operator, and a new operator adopts them unchanged', async () => {
   const before = await podNames()
   const load = startLoad(url)
   await helm('-n', SYSTEM, 'uninstall', RELEASE, '--wait')

@@ -1,23 +1,22 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** What came of a load. */
+/** Result of a load. */
 interface LoadResult {
   readonly requests: number
-  /** What went wrong, at most 20 of them: other status, no answer. */
+  /** At most 20 failures: another status or no response. */
   readonly failures: readonly string[]
 }
 
 export interface Load {
-  /** Requests answered so far. */
+  /** Number of responses so far. */
   readonly answered: () => number
   stop(): Promise<LoadResult>
 }
 
 /**
- * Sends GETs to a URL until it is stopped: `kept` clients reuse their connection, as many others make a new one for each request.
- * A request is never sent twice, but for one on a kept connection that was closed before a byte of an answer: HTTP allows a server to do that
- * (RFC 9112 section 9.3.1), and every client sends such a GET again.
+ * Sends GETs to a URL until it is stopped: `kept` clients reuse their connection, `fresh` clients open a new one for each request. A request is sent again only
+ * if the server closed a reused connection before it sent a byte of the response, as HTTP allows (RFC 9112 §9.3.1) and every client does.
  */
 export function startLoad(url: string, { kept = 4, fresh = 4, everyMs = 20 }: { kept?: number; fresh?: number; everyMs?: number } = {}): Load {
   let isStopped = false
@@ -55,15 +54,14 @@ export function startLoad(url: string, { kept = 4, fresh = 4, everyMs = 20 }: { 
   }
 }
 
-/** Below those that the system hands out (32768 on), and below NodePorts. */
+/** Below the ephemeral ports (from 32768) and below NodePorts. */
 const FIRST_PORT = 2_000
 const PORTS = 28_000
 let lastPort = 0
 
 /**
- * Ports in turn, which nobody else uses. The system would choose at random: of a few thousand connections one would get the port of another,
- * perhaps of another client, whose entry in the node's connection tracking has not ended, and with it the way to a pod that is gone. That is
- * one busy node's trouble, not the gateway's.
+ * Returns source ports in sequence. The kernel chooses them at random, so that one of some thousand connections would reuse a port whose conntrack entry has not
+ * expired and leads to a deleted pod. That is a problem of one busy node, not of the gateway.
  */
 function nextPort(): number {
   lastPort = (lastPort + 1) % PORTS
@@ -78,7 +76,7 @@ function send(url: string, agent: Agent | undefined): Promise<number | 'stale'> 
       response.on('error', reject)
       response.on('end', () => resolve(response.statusCode ?? 0))
     })
-    sent.on('timeout', () => sent.destroy(new Error('no answer within 30 s')))
+    sent.on('timeout', () => sent.destroy(new Error('no response within 30 s')))
     sent.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(send(url, agent))
       else if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('stale')

@@ -6,13 +6,13 @@ import { build } from 'esbuild'
 import { findEngine } from '../../../images/engine.ts'
 import { localcluster } from './cluster.ts'
 
-/** That of `mcp.yaml`. */
+/** Image name in `mcp.yaml`. */
 const IMAGE = 'localhost/mcp-servers:e2e'
-/** Any image with Node does; `run` has made this one. */
+/** Any image with Node can be used; `run` has built this one. */
 const BASE = 'localhost/proxy:v0.1.0'
 const EVERYTHING = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 
-/** Makes an image of two MCP servers and loads it into the cluster: `/servers/bin/documents.js`, on the SDK, and the protocol's own `/servers/bin/everything.js`. */
+/** Builds an image with two MCP servers, `/servers/bin/documents.js` and server-everything as `/servers/bin/everything.js`, and loads it into the cluster. */
 export async function loadMcpServers(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'mcp-servers-'))
   try {
@@ -27,7 +27,7 @@ export async function loadMcpServers(): Promise<void> {
       banner: { js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);" },
     })
     await writeFile(join(directory, 'servers/package.json'), '{ "type": "module" }\n')
-    // It reads them where it is installed.
+    // server-everything reads these files from its own directory.
     await cp(join(dirname(EVERYTHING), 'docs'), join(directory, 'servers/docs'), { recursive: true })
     await writeFile(join(directory, 'Dockerfile'), `FROM ${BASE}\nCOPY servers /servers/\nENTRYPOINT ["node"]\n`)
     const engine = findEngine()

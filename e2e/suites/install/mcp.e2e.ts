@@ -25,10 +25,10 @@ afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '
 const rolledOut = (deployment: string): Promise<string> => kubectl('-n', NAMESPACE, 'rollout', 'status', `deployment/${deployment}`, '--timeout=600s')
 const serverPods = async (): Promise<string[]> => (await list('pods', NAMESPACE, 'app=documents')).map(({ metadata }) => metadata.name)
 
-/** What a request meets where its connection leads to a pod that is gone: nothing was sent, so it is safe to try again. */
+/** Connection errors if the pod no longer exists: no request was sent, so it is safe to retry. */
 const UNSENT = /ECONNREFUSED|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT/
 
-/** Each request on a connection of its own, so that kube-proxy chooses a data plane for it. */
+/** Sends each request on a new connection, so that kube-proxy selects a data plane for it. */
 async function fetchOnNewConnection(url: string | URL, init?: RequestInit): Promise<Response> {
   const headers = new Headers(init?.headers)
   headers.set('connection', 'close')
@@ -45,7 +45,7 @@ async function fetchOnNewConnection(url: string | URL, init?: RequestInit): Prom
 interface Connected {
   readonly client: Pick<Client | ClientOfToday, 'callTool' | 'listTools'>
   readonly transport: { readonly sessionId: string | undefined }
-  /** How many messages the server has sent by itself. */
+  /** Number of notifications received from the server. */
   readonly notificationCount: () => number
 }
 
@@ -54,11 +54,11 @@ afterEach(async () => {
   for (const client of open.splice(0)) await client.close()
 })
 
-/** A client of the official SDK, of its older line (1) or today's (2). */
+/** Connects a client of the official SDK, major version 1 or 2. */
 async function connect(sdk = 1): Promise<Connected> {
   const url = new URL(origin)
   const info = { name: 'e2e', version: '1' }
-  // A stream that breaks is opened again; where a data plane is gone too, that may take more than the default of two tries.
+  // A broken stream is opened again, which may take more than the default of two attempts if a data plane was removed.
   const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1.5, maxRetries: 100 }
   const options = { fetch: fetchOnNewConnection, reconnectionOptions }
   let notificationCount = 0
@@ -78,7 +78,7 @@ async function connect(sdk = 1): Promise<Connected> {
 }
 const connectSome = (count: number): Promise<Connected[]> => Promise.all(Array.from({ length: count }, (_, index) => connect(1 + (index % 2))))
 
-/** Calls a tool. Returns the pod that answered. */
+/** Calls a tool. Returns the name of the pod that responded. */
 async function search({ client }: Connected): Promise<string> {
   const { content } = await client.callTool({ name: 'search', arguments: { text: 'x' } })
   return /^search in (\S+): "x"$/.exec((content as { text: string }[])[0]?.text ?? '')?.[1] ?? JSON.stringify(content)
@@ -91,7 +91,7 @@ const isLost = (error: unknown): boolean => (error as { code?: unknown }).code =
 test('three data planes with clients on new connections lose no session, and each session stays with its server', async () => {
   const clients = await connectSome(12)
   const pods = await searchAll(clients)
-  // Which server a session goes to is chance, and the faster one is preferred: twelve may be at one.
+  // The server of a session is chosen at random and the faster one is preferred: all twelve may be at one.
   while (new Set(pods).size === 1 && clients.length < 300) {
     const one = await connect()
     clients.push(one)
@@ -101,19 +101,19 @@ test('three data planes with clients on new connections lose no session, and eac
   expect(new Set(pods).size).toBeGreaterThan(1)
   for (let round = 0; round < 10; round++) expect(await searchAll(clients)).toEqual(pods)
   const count = async (): Promise<number[]> => Promise.all((await gatewayPods(NAMESPACE, 'tools')).map(({ status }) => countCalls(status.podIP)))
-  // The last answers may be counted after they have arrived.
+  // The last responses may be counted after they have arrived.
   await until('all calls are counted', async () => (await count()).reduce((sum, calls) => sum + calls, 0) === 11 * clients.length)
   expect((await count()).map((calls) => calls > 0)).toEqual([true, true, true])
 })
 
-/** Calls of tools that a data plane has answered. */
+/** Number of tool calls that a data plane has served. */
 async function countCalls(podIp: string): Promise<number> {
   const text = await (await fetch(`http://${podIp}:15020/metrics`)).text()
   const counts = [...text.matchAll(/^proxy_mcp_requests_total\{[^}]*tools\/call[^}]*\} (\d+)/gm)]
   return counts.reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
-test('a Service that gets the label, and one that is deleted, change what new sessions list; those before them end', async () => {
+test('new sessions list the tools of a Service that got the label or was deleted, and earlier sessions end', async () => {
   const before = await connect()
   expect(await toolsOf(before)).toEqual(['search', 'delete'])
   const more = {
@@ -135,7 +135,7 @@ test('a Service that gets the label, and one that is deleted, change what new se
   await untilLost(both)
 })
 
-/** Every data plane has it: a config takes a moment to reach all three. */
+/** Waits until all three data planes list these tools. */
 const untilTools = (isExpected: (names: string[]) => boolean): Promise<void> =>
   until('new sessions list what is there', async () => {
     for (let tries = 0; tries < 6; tries++) if (!isExpected(await toolsOf(await connect()))) return false
@@ -144,13 +144,13 @@ const untilTools = (isExpected: (names: string[]) => boolean): Promise<void> =>
 const untilLost = (client: Connected): Promise<void> =>
   until('404 for a session that was begun with other targets', () => client.client.listTools().then(() => false, isLost))
 
-test('data planes that are killed take no session with them: all go on under their ids, and their streams too', async () => {
+test('sessions and their streams survive when data planes are killed', async () => {
   const clients = await connectSome(6)
   const [pods, ids] = [await searchAll(clients), idsOf(clients)]
   const failures: string[] = []
   let isOver = false
   const call = async (client: Connected, pod: string | undefined): Promise<void> => {
-    const answer = await Promise.race([search(client), sleep(20_000).then(() => Promise.reject(new Error('no answer')))])
+    const answer = await Promise.race([search(client), sleep(20_000).then(() => Promise.reject(new Error('no response')))])
     if (answer !== pod) failures.push(`answered by ${answer} instead of ${pod}`)
   }
   const load = clients.map(async (client, index) => {
@@ -166,14 +166,14 @@ test('data planes that are killed take no session with them: all go on under the
     isOver = true
     await Promise.all(load)
   }
-  // Calls that were under way there break; no data plane says that there is no such session.
-  expect(failures.filter((text) => !/^(fetch failed|terminated|no answer)$/.test(text))).toEqual([])
+  // Calls in progress on killed data planes fail; no data plane reports an unknown session.
+  expect(failures.filter((text) => !/^(fetch failed|terminated|no response)$/.test(text))).toEqual([])
   expect([await searchAll(clients), idsOf(clients)]).toEqual([pods, ids])
   const notificationCount = clients.map((each) => each.notificationCount())
   await until('every client hears its server again', async () => clients.every((each, index) => each.notificationCount() > (notificationCount[index] ?? 0) + 1))
 })
 
-test('data planes that are replaced, all of them, serve the sessions of those before', async () => {
+test('replaced data planes serve the sessions of their predecessors', async () => {
   const clients = await connectSome(6)
   const [pods, ids] = [await searchAll(clients), idsOf(clients)]
   await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/tools')
@@ -181,19 +181,19 @@ test('data planes that are replaced, all of them, serve the sessions of those be
   expect([await searchAll(clients), idsOf(clients)]).toEqual([pods, ids])
 })
 
-test('servers that are rolled end their sessions with 404, and clients that begin anew get on', async () => {
+test('restarted servers end their sessions with 404, and clients continue with new sessions', async () => {
   const clients = await connectSome(6)
   const before = new Set(await searchAll(clients))
   await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/documents')
   const failures = await Promise.all(clients.map((client) => callUntilRenewed(client, before)))
   await rolledOut('documents')
-  // A call that was under way when its server ended breaks; the next one learns that the session is over.
+  // A call in progress fails when its server exits; the next call gets 404 for the session.
   expect(failures.flat().filter((text) => !/failed to send message|broke off/.test(text))).toEqual([])
   const pods = await serverPods()
   expect(pods).toEqual(expect.arrayContaining(await searchAll(await connectSome(6))))
 })
 
-/** Calls until the answer is of none of those servers; a 404 is answered as clients have to, by a new session. Returns what else went wrong. */
+/** Calls a tool until none of the servers in `before` responds; starts a new session after a 404, as clients must. Returns other errors. */
 async function callUntilRenewed(client: Connected, before: ReadonlySet<string>): Promise<string[]> {
   const failures: string[] = []
   let current = client

@@ -6,7 +6,10 @@ import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/e
 
 const METHOD = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources'
 
-/** Opens a config stream as a data plane would. `role` is `<namespace>~<gateway>`. Resolves with the first answer after refusing it, or rejects with why there was none. */
+/**
+ * Opens a config stream like a data plane and rejects the first response with a NACK. `role` is `<namespace>~<gateway>`. Returns the resource names of that
+ * response, or rejects with the error of the stream.
+ */
 export async function rejectConfig(address: string, token: string, role: string): Promise<readonly string[]> {
   const client = new Client(address, credentials.createInsecure())
   const headers = new Metadata()
@@ -20,11 +23,11 @@ export async function rejectConfig(address: string, token: string, role: string)
   const send = (fields: object): void => void stream.write(create(DeltaDiscoveryRequestSchema, { typeUrl: RESOURCE_TYPE, ...fields }))
   try {
     return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error('no answer within 60 s')), 60_000)
+      const timer = setTimeout(() => reject(new Error('no response within 60 s')), 60_000)
       stream.on('error', reject)
       stream.on('data', ({ nonce, resources }: DeltaDiscoveryResponse) => {
         send({ responseNonce: nonce, errorDetail: { code: 3, message: 'refused by a test' } })
-        // The refusal has to leave before the stream is cancelled.
+        // The NACK must be sent before the stream is cancelled.
         setTimeout(() => {
           clearTimeout(timer)
           resolve(resources.map(({ name }) => name))

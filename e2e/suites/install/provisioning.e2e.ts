@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
 
 const infrastructure = { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'web' } }
-/** Server-side apply: what an earlier test said and this one does not is gone. A spec that loses all of its fields would become null, which is refused. */
+/** Parameters for server-side apply, which removes the fields of earlier tests. A spec without fields would become null, which is rejected. */
 const parameters = (spec: object) => ({
   apiVersion: 'proxy.dev/v1alpha1',
   kind: 'ProxyParameters',
@@ -40,14 +40,14 @@ const container = async () => {
   const containers: { name: string; resources?: object; env: { name: string }[]; securityContext?: object }[] = (await deployment()).template.spec.containers
   return containers.find(({ name }) => name === 'proxy')
 }
-/** Applies parameters, waits until the Deployment shows them, and until its pods have followed. */
+/** Applies parameters and waits until the Deployment has them and its pods are rolled out. */
 async function applyParameters(spec: object, isThere: () => Promise<boolean>): Promise<void> {
   await apply(NAMESPACE, parameters(spec))
   await until(`objects as ${JSON.stringify(spec)} says`, isThere)
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=600s')
 }
 
-test('resources and log level of the typed fields reach the pods, without a failed request', async () => {
+test('resources and log level of the typed fields are applied to the pods without a failed request', async () => {
   const load = startLoad(url)
   await applyParameters(
     { resources: { limits: { memory: '512Mi' } }, logging: { level: 'debug' } },
@@ -58,7 +58,7 @@ test('resources and log level of the typed fields reach the pods, without a fail
   expect(requests).toBeGreaterThan(100)
 })
 
-test('a container in the overlay is a sidecar; the proxy’s own stays as it was', async () => {
+test('a container in the overlay is added as a sidecar, and the container of the proxy is unchanged', async () => {
   await applyParameters({}, async () => !JSON.stringify((await container())?.resources).includes('limits'))
   const before = await container()
   const { image } = before as unknown as { image: string }
@@ -73,7 +73,7 @@ test('a container in the overlay is a sidecar; the proxy’s own stays as it was
   await untilStatus(url, 200)
 })
 
-test('a node selector that no node matches keeps pods pending and the old ones serving; one that matches places them', async () => {
+test('a node selector without a matching node keeps new pods pending and old pods serving', async () => {
   const select = (value: string): object => ({ deployment: { spec: { template: { spec: { nodeSelector: { 'kubernetes.io/os': value } } } } } })
   await apply(NAMESPACE, parameters(select('beos')))
   await until('a pod that has no place', async () => (await gatewayPods(NAMESPACE, 'web')).some(({ status }) => status.phase === 'Pending'))
@@ -86,7 +86,7 @@ test.each([
   ['null', null],
 ])('%s removes a field of the generated pod', async (_, securityContext) => {
   const isGone = async (): Promise<boolean> => Object.keys((await deployment()).template.spec.securityContext ?? {}).length === 0
-  // Without the sysctl of the pod, port 80 needs a privileged user; the Gateway listens on one that does not.
+  // Without the sysctl of the pod, port 80 needs a privileged user, so the Gateway listens on another port.
   await kubectl('-n', NAMESPACE, 'patch', 'gateway', 'web', '--type=json', '-p', '[{"op":"replace","path":"/spec/listeners/0/port","value":8080}]')
   await applyParameters({ deployment: { spec: { template: { spec: { securityContext } } } } }, isGone)
   await untilStatus(url.replace(/\/$/, ':8080/'), 200)
@@ -96,7 +96,7 @@ test.each([
   await untilStatus(url, 200)
 })
 
-test('budget and autoscaler are there while an overlay asks for them', async () => {
+test('PodDisruptionBudget and autoscaler exist while an overlay configures them', async () => {
   const both = async (): Promise<[Stored | undefined, Stored | undefined]> => [await read('pdb', 'web', NAMESPACE), await read('hpa', 'web', NAMESPACE)]
   const spec = {
     podDisruptionBudget: { metadata: { labels: { team: 'a' } }, spec: { minAvailable: 1 } },
@@ -114,7 +114,7 @@ test('budget and autoscaler are there while an overlay asks for them', async () 
   await kubectl('-n', NAMESPACE, 'scale', 'deployment/web', '--replicas=1')
 })
 
-test('type, annotations and ports of the Service are the overlay’s', async () => {
+test('the overlay sets type, annotations and ports of the Service', async () => {
   const service = async (): Promise<Stored | undefined> => read('service', 'web', NAMESPACE)
   const overlay = {
     metadata: { annotations: { 'example.com/a': 'b' } },
@@ -134,7 +134,7 @@ test('type, annotations and ports of the Service are the overlay’s', async () 
   await untilStatus(url, 200)
 })
 
-test('an overlay of the wrong type is told in the status, and what runs is left alone', async () => {
+test('an overlay of the wrong type is reported in the status and does not affect running objects', async () => {
   const { resourceVersion } = (await read('deployment', 'web', NAMESPACE))?.metadata ?? {}
   await apply(NAMESPACE, parameters({ deployment: { spec: { replicas: 'many' } } }))
   const accepted = async () => conditionOf(await read('gateway', 'web', NAMESPACE), 'Accepted')
@@ -146,7 +146,7 @@ test('an overlay of the wrong type is told in the status, and what runs is left 
   await until('all is well again', async () => (await accepted())?.status === 'True')
 })
 
-test('what was deleted by hand comes back; pods are made anew only for a new session key', async () => {
+test('deleted objects are created again, and pods are replaced only for a new session key', async () => {
   await until('one pod', async () => (await gatewayPods(NAMESPACE, 'web')).length === 1)
   const [pod] = await gatewayPods(NAMESPACE, 'web')
   await kubectl('-n', NAMESPACE, 'delete', 'configmap', 'web')
@@ -159,7 +159,7 @@ test('what was deleted by hand comes back; pods are made anew only for a new ses
   expect((await load.stop()).failures).toEqual([])
 })
 
-test('a Gateway with a name of 253 characters is served; its objects have names that fit', async () => {
+test('a Gateway with a name of 253 characters is served, and its objects have shortened names', async () => {
   const name = `${'long-name-'.repeat(25)}end`
   expect(name).toHaveLength(253)
   const http = { name: 'http', port: 80, protocol: 'HTTP' }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { get, installProxy, kubectl, run, startQuickstart } from './cluster.ts'
 
-/** proxyctl on a cluster: statuses from the API server, the data plane of a pod through a forwarded port. */
+/** proxyctl on a cluster: statuses from the API server, and the data plane of a pod through a forwarded port. */
 
 const NAMESPACE = 'proxyctl'
 let address: string
@@ -13,19 +13,19 @@ beforeAll(async () => {
 })
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--wait=false'))
 
-test('status lists what the operator answers for', async () => {
+test('status lists the objects that the operator manages', async () => {
   const text = await proxyctl('status', '-n', NAMESPACE)
   expect(text).toMatch(new RegExp(`^ok +Gateway +${NAMESPACE}/web$`, 'm'))
   expect(text).toMatch(/^ok +GatewayClass +proxy$/m)
   expect(text).toMatch(new RegExp(`^ok +Deployment +${NAMESPACE}/web$`, 'm'))
 })
 
-test('explain and log level ask a pod of the Gateway', async () => {
+test('explain and log level query a pod of the Gateway', async () => {
   expect(await proxyctl('explain', `${NAMESPACE}/echo`, '--gateway', `${NAMESPACE}/web`)).toMatch(new RegExp(`on listener ${NAMESPACE}/web\\.`))
   expect(await proxyctl('log', 'level', '--gateway', `${NAMESPACE}/web`)).toBe('info\n')
 })
 
-test('trace sends a request and shows its way', async () => {
+test('trace sends a request and shows its steps', async () => {
   expect((await get(`http://${address}/`)).status).toBe(200)
   const text = await proxyctl('trace', `http://${address}/`, '--gateway', `${NAMESPACE}/web`)
   expect(text).toMatch(new RegExp(`route +${NAMESPACE}/echo`))

@@ -31,7 +31,7 @@ interface Rule {
 const auditLog = process.env['AUDIT_LOG'] ?? ''
 let offset = 0
 
-/** What the operator asked of the API server since the start. */
+/** Requests of the operator to the API server since the start of the test. */
 async function readEvents(): Promise<AuditEvent[]> {
   const text = (await readFile(auditLog)).subarray(offset).toString()
   const events = text.split('\n').flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as AuditEvent] : []))
@@ -40,7 +40,7 @@ async function readEvents(): Promise<AuditEvent[]> {
 
 const nameOf = (group: string, resource: string, verb: string): string => `${verb} ${resource}${group === '' ? '' : `.${group}`}`
 
-/** Permissions that a request used. Server-side apply of what is not there yet needs patch and create. */
+/** Permissions that a request used. Server-side apply of a new object needs patch and create. */
 function permissionsOf({ verb, objectRef, responseStatus }: AuditEvent): string[] {
   if (!objectRef) return []
   const { resource, apiGroup = '', subresource } = objectRef
@@ -67,7 +67,7 @@ const route = (kind: string, name: string, rule: object, version = 'v1') => ({
   spec: { parentRefs: [{ name: 'all' }], ...(kind === 'TLSRoute' ? { hostnames: ['tls.example'] } : {}), rules: [rule] },
 })
 const backend = { backendRefs: [{ name: 'echo', port: 80 }] }
-/** One object of each kind that has a status, and how to change it so that its status has to be written again. */
+/** One object of each kind with a status, and a change after which its status must be written again. */
 const objects: readonly { readonly object: { apiVersion: string; kind: string; metadata: { name: string } }; readonly patch: (n: number) => object }[] = [
   {
     object: {
@@ -131,9 +131,9 @@ const parameters = (spec: object) => ({ apiVersion: 'proxy.dev/v1alpha1', kind: 
 beforeAll(async () => {
   if (auditLog === '') throw new Error('AUDIT_LOG is not set; run this through e2e/suites/install/run')
   await installProxy()
-  // From nothing: Lease and GatewayClass have to be made.
+  // Start without Lease and GatewayClass, so that the operator must create them.
   await kubectl('-n', SYSTEM, 'scale', 'deployment/proxy', '--replicas=0')
-  // What files before this one deleted goes first: nobody may write into a namespace that is on its way out.
+  // Wait for deletions of earlier files: no object can be created in a terminating namespace.
   const phases = ['get', 'namespaces', '-o', 'jsonpath={.items[*].status.phase}']
   await until('no namespace is being deleted', async () => !(await kubectl(...phases)).includes('Terminating'), 400_000)
   await until('the operator is gone', async () => (await kubectl('-n', SYSTEM, 'get', 'pods', '-o', 'name')) === '')
@@ -145,7 +145,7 @@ beforeAll(async () => {
 })
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
 
-test('every request is allowed, and every permission is used', async () => {
+test('every request of the operator is allowed, and every granted permission is used', async () => {
   await startQuickstart(NAMESPACE)
   await provision()
   await keepKeySet()
@@ -157,11 +157,11 @@ test('every request is allowed, and every permission is used', async () => {
   const used = new Set(events.flatMap(permissionsOf))
   const granted = await readGranted()
   expect([...granted].filter((permission) => !used.has(permission)).sort()).toEqual([])
-  // What is used and not granted here is what every service account may.
+  // Other used permissions are those of every service account.
   expect([...used].filter((permission) => !granted.has(permission)).sort()).toEqual([])
 })
 
-/** Everything that a Gateway can have, and then no longer has. */
+/** Creates and removes every object that a Gateway can have. */
 async function provision(): Promise<void> {
   await apply(
     NAMESPACE,
@@ -173,13 +173,13 @@ async function provision(): Promise<void> {
   await until('they are gone', async () => !(await read('pdb', 'all', NAMESPACE)) && !(await read('hpa', 'all', NAMESPACE)))
   await kubectl('-n', NAMESPACE, 'delete', 'secret', 'all-session-key')
   await until('a new session key', async () => (await read('secret', 'all-session-key', NAMESPACE)) !== undefined)
-  // A key set that no policy wants any more.
+  // A key set that no policy refers to.
   const stale = `jwks-store-${'0'.repeat(64)}`
   await apply(SYSTEM, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: stale, labels: { 'app.kubernetes.io/component': 'jwks-store' } } })
   await until('a stale key set is gone', async () => (await read('configmap', stale, SYSTEM)) === undefined)
 }
 
-/** A remote key set is kept in a ConfigMap of the operator's namespace, and forgotten with the policy that names it. */
+/** A remote key set is stored in a ConfigMap of the operator's namespace and deleted with its policy. */
 async function keepKeySet(): Promise<void> {
   const image = (await read('deployment', 'echo', NAMESPACE))?.spec.template.spec.containers[0].image as string
   const { x, y } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
@@ -211,7 +211,7 @@ async function keepKeySet(): Promise<void> {
   await until('it is forgotten', async () => (await kept()).length === 0)
 }
 
-/** Changes every object faster than its status can follow, so that writes conflict and are done again. */
+/** Changes every object faster than its status is written, so that writes conflict and are retried. */
 async function churn(): Promise<void> {
   const targets = [
     ...objects.map(({ object: { apiVersion, kind, metadata }, patch }) => ({
@@ -225,7 +225,7 @@ async function churn(): Promise<void> {
   const server = await connect()
   let n = 0
   try {
-    // A conflict takes a change between what the operator has read and what it writes: that is chance, so it goes on until each had one.
+    // A conflict needs a change between the operator's read and its write, so repeat until each object had one.
     await until(
       'every status was written again after a conflict',
       async () => {
@@ -251,7 +251,7 @@ const toPlural = (kind: string): string => {
   return lower.endsWith('y') && !lower.endsWith('ay') ? `${lower.slice(0, -1)}ies` : `${lower}s`
 }
 
-/** A data plane authenticates, and refuses what it gets: the owner of the Gateway is told. */
+/** A data plane authenticates and rejects its config, which the operator reports in the status of the Gateway. */
 async function requestConfig(): Promise<void> {
   await kubectl('-n', SYSTEM, 'rollout', 'status', 'deployment/proxy', '--timeout=300s')
   const token = (await run('kubectl', ['-n', NAMESPACE, 'create', 'token', 'web', '--audience=proxy'])).trim()

@@ -47,7 +47,7 @@ async function scaleTo(replicas: number): Promise<void> {
 }
 
 let version = 0
-/** Changes what the route adds to requests, and says how to see that it is in force. */
+/** Changes a header filter of the route; returns a function that waits until the change is in effect. */
 async function changeRoute(): Promise<(timeoutMs?: number) => Promise<void>> {
   const value = `v${(version += 1)}`
   const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { set: [{ name: 'x-version', value }] } }]
@@ -55,13 +55,13 @@ async function changeRoute(): Promise<(timeoutMs?: number) => Promise<void>> {
   await kubectl('-n', NAMESPACE, 'patch', 'httproute', 'echo', '--type=merge', '-p', JSON.stringify(patch))
   return (timeoutMs = 240_000) => until(`${value} is in force on every pod`, async () => (await seenVersions()).join() === value, timeoutMs)
 }
-/** Versions that a few requests on connections of their own saw. */
+/** Versions in the responses to a few requests on new connections. */
 async function seenVersions(): Promise<string[]> {
   const answers = await Promise.all(Array.from({ length: 12 }, () => get(url)))
   return [...new Set(answers.map(({ body }) => (JSON.parse(body) as { headers: Record<string, string> }).headers['x-version'] ?? 'none'))]
 }
 
-test('three replicas and back to one under load: no request fails', async () => {
+test('scaling to three replicas and back under load fails no request', async () => {
   const load = startLoad(url)
   await scaleTo(3)
   const atThree = load.answered()
@@ -73,7 +73,7 @@ test('three replicas and back to one under load: no request fails', async () => 
   expect(requests).toBeGreaterThan(100)
 })
 
-test('a rolling restart under load: no request fails', async () => {
+test('a rolling restart under load fails no request', async () => {
   const load = startLoad(url)
   await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/web')
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=600s')
@@ -81,7 +81,7 @@ test('a rolling restart under load: no request fails', async () => {
   expect((await load.stop()).failures).toEqual([])
 })
 
-test('a data plane that dies without a word is started again, and the others go on', async () => {
+test('a killed data plane is restarted, and the others keep serving', async () => {
   await scaleTo(2)
   const [victim] = await gatewayPods(NAMESPACE, 'web')
   const load = startLoad(url)
@@ -91,7 +91,7 @@ test('a data plane that dies without a word is started again, and the others go 
     const statuses = pods.map(({ status }) => status.containerStatuses[0] as { ready: boolean; restartCount: number })
     return statuses.every(({ ready }) => ready) && statuses.reduce((sum, { restartCount }) => sum + restartCount, 0) === 1
   })
-  // What was under way there, and what was sent there before Kubernetes took the endpoint out, fails; nothing else.
+  // Only requests in progress on that pod, and requests sent to it before Kubernetes removed the endpoint, fail.
   const { requests, failures } = await load.stop()
   expect(requests).toBeGreaterThan(50)
   expect(failures.join('\n')).not.toMatch(/: [1-5]\d\d$|no answer/m)
@@ -102,8 +102,8 @@ test('a data plane that dies without a word is started again, and the others go 
 
 test.each([
   ['is stopped', async (leader: string) => void (await kubectl('-n', SYSTEM, 'delete', 'pod', leader, '--wait=false'))],
-  ['dies without a word', (leader: string) => crash(SYSTEM, leader)],
-])('the leader %s: a change takes effect at once, and soon another leads and writes', async (_, end) => {
+  ['is killed', (leader: string) => crash(SYSTEM, leader)],
+])('when the leader %s, changes still take effect and another replica takes over', async (_, end) => {
   const before = await findLeader()
   const load = startLoad(url)
   await end(before.split('_')[0] ?? '')
@@ -120,7 +120,7 @@ test.each([
   expect((await load.stop()).failures).toEqual([])
 })
 
-test('the API server restarts: traffic goes on, and the next change takes effect', async () => {
+test('traffic continues while the API server restarts, and the next change takes effect', async () => {
   const load = startLoad(url)
   await localcluster('restart')
   await (
@@ -130,7 +130,7 @@ test('the API server restarts: traffic goes on, and the next change takes effect
   await kubectl('-n', SYSTEM, 'rollout', 'status', 'deployment/proxy', '--timeout=300s')
 })
 
-test('no operator at all for a while: the last config stays, also over a restart of the operator', async () => {
+test('data planes keep the last config without an operator and after its restart', async () => {
   const load = startLoad(url)
   await kubectl('-n', SYSTEM, 'scale', 'deployment/proxy', '--replicas=0')
   await until('no operator', async () => (await operatorPods()).length === 0)
@@ -143,7 +143,7 @@ test('no operator at all for a while: the last config stays, also over a restart
   expect((await load.stop()).failures).toEqual([])
 })
 
-test('the config stream is cut for two minutes: the last config stays, and what changed meanwhile arrives after it', async () => {
+test('data planes keep the last config while the stream is interrupted for two minutes and receive missed changes afterwards', async () => {
   const cut = (action: '-I' | '-D') =>
     Promise.all(['--dport', '--sport'].map((port) => run('iptables', ['-w', '-t', 'raw', action, 'PREROUTING', '-p', 'tcp', port, '9978', '-j', 'DROP'])))
   const load = startLoad(url, { everyMs: 100 })

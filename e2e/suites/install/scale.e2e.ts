@@ -6,7 +6,7 @@ import { apply, gatewayPods, get, installProxy, kubectl, list, operatorPods, sta
 const NAMESPACE = 'scale'
 const NAMESPACES = 50
 const ROUTES = 1000
-/** Bars of the product: seconds from when the last route is stored until all are accepted and in force, and MiB that the operator may hold. */
+/** Limits: seconds from the creation of the last route until all are accepted and in effect, and memory of the operator in MiB. */
 const MAX_SECONDS = 60
 const MAX_MIB = 400
 
@@ -41,7 +41,7 @@ afterAll(async () => {
   await kubectl('delete', 'namespace', NAMESPACE, ...Array.from({ length: NAMESPACES }, (_, n) => namespaceOf(n)), '--ignore-not-found', '--wait=false')
 })
 
-/** Runs `work` for 0..count-1, so many at once. */
+/** Runs `work` for 0..count-1, with `atOnce` concurrent calls. */
 async function forEach(count: number, atOnce: number, work: (n: number) => Promise<void>): Promise<void> {
   let next = 0
   const worker = async (): Promise<void> => {
@@ -50,7 +50,7 @@ async function forEach(count: number, atOnce: number, work: (n: number) => Promi
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-/** CPU seconds and MiB of the operator's pod, as the kubelet counts them. */
+/** CPU seconds and memory (MiB) of the operator's pod, from the kubelet. */
 async function measureOperator(): Promise<{ cpuSeconds: number; mib: number }> {
   const [pod] = await operatorPods()
   const text = await kubectl('get', '--raw', `/api/v1/nodes/${pod?.spec.nodeName}/proxy/metrics/resource`)
@@ -66,7 +66,7 @@ async function readMetrics(): Promise<Record<string, number>> {
   )
 }
 
-test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force within ${MAX_SECONDS} s; then nothing is written any more`, async () => {
+test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in effect within ${MAX_SECONDS} s, and nothing is written afterwards`, async () => {
   const before = await measureOperator()
   const startedAt = Date.now()
   const seconds = (): number => (Date.now() - startedAt) / 1000
@@ -77,7 +77,7 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
       metadata: { name: `r${n}` },
       spec: { parentRefs: [{ name: 'web', namespace: NAMESPACE }], hostnames: [hostOf(n)], rules: [{ backendRefs: [{ name: 'echo', port: 80 }] }] },
     })
-    // 409: the first try of this test has made it.
+    // 409: created by the first attempt of this test.
     if (status !== 201 && status !== 409) throw new Error(JSON.stringify(causes))
   })
   const created = seconds()
@@ -91,7 +91,7 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
   await until('every route is accepted', async () => (await countAccepted()) === ROUTES)
   const accepted = seconds()
   const proxies = (await gatewayPods(NAMESPACE, 'web')).map(({ status }) => `http://${status.podIP}/`)
-  // Routes come in several updates, in no order, and a pod that has one of them need not have all.
+  // Routes arrive in several updates and in no order, so a pod that has one of them may lack others.
   let missing = proxies.flatMap((url) => Array.from({ length: ROUTES }, (_, n) => ({ url, host: hostOf(n) })))
   await until('every pod answers for every route', async () => {
     const batch = missing
@@ -109,7 +109,7 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in force w
   })
   expect(refused).toEqual([])
 
-  // What files before this one deleted goes away, and is noticed, in its own time; that ends, and then nothing moves for half a minute.
+  // Deletions of earlier files are processed with a delay; wait until nothing changes for half a minute.
   let quiet = await readMetrics()
   await until(
     'half a minute without a translation or a write',

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-/** The mock by itself, which has to look to the SDK as Anthropic; then each provider through the gateway. */
+/** The mock without the gateway, which must be compatible with the SDK, and each provider through the gateway. */
 const places: readonly { readonly name: string; readonly model: string; client(): Anthropic }[] = [
   { name: "Anthropic's mock", model: providers.C.model, client: () => new Anthropic({ apiKey: 'x', maxRetries: 0, baseURL: gateway.mock.url }) },
   ...providerNames.map((name) => ({
@@ -27,14 +27,14 @@ const misbehave = (how: string) => ({ headers: { 'x-mock': how } })
 describe.each(places.map((place) => [place.name, place] as const))('messages of %s', (_, { model, client }) => {
   const body = { model, max_tokens: 100, system, messages: [question] }
 
-  test('an answer with usage', async () => {
+  test('are returned with usage', async () => {
     const message = await client().messages.create(body)
     expect([message.type, message.role, message.stop_reason]).toEqual(['message', 'assistant', 'end_turn'])
     expect(message.content).toMatchObject([{ type: 'text', text: 'echo: hello you' }])
     expect(message.usage).toMatchObject({ input_tokens: 4, output_tokens: 3 })
   })
 
-  test('a stream, piece by piece', async () => {
+  test('are streamed in pieces', async () => {
     const stream = client().messages.stream(body)
     const pieces: string[] = []
     stream.on('text', (piece) => pieces.push(piece))
@@ -43,7 +43,7 @@ describe.each(places.map((place) => [place.name, place] as const))('messages of 
     expect([message.content[0]?.type, message.stop_reason, message.usage.output_tokens]).toEqual(['text', 'end_turn', 3])
   })
 
-  test.each([false, true])('a tool and its result; streamed: %s', async (isStreamed) => {
+  test.each([false, true])('call a tool and accept its result; streamed: %s', async (isStreamed) => {
     const create = (messages: Anthropic.MessageParam[]): Promise<Anthropic.Message> => {
       const params = { ...body, tools, messages }
       return isStreamed ? client().messages.stream(params).finalMessage() : client().messages.create(params)
@@ -61,19 +61,19 @@ describe.each(places.map((place) => [place.name, place] as const))('messages of 
     expect([second.stop_reason, second.content]).toMatchObject(['end_turn', [{ type: 'text', text: 'echo: 21 degrees' }]])
   })
 
-  test('an answer in a schema', async () => {
+  test('follow a JSON schema', async () => {
     const message = await client().messages.create({ ...body, output_config: { format: { type: 'json_schema', schema } } })
     const [block] = message.content
     expect(JSON.parse(block?.type === 'text' ? block.text : '')).toEqual({ city: 'Paris' })
   })
 
-  test('tokens are counted', async () => {
+  test('can have their tokens counted', async () => {
     const { input_tokens } = await client().messages.countTokens({ model, system, messages: [question], tools })
     expect(input_tokens).toBeGreaterThanOrEqual(2)
     expect(input_tokens).toBeLessThan(60)
   })
 
-  test('an error, of a stream too', async () => {
+  test('report errors, also for streams', async () => {
     for (const stream of [false, true]) {
       const error: unknown = await client()
         .messages.create({ ...body, stream }, misbehave('status=429'))
@@ -83,7 +83,7 @@ describe.each(places.map((place) => [place.name, place] as const))('messages of 
     }
   })
 
-  test.each(['error=4', 'cut=4'])('a stream that fails: %s', async (how) => {
+  test.each(['error=4', 'cut=4'])('report a failed stream: %s', async (how) => {
     await expect(client().messages.stream(body, misbehave(how)).finalMessage()).rejects.toBeInstanceOf(Error)
   })
 })

@@ -6,7 +6,7 @@ import { startFakeInternet, type FakeInternet } from '../../harness/llm/fake-int
 import { startMockProvider, type MockProvider } from '../../harness/llm/provider.ts'
 import { startBackends, type Backends } from './gateway.ts'
 
-/** Providers without `host`: where each is called, by which name, over TLS that is verified (llm.md §4.1). Nothing leaves this machine: all calls go through a tunnel. */
+/** The host, server name and path of providers without `host`, over verified TLS (llm.md §4.1). All calls go through a tunnel on this machine. */
 
 const vertex = (region: string): object => ({ providerE: { projectId: 'p', region } })
 const chats: Readonly<Record<string, { readonly config: object; readonly model: string; readonly host: string; readonly path: string }>> = {
@@ -104,15 +104,15 @@ const chat = (name: string, model = 'gpt-4o', content = 'hello'): Promise<Respon
 describe.each(Object.keys(chats))('provider %s', (name) => {
   const { model, host, path } = chats[name] ?? { model: '', host: '', path: '' }
 
-  test('is not believed with the certificate of somebody else', async () => {
-    internet.impersonate('somebody.test')
+  test('is rejected if its certificate is for another host', async () => {
+    internet.impersonate('other.test')
     const answer = await chat(name, model)
     expect([answer.status, mock.requests.length]).toEqual([503, 0])
     expect(await answer.text()).toMatch(/^upstream call failed/)
     expect(internet.calls.map(({ address }) => address)).toContain(`${host}:443`)
   })
 
-  test('is called at its own host', async () => {
+  test('is called at its default host', async () => {
     const answer = await chat(name, model)
     expect(answer.status).toBe(200)
     expect(await answer.text()).toContain('echo: hello')
@@ -133,14 +133,14 @@ test('a signature for Bedrock covers the host without its port', async () => {
 describe.each(Object.keys(guards))('guard %s', (name) => {
   const host = guards[name]?.host ?? ''
 
-  test('is not believed with the certificate of somebody else', async () => {
-    internet.impersonate('somebody.test')
+  test('is rejected if its certificate is for another host', async () => {
+    internet.impersonate('other.test')
     const answer = await chat(name)
     expect([answer.status, await answer.text()]).toEqual([503, 'prompt guard failed'])
     expect(mock.requests).toEqual([])
   })
 
-  test('is called at its own host', async () => {
+  test('is called at its default host', async () => {
     const refused = await chat(name, 'gpt-4o', 'of the dragon')
     expect([refused.status, internet.calls]).toEqual([403, [{ address: `${host}:443`, serverName: host }]])
     expect(mock.requests.map(({ headers }) => headers['host'])).toEqual([host])

@@ -7,7 +7,7 @@ import { startMockProvider, type MockProvider } from '../../harness/llm/provider
 import { findFreePorts } from '../../harness/program/ports.ts'
 import type { Program } from '../../harness/program/program.ts'
 
-/** What the guide tells users to set (docs/guide/llm.md). */
+/** The route types that docs/guide/llm.md recommends. */
 const routes = {
   '/chat/completions': 'Completions',
   '/responses': 'Responses',
@@ -19,7 +19,7 @@ const routes = {
   '*': 'Detect',
 }
 
-/** Each provider with a model of it (the SDK warns of models by name that it knows to end); `E with ...` are families of models that have APIs of their own. */
+/** Each provider with a model (the SDK warns about deprecated models by name). `E with ...` are model families with different APIs. */
 export const providers = {
   A: { config: { providerA: {} }, model: 'gpt-4o', embeds: 'text-embedding-3-small' },
   B: {
@@ -36,7 +36,7 @@ export const providers = {
 export type ProviderName = keyof typeof providers
 export const providerNames = Object.keys(providers) as ProviderName[]
 
-/** A data plane of its own process. */
+/** A running data plane with one port per backend. */
 export interface Backends {
   /** `http://127.0.0.1:<port>` in front of a backend. */
   origin(name: string): string
@@ -44,7 +44,7 @@ export interface Backends {
   close(): Promise<void>
 }
 
-/** One port for each backend, written as in the `-f` file; `tls` names those behind HTTPS, with a certificate that nobody knows. */
+/** Starts a data plane with one port for each backend of the `-f` file; backends in `tls` are served over HTTPS with an untrusted certificate. */
 export async function startBackends(
   backends: Readonly<Record<string, object>>,
   secrets: readonly object[] = [],
@@ -53,7 +53,7 @@ export async function startBackends(
 ): Promise<Backends> {
   const names = Object.keys(backends)
   const ports = await findFreePorts(names.length)
-  const { certificate, privateKey } = makeCertificate({ name: 'localhost', hosts: ['localhost', '127.0.0.1'], issuer: makeAuthority('nobody') })
+  const { certificate, privateKey } = makeCertificate({ name: 'localhost', hosts: ['localhost', '127.0.0.1'], issuer: makeAuthority('untrusted') })
   const directory = await mkdtemp(join(tmpdir(), 'llm-'))
   const file = join(directory, 'config.yaml')
   const binds = names.map((name, index) => ({
@@ -82,7 +82,7 @@ export async function startBackends(
 export interface SdkGateway extends Backends {
   readonly mock: MockProvider
   origin(provider: ProviderName): string
-  /** providerA over TLS. */
+  /** Origin of providerA over TLS. */
   readonly tlsOrigin: string
 }
 

@@ -10,7 +10,7 @@ import { startProgram, type Program } from '../../harness/program/program.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { startBackends, type Backends } from './gateway.ts'
 
-/** LiteLLM's proxy, which nobody here wrote, as the provider: it answers with texts of its own. */
+/** LiteLLM's proxy as the provider; its mock responses are its own. */
 const LITELLM = fileURLToPath(new URL('../../../.tools/litellm/bin/litellm', import.meta.url))
 const KEY = 'sk-0f8a6c1d2b3e4f5061728394a5b6c7d8'
 const SAID = 'the rain in Spain falls mainly on the plain'
@@ -38,7 +38,7 @@ beforeAll(async () => {
     name: 'litellm',
     command: LITELLM,
     args: ['--config', config, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1'],
-    // Without these it fetches a price list, and refuses keys that it finds weak.
+    // Without these settings LiteLLM fetches a price list and rejects weak keys.
     env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true' },
   })
   const answers = () =>
@@ -74,14 +74,14 @@ const anthropic = (name: string) => new Anthropic({ authToken: 'of-the-client', 
 const messages = [{ role: 'user' as const, content: 'what about the weather?' }]
 
 describe.each(['asOpenAI', 'asAnthropic'])('chat completions from LiteLLM %s', (name) => {
-  test('whole, with usage', async () => {
+  test('are returned with usage', async () => {
     const { choices, usage } = await openai(name).chat.completions.create({ model: 'gpt-4o', messages, max_tokens: 100 })
     expect([choices[0]?.message.content, choices[0]?.finish_reason]).toEqual([SAID, 'stop'])
     expect(usage?.total_tokens).toBeGreaterThan(10)
   })
 })
 
-test('a stream of chat completions, with usage at its end', async () => {
+test('are streamed with usage at the end', async () => {
   const stream = openai('asOpenAI').chat.completions.stream({ model: 'gpt-4o', messages, stream_options: { include_usage: true } })
   const pieces: string[] = []
   stream.on('content', (piece) => pieces.push(piece))
@@ -89,7 +89,7 @@ test('a stream of chat completions, with usage at its end', async () => {
   expect([choices[0]?.message.content, pieces.length > 5, usage?.completion_tokens]).toEqual([SAID, true, expect.any(Number)])
 })
 
-test('a client of messages, whole, streamed, and with a tool', async () => {
+test('are returned to a messages client: buffered, streamed and with a tool', async () => {
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
   const whole = await anthropic('asOpenAI').messages.create(body)
   const streamed = await anthropic('asOpenAI').messages.stream(body).finalMessage()
@@ -98,11 +98,11 @@ test('a client of messages, whole, streamed, and with a tool', async () => {
     expect(usage.output_tokens).toBeGreaterThan(5)
   }
   const called = await anthropic('asOpenAI').messages.create({ ...body, model: 'caller' })
-  // LiteLLM says an empty text beside the call.
+  // LiteLLM sends an empty text beside the call.
   expect(called.content.at(-1)).toMatchObject({ type: 'tool_use', name: 'get_weather', input: { city: 'Paris' } })
 })
 
-test('messages that LiteLLM speaks itself; asked for a stream, it answers whole with its mocks, and so do we', async () => {
+test('a buffered response of LiteLLM to a streaming messages request is passed on', async () => {
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
   expect((await anthropic('asAnthropic').messages.create(body)).content).toMatchObject([{ type: 'text', text: SAID }])
   const init = { method: 'POST', body: JSON.stringify({ ...body, stream: true }) }
@@ -111,19 +111,19 @@ test('messages that LiteLLM speaks itself; asked for a stream, it answers whole 
   expect(await answer.json()).toMatchObject({ object: 'chat.completion', choices: [{ message: { content: SAID } }] })
 })
 
-test('responses and embeddings', async () => {
+test('responses and embeddings of LiteLLM are returned', async () => {
   expect((await openai('asOpenAI').responses.create({ model: 'gpt-4o', input: 'x' })).output_text).toBe(SAID)
   const { data } = await openai('asOpenAI').embeddings.create({ model: 'text-embedding-3-small', input: 'x', encoding_format: 'float' })
   expect(data[0]?.embedding).toEqual([0.25, -0.5])
 })
 
-test('a guard masks its answers, streamed too', async () => {
+test('a guard masks responses of LiteLLM, also streamed ones', async () => {
   const whole = await openai('guarded').chat.completions.create({ model: 'gpt-4o', messages })
   const streamed = await openai('guarded').chat.completions.stream({ model: 'gpt-4o', messages }).finalChatCompletion()
   for (const { choices } of [whole, streamed]) expect(choices[0]?.message.content).toBe(SAID.replace('Spain', '<masked>'))
 })
 
-test('its errors are errors of the SDKs', async () => {
+test('errors of LiteLLM are errors of the SDKs', async () => {
   await expect(openai('asOpenAI').chat.completions.create({ model: 'limited', messages })).rejects.toBeInstanceOf(RateLimitError)
   await expect(anthropic('asOpenAI').messages.create({ model: 'limited', max_tokens: 5, messages })).rejects.toMatchObject({
     status: 429,

@@ -12,9 +12,9 @@ import { HumanMessage, SystemMessage, ToolMessage } from '@langchain/core/messag
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai'
 import { providers, startSdkGateway, type SdkGateway } from './gateway.ts'
 
-/** SDKs whose format no route type translates: they pass through (Detect), and keep their vendor's API. LangChain, once. */
+/** SDKs whose format is passed through without translation (Detect), and LangChain. */
 
-/** Jest's sandbox has a global object of its own; undici's dispatcher, which Google's SDK asks for, is on the real one. */
+/** Jest's sandbox has its own global object; undici's dispatcher, which Google's SDK needs, is on the real one. */
 const dispatcher = Symbol.for('undici.globalDispatcher.1')
 const realGlobal = (Headers.constructor as (code: string) => () => Record<symbol, unknown>)('return globalThis')()
 
@@ -48,18 +48,18 @@ describe.each(["Bedrock's mock", 'provider F'])('the SDK of Bedrock with %s', (p
   const messages = [{ role: 'user' as const, content: [{ text: 'hello you' }] }]
   const toolConfig = { tools: [{ toolSpec: { name: 'get_weather', inputSchema: { json: { type: 'object', properties: { city: { type: 'string' } } } } } }] }
 
-  test('Converse', async () => {
+  test('calls Converse', async () => {
     const { output, stopReason, usage } = await use().send(new ConverseCommand({ modelId, system: [{ text: 'be nice' }], messages }))
     expect([output?.message?.content, stopReason, usage]).toMatchObject([
       [{ text: 'echo: hello you' }],
       'end_turn',
       { inputTokens: 4, outputTokens: 3, totalTokens: 7 },
     ])
-    // The gateway's credentials, not the client's.
+    // The request has the gateway's credentials, not the client's.
     expect(gateway.mock.requests.at(-1)?.headers['authorization']).toContain(`Credential=${isDirect ? 'AKIDOFTHECLIENT' : 'AKIDEXAMPLE'}/`)
   })
 
-  test('ConverseStream with a tool', async () => {
+  test('calls ConverseStream with a tool', async () => {
     const { stream } = await use().send(new ConverseStreamCommand({ modelId, messages, toolConfig }))
     const seen: string[] = []
     let input = ''
@@ -71,7 +71,7 @@ describe.each(["Bedrock's mock", 'provider F'])('the SDK of Bedrock with %s', (p
     expect([seen[0], ...seen.slice(-2)]).toEqual(['messageStart', 'messageStop', 'metadata'])
   })
 
-  test('InvokeModel and CountTokens', async () => {
+  test('calls InvokeModel and CountTokens', async () => {
     const invoked = await use().send(new InvokeModelCommand({ modelId: 'amazon.titan-embed-text-v2:0', body: '{"inputText":"some words here"}' }))
     expect(JSON.parse(Buffer.from(invoked.body).toString())).toMatchObject({ embedding: [15 / 128, 3 / 16, 0.5], inputTextTokenCount: 3 })
     const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'one two' }] }))
@@ -79,7 +79,7 @@ describe.each(["Bedrock's mock", 'provider F'])('the SDK of Bedrock with %s', (p
     expect(counted.inputTokens).toBeGreaterThanOrEqual(1)
   })
 
-  test('an error is the exception that the SDK has for it', async () => {
+  test('throws its own exception for an error', async () => {
     const failing = use()
     failing.middlewareStack.add(
       (next) => (args) => {
@@ -103,20 +103,20 @@ describe.each(["Gemini's mock", 'provider D', "Vertex AI's mock", 'provider E'])
   const model = 'gemini-2.5-flash'
   const contents = 'hello you'
 
-  test('generateContent', async () => {
+  test('calls generateContent', async () => {
     const answer = await client().models.generateContent({ model, contents })
     expect([answer.text, answer.candidates?.[0]?.finishReason, answer.usageMetadata?.totalTokenCount]).toEqual(['echo: hello you', 'STOP', 5])
     const { path } = gateway.mock.requests.at(-1) ?? {}
     expect(path).toMatch(/\/models\/gemini-2.5-flash:generateContent$/)
   })
 
-  test('generateContentStream', async () => {
+  test('calls generateContentStream', async () => {
     const pieces: string[] = []
     for await (const { text } of await client().models.generateContentStream({ model, contents })) pieces.push(text ?? '')
     expect(pieces).toEqual(['echo: ', 'hello ', 'you'])
   })
 
-  test('a tool, and an answer in a schema', async () => {
+  test('receives a tool call and a response in a schema', async () => {
     const declaration = { name: 'get_weather', parameters: { type: Type.OBJECT, properties: { city: { type: Type.STRING } } } }
     const toolConfig = { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY } }
     const called = await client().models.generateContent({ model, contents, config: { tools: [{ functionDeclarations: [declaration] }], toolConfig } })
@@ -129,17 +129,17 @@ describe.each(["Gemini's mock", 'provider D', "Vertex AI's mock", 'provider E'])
     expect(JSON.parse(structured.text ?? '')).toEqual({ city: 'Paris' })
   })
 
-  test('countTokens', async () => {
+  test('calls countTokens', async () => {
     expect((await client().models.countTokens({ model, contents: 'one two three' })).totalTokens).toBe(3)
   })
 
-  test('an error', async () => {
+  test('throws an error', async () => {
     const call = client({ 'x-mock': 'status=429' }).models.generateContent({ model, contents })
     await expect(call).rejects.toMatchObject({ status: 429 })
   })
 })
 
-test('the usage of what passes through is found', async () => {
+test('has its token usage recorded by the gateway', async () => {
   await new GoogleGenAI({ apiKey: 'AIza', httpOptions: { baseUrl: gateway.origin('D') } }).models.generateContent({
     model: 'gemini-2.5-pro',
     contents: 'a b c',
@@ -154,7 +154,7 @@ describe.each(["OpenAI's mock", 'provider A', 'provider C', 'provider F'] as con
   const chat = (): ChatOpenAI => new ChatOpenAI({ model: providers[provider].model, apiKey: 'x', maxRetries: 0, configuration: configuration() })
   const prompt = [new SystemMessage('be nice'), new HumanMessage('hello you')]
 
-  test('invoke, stream and a tool', async () => {
+  test('invokes, streams and calls a tool', async () => {
     const answer = await chat().invoke(prompt)
     expect([answer.text, answer.usage_metadata]).toMatchObject(['echo: hello you', { total_tokens: 7 }])
     const pieces: string[] = []
@@ -169,10 +169,10 @@ describe.each(["OpenAI's mock", 'provider A', 'provider C', 'provider F'] as con
   })
 })
 
-test.each(["OpenAI's mock", 'provider A', 'provider F'] as const)('embeddings of %s by LangChain', async (place) => {
+test.each(["OpenAI's mock", 'provider A', 'provider F'] as const)('LangChain receives embeddings of %s', async (place) => {
   const provider = place === 'provider F' ? 'F' : 'A'
   const configuration = { baseURL: `${place === "OpenAI's mock" ? gateway.mock.url : gateway.origin(provider)}/v1` }
-  // Titan takes one text at a time.
+  // Titan accepts one text per request.
   const embeddings = new OpenAIEmbeddings({ model: providers[provider].embeds, apiKey: 'x', maxRetries: 0, configuration })
   expect([...(await embeddings.embedQuery('some words here'))]).toEqual([15 / 128, 3 / 16, 0.5])
 })

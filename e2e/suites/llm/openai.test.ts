@@ -23,7 +23,7 @@ interface Place {
 
 const settings = { apiKey: 'key-of-the-client', maxRetries: 0 }
 const vertex = '/v1/projects/p/locations/us-central1/endpoints/openapi'
-/** The mocks by themselves, which have to look to the SDK as what they are mocks of; then each provider through the gateway. */
+/** The mocks without the gateway, which must be compatible with the SDK, and each provider through the gateway. */
 const places: readonly Place[] = [
   {
     ...providers.A,
@@ -66,7 +66,7 @@ const parameters = { type: 'object', properties: { city: { type: 'string' } }, r
 const misbehave = (how: string) => ({ headers: { 'x-mock': how } })
 
 describe.each(places.map((place) => [place.name, place] as const))('chat completions of %s', (_, { model, client }) => {
-  test('an answer with usage', async () => {
+  test('are returned with usage', async () => {
     const { choices, usage, object } = await client().chat.completions.create({ model, messages: [...messages], max_tokens: 100 })
     expect([object, choices[0]?.message.content, choices[0]?.message.role, choices[0]?.finish_reason]).toEqual([
       'chat.completion',
@@ -77,7 +77,7 @@ describe.each(places.map((place) => [place.name, place] as const))('chat complet
     expect(usage).toMatchObject({ prompt_tokens: 4, completion_tokens: 3, total_tokens: 7 })
   })
 
-  test('a stream, piece by piece', async () => {
+  test('are streamed in pieces', async () => {
     const stream = client().chat.completions.stream({ model, messages: [...messages], stream_options: { include_usage: true } })
     const pieces: string[] = []
     stream.on('content', (delta) => pieces.push(delta))
@@ -86,7 +86,7 @@ describe.each(places.map((place) => [place.name, place] as const))('chat complet
     expect([choices[0]?.message.content, choices[0]?.finish_reason, usage?.total_tokens]).toEqual(['echo: hello you', 'stop', 7])
   })
 
-  test.each([false, true])('a tool that the SDK runs; streamed: %s', async (stream) => {
+  test.each([false, true])('call a tool that the SDK runs; streamed: %s', async (stream) => {
     const calls: unknown[] = []
     const tools: [RunnableToolFunctionWithParse<object>] = [
       {
@@ -106,13 +106,13 @@ describe.each(places.map((place) => [place.name, place] as const))('chat complet
     expect(calls).toEqual([{ city: 'Paris' }])
   })
 
-  test('an answer in a schema', async () => {
+  test('follow a JSON schema', async () => {
     const response_format = { type: 'json_schema', json_schema: { name: 'place', schema: parameters, strict: true } } as const
     const { choices } = await client().chat.completions.create({ model, messages: [...messages], response_format })
     expect(JSON.parse(choices[0]?.message.content ?? '')).toEqual({ city: 'Paris' })
   })
 
-  test('an error, of a stream too', async () => {
+  test('report errors, also for streams', async () => {
     for (const stream of [false, true]) {
       const call = client().chat.completions.create({ model, messages: [...messages], stream }, misbehave('status=429'))
       const error: unknown = await call.catch((thrown: unknown) => thrown)
@@ -121,7 +121,7 @@ describe.each(places.map((place) => [place.name, place] as const))('chat complet
     }
   })
 
-  test.each(['error=3', 'cut=3'])('a stream that fails: %s', async (how) => {
+  test.each(['error=3', 'cut=3'])('report a failed stream: %s', async (how) => {
     const stream = client().chat.completions.stream({ model, messages: [...messages] }, misbehave(how))
     await expect(stream.finalChatCompletion()).rejects.toBeInstanceOf(Error)
   })
@@ -132,12 +132,12 @@ describe.each(places.filter(({ hasResponses }) => hasResponses).map((place) => [
   const instructions = 'be nice'
   const functionTool = { type: 'function', name: 'get_weather', parameters, strict: true } as const
 
-  test('an answer with usage', async () => {
+  test('are returned with usage', async () => {
     const { status, output_text, usage } = await client().responses.create({ model, instructions, input })
     expect([status, output_text, usage?.input_tokens, usage?.output_tokens]).toEqual(['completed', 'echo: hello you', 4, 3])
   })
 
-  test('a stream, piece by piece', async () => {
+  test('are streamed in pieces', async () => {
     const stream = client().responses.stream({ model, instructions, input })
     const pieces: string[] = []
     stream.on('response.output_text.delta', ({ delta }) => pieces.push(delta))
@@ -146,7 +146,7 @@ describe.each(places.filter(({ hasResponses }) => hasResponses).map((place) => [
     expect([status, output_text, usage?.total_tokens]).toEqual(['completed', 'echo: hello you', 7])
   })
 
-  test('a tool and its result', async () => {
+  test('call a tool and accept its result', async () => {
     for (const pending of [
       client().responses.create({ model, input, tools: [functionTool] }),
       client()
@@ -168,18 +168,18 @@ describe.each(places.filter(({ hasResponses }) => hasResponses).map((place) => [
     }
   })
 
-  test('an answer in a schema', async () => {
+  test('follow a JSON schema', async () => {
     const text = { format: { type: 'json_schema', name: 'place', schema: parameters, strict: true } } as const
     const { output_text } = await client().responses.create({ model, input, text })
     expect(JSON.parse(output_text)).toEqual({ city: 'Paris' })
   })
 
-  test('an error', async () => {
+  test('report an error', async () => {
     await expect(client().responses.create({ model, input }, misbehave('status=429'))).rejects.toBeInstanceOf(RateLimitError)
   })
 })
 
-test.each(['C', 'E with Claude'] as const)('responses are not to be had of provider %s', async (name) => {
+test.each(['C', 'E with Claude'] as const)('the responses API is not supported with provider %s', async (name) => {
   const client = new OpenAI({ ...settings, baseURL: `${gateway.origin(name)}/v1` })
   const error: unknown = await client.responses.create({ model: providers[name].model, input: 'x' }).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(BadRequestError)
@@ -187,7 +187,7 @@ test.each(['C', 'E with Claude'] as const)('responses are not to be had of provi
 })
 
 test.each(places.flatMap(({ name, embeds, client }) => (embeds === undefined ? [] : [[name, embeds, client] as const])))(
-  'embeddings of %s',
+  'the OpenAI SDK receives embeddings of %s',
   async (_, model, client) => {
     const { data, usage } = await client().embeddings.create({ model, input: 'some words here' })
     expect([data.map(({ embedding }) => [...embedding]), usage.total_tokens]).toEqual([[[15 / 128, 3 / 16, 0.5]], 3])
@@ -196,15 +196,15 @@ test.each(places.flatMap(({ name, embeds, client }) => (embeds === undefined ? [
   },
 )
 
-test('models are listed by mock and gateway', async () => {
+test('the OpenAI SDK lists the models of the mock and of the gateway', async () => {
   for (const { client, name } of places.slice(0, 5)) {
     const page = await client().models.list()
     expect([name, Array.isArray(page.data), page.object]).toEqual([name, true, 'list'])
   }
 })
 
-describe('realtime', () => {
-  /** The SDK talks to TLS only. */
+describe('a realtime session', () => {
+  /** A TLS proxy in front of `port`, because the SDK uses TLS only. */
   async function startTlsFront(port: number): Promise<{ origin: string; close(): void }> {
     const { certificate, privateKey } = makeCertificate({ name: 'localhost' })
     const server = createServer({ cert: certificate, key: privateKey }, (socket) => {
@@ -216,7 +216,7 @@ describe('realtime', () => {
     return { origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => void server.close() }
   }
 
-  test.each(["OpenAI's mock", 'the gateway'])('a session with %s', async (place) => {
+  test.each(["OpenAI's mock", 'the gateway'])('exchanges events with %s', async (place) => {
     const front = place === 'the gateway' ? undefined : await startTlsFront(gateway.mock.port)
     const client = new OpenAI({ ...settings, baseURL: `${front?.origin ?? gateway.tlsOrigin}/v1` })
     const socket = new OpenAIRealtimeWS({ model: 'gpt-realtime', options: { rejectUnauthorized: false } }, client)

@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { SignJWT } from 'jose'
 
-/** A provider with Auth0's ways: the issuer ends in a slash, and only who asks for an `audience` gets a token that can be checked. Everybody is logged in. */
+/**
+ * A mock of Auth0: the issuer ends in a slash, only requests with an `audience` get a JWT as access token, and users are logged in without a form.
+ */
 export interface Auth0 {
   readonly port: number
   readonly issuer: string
-  /** Method and path of every request so far. */
+  /** Method and path of every request, oldest first. */
   readonly requestLog: string[]
   close(): Promise<void>
 }

@@ -38,7 +38,7 @@ beforeAll(async () => {
   const browser = await startBrowser()
   closing.unshift(() => browser.close())
   page = await browser.context.newPage()
-  // Its login form wants a font from elsewhere.
+  // The login form loads a font from another host.
   await page.route(/^https:/, (route) => route.abort())
 }, 240_000)
 afterAll(async () => {
@@ -46,7 +46,7 @@ afterAll(async () => {
 })
 beforeEach(() => void idp.requestLog.splice(0))
 
-test('a user who is sent to a browser logs in, agrees, and the client gets on', async () => {
+test('a user logs in and consents in a browser, and the client connects', async () => {
   const callback = await startCallback()
   try {
     const client = await connectWithLogin(new URL(`${environment.origin}/tools`), new OAuthSession(callback.url), {
@@ -57,7 +57,7 @@ test('a user who is sent to a browser logs in, agrees, and the client gets on', 
         await page.fill('input[name=login]', 'bob')
         await page.fill('input[name=password]', 'secret')
         await page.click('button[type=submit]')
-        // What the client asks for.
+        // The scopes that the client requests.
         await page.getByText('tools').first().waitFor()
         await page.click('button[type=submit]')
         await page.getByText('You are logged in.').waitFor()
@@ -72,7 +72,7 @@ test('a user who is sent to a browser logs in, agrees, and the client gets on', 
   }
 })
 
-test('a page of another origin reads the challenge, the documents and the answers, as a client in a browser has to', async () => {
+test('a page of another origin can read the challenge, the metadata documents and the responses', async () => {
   const token = await idp.sign({ aud: `${environment.origin}/tools`, sub: 'ann', exp: Math.floor(Date.now() / 1000) + 300 })
   await page.goto(pageOrigin)
   const seen = await page.evaluate(

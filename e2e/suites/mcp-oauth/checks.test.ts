@@ -6,7 +6,7 @@ import { findFreePort } from '../../harness/program/ports.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { startOAuthEnvironment, type OAuthEnvironment, type McpRoute } from './environment.ts'
 
-// Rows of mcp.md §16, on operator and data plane as programs.
+// Rows of mcp.md §16, tested with operator and data plane as programs.
 const closing: (() => Promise<unknown>)[] = []
 let idp: IdentityProvider
 let other: IdentityProvider
@@ -65,7 +65,7 @@ const allow = (...matchExpressions: string[]): object => ({ policy: { matchExpre
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds
 const token = (change: object = {}, by = idp): Promise<string> => by.sign({ iss: idp.issuer, aud: 'mcp', sub: 'bob', exp: inSeconds(300), ...change })
 
-/** `initialize` at a route, or whatever else is asked. */
+/** Sends `initialize` to a path, or a request with another method. */
 async function call(path: string, { method = 'POST', bearer, headers = {} }: { method?: string; bearer?: string; headers?: Record<string, string> } = {}) {
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'e2e', version: '1' } }
   const response = await fetch(`${environment.origin}${path}`, {
@@ -89,16 +89,16 @@ async function connect(path: string, bearer?: string): Promise<Client> {
   return client
 }
 
-describe('who comes in (rows 37, 38)', () => {
+describe('authentication (rows 37, 38)', () => {
   test.each<[string, () => Promise<string> | undefined]>([
     ['no token', () => undefined],
     ['a token that another key signed', () => token({}, other)],
-    ['a token for others', () => token({ aud: 'shop' })],
+    ['a token for another audience', () => token({ aud: 'shop' })],
     ['a token of another issuer', () => token({ iss: other.issuer })],
-    ['a token of the past', () => token({ exp: inSeconds(-300) })],
-    ['a token without an end', () => token({ exp: undefined })],
-    ['no token at all', () => Promise.resolve('nonsense')],
-  ])('%s is 401, and the challenge says where to read on', async (_, make) => {
+    ['an expired token', () => token({ exp: inSeconds(-300) })],
+    ['a token without expiration', () => token({ exp: undefined })],
+    ['a malformed token', () => Promise.resolve('nonsense')],
+  ])('%s gets 401 with a challenge that contains the metadata URL', async (_, make) => {
     const bearer = await make()
     const { status, header, json } = await call('/strict/deeper?q=1', { ...(bearer !== undefined && { bearer }), headers: { 'x-forwarded-proto': 'https' } })
     const at = `${environment.origin.replace('http:', 'https:')}/.well-known/oauth-protected-resource/strict/deeper`
@@ -115,12 +115,12 @@ describe('who comes in (rows 37, 38)', () => {
     ['permissive', undefined, 200],
     ['permissive', 'bad', 200],
     ['twice', 'good', 401],
-  ])('%s, token: %s', async (name, kind, expected) => {
+  ])('route %s with token %s returns status %i', async (name, kind, expected) => {
     const bearer = kind === undefined ? undefined : await token(kind === 'good' ? {} : { aud: 'shop' })
     expect((await call(`/${name}`, bearer === undefined ? {} : { bearer })).status).toBe(expected)
   })
 
-  test('the log names the reason and the subject', async () => {
+  test('the log contains the reason and the subject', async () => {
     expect((await call('/strict', { bearer: await token({ aud: 'shop' }) })).status).toBe(401)
     await environment.dataplane.program.waitForLine(/http\.path=\/strict.*http\.status=401.*InvalidAudience/)
     await call('/strict', { bearer: await token() })
@@ -128,20 +128,20 @@ describe('who comes in (rows 37, 38)', () => {
   })
 })
 
-describe('tokens and the server behind (row 47)', () => {
+describe('the MCP server (row 47)', () => {
   test.each<[string, boolean]>([
     ['strict', false],
     ['optional', false],
     ['passed', true],
-  ])('%s: it gets the token: %s', async (name, isPassed) => {
+  ])('on route %s receives the token: %s', async (name, isPassed) => {
     const bearer = await token()
     expect((await call(`/${name}`, { bearer })).status).toBe(200)
     expect(environment.upstream.received.map(({ headers }) => headers.authorization)).toEqual([isPassed ? `Bearer ${bearer}` : undefined])
   })
 })
 
-describe('rules about who somebody is (row 36)', () => {
-  test('are about the claims of the token, and a new rule is about sessions that there are', async () => {
+describe('authorization rules (row 36)', () => {
+  test('use the claims of the token, and a changed rule applies to existing sessions', async () => {
     const [ann, bob] = [await connect('/rules', await token({ sub: 'ann' })), await connect('/rules', await token())]
     const namesOf = async (client: Client): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name)
     expect([await namesOf(ann), await namesOf(bob)]).toEqual([['search', 'delete'], []])
@@ -157,8 +157,8 @@ describe('rules about who somebody is (row 36)', () => {
   })
 })
 
-describe('what clients read (rows 39 to 41)', () => {
-  test('the protected resource document: computed members, and those that are configured', async () => {
+describe('metadata documents (rows 39 to 41)', () => {
+  test('the protected resource metadata has computed and configured members', async () => {
     const plain = await call('/.well-known/oauth-protected-resource/strict', { method: 'GET' })
     expect([plain.status, plain.header('content-type'), plain.header('access-control-allow-origin')]).toEqual([200, 'application/json', '*'])
     expect(plain.json()).toEqual({
@@ -175,7 +175,7 @@ describe('what clients read (rows 39 to 41)', () => {
     expect((await call('/described')).header('www-authenticate')).toContain('"https://mcp.example.com/.well-known/oauth-protected-resource/described"')
   })
 
-  test('the authorization server document: the gateway is the issuer, and registers', async () => {
+  test('the authorization server metadata has the gateway as issuer and registration endpoint', async () => {
     const { status, header, json } = await call('/.well-known/oauth-authorization-server/strict', { method: 'GET' })
     expect([status, header('access-control-allow-origin')]).toEqual([200, '*'])
     expect(json()).toMatchObject({
@@ -185,13 +185,13 @@ describe('what clients read (rows 39 to 41)', () => {
     })
   })
 
-  test('a provider that is down is 500, and the log says which', async () => {
+  test('an unreachable provider returns 500 and is named in the log', async () => {
     const { status, text } = await call('/.well-known/oauth-authorization-server/down', { method: 'GET' })
     expect([status, text]).toEqual([500, ''])
     await environment.dataplane.program.waitForLine(/http\.path=\/\.well-known\/oauth-authorization-server\/down.*http\.status=500/)
   })
 
-  test('registrations reach the provider once, their preflights do not', async () => {
+  test('registrations reach the provider once, and their preflights do not', async () => {
     const path = '/.well-known/oauth-authorization-server/rules/client-registration'
     const preflight = await call(path, { method: 'OPTIONS', headers: { origin: 'https://page.example', 'access-control-request-method': 'POST' } })
     expect([preflight.status, preflight.header('access-control-allow-origin'), preflight.header('access-control-allow-methods')]).toEqual([
@@ -202,20 +202,20 @@ describe('what clients read (rows 39 to 41)', () => {
     const registrations = (): string[] => idp.requestLog.filter((line) => line.includes('clients-registrations'))
     expect(registrations()).toEqual([])
     const { status, header, text } = await call(path, { headers: { origin: 'https://page.example' } })
-    // The provider's own answer: an `initialize` is no registration.
+    // This response comes from the provider: an `initialize` is not a registration.
     expect([status, header('access-control-allow-origin')]).toEqual([400, '*'])
     expect(JSON.parse(text)).toMatchObject({ error: 'invalid_redirect_uri' })
     expect(registrations()).toHaveLength(1)
   })
 
-  test('without authentication here, documents are the server’s own (row 43)', async () => {
+  test('without authentication in the gateway, metadata requests reach the server (row 43)', async () => {
     await call('/.well-known/oauth-protected-resource/open', { method: 'GET' })
     expect(environment.upstream.received.map(({ line }) => line)).toEqual(['GET /.well-known/oauth-protected-resource/open'])
   })
 })
 
 describe('policies of the route', () => {
-  test('cors answers preflights without a token, and 401 can be read by pages (row 44)', async () => {
+  test('cors allows preflights without a token, and pages can read a 401 (row 44)', async () => {
     const origin = 'https://app.example.com'
     const preflight = await call('/strict', {
       method: 'OPTIONS',
@@ -227,13 +227,13 @@ describe('policies of the route', () => {
     expect(refused.header('access-control-expose-headers')).toContain('www-authenticate')
   })
 
-  test('cors of the route is about the documents too, whose own answer to all origins it replaces', async () => {
+  test('cors of the route replaces the default CORS headers of metadata documents', async () => {
     const read = async (origin: string) =>
       (await call('/.well-known/oauth-protected-resource/strict', { method: 'GET', headers: { origin } })).header('access-control-allow-origin')
     expect([await read('https://app.example.com'), await read('https://page.example')]).toEqual(['https://app.example.com', '*'])
   })
 
-  test('rateLimit counts HTTP requests: a handshake is three (row 45)', async () => {
+  test('rateLimit counts HTTP requests, of which a handshake has three (row 45)', async () => {
     const client = await connect('/limited')
     await waitUntil('the stream of notifications', () => environment.upstream.received.some(({ line }) => line.startsWith('GET')))
     for (const text of ['1', '2']) expect(await client.callTool({ name: 'search', arguments: { text } })).toHaveProperty('content')

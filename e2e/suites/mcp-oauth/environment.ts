@@ -13,11 +13,11 @@ export interface McpRoute {
   readonly traffic?: object
 }
 
-/** A ProxyBackend that key sets are fetched from. */
+/** A ProxyBackend from which key sets are fetched. */
 export interface KeyProvider {
   readonly name: string
   readonly port: number
-  /** PEM: it is called with TLS and trusted by this alone. */
+  /** PEM of the only trusted CA; if set, TLS is used. */
   readonly authority?: string
 }
 
@@ -27,14 +27,14 @@ export interface OAuthEnvironment {
   readonly dataplane: Dataplane
   readonly operator: Operator
   readonly upstream: Awaited<ReturnType<typeof startMcpUpstream>>
-  /** Writes the manifests anew. */
+  /** Replaces the routes in the manifests. */
   apply(routes: readonly McpRoute[]): Promise<void>
-  /** Waits until a token is good: the operator fetches keys after it has started. */
+  /** Waits until a token is accepted: the operator fetches keys after its start. */
   waitForKeys(path: string, token: string): Promise<void>
   stop(): Promise<void>
 }
 
-/** Operator (directory mode), data plane and an MCP server as programs would be deployed. `routes` learns the origin. */
+/** Starts an operator in directory mode, a data plane and an MCP server. `routes` receives the origin of the gateway. */
 export async function startOAuthEnvironment(routes: (origin: string) => readonly McpRoute[], providers: readonly KeyProvider[]): Promise<OAuthEnvironment> {
   const upstream = await startMcpUpstream({ name: 'documents', port: 0 })
   const objectsOf = (wanted: readonly McpRoute[]): object[] => [

@@ -16,7 +16,7 @@ let environment: OAuthEnvironment
 beforeAll(async () => {
   const authority = makeAuthority('private')
   const server = makeCertificate({ name: 'idp', hosts: ['localhost'], issuer: authority })
-  // The client trusts it; the system of the gateway does not.
+  // The client trusts this authority; the gateway's system does not.
   setDefaultCACertificates([...getCACertificates(), authority.certificate])
   providers = {
     standard: await startIdentityProvider({ name: 'standard-idp' }),
@@ -82,17 +82,17 @@ const claimsOf = ({ granted }: OAuthSession): unknown => JSON.parse(Buffer.from(
 describe.each<[string, LoginOptions]>([
   ['SDK 1', { sdk: 1 }],
   ['SDK 2', { sdk: 2, isStrict: true }],
-])('a client of %s is refused, finds its way, logs in and calls a tool', (_, options) => {
+])('a client of %s gets 401, logs in and calls a tool', (_, options) => {
   test('with a provider that follows the standards', async () => {
     const session = new OAuthSession()
     expect(await call(await connectWithLogin(urlOf('standard'), session, options))).toEqual(result)
     expect(claimsOf(session)).toMatchObject({ iss: providers.standard.issuer, aud: `${environment.origin}/standard`, sub: 'bob', scope: 'tools' })
-    // Where it registers, the provider says itself.
+    // The registration endpoint is that of the provider.
     expect(session.authorizationUrl?.origin).toBe(providers.standard.issuer)
     expect(providers.standard.requestLog.filter((line) => line === 'POST /reg')).toHaveLength(1)
   })
 
-  test('with a provider behind a private CA, reached by the policies of the backend of its keys', async () => {
+  test('with a provider behind a private CA that the backend of its keys trusts', async () => {
     expect(await call(await connectWithLogin(urlOf('private'), new OAuthSession(), options))).toEqual(result)
     expect(providers.private.requestLog).toContain('GET /.well-known/oauth-authorization-server')
   })
@@ -106,7 +106,7 @@ describe.each<[string, LoginOptions]>([
     ])
   })
 
-  test('with IdpKind1, which gets the audience, registered through the gateway', async () => {
+  test('with IdpKind1, which receives the audience, registered through the gateway', async () => {
     const session = new OAuthSession()
     expect(await call(await connectWithLogin(urlOf('auth0'), session, options))).toEqual(result)
     expect(session.authorizationUrl?.searchParams.get('audience')).toBe('shop')
@@ -115,7 +115,7 @@ describe.each<[string, LoginOptions]>([
   })
 })
 
-test('no token has reached the server behind', async () => {
+test('and no token reaches the MCP server', async () => {
   expect(await call(await connectWithLogin(urlOf('standard'), new OAuthSession()))).toEqual(result)
   expect(environment.upstream.received.length).toBeGreaterThan(2)
   for (const { headers } of environment.upstream.received) expect(headers).not.toHaveProperty('authorization')

@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const SUITE = new URL('../../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url).pathname
 
-/** Runs every scenario of the official suite; gives `passed, failed` by scenario. */
+/** Runs all scenarios of the official suite; returns `passed, failed` by scenario. */
 function conformance(url: string): Promise<Map<string, string>> {
   let run = runs.get(url)
   if (run === undefined) {
@@ -49,16 +49,16 @@ function conformance(url: string): Promise<Map<string, string>> {
 const failedOf = (verdicts: ReadonlyMap<string, string>): string[] =>
   [...verdicts].flatMap(([scenario, verdict]) => (verdict.endsWith(' 0 failed') ? [] : [scenario])).toSorted()
 
-test('through one target each scenario has the verdict that it has without the gateway (row 51)', async () => {
+test('with one target each scenario has the same result as without the gateway (row 51)', async () => {
   const direct = await conformance(`http://localhost:${fixture.port}/mcp`)
   const through = await conformance(gateway.url('one'))
   expect(direct.size).toBeGreaterThanOrEqual(32)
   expect(Object.fromEntries(through)).toEqual(Object.fromEntries(direct))
-  // Neither the fixture nor a listener without hostname looks at Host.
+  // Neither the fixture nor a listener without hostname checks Host.
   expect(failedOf(direct)).toEqual(['dns-rebinding-protection'])
 })
 
-/** What cannot be the same: URIs of several targets have prefixes, which the suite does not know. */
+/** Expected failures: with several targets, resource URIs have prefixes, which the suite does not expect. */
 const differs = [
   'dns-rebinding-protection',
   'resources-read-binary',
@@ -68,11 +68,11 @@ const differs = [
   'resources-unsubscribe',
 ]
 
-test('with three targets everything passes but what names resources by their own URIs', async () => {
+test('with three targets all scenarios pass except those with fixed resource URIs', async () => {
   expect(failedOf(await conformance(gateway.url('three')))).toEqual(differs)
 })
 
-test('Stateless, what servers ask of clients has no way back; the rest passes', async () => {
+test('with Stateless all scenarios pass except those in which the server sends requests to the client', async () => {
   const asking = ['elicitation-sep1034-defaults', 'elicitation-sep1330-enums', 'tools-call-elicitation', 'tools-call-sampling']
   expect(failedOf(await conformance(gateway.url('stateless')))).toEqual(['dns-rebinding-protection', ...asking])
 })

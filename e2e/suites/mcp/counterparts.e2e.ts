@@ -57,7 +57,7 @@ async function connect(url: string): Promise<Client> {
 const textOf = (result: unknown): string => JSON.stringify((result as { content: unknown }).content)
 
 describe.each(['all', 'stateless'])('three servers of two teams behind one backend: %s', (backend) => {
-  test('lists hold what all offer, and calls reach each', async () => {
+  test('lists contain the items of all servers, and calls reach each server', async () => {
     const client = await connect(gateway.url(backend))
     const names = (await client.listTools()).tools.map(({ name }) => name)
     expect(names).toEqual(expect.arrayContaining(['every_echo', 'sse_echo', 'py_add']))
@@ -70,7 +70,7 @@ describe.each(['all', 'stateless'])('three servers of two teams behind one backe
   })
 })
 
-test('progress of the Python server arrives', async () => {
+test('progress notifications of the Python server reach the client', async () => {
   for (const [backend, name] of [['py', 'count'] as const, ['all', 'py_count'] as const]) {
     const client = await connect(gateway.url(backend))
     const seen: number[] = []
@@ -87,15 +87,15 @@ test.each([
   ['sse', 'trigger-sampling-request'],
   ['all', 'every_trigger-sampling-request'],
   ['all', 'sse_trigger-sampling-request'],
-])('sampling of server-everything comes back to the client: %s, %s', async (backend, name) => {
+])('sampling requests of server-everything reach the client: backend %s, tool %s', async (backend, name) => {
   const client = await connect(gateway.url(backend))
-  // The server offers such tools once it knows what the client can do.
+  // The server offers this tool after it knows the capabilities of the client.
   await waitUntil('the tool', async () => (await client.listTools()).tools.some((tool) => tool.name === name))
   expect(textOf(await client.callTool({ name, arguments: { prompt: 'p', maxTokens: 5 } }))).toContain('sampled')
   await client.close()
 })
 
-test('clients of the older transport work, with one server and with three', async () => {
+test('clients of the older SSE transport work with one server and with three', async () => {
   for (const [backend, name] of [['every', 'echo'] as const, ['all', 'sse_echo'] as const]) {
     const client = await connect(gateway.sseUrl(backend))
     expect(textOf(await client.callTool({ name, arguments: { message: 'old' } }))).toContain('Echo: old')
@@ -103,7 +103,7 @@ test('clients of the older transport work, with one server and with three', asyn
   }
 })
 
-test.each(['legacy', 'auto'] as const)('the client of SDK 2 works, negotiating as %s', async (mode) => {
+test.each(['legacy', 'auto'] as const)('the client of SDK 2 works with negotiation mode %s', async (mode) => {
   const client = new ClientOfToday({ name: 'e2e', version: '1' }, { versionNegotiation: { mode } })
   await client.connect(new TransportOfToday(new URL(gateway.url('all'))))
   expect((await client.listTools()).tools.length).toBeGreaterThan(10)

@@ -1,8 +1,8 @@
 import type { CallToolResult, GetPromptResult } from '@modelcontextprotocol/sdk/types.js'
 
-/** One red pixel. */
+/** A PNG with one red pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
-/** No sound. */
+/** A WAV file without samples. */
 const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA='
 
 export type PromptName = 'test_simple_prompt' | 'test_prompt_with_arguments' | 'test_prompt_with_embedded_resource' | 'test_prompt_with_image'
@@ -35,7 +35,7 @@ export const resources = [
 
 const image = { type: 'image', data: PNG, mimeType: 'image/png' } as const
 
-/** Tools that always answer the same, and schemas of arguments. */
+/** Tools with constant results, and schemas of arguments. */
 export const results: { readonly tools: Readonly<Record<string, CallToolResult>>; readonly schemas: Readonly<Record<string, object>> } = {
   tools: {
     test_simple_text: { content: [{ type: 'text', text: 'This is a simple text response for testing.' }] },

@@ -21,13 +21,13 @@ import {
 import { KEEP_ALIVE_TIMEOUT_MS } from '../../harness/upstream/keep-alive.ts'
 import { enumSchema, defaultsSchema, prompts, resources, results, toolNames, type PromptName } from './fixture-data.ts'
 
-/** The server that the conformance suite asks for: tools, prompts and resources of fixed names. */
+/** The server that the conformance suite needs: tools, prompts and resources with fixed names. */
 export interface Fixture {
   readonly port: number
   close(): Promise<void>
 }
 
-/** Events of streams, so that clients can resume them. */
+/** Stores the events of streams, so that clients can resume them. */
 class MemoryEvents implements EventStore {
   readonly #events: { readonly id: string; readonly stream: string; readonly message: JSONRPCMessage }[] = []
 
@@ -45,7 +45,7 @@ class MemoryEvents implements EventStore {
   }
 }
 
-/** `own`: of the fixed names only a few, with that before them, so that several can stand beside each other. */
+/** Starts the fixture. With `own`, it has only a few of the fixed names, prefixed with `own`, so that several fixtures can be combined. */
 export async function startFixture(port = 0, own = ''): Promise<Fixture> {
   const transports = new Map<string, StreamableHTTPServerTransport>()
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -163,7 +163,7 @@ function createFixtureServer(own: string): Server {
         return textOf(`Elicitation completed: action=${answer.action}, content=${JSON.stringify(answer.content)}`)
       }
       case 'test_reconnection':
-        // The stream ends in mid-call: the client comes back for the rest.
+        // The stream ends during the call: the client reconnects and resumes.
         extra.closeSSEStream?.()
         await sleep(300)
         return textOf('reconnected')

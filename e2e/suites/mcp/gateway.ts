@@ -22,13 +22,13 @@ export interface E2eBackend {
 export interface E2eGateway {
   /** URL of the MCP endpoint of a backend. */
   url(backend: string): string
-  /** The same for clients of the older transport. */
+  /** The same for clients of the older SSE transport. */
   sseUrl(backend: string): string
   readonly program: Program
   stop(): Promise<void>
 }
 
-/** A data plane with one port for each backend. */
+/** Starts a data plane with one port for each backend. */
 export async function startGateway(backends: Readonly<Record<string, E2eBackend>>): Promise<E2eGateway> {
   const names = Object.keys(backends)
   const ports = await findFreePorts(names.length)

@@ -34,7 +34,7 @@ afterAll(async () => {
   await server?.stop(100)
 })
 
-/** The command of docs/guide/mcp.md. */
+/** Runs the command of docs/guide/mcp.md. */
 async function inspect(url: string, ...args: string[]): Promise<unknown> {
   const transport = url.endsWith('/sse') ? 'sse' : 'http'
   const { stdout } = await promisify(execFile)(process.execPath, [INSPECTOR, '--cli', url, '--transport', transport, ...args], {
@@ -62,6 +62,6 @@ test.each([
   600_000,
 )
 
-test('MCP Inspector over the older transport', async () => {
+test('MCP Inspector calls a tool over the older SSE transport', async () => {
   expect(await inspect(gateway.sseUrl('two'), ...call('a_echo'))).toMatchObject(echoed)
 }, 300_000)

@@ -22,7 +22,7 @@ afterAll(async () => {
 const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const message = (method: string, params: object) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
-test('10,000 idle sessions take at most 200 MiB, and each of them goes on', async () => {
+test('10,000 idle sessions use at most 200 MiB, and each of them stays usable', async () => {
   const url = gateway.url('one')
   const begin = async (): Promise<string> => {
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'many', version: '1' } }

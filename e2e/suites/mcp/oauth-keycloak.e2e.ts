@@ -16,7 +16,7 @@ import { startOAuthEnvironment, type OAuthEnvironment } from '../mcp-oauth/envir
 let keycloak: Keycloak
 let environment: OAuthEnvironment
 
-/** As docs/guide/mcp-authentication.md says: clients may register, and tokens are for `mcp`. */
+/** The realm of docs/guide/mcp-authentication.md: clients may register, and tokens have the audience `mcp`. */
 const realm = {
   realm: 'shop',
   enabled: true,
@@ -53,7 +53,7 @@ beforeAll(async () => {
   await keycloak.admin('POST', '/realms/shop/client-scopes', audience)
   const scopes = (await (await keycloak.admin('GET', '/realms/shop/client-scopes')).json()) as { id: string; name: string }[]
   await keycloak.admin('PUT', `/realms/shop/default-default-client-scopes/${scopes.find(({ name }) => name === 'tools')?.id}`)
-  // Anybody on this machine may register, with any redirect.
+  // Every client of this machine may register, with any redirect.
   const policies = (await (
     await keycloak.admin('GET', '/realms/shop/components?type=org.keycloak.services.clientregistration.policy.ClientRegistrationPolicy')
   ).json()) as { id: string; providerId: string; subType: string }[]
@@ -79,20 +79,20 @@ afterAll(async () => {
   await keycloak?.stop()
 })
 
-describe('Keycloak', () => {
+describe('with Keycloak', () => {
   test.each([
     ['adapted', 1, false],
     ['adapted', 2, false],
     ['plain', 1, false],
     ['plain', 2, true],
-  ] as const)('as %s: a client of SDK %i registers, logs in and calls a tool', async (name, sdk, isStrict) => {
+  ] as const)('as provider on route %s, a client of SDK %i registers, logs in and calls a tool', async (name, sdk, isStrict) => {
     const session = new OAuthSession()
     const client = await connectWithLogin(new URL(`${environment.origin}/${name}`), session, { sdk, isStrict })
     expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
     await client.close()
   })
 
-  test('a user logs in at its form in Chromium, agrees, and is sent back to the client', async () => {
+  test('a user logs in and consents in Chromium and is redirected to the client', async () => {
     const [browser, callback] = await Promise.all([startBrowser(), startCallback()])
     try {
       const page = await browser.context.newPage()
@@ -122,7 +122,7 @@ describe('Keycloak', () => {
     }
   })
 
-  test('the example mcp-oauth works with it as it is', async () => {
+  test('the example mcp-oauth works unchanged', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'mcp-oauth-'))
     const port = await findFreePort()
     const ports: Record<string, number> = { 8080: port, 9001: environment.upstream.port, 9002: keycloak.port }
@@ -137,7 +137,7 @@ describe('Keycloak', () => {
       const url = new URL(`http://localhost:${port}/mcp`)
       const session = new OAuthSession()
       const connect = () => connectWithLogin(url, session)
-      // Until the operator has the keys the token is refused, and the client logs in again.
+      // The token is rejected until the operator has the keys, so the client logs in again.
       let client: Awaited<ReturnType<typeof connect>> | undefined
       await waitUntil('a session', async () => (client = await connect()) !== undefined, 120_000)
       expect((await client?.listTools())?.tools.map(({ name }) => name)).toEqual(['search'])
@@ -149,7 +149,7 @@ describe('Keycloak', () => {
     }
   })
 
-  test('that lets nobody register says so to the client', async () => {
+  test('that rejects registrations, the client receives the error of the provider', async () => {
     const registrationPolicies = '/realms/shop/components'
     const realmId = ((await (await keycloak.admin('GET', '/realms/shop')).json()) as { id: string }).id
     await keycloak.admin('POST', registrationPolicies, {

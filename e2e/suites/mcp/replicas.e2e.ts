@@ -11,7 +11,7 @@ import { startOperator, type Operator } from '../../harness/program/operator.ts'
 import { findFreePorts } from '../../harness/program/ports.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
-// Three data planes that serve one backend, as replicas do; on one machine each is of a Gateway of its own, as each needs a port.
+// Three data planes that serve one backend, like replicas. On one machine each belongs to its own Gateway, because each needs its own port.
 type Upstream = Awaited<ReturnType<typeof startMcpUpstream>>
 
 let directory: string
@@ -67,7 +67,7 @@ afterAll(async () => {
 })
 
 let turn = 0
-/** Every request goes to the next replica; one that refuses connections is passed over, as a Service does. */
+/** Sends each request to the next replica and skips replicas that refuse connections, like a Service. */
 async function roundRobin(url: string | URL, init?: RequestInit): Promise<Response> {
   for (let tries = 1; ; tries++) {
     const target = new URL(url)
@@ -87,12 +87,12 @@ async function connect(): Promise<{ client: Client; transport: StreamableHTTPCli
 }
 const search = async ({ client }: { client: Client }): Promise<unknown> => (await client.callTool({ name: 'search', arguments: { text: 'x' } })).content
 const found = [{ type: 'text', text: 'search in documents: "x"' }]
-/** Calls of tools, by server. */
+/** Session ids of the tool calls that a server received. */
 const sessionsOf = ({ received }: Upstream): Set<unknown> => new Set(received.map(({ headers }) => headers['mcp-session-id']).filter((id) => id !== undefined))
 
-test('round robin over three replicas loses no session, and a session stays with its server', async () => {
+test('requests of a session can reach any of three replicas and always reach the same server', async () => {
   const clients = await Promise.all(Array.from({ length: 9 }, () => connect()))
-  // Which server a session goes to is chance: nine may leave one of three out, two hundred do not.
+  // The server of a session is chosen at random: nine sessions may miss one of three servers, two hundred do not.
   const isServerLeftOut = (): boolean => upstreams.some((upstream) => sessionsOf(upstream).size === 0)
   while (isServerLeftOut() && clients.length < 200) clients.push(await connect())
   for (let round = 0; round < 6; round++) expect(await Promise.all(clients.map((each) => search(each)))).toEqual(clients.map(() => found))
@@ -101,7 +101,7 @@ test('round robin over three replicas loses no session, and a session stays with
   for (const { client } of clients) await client.close()
 })
 
-test('a replica that is killed takes no session with it', async () => {
+test('sessions survive when a replica is killed', async () => {
   const clients = await Promise.all(Array.from({ length: 6 }, () => connect()))
   await Promise.all(clients.map((each) => search(each)))
   const ids = clients.map(({ transport }) => transport.sessionId)
@@ -111,7 +111,7 @@ test('a replica that is killed takes no session with it', async () => {
   for (const { client } of clients) await client.close()
 })
 
-test('servers that are rolled end their sessions with 404, and clients that begin anew get on', async () => {
+test('restarted servers end their sessions with 404, and clients continue with new sessions', async () => {
   const one = await connect()
   expect(await search(one)).toEqual(found)
   const next = await startMcpUpstream({ name: 'documents', port: 0 })

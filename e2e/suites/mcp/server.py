@@ -1,4 +1,4 @@
-"""An MCP server in another language, by another team: python server.py PORT"""
+"""An MCP server on the official Python SDK: python server.py PORT"""
 
 import sys
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { stringify } from 'yaml'
 import { startProgram, type Program } from '../../harness/program/program.ts'
 
-/** One attribute's value as OTLP's JSON has it. */
+/** The value of an attribute in OTLP's JSON encoding. */
 interface AnyValue {
   readonly stringValue?: string
   readonly intValue?: string
@@ -15,14 +15,14 @@ interface AnyValue {
 }
 type KeyValues = readonly { readonly key: string; readonly value: AnyValue }[]
 
-/** A log record or span as the collector wrote it down. */
+/** A log record or span as written by the collector. */
 export interface Received {
   readonly resource: Readonly<Record<string, unknown>>
   readonly scope: string
   readonly attributes: Readonly<Record<string, unknown>>
   readonly traceId: string
   readonly spanId: string
-  /** Of spans. */
+  /** Set for spans only. */
   readonly parentSpanId: string | undefined
   readonly name: string | undefined
   readonly kind: number | undefined
@@ -38,13 +38,13 @@ export interface Collector {
 
 const build = fileURLToPath(new URL('collector/build', import.meta.url))
 
-/** Builds the collector where that was not done before (some minutes), else takes it as it is. */
+/** Builds the collector if necessary, which takes some minutes. Returns the path of the program. */
 export async function buildCollector(): Promise<string> {
   const { stdout } = await promisify(execFile)(build, [], { maxBuffer: 1 << 26 })
   return stdout.trim()
 }
 
-/** A collector that receives over gRPC and HTTP and writes what it gets into files of the directory; or throws it away, for measurements. */
+/** Starts a collector that receives over gRPC and HTTP and writes to files in the directory, or discards everything if `isKeeping` is false. */
 export async function startCollector(binary: string, directory: string, ports: { grpc: number; http: number }, isKeeping = true): Promise<Collector> {
   const config = join(directory, 'collector.yaml')
   const [logs, traces] = [join(directory, 'logs.json'), join(directory, 'traces.json')]
@@ -68,14 +68,14 @@ export async function startCollector(binary: string, directory: string, ports: {
   }
 }
 
-async function read(path: string, ofResource: string, ofScope: string, records: string): Promise<Received[]> {
+async function read(path: string, resourceKey: string, scopeKey: string, records: string): Promise<Received[]> {
   const text = await readFile(path, 'utf8').catch(() => '')
   const found: Received[] = []
-  // The last line may still be on its way.
+  // The last line may be incomplete.
   for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
     if (line === '') continue
-    for (const group of JSON.parse(line)[ofResource] ?? []) {
-      for (const scoped of group[ofScope] ?? []) {
+    for (const group of JSON.parse(line)[resourceKey] ?? []) {
+      for (const scoped of group[scopeKey] ?? []) {
         for (const record of scoped[records] ?? [])
           found.push({ ...record, resource: valuesOf(group.resource?.attributes), scope: scoped.scope?.name, attributes: valuesOf(record.attributes) })
       }

@@ -11,13 +11,13 @@ import { startOperator } from '../../harness/program/operator.ts'
 import { findFreePorts } from '../../harness/program/ports.ts'
 import { buildCollector, startCollector, type Collector } from './collector.ts'
 
-/** Operator, a data plane for each of the two Gateways, their upstream, and a collector. */
+/** An operator, one data plane for each of two Gateways, their upstream and a collector. */
 export interface Environment {
   readonly directory: string
   readonly ports: Readonly<Record<'GRPC_PORT' | 'TLS_PORT' | 'HTTP_PORT' | 'PROMETHEUS' | 'PROMETHEUS_PROTOBUF', number>>
   readonly dataplanes: Readonly<Record<'grpc' | 'http', Dataplane>>
   readonly app: EchoServer
-  /** PEM of whoever signed the HTTPS listener's certificate. */
+  /** PEM of the authority that signed the HTTPS listener's certificate. */
   readonly authority: string
   readonly collector: () => Collector
   stopCollector(): Promise<void>
@@ -49,7 +49,7 @@ export async function startEnvironment(): Promise<Environment> {
   await mkdir(manifests)
   await writeFile(
     join(manifests, 'all.yaml'),
-    // The sentence at the top is not for replacing.
+    // Remove the comment at the top, which contains a placeholder.
     source.replace(/^#.*\n/, '').replaceAll(/__([A-Z_]+?)__/g, (_, name: string) => values[name] ?? `unknown ${name}`),
   )
   const operator = await startOperator({ directory: manifests })

@@ -11,11 +11,11 @@ afterAll(() => environment?.stop())
 
 const OUTAGE_MS = 60_000
 const REQUESTS_PER_SECOND = 400
-/** A path this long fills the exporter's queue early in the outage, also where a machine sends only a part of these requests. */
+/** Padding of paths that fills the exporter's queue early in the outage, even if a slow machine sends only a part of the requests. */
 const padding = 'p'.repeat(2500)
 let numbered = 0
 
-/** Requests one after the other on kept connections, as many a second as asked. Resolves with how many were sent, and how many failed. */
+/** Sends requests on persistent connections for `ms` at a fixed rate. Returns the numbers of sent and failed requests. */
 async function sendFor(port: number, ms: number): Promise<{ sent: number; failed: number }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 })
   const counts = { sent: 0, failed: 0 }
@@ -40,7 +40,7 @@ async function sendFor(port: number, ms: number): Promise<{ sent: number; failed
   return counts
 }
 
-/** MiB; of some seconds the least, which leaves out what only waits for the garbage collector. */
+/** Resident set size in MiB: the minimum over some seconds, which excludes most memory that the garbage collector has not freed yet. */
 async function residentOf(pid: number): Promise<number> {
   const samples: number[] = []
   for (let sample = 0; sample < 10; sample++) {
@@ -50,7 +50,7 @@ async function residentOf(pid: number): Promise<number> {
   return Math.min(...samples)
 }
 
-test('while the collector is away for 60 s, no request suffers, memory stays flat, and every lost record is counted', async () => {
+test('an outage of the collector for 60 s fails no request, keeps memory flat and counts every lost record', async () => {
   const { program, metrics } = environment.dataplanes.grpc
   const count = async (name: string, signal: string): Promise<number> => {
     const lines = (await metrics()).split('\n').filter((line) => line.startsWith(`proxy_otlp_${name}_total{signal="${signal}"`))
@@ -74,13 +74,13 @@ test('while the collector is away for 60 s, no request suffers, memory stays fla
   const isSettled = async (): Promise<boolean> => (await count('exported', 'logs')) + (await count('dropped', 'logs')) === sent
   expect(await isTrueWithin(180_000, isSettled)).toBe(true)
   const exported = await count('exported', 'logs')
-  // A batch whose answer is lost is sent again: each record counts once.
+  // A batch is sent again if its response was lost, so count each record once.
   const receive = async (): Promise<number> => {
     const paths = (await environment.collector().logs()).map(({ attributes }) => String(attributes['http.path']))
     return new Set(paths.filter((path) => path.startsWith('/shop/outage'))).size
   }
   await isTrueWithin(60_000, async () => (await receive()) === exported)
   expect(await receive()).toBe(exported)
-  // Queues are 8 MiB for each signal, and were full before; what was lost in the second half is more than this. The rest is the garbage collector's.
+  // Queues are limited to 8 MiB per signal and were already full. More data than this was lost in the second half; the rest is uncollected garbage.
   expect(endMib - halfwayMib).toBeLessThan(64)
 }, 600_000)

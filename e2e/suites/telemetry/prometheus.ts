@@ -6,18 +6,18 @@ import { isTrueWithin } from '../../harness/wait.ts'
 
 interface Sample {
   readonly metric: Readonly<Record<string, string>>
-  /** NaN where there is nothing to compute with. */
+  /** NaN if the query has no data. */
   readonly value: number
 }
 
 export interface Prometheus {
   query(expression: string): Promise<Sample[]>
-  /** What scraping says of each target: `up`, or why not. */
+  /** State of each target: `up`, or the scrape error. */
   targets(): Promise<string[]>
   stop(): Promise<void>
 }
 
-/** Debian's Prometheus, scraping the targets once a second. */
+/** Starts Prometheus, which scrapes the targets once a second. */
 export async function startPrometheus(directory: string, port: number, targets: readonly string[], format: 'text' | 'protobuf' = 'text'): Promise<Prometheus> {
   const config = join(directory, `prometheus-${format}.yml`)
   await writeFile(
@@ -32,7 +32,7 @@ export async function startPrometheus(directory: string, port: number, targets: 
       `--storage.tsdb.path=${join(directory, `tsdb-${format}`)}`,
       `--web.listen-address=127.0.0.1:${port}`,
       '--log.level=warn',
-      // Only then does it ask for protobuf.
+      // This setting makes Prometheus request protobuf.
       ...(format === 'protobuf' ? ['--enable-feature=native-histograms'] : []),
     ],
   })

@@ -15,17 +15,17 @@ afterAll(() => environment?.stop())
 
 const portOf = (gateway: 'grpc' | 'http'): number => environment.ports[gateway === 'grpc' ? 'GRPC_PORT' : 'HTTP_PORT']
 
-/** The records of the path, once there are as many as wanted. */
+/** Waits for `count` records of a path and returns them. */
 async function recordsOf(read: () => Promise<Received[]>, path: string, count: number): Promise<Received[]> {
   let found: Received[] = []
   await isTrueWithin(60_000, async () => (found = (await read()).filter(({ attributes }) => attributes['http.path'] === path)).length >= count)
   return found
 }
 
-describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) => {
+describe.each(['grpc', 'http'] as const)('an OpenTelemetry collector over %s', (gateway) => {
   const others = gateway === 'grpc' ? { team: 'blue', query: 'x' } : { 'http.host': 'shop.test' }
 
-  test('receives the log record and the spans of a request, of one trace', async () => {
+  test('receives the log record and the spans of a request in one trace', async () => {
     const path = `/shop/${gateway}?q=x`
     const response = await send({ port: portOf(gateway), host: 'shop.test', path })
     expect(response.status).toBe(200)
@@ -47,7 +47,7 @@ describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) 
     expect(echoed?.headers['traceparent']).toBe(`00-${record?.traceId}-${record?.spanId}-01`)
   })
 
-  test('joins the trace of the client', async () => {
+  test('receives spans in the trace of the client', async () => {
     const path = `/shop/${gateway}/joined?q=1`
     const traceId = 'abcdef0123456789abcdef0123456789'
     await send({ port: portOf(gateway), path, headers: { traceparent: `00-${traceId}-1234567890abcdef-01`, tracestate: 'vendor=1' } })
@@ -56,7 +56,7 @@ describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) 
     expect(environment.app.requests.find((request) => request.path === path)?.headers['tracestate']).toBe('vendor=1')
   })
 
-  test('sees every attempt of a request that is retried', async () => {
+  test('receives a span for every attempt of a retried request', async () => {
     const path = `/shop/${gateway}/retried?failures=1&key=${gateway}`
     expect((await send({ port: portOf(gateway), path })).status).toBe(200)
     const spans = await recordsOf(() => environment.collector().spans(), path, 3)
@@ -65,8 +65,8 @@ describe.each(['grpc', 'http'] as const)('a real collector, over %s', (gateway) 
   })
 })
 
-/** A chat, as a stream or not. */
-async function askModel(stream: boolean): Promise<void> {
+/** Sends a chat completion request, streamed or not. */
+async function sendChat(stream: boolean): Promise<void> {
   const body = JSON.stringify({ model: 'gpt-4o', stream, messages: [{ role: 'user', content: 'what is the secret of six words?' }] })
   await send({ port: portOf('grpc'), path: '/v1/chat/completions', method: 'POST', headers: { 'content-type': 'application/json' }, body })
 }
@@ -78,14 +78,14 @@ async function useTool(): Promise<void> {
   await client.close()
 }
 
-test('the filter of a Gateway holds for its records', async () => {
+test('the access log filter of a Gateway applies to exported records', async () => {
   await send({ port: portOf('grpc'), path: '/shop/quiet' })
   await send({ port: portOf('grpc'), path: '/shop/loud' })
   await recordsOf(() => environment.collector().logs(), '/shop/loud', 1)
   expect((await environment.collector().logs()).filter(({ attributes }) => attributes['http.path'] === '/shop/quiet')).toEqual([])
 })
 
-describe('a real Prometheus', () => {
+describe('Prometheus', () => {
   const dashboard = JSON.parse(readFileSync(fileURLToPath(new URL('../../../charts/proxy/dashboards/proxy.json', import.meta.url)), 'utf8')) as {
     panels: { title: string; targets?: { expr: string }[] }[]
     templating: { list: { name: string; type: string; definition?: string }[] }
@@ -109,9 +109,9 @@ describe('a real Prometheus', () => {
           await send({ port: portOf(gateway), path: `/shop/load?failures=1&key=load-${gateway}-${round}` })
         }
         await send({ port: environment.ports.TLS_PORT, path: '/shop/tls', host: 'localhost', tls })
-        // Plaintext where TLS is spoken is dropped.
+        // Plaintext on a TLS port is dropped.
         await send({ port: environment.ports.TLS_PORT, path: '/shop/plain' }).catch(() => undefined)
-        await askModel(round % 2 === 0)
+        await sendChat(round % 2 === 0)
         await useTool()
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
@@ -123,12 +123,12 @@ describe('a real Prometheus', () => {
     await prometheus?.stop()
   })
 
-  test('scrapes every data plane, in the format that it prefers', async () => {
-    // A scrape may take longer than its 900 ms on a busy machine; not each of them does.
+  test('scrapes every data plane in its preferred format', async () => {
+    // Single scrapes may exceed their timeout of 900 ms on a loaded machine.
     expect(await isTrueWithin(60_000, async () => (await prometheus.targets()).join() === 'up,up')).toBe(true)
   })
 
-  test('reads the same as protobuf', async () => {
+  test('reads the same values from protobuf', async () => {
     const stats = `127.0.0.1:${environment.dataplanes.grpc.ports.stats}`
     const other = await startPrometheus(environment.directory, environment.ports.PROMETHEUS_PROTOBUF, [stats], 'protobuf')
     try {
@@ -143,7 +143,7 @@ describe('a real Prometheus', () => {
     }
   })
 
-  test('the dashboard has queries, and each variable has values', async () => {
+  test('returns values for each variable of the dashboard', async () => {
     expect(queries.length).toBeGreaterThan(20)
     for (const { type, definition = '' } of dashboard.templating.list) {
       if (type !== 'query') continue
@@ -152,7 +152,7 @@ describe('a real Prometheus', () => {
     }
   })
 
-  test.each(queries)('%s: %s', async (_, query) => {
+  test.each(queries)('returns data for panel %s: %s', async (_, query) => {
     expect(await isTrueWithin(60_000, async () => (await prometheus.query(query)).some(({ value }) => Number.isFinite(value)))).toBe(true)
   })
 })

@@ -4,7 +4,7 @@ type DefaultRow = [sentence: string, manifest: Manifest, spec: Record<string, un
 
 const jwks = { jwksPath: '/jwks', backendRef: service }
 
-/** What the API server fills in. */
+/** Defaults that the API server sets. */
 export const defaultRows: DefaultRow[] = [
   ['phase PostRouting', traffic({ csrf: {} }), { traffic: { phase: 'PostRouting' } }],
   ['backendRef to a Service', traffic({ extProc: { backendRef: service } }), { traffic: { extProc: { backendRef: { group: '', kind: 'Service' } } } }],

@@ -7,7 +7,7 @@ export interface Manifest {
   spec: unknown
 }
 
-/** A sentence and an object; with `field` and `gist`, the object must be rejected there, with a message that contains the gist. */
+/** A title and an object. With `field` and `gist` the object must be rejected at that field, with a message that contains `gist`. */
 export type Row = readonly [sentence: string, manifest: Manifest] | readonly [sentence: string, manifest: Manifest, field: string, gist: string]
 
 export const manifest = (kind: string, spec: unknown): Manifest => ({
@@ -24,7 +24,7 @@ export const gatewayTarget = { group: GATEWAY_GROUP, kind: 'Gateway', name: 'g' 
 export const routeTarget = { group: GATEWAY_GROUP, kind: 'HTTPRoute', name: 'r' }
 const backendTarget = { group: GROUP, kind: 'ProxyBackend', name: 'b' }
 
-/** A policy with one section, on a target that allows it. */
+/** A policy with one section and a target that allows it. */
 export const traffic = (section: unknown): Manifest => policy({ targetRefs: [routeTarget], traffic: section })
 export const frontend = (section: unknown): Manifest => policy({ targetRefs: [gatewayTarget], frontend: section })
 export const backendPolicy = (section: unknown): Manifest => policy({ targetRefs: [backendTarget], backend: section })
@@ -36,7 +36,7 @@ export const text = (length: number): string => 'a'.repeat(length)
 export const service = { name: 's', port: 80 }
 export const proxyBackend = { group: GROUP, kind: 'ProxyBackend', name: 'b' }
 
-/** What the API server says of structural violations. */
+/** Messages of the API server for structural violations. */
 export const MANY = 'must have at most'
 export const FEW = 'should have at least'
 export const LONG = 'may not be more than'

@@ -35,7 +35,7 @@ const targets: Readonly<Record<string, Target>> = {
 
 interface Section {
   spec: Record<string, unknown>
-  /** Targets that are allowed. */
+  /** Allowed targets. */
   allowed: readonly string[]
   field: string
   gist: string
