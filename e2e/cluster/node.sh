@@ -92,7 +92,7 @@ CONF
 CONF
 }
 
-# CoreDNS runs outside of any pod, so its Service gets its endpoint by hand.
+# CoreDNS does not run in a pod, so its Service has a manual EndpointSlice.
 dns_service() {
   kc apply -f - >/dev/null <<YAML
 apiVersion: v1
@@ -111,7 +111,7 @@ YAML
 
 is_node_ready() { kc get node "$NODE" | grep -qw Ready; }
 
-# A kubelet ends the pods below its cgroup that it does not know: each cluster has one of its own, in every hierarchy.
+# A kubelet kills unknown pods below its cgroup root, so each cluster has its own cgroup in every hierarchy.
 cgroup_root() {
   local hierarchy
   if [ -f /sys/fs/cgroup/cgroup.controllers ]; then mkdir -p "/sys/fs/cgroup/$NS"; return; fi
@@ -160,7 +160,7 @@ wipe_node() {
   grep -oE " $RUN[^ ]*" /proc/mounts | sort -r | xargs -r umount -l 2>/dev/null || true
 }
 
-# Gives every Service of type LoadBalancer an address: spec.loadBalancerIP, or the next free one of 10.199.1.0/24.
+# Assigns an address to every Service of type LoadBalancer: spec.loadBalancerIP, or the next free address of 10.199.1.0/24.
 lb_loop() {
   local row namespace name ip services used next
   while :; do
@@ -169,12 +169,12 @@ lb_loop() {
       while read -r row; do
         namespace=$(jq -r '.[0]' <<<"$row") name=$(jq -r '.[1]' <<<"$row") ip=$(jq -r '.[2]' <<<"$row")
         services=$(kc get svc -A -o json </dev/null) || services='{"items": []}'
-        # Changed more than once before it got its address: it keeps the first.
+        # The Service was changed several times before it got its address: keep the first one.
         jq -e --arg namespace "$namespace" --arg name "$name" 'any(.items[]; .metadata.namespace == $namespace and .metadata.name == $name and
           ((.status.loadBalancer.ingress // []) | length > 0))' <<<"$services" >/dev/null && continue
         if [ -z "$ip" ]; then
           used=$(jq -r '.items[].status.loadBalancer.ingress[]?.ip' <<<"$services")
-          # In turn: the address of a Service that was just deleted may still lead to its pods for a moment.
+          # Assign addresses in sequence: that of a Service that was just deleted may still route to its pods.
           next=$(cat "$RUN/lb-last" 2>/dev/null || echo 0)
           for _ in {1..240}; do
             next=$((next % 240 + 1))
@@ -183,7 +183,7 @@ lb_loop() {
           echo "$next" > "$RUN/lb-last"
           ip=10.199.1.$next
         fi
-        # Not while the API server restarts, and never for one that is gone.
+        # Retry while the API server restarts; stop if the Service was deleted.
         for _ in {1..20}; do
           kc -n "$namespace" patch svc "$name" --subresource=status --type=merge -p "{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"$ip\"}]}}}" >/dev/null 2>&1 </dev/null && break
           [[ $(kc -n "$namespace" get svc "$name" 2>&1 </dev/null) == *NotFound* ]] && break
@@ -194,7 +194,7 @@ lb_loop() {
   done
 }
 
-# What pods ask of the API server, without bodies: tests compare it with what their roles allow.
+# Logs requests of pods to the API server without bodies; tests compare them with the permissions of roles.
 audit_policy() {
   cat > "$RUN/audit.yaml" <<CONF
 apiVersion: audit.k8s.io/v1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An image archive of one static program, as `docker save` writes it: mkimage.sh PROGRAM OUT.tar NAME...
-# No builder and no base image are needed; every NAME is a tag of the same image.
+# Writes an image archive of one static program in the format of `docker save`: mkimage.sh PROGRAM OUT.tar NAME...
+# Needs no builder and no base image. Every NAME is a tag of the same image.
 set -eu
 program=$1 out=$2
 shift 2

@@ -15,7 +15,7 @@ def add(a: int, b: int) -> int:
 
 @server.tool()
 async def count(to: int, context: Context) -> str:
-    """Counts, and tells how far it is."""
+    """Counts and reports progress."""
     for done in range(to):
         await context.report_progress(done + 1, to)
     await context.info("counted")
