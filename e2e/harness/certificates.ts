@@ -82,7 +82,7 @@ function extensions(options: CertificateOptions, spki: Buffer, issuerSpki: Buffe
   return list
 }
 
-// DER (X.690), as far as a certificate needs it.
+// The subset of DER (X.690) that a certificate needs.
 function tagged(tag: number, content: Buffer): Buffer {
   const length = content.length < 0x80 ? [content.length] : content.length < 0x100 ? [0x81, content.length] : [0x82, content.length >> 8, content.length & 0xff]
   return Buffer.concat([Buffer.from([tag, ...length]), content])

@@ -25,7 +25,7 @@ describe('the echo upstream', () => {
     await secure.close()
   })
 
-  test('answers HTTP/1.1 with what it received', async () => {
+  test('returns an HTTP/1.1 request as JSON', async () => {
     const response = await fetch(`http://127.0.0.1:${echo.port}/a/b?x=1`, { method: 'POST', body: 'hello', headers: { 'x-test': 'yes' } })
     expect(await response.json()).toMatchObject({
       name: 'plain',
@@ -38,7 +38,7 @@ describe('the echo upstream', () => {
     })
   })
 
-  test('answers as its query says', async () => {
+  test('applies the query parameters to its response', async () => {
     const url = `http://127.0.0.1:${echo.port}`
     const failing = await fetch(`${url}/?status=418&header=x-a:b`)
     expect([failing.status, failing.headers.get('x-a')]).toEqual([418, 'b'])
@@ -58,7 +58,7 @@ describe('the echo upstream', () => {
     expect(response.trailers).toEqual({ 'x-trailer': 'end' })
   })
 
-  test('speaks HTTP/2 with prior knowledge on the same port', async () => {
+  test('serves HTTP/2 with prior knowledge on the same port', async () => {
     const session = connectHttp2(`http://127.0.0.1:${echo.port}`)
     const stream = session.request({ ':path': '/two' })
     let body = ''
@@ -67,7 +67,7 @@ describe('the echo upstream', () => {
     expect(JSON.parse(body)).toMatchObject({ protocol: 'HTTP/2.0', path: '/two', host: `127.0.0.1:${echo.port}` })
   })
 
-  test('speaks gRPC to grpc-js', async () => {
+  test('serves gRPC to grpc-js clients', async () => {
     const client = makeGrpcClient(`127.0.0.1:${echo.port}`)
     expect(await client.unary('hello')).toMatchObject({ message: 'hello', server: 'plain' })
     expect((await client.repeat('again', 3)).messages).toEqual(['again', 'again', 'again'])
@@ -79,7 +79,7 @@ describe('the echo upstream', () => {
   test.each([
     ['WebSocket', () => echo.port, 'ws', {}],
     ['WebSocket over TLS', () => secure.port, 'wss', { rejectUnauthorized: false }],
-  ])('speaks %s', async (_name, port, scheme, options) => {
+  ])('serves clients that speak %s', async (_name, port, scheme, options) => {
     const client = new WebSocket(`${scheme}://127.0.0.1:${port()}/chat`, options)
     const [greeting] = await once(client, 'message')
     expect(JSON.parse(String(greeting))).toMatchObject({ path: '/chat' })
@@ -89,7 +89,7 @@ describe('the echo upstream', () => {
     await once(client, 'close')
   })
 
-  test('serves TLS with a verifiable certificate and ALPN', async () => {
+  test('serves TLS with ALPN and a valid certificate', async () => {
     const tls = { ca: authority.certificate, servername: 'localhost' }
     const options = { host: 'localhost', port: secure.port, agent: false, ALPNProtocols: ['http/1.1'], ...tls }
     const request = requestHttps(options).end()
@@ -102,7 +102,7 @@ describe('the echo upstream', () => {
     expect(JSON.parse(body)).toMatchObject({ protocol: 'HTTP/2.0', sni: 'localhost' })
   })
 
-  test('echoes TCP after saying its name', async () => {
+  test('sends its name and then echoes TCP bytes', async () => {
     const tcp = await startTcpEcho({ name: 'tcp-one' })
     const socket = connectTcp(tcp.port, '127.0.0.1')
     socket.end('bytes')

@@ -5,30 +5,30 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { makeCertificate } from '../../harness/certificates.ts'
-import { modes, startWorld, type World } from './world.ts'
+import { modes, startEnvironment, type Environment } from './environment.ts'
 
-// Needs curl and openssl: clients that share no code with Node's.
+// Tests with curl and openssl, which share no code with Node.
 
 const run = promisify(execFile)
 
-describe.each(modes)('clients of a gateway configured from the %s', (mode) => {
-  let world: World
+describe.each(modes)('with a %s', (mode) => {
+  let environment: Environment
   let keys: string
   beforeAll(async () => {
-    world = await startWorld(mode)
+    environment = await startEnvironment(mode)
     keys = await mkdtemp(join(tmpdir(), 'behaviour-keys-'))
-    const client = makeCertificate({ name: 'client', hosts: ['client.test'], issuer: world.authority })
-    await writeFile(join(keys, 'ca.pem'), world.authority.certificate)
+    const client = makeCertificate({ name: 'client', hosts: ['client.test'], issuer: environment.authority })
+    await writeFile(join(keys, 'ca.pem'), environment.authority.certificate)
     await writeFile(join(keys, 'client.pem'), client.certificate + client.privateKey)
   })
   afterAll(async () => {
-    await world?.stop()
+    await environment?.stop()
     await rm(keys, { recursive: true, force: true })
   })
   const curl = async (...args: string[]) => (await run('curl', ['-sS', '--max-time', '60', ...args])).stdout
 
   test('curl keeps one HTTP/1.1 connection for two requests', async () => {
-    const url = `http://127.0.0.1:${world.ports.HTTP}/`
+    const url = `http://127.0.0.1:${environment.ports.HTTP}/`
     const text = await curl('-w', '%{num_connects}', '-o', '/dev/null', '-o', '/dev/null', '-H', 'host: plain.test', url, url)
     expect(text).toBe('10')
   })
@@ -38,17 +38,17 @@ describe.each(modes)('clients of a gateway configured from the %s', (mode) => {
       ['--http2', '2'],
       ['--http1.1', '1.1'],
     ] as const) {
-      const connect = ['--cacert', join(keys, 'ca.pem'), '--connect-to', `::127.0.0.1:${world.ports.TLS}`]
+      const connect = ['--cacert', join(keys, 'ca.pem'), '--connect-to', `::127.0.0.1:${environment.ports.TLS}`]
       expect(await curl(flag, ...connect, '-o', '/dev/null', '-w', '%{http_version} %{http_code}', 'https://a.secure.test/')).toBe(`${version} 200`)
     }
   })
 
-  test('openssl s_client is asked for a client certificate and gets nothing without one', async () => {
+  test('openssl s_client receives a request for a client certificate and gets no response without one', async () => {
     const request = 'GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
     const openssl = (...args: string[]) => {
       const child = run(
         'openssl',
-        ['s_client', '-connect', `127.0.0.1:${world.ports.MTLS}`, '-servername', 'localhost', '-CAfile', join(keys, 'ca.pem'), '-ign_eof', ...args],
+        ['s_client', '-connect', `127.0.0.1:${environment.ports.MTLS}`, '-servername', 'localhost', '-CAfile', join(keys, 'ca.pem'), '-ign_eof', ...args],
         { timeout: 60_000 },
       )
       child.child.stdin?.end(request)

@@ -12,29 +12,29 @@ const MIB = 1024 ** 2
 /** What a transfer may add to the resident set, bodies of any size included. */
 const ALLOWED_GROWTH = 96 * MIB
 
-describe.each(modes)('memory, from the %s', (mode) => {
+describe.each(modes)('memory of a data plane with a %s', (mode) => {
   let environment: Environment
   beforeAll(async () => {
     environment = await startEnvironment(mode)
-    // The first requests load code and grow the heap; they are not what is measured.
+    // Warm up: the first requests load code and grow the heap.
     for (let count = 0; count < 3; count++) await download(environment, 32 * MIB, Infinity)
     await upload(environment, 32 * MIB, Infinity)
   })
   afterAll(() => environment?.stop())
 
-  test('1 GiB to a client that reads slowly', async () => {
+  test('stays flat during 1 GiB to a client that reads slowly', async () => {
     const { growth, result } = await watchMemory(environment.dataplane.program.pid, () => download(environment, GIB, 300 * MIB))
     expect(result).toBe(GIB)
     expect(growth).toBeLessThan(ALLOWED_GROWTH)
   }, 240_000)
 
-  test('1 GiB to an upstream that reads slowly', async () => {
+  test('stays flat during 1 GiB to an upstream that reads slowly', async () => {
     const { growth, result } = await watchMemory(environment.dataplane.program.pid, () => upload(environment, GIB, 300 * MIB))
     expect(result).toBe(GIB)
     expect(growth).toBeLessThan(ALLOWED_GROWTH)
   }, 240_000)
 
-  test('a client that does not read at all', async () => {
+  test('stays flat while a client does not read at all', async () => {
     const { growth } = await watchMemory(environment.dataplane.program.pid, async () => {
       const response = await open(environment, `/?size=${GIB}`)
       await sleep(1000)
@@ -51,7 +51,7 @@ async function open(environment: Environment, path: string): Promise<IncomingMes
   return response
 }
 
-/** Reads a body of so many bytes, at most so fast; returns how many arrived. */
+/** Requests a body of `bytes` and reads it at `bytesPerSecond`; returns the number of received bytes. */
 async function download(environment: Environment, bytes: number, bytesPerSecond: number): Promise<number> {
   const started = Date.now()
   let received = 0
@@ -63,7 +63,7 @@ async function download(environment: Environment, bytes: number, bytesPerSecond:
   return received
 }
 
-/** Sends a body of so many bytes to an upstream that reads at most so fast; returns how many it read. */
+/** Sends a body of `bytes` to an upstream that reads `bytesPerSecond`; returns the number of bytes it read. */
 async function upload(environment: Environment, bytes: number, bytesPerSecond: number): Promise<number> {
   const path = Number.isFinite(bytesPerSecond) ? `/?rate=${bytesPerSecond}` : '/'
   const sent = request({ port: environment.ports.HTTP, path, method: 'PUT', headers: { host: 'plain.test', 'content-length': bytes }, agent: false })
@@ -77,7 +77,7 @@ async function upload(environment: Environment, bytes: number, bytesPerSecond: n
   return (JSON.parse((await response.toArray()).join('')) as { bodyBytes: number }).bodyBytes
 }
 
-/** How much the resident set grew at most while something ran, in bytes. */
+/** Runs `run` and returns the largest growth of the resident set in the meantime, in bytes. */
 async function watchMemory<T>(pid: number, run: () => Promise<T>): Promise<{ growth: number; result: T }> {
   const before = await residentBytes(pid)
   let highest = before

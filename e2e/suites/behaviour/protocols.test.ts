@@ -6,49 +6,49 @@ import { WebSocket } from 'ws'
 import { sendRaw } from '../../harness/client.ts'
 import { makeGrpcClient } from '../../harness/grpc-client.ts'
 import { isTrueWithin } from '../../harness/wait.ts'
-import { modes, startWorld, type World } from './world.ts'
+import { modes, startEnvironment, type Environment } from './environment.ts'
 
-describe.each(modes)('protocols, from the %s', (mode) => {
-  let world: World
+describe.each(modes)('a data plane with a %s', (mode) => {
+  let environment: Environment
   beforeAll(async () => {
-    world = await startWorld(mode)
+    environment = await startEnvironment(mode)
   })
   afterAll(async () => {
-    await world?.stop()
+    await environment?.stop()
   })
 
-  test('HTTP/1.1 keeps connections, to the client and to the upstream', async () => {
+  test('keeps HTTP/1.1 connections to the client and to the upstream open', async () => {
     const text = await sendRaw(
-      world.ports.HTTP,
+      environment.ports.HTTP,
       `GET /one HTTP/1.1\r\nhost: plain.test\r\n\r\nGET /two HTTP/1.1\r\nhost: plain.test\r\nconnection: close\r\n\r\n`,
     )
     expect(text.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
     const ports = []
-    for (let count = 0; count < 3; count++) ports.push((await world.send('plain.test')).json().sourcePort)
+    for (let count = 0; count < 3; count++) ports.push((await environment.send('plain.test')).json().sourcePort)
     expect(new Set(ports).size).toBe(1)
   })
 
-  test('pipelined requests are answered in order', async () => {
+  test('responds to pipelined requests in order', async () => {
     const head = (path: string, last = '') => `GET ${path} HTTP/1.1\r\nhost: plain.test\r\n${last}\r\n`
-    const text = await sendRaw(world.ports.HTTP, head('/one?delay=50') + head('/two') + head('/three', 'connection: close\r\n'))
+    const text = await sendRaw(environment.ports.HTTP, head('/one?delay=50') + head('/two') + head('/three', 'connection: close\r\n'))
     expect([...text.matchAll(/"path":"([^"]*)"/g)].map((match) => match[1])).toEqual(['/one?delay=50', '/two', '/three'])
   })
 
-  test.each(['http1', 'http2'] as const)('HEAD, 204 and 304 have no body, over %s', async (protocol) => {
-    expect(await world.send('plain.test', { method: 'HEAD', protocol })).toMatchObject({ status: 200, body: '' })
-    expect(await world.send('plain.test', { path: '/?status=204', protocol })).toMatchObject({ status: 204, body: '' })
-    expect(await world.send('plain.test', { path: '/?status=304', protocol })).toMatchObject({ status: 304, body: '' })
+  test.each(['http1', 'http2'] as const)('sends no body for HEAD, 204 and 304 over %s', async (protocol) => {
+    expect(await environment.send('plain.test', { method: 'HEAD', protocol })).toMatchObject({ status: 200, body: '' })
+    expect(await environment.send('plain.test', { path: '/?status=204', protocol })).toMatchObject({ status: 204, body: '' })
+    expect(await environment.send('plain.test', { path: '/?status=304', protocol })).toMatchObject({ status: 304, body: '' })
   })
 
-  test.each(['http1', 'http2'] as const)('a body arrives whole both ways, over %s', async (protocol) => {
+  test.each(['http1', 'http2'] as const)('relays complete bodies in both directions over %s', async (protocol) => {
     const body = Buffer.alloc(3_000_000, 'y')
-    expect((await world.send('plain.test', { body, protocol })).json().bodyBytes).toBe(body.length)
-    expect((await world.send('plain.test', { path: '/?size=3000000', protocol })).body.length).toBe(3_000_000)
-    expect((await world.send('plain.test', { path: '/?chunks=3', protocol })).body).toBe('line 0\nline 1\nline 2\n')
+    expect((await environment.send('plain.test', { body, protocol })).json().bodyBytes).toBe(body.length)
+    expect((await environment.send('plain.test', { path: '/?size=3000000', protocol })).body.length).toBe(3_000_000)
+    expect((await environment.send('plain.test', { path: '/?chunks=3', protocol })).body).toBe('line 0\nline 1\nline 2\n')
   })
 
-  test('an upload with Expect: 100-continue', async () => {
-    const request = requestHttp({ port: world.ports.HTTP, method: 'POST', headers: { host: 'plain.test', expect: '100-continue', 'content-length': 4 } })
+  test('accepts an upload with Expect: 100-continue', async () => {
+    const request = requestHttp({ port: environment.ports.HTTP, method: 'POST', headers: { host: 'plain.test', expect: '100-continue', 'content-length': 4 } })
     request.flushHeaders()
     await once(request, 'continue')
     request.end('body')
@@ -56,14 +56,14 @@ describe.each(modes)('protocols, from the %s', (mode) => {
     expect(JSON.parse((await response.toArray()).join('')).body).toBe('body')
   })
 
-  test('trailers pass, on HTTP/1.1 when asked for, on HTTP/2 always', async () => {
+  test('relays trailers over HTTP/1.1 with TE: trailers and over HTTP/2', async () => {
     const path = '/?trailers=1'
-    expect((await world.send('plain.test', { path, headers: { te: 'trailers' } })).trailers).toMatchObject({ 'x-trailer': 'end' })
-    expect((await world.send('plain.test', { path, protocol: 'http2' })).trailers).toMatchObject({ 'x-trailer': 'end' })
+    expect((await environment.send('plain.test', { path, headers: { te: 'trailers' } })).trailers).toMatchObject({ 'x-trailer': 'end' })
+    expect((await environment.send('plain.test', { path, protocol: 'http2' })).trailers).toMatchObject({ 'x-trailer': 'end' })
   })
 
-  test('HTTP/2 multiplexes: a slow stream does not hold up a fast one', async () => {
-    const session = connectHttp2(`http://127.0.0.1:${world.ports.HTTP}`)
+  test('multiplexes HTTP/2 streams: a slow stream does not delay a fast one', async () => {
+    const session = connectHttp2(`http://127.0.0.1:${environment.ports.HTTP}`)
     const ask = (path: string) => session.request({ ':path': path, ':authority': 'plain.test' }).on('error', () => {})
     const slow = ask('/slow?delay=60000')
     let isAnswered = false
@@ -73,8 +73,8 @@ describe.each(modes)('protocols, from the %s', (mode) => {
     session.destroy()
   })
 
-  test('gRPC by grpc-js: unary, streaming, metadata, trailers, status', async () => {
-    const client = makeGrpcClient(`127.0.0.1:${world.ports.HTTP}`, { authority: 'rpc.test' })
+  test('relays gRPC calls of grpc-js: unary, streaming, metadata, trailers, status', async () => {
+    const client = makeGrpcClient(`127.0.0.1:${environment.ports.HTTP}`, { authority: 'rpc.test' })
     const reply = await client.unary('hello')
     expect([reply.message, reply.trailers.get('x-trailer')]).toEqual(['hello', ['end']])
     expect((await client.repeat('m', 100)).messages.length).toBe(100)
@@ -83,29 +83,29 @@ describe.each(modes)('protocols, from the %s', (mode) => {
     client.close()
   })
 
-  test('WebSocket by ws, and upgrades to something else', async () => {
-    const client = new WebSocket(`ws://127.0.0.1:${world.ports.HTTP}/chat`, { headers: { host: 'plain.test' } })
+  test('relays WebSocket connections of ws and other upgrades', async () => {
+    const client = new WebSocket(`ws://127.0.0.1:${environment.ports.HTTP}/chat`, { headers: { host: 'plain.test' } })
     await once(client, 'message')
     client.send('hello')
     expect(String((await once(client, 'message'))[0])).toBe('hello')
     client.close(1000)
     expect((await once(client, 'close'))[0]).toBe(1000)
     const head = 'GET / HTTP/1.1\r\nhost: plain.test\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n'
-    expect(await sendRaw(world.ports.HTTP, `${head}raw bytes`, { until: /raw bytes$/ })).toMatch(/^HTTP\/1\.1 101 [\s\S]*\r\n\r\nraw bytes$/)
+    expect(await sendRaw(environment.ports.HTTP, `${head}raw bytes`, { until: /raw bytes$/ })).toMatch(/^HTTP\/1\.1 101 [\s\S]*\r\n\r\nraw bytes$/)
   })
 
-  test.each(['http1', 'http2'] as const)('server-sent events are not held back, over %s', async (protocol) => {
+  test.each(['http1', 'http2'] as const)('does not buffer server-sent events over %s', async (protocol) => {
     const open = async (path: string) =>
       protocol === 'http1'
-        ? ((await once(requestHttp({ port: world.ports.HTTP, path, headers: { host: 'plain.test' } }).end(), 'response'))[0] as IncomingMessage)
-        : connectHttp2(`http://127.0.0.1:${world.ports.HTTP}`).request({ ':path': path, ':authority': 'plain.test' })
+        ? ((await once(requestHttp({ port: environment.ports.HTTP, path, headers: { host: 'plain.test' } }).end(), 'response'))[0] as IncomingMessage)
+        : connectHttp2(`http://127.0.0.1:${environment.ports.HTTP}`).request({ ':path': path, ':authority': 'plain.test' })
     const idsIn = (text: string) => [...text.matchAll(/^id: (\d)$/gm)].map((match) => match[1])
     const whole = await open('/?events=4&interval=20')
     let text = ''
     for await (const chunk of whole.setEncoding('utf8')) text += chunk
     if ('session' in whole) whole.session?.close()
     expect(idsIn(text)).toEqual(['0', '1', '2', '3'])
-    // The second comes after a minute: what arrives before is the first alone.
+    // The second event is sent after a minute, so only the first one can arrive before.
     const slow = await open('/?events=2&interval=60000')
     slow.on('error', () => {})
     expect(idsIn(String((await once(slow, 'data'))[0]))).toEqual(['0'])
@@ -113,24 +113,24 @@ describe.each(modes)('protocols, from the %s', (mode) => {
     else slow.destroy()
   })
 
-  test('TCP passes bytes and half-closing', async () => {
-    expect(await sendRaw(world.ports.TCP, 'bytes', { end: true })).toBe('bytes\nbytes')
+  test('relays TCP bytes and half-closed connections', async () => {
+    expect(await sendRaw(environment.ports.TCP, 'bytes', { end: true })).toBe('bytes\nbytes')
   })
 
-  test('TLS for another name on the same port is passed through, and an unknown name is cut', async () => {
-    const ca = world.authority.certificate
-    const relayed = await world.send('relay.test', { port: world.ports.TLS, tls: { ca, sni: 'relay.test' } })
+  test('passes TLS through for another name on the same port and closes connections for unknown names', async () => {
+    const ca = environment.authority.certificate
+    const relayed = await environment.send('relay.test', { port: environment.ports.TLS, tls: { ca, sni: 'relay.test' } })
     expect(relayed.json()).toMatchObject({ name: 'relayed', sni: 'relay.test' })
-    await expect(world.send('x', { port: world.ports.TLS, tls: { ca, sni: 'unknown.test' } })).rejects.toThrow()
+    await expect(environment.send('x', { port: environment.ports.TLS, tls: { ca, sni: 'unknown.test' } })).rejects.toThrow()
   })
 
-  test('an aborted request is aborted upstream', async () => {
-    const open = world.blue.sockets.size
-    const request = requestHttp({ port: world.ports.HTTP, path: '/?delay=20000', headers: { host: 'plain.test' } }).end()
+  test('aborts the upstream request when the client aborts', async () => {
+    const open = environment.blue.sockets.size
+    const request = requestHttp({ port: environment.ports.HTTP, path: '/?delay=20000', headers: { host: 'plain.test' } }).end()
     request.on('error', () => {})
-    expect(await isTrueWithin(60_000, () => world.blue.requests.some((seen) => seen.path === '/?delay=20000'))).toBe(true)
-    const during = world.blue.sockets.size
+    expect(await isTrueWithin(60_000, () => environment.blue.requests.some((seen) => seen.path === '/?delay=20000'))).toBe(true)
+    const during = environment.blue.sockets.size
     request.destroy()
-    expect(await isTrueWithin(60_000, () => world.blue.sockets.size < during || world.blue.sockets.size < open)).toBe(true)
+    expect(await isTrueWithin(60_000, () => environment.blue.sockets.size < during || environment.blue.sockets.size < open)).toBe(true)
   })
 })
