@@ -12,8 +12,8 @@ const TICK_MS = 5
 const clients: ServerResponse[] = []
 const chunk = (content: string): string =>
   `data: ${JSON.stringify({ id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_760_000_000, model: 'gpt-4o', system_fingerprint: 'fp_bench', choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }] })}\n\n`
-const server = createServer((request, response) => {
-  request.resume()
+const server = createServer((incoming, response) => {
+  incoming.resume()
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.write(chunk('begin '))
   clients.push(response)
