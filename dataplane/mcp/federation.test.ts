@@ -18,7 +18,7 @@ async function two(mcp: Partial<MCPBackend> = {}, definitions: [Parameters<TestB
 const names = (items: readonly { name: string }[]): string[] => items.map(({ name }) => name)
 
 describe('one target', () => {
-  test('its initialize result is passed on as it is (row 8)', async () => {
+  test('returns its initialize result unchanged (row 8)', async () => {
     const one = await bed.upstream('one')
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const [direct, through] = [
@@ -29,7 +29,7 @@ describe('one target', () => {
     expect(one.received.map(({ path }) => path)).toEqual(['/mcp', '/mcp'])
   })
 
-  test('cursors pass through: the client reads the pages (row 15)', async () => {
+  test('receives cursors unchanged, so that clients read the pages (row 15)', async () => {
     const one = await bed.upstream(defineBasics('one', { tools: ['t1', 't2', 't3'], pageSize: 2 }))
     const client = await bed.client(await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } }))
     const first = await client.listTools()
@@ -37,7 +37,7 @@ describe('one target', () => {
     expect(names((await client.listTools({ cursor: '2' })).tools)).toEqual(['t3'])
   })
 
-  test('Always prefixes names and URIs, and takes the prefix off again (row 10)', async () => {
+  test('has prefixed names and URIs with Always, which are removed from calls (row 10)', async () => {
     const one = await bed.upstream('one')
     const client = await bed.client(await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], prefixMode: 'Always' } }))
     expect(names((await client.listTools()).tools)).toEqual(['a_echo', 'a_with_under_score', 'a_link'])
@@ -46,7 +46,7 @@ describe('one target', () => {
     await expect(client.callTool({ name: 'echo' })).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('members that nobody knows survive, and so do numbers that a double cannot hold (row 49)', async () => {
+  test('keeps unknown members and numbers that a double cannot hold (row 49)', async () => {
     const seen: unknown[] = []
     const text =
       '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":{"maximum":18446744073709551615},"x-own":1.0}],"x-more":{"a":[1e2]}},"x-top":true}'
@@ -71,7 +71,7 @@ describe('one target', () => {
 })
 
 describe('two targets', () => {
-  test('only the one that a tool belongs to is called, by the name that it knows (row 9)', async () => {
+  test('a call reaches only the target of the tool, without prefix (row 9)', async () => {
     const { one, other, gateway } = await two()
     const client = await bed.client(gateway)
     expect((await client.callTool({ name: 'b_with_under_score' })).content).toEqual([{ type: 'text', text: 'two with_under_score' }])
@@ -84,7 +84,7 @@ describe('two targets', () => {
     ])
   })
 
-  test('what is not there is a JSON-RPC error that SDK clients show as such (D3)', async () => {
+  test('a missing item is a JSON-RPC error that SDK clients report (D3)', async () => {
     const client = await bed.client((await two()).gateway)
     for (const name of ['c_echo', 'echo', '_echo', ''])
       await expect(client.callTool({ name })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining(`Unknown tool: ${name}`) })
@@ -98,7 +98,7 @@ describe('two targets', () => {
     expect((await post(call('made/up'))).json.error).toMatchObject({ code: -32601 })
   })
 
-  test('initialize is merged: the lowest version, all instructions, what any of them offers (row 11)', async () => {
+  test('initialize results are merged: the lowest version, all instructions, all capabilities (row 11)', async () => {
     const server = (protocolVersion: string, more: object) =>
       bed.answering(() => ({ protocolVersion, serverInfo: { name: 's', version: '1' }, capabilities: {}, ...more }))
     const old = await server('2025-03-26', { capabilities: { extensions: { x: { a: 1 }, y: {} } } })
@@ -119,12 +119,12 @@ describe('two targets', () => {
     })
   })
 
-  test('a revision that nobody serves is not the lowest of them', async () => {
+  test('an unsupported revision of a target is not selected as the lowest', async () => {
     const { gateway } = await two()
     expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize('1999-01-01'))).json.result?.['protocolVersion']).toBe('2025-11-25')
   })
 
-  test.each(['one', 'both'])('what a server says before it answers initialize is not lost: %s', async (which) => {
+  test.each(['one', 'both'])('messages before the initialize response are delivered: %s', async (which) => {
     const { port } = await bed.scripted((_, response, body) => {
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -143,7 +143,7 @@ describe('two targets', () => {
     ['tools/call', { name: 'b_x' }, 5],
     ['prompts/get', { name: 'b_x' }, { messages: 'none' }],
     ['resources/read', { uri: 'b+file:///x' }, {}],
-  ])('a result of another type than %s has is an error (mcp.md §4.2)', async (method, params, result) => {
+  ])('a result with the wrong type for %s is an error (mcp.md §4.2)', async (method, params, result) => {
     const odd = await bed.scripted((_, response, body) => {
       const known = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response.writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' })
@@ -155,13 +155,13 @@ describe('two targets', () => {
     expect(json.error).toEqual({ code: -32603, message: `upstream returned a result incompatible with ${method} (b)` })
   })
 
-  test('client capabilities reach both, as what they ask finds its way back (D4)', async () => {
+  test('client capabilities reach both targets, whose requests are routed back (D4)', async () => {
     const { one, other, gateway } = await two()
     await bed.client(gateway, { capabilities: { roots: { listChanged: true }, sampling: {} } })
     for (const { received } of [one, other]) expect(received[0]?.body?.params?.['capabilities']).toEqual({ roots: { listChanged: true }, sampling: {} })
   })
 
-  test('URIs have prefixes, in lists, templates, results and what results link to (row 12)', async () => {
+  test('URIs have prefixes in lists, templates, results and links of results (row 12)', async () => {
     const client = await bed.client((await two()).gateway)
     expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
       'a+file:///x',
@@ -179,7 +179,7 @@ describe('two targets', () => {
     ])
   })
 
-  test('prompts and completions reach their owner, without prefix (row 13)', async () => {
+  test('prompts and completions reach their target without prefix (row 13)', async () => {
     const client = await bed.client((await two()).gateway)
     expect(names((await client.listPrompts()).prompts)).toEqual(['a_greet', 'b_greet'])
     expect((await client.getPrompt({ name: 'b_greet', arguments: { who: 'Ann' } })).messages[0]?.content).toEqual({ type: 'text', text: 'two greets Ann' })
@@ -189,7 +189,7 @@ describe('two targets', () => {
     expect(await complete({ type: 'ref/resource', uri: 'a+num://{n}' })).toEqual(['one num://{n}'])
   })
 
-  test('all pages are read, in the order of the targets (row 15)', async () => {
+  test('all pages are merged in the order of the targets (row 15)', async () => {
     const tools = Array.from({ length: 7 }, (_, index) => `t${index}`)
     const { one, gateway } = await two({}, [defineBasics('one', { tools, pageSize: 2 }), defineBasics('two', { tools: ['only'] })])
     const client = await bed.client(gateway)
@@ -199,7 +199,7 @@ describe('two targets', () => {
     await expect(client.listTools({ cursor: '2' })).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('a server that never stops paging is given up', async () => {
+  test('a list with endless pages ends with an error', async () => {
     const endless = await bed.answering(({ method }) => (method === 'initialize' ? undefined : { tools: [], nextCursor: 'more' }))
     const one = await bed.upstream('one')
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', endless.port)] } })
@@ -207,7 +207,7 @@ describe('two targets', () => {
     expect((await post(call('tools/list'))).json.error).toMatchObject({ code: -32603, message: expect.stringContaining('64 pages') })
   })
 
-  test('a target without prompts has none; the list is that of the other', async () => {
+  test('a target without prompts adds none to the list of the other', async () => {
     const { one, gateway } = await two({}, [(server) => server.registerCapabilities({}), 'two'])
     const client = await bed.client(gateway)
     expect(names((await client.listPrompts()).prompts)).toEqual(['b_greet'])
@@ -222,7 +222,7 @@ describe('two targets', () => {
     for (const { log } of [one, other]) expect(log()).toEqual(expect.arrayContaining(['ping', 'logging/setLevel']))
   })
 
-  test('notices of change come on the stream, URIs with prefixes; lists too (row 14)', async () => {
+  test('notifications of changes arrive on the stream with prefixed URIs (row 14)', async () => {
     const { other, gateway } = await two()
     const seen: string[] = []
     const client = await bed.client(gateway, {
@@ -249,7 +249,7 @@ describe('two targets', () => {
       defineBasics('two', { tools: ['shared', 'later'], pageSize: 1 }),
     ]
 
-    test('hides names that two offer, and calls the owner of the others, later pages included (row 10)', async () => {
+    test('hides names that two targets offer and routes calls of the others, later pages included (row 10)', async () => {
       const { one, gateway } = await two({ prefixMode: 'Never' }, definitions)
       const client = await bed.client(gateway)
       expect(names((await client.listTools()).tools)).toEqual(['first', 'own', 'later'])
@@ -261,7 +261,7 @@ describe('two targets', () => {
       expect((await client.listResources()).resources[0]?.uri).toBe('a+file:///x')
     })
 
-    test('what the client may not use is no rival, in lists and calls alike', async () => {
+    test('ignores denied items when it looks for duplicate names, in lists and calls', async () => {
       const [one, other] = [await bed.upstream(definitions[0]), await bed.upstream(definitions[1])]
       const deny = (expression: string) => ({ mcp: { authorization: { action: 'Deny' as const, policy: { matchExpressions: [expression] } } } })
       const targets = [staticTarget('a', one.port), staticTarget('b', other.port)]
@@ -273,7 +273,7 @@ describe('two targets', () => {
       await expect(client.callTool({ name: 'shared' })).rejects.toThrow('Unknown tool: shared')
     })
 
-    test('the owner is looked up again after a list changed', async () => {
+    test('looks the target up again after a list changed', async () => {
       const { other, gateway } = await two({ prefixMode: 'Never' }, definitions)
       const client = await bed.client(gateway)
       await client.callTool({ name: 'later' })

@@ -24,10 +24,10 @@ async function connect(gateway: McpGateway): Promise<{ client: Client; transport
 describe('one target', () => {
   test.each<[string, UpstreamOptions]>([
     ['that streams', {}],
-    ['that answers JSON', { isJson: true }],
+    ['that responds with JSON', { isJson: true }],
     ['without sessions', { transport: 'sessionless' }],
     ['that speaks SSE', { transport: 'sse' }],
-  ])('%s: names are its own, and calls reach it', async (_, options) => {
+  ])('%s keeps its names and receives calls', async (_, options) => {
     const one = await upstream('one', options)
     const gateway = await gatewayFor({ mcp: { targets: [staticTarget('a', one.port, options.transport === 'sse' ? { protocol: 'SSE' } : {})] } })
     const { client, transport } = await connect(gateway)
@@ -41,7 +41,7 @@ describe('one target', () => {
 })
 
 describe('two targets', () => {
-  test.each([['streamable'], ['sse']] as const)('%s: names have prefixes and calls reach their own', async (transport) => {
+  test.each([['streamable'], ['sse']] as const)('over %s have prefixed names and receive their calls', async (transport) => {
     const [one, two] = [await upstream('one'), await upstream('two', { transport })]
     const gateway = await gatewayFor({
       mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port, transport === 'sse' ? { protocol: 'SSE' } : {})] },

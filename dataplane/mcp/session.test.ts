@@ -10,7 +10,7 @@ const echo = call('tools/call', { name: 'echo', arguments: { text: 'x' } })
 const withSession = (id: string) => ({ ...MCP_HEADERS, 'mcp-session-id': id })
 
 describe('replicas', () => {
-  test('a session goes on at another replica: POST, GET and DELETE (row 23)', async () => {
+  test('resume each other’s sessions for POST, GET and DELETE (row 23)', async () => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } }
     const [first, second] = [await bed.gateway(config), await bed.gateway(config)]
@@ -29,7 +29,7 @@ describe('replicas', () => {
     expect((await send(first.url, 'POST', withSession(id), call('ping'))).status).toBe(404)
   })
 
-  test('round robin over three replicas loses no request', async () => {
+  test('serve all requests of a session in round robin', async () => {
     const one = await bed.upstream('one')
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
     const urls = (await Promise.all([bed.gateway(config), bed.gateway(config), bed.gateway(config)])).map(({ url }) => url)
@@ -40,7 +40,7 @@ describe('replicas', () => {
     expect(one.servers.size).toBe(1)
   })
 
-  test('one with another key does not know it; one that has the key as its second does', async () => {
+  test('accept sessions of their current and previous key only', async () => {
     const one = await bed.upstream('one')
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
     const { id } = await begin((await bed.gateway(config)).url)
@@ -51,7 +51,7 @@ describe('replicas', () => {
     expect(statuses).toEqual([404, 200])
   })
 
-  test('the id of one backend is refused on another with the same targets (row 23)', async () => {
+  test('reject the session id of another backend with the same targets (row 23)', async () => {
     const one = await bed.upstream('one')
     const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] } }
     const { id } = await begin((await bed.gateway(config)).url)
@@ -63,7 +63,7 @@ describe('replicas', () => {
     expect((await send((await bed.gateway({ ...config, backendKey: 'ns/other' })).url, 'POST', withSession(id), echo)).status).toBe(404)
   })
 
-  test('the targets have to be those that it began with (row 24)', async () => {
+  test('reject a session if the targets changed (row 24)', async () => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const { id } = await begin(gateway.url)
@@ -84,7 +84,7 @@ describe('replicas', () => {
 describe('endpoints of a Service', () => {
   const targets = [{ name: 'found', selector: { targets: [{ name: 'svc', service: 'ns/svc', port: 80, protocol: 'StreamableHTTP' as const }] } }]
 
-  test('a session stays with the one that it began on; sessions are spread (row 25)', async () => {
+  test('keep their sessions, and new sessions are spread over them (row 25)', async () => {
     const pods = await Promise.all(['p1', 'p2', 'p3'].map((name) => bed.upstream(name)))
     let draws = 0
     // The balancer takes the better of two drawn endpoints. Each is drawn twice in a row, so that all are used, however fast they are.
@@ -99,7 +99,7 @@ describe('endpoints of a Service', () => {
     expect(pods.filter(({ servers }) => servers.size > 0).length).toBeGreaterThan(1)
   })
 
-  test('one that is gone from the config, or dead, is 404, so that the client begins anew', async () => {
+  test('that were removed or are down lead to 404, so that clients start a new session', async () => {
     // An address that no other test uses: after it is closed, its port cannot be reused.
     const [pod, next] = [await bed.upstream('p1', { host: '127.77.0.1' }), await bed.upstream('p2')]
     const gateway = await bed.gateway({ mcp: { targets }, services: { 'ns/svc': [pod.address] } })
@@ -112,7 +112,7 @@ describe('endpoints of a Service', () => {
     expect([gone.status, dead.status]).toEqual([404, 404])
   })
 
-  test('a server that restarted and lost its sessions says 404 itself, also behind several targets', async () => {
+  test('that lost their sessions lead to 404, also with several targets', async () => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
     const door = await bed.door(two.port)
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', door.port)], failureMode: 'FailOpen' } })
@@ -125,7 +125,7 @@ describe('endpoints of a Service', () => {
   })
 })
 
-test('DELETE ends the sessions of the targets, and the id (row 26)', async () => {
+test('DELETE ends the sessions of the targets and invalidates the id (row 26)', async () => {
   const [one, two] = [await bed.upstream('one'), await bed.upstream('two', { transport: 'sessionless' })]
   const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
   const { id, post } = await begin(gateway.url)
@@ -134,7 +134,7 @@ test('DELETE ends the sessions of the targets, and the id (row 26)', async () =>
   expect([one.log().at(-1), two.log().includes('DELETE')]).toEqual(['DELETE', false])
 })
 
-test('200 sessions leave nothing behind (row 52)', async () => {
+test('200 sessions leave no sessions at the targets after their end (row 52)', async () => {
   const one = await bed.upstream('one')
   const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
   await Promise.all(
@@ -148,7 +148,7 @@ test('200 sessions leave nothing behind (row 52)', async () => {
   await until('the ends of the sessions', () => one.servers.size === 0)
 })
 
-test('one target with event ids: its stream resumes where it broke off (D5)', async () => {
+test('the stream of a single target with event ids can be resumed (D5)', async () => {
   const seen: unknown[] = []
   const { port } = await bed.scripted((request, response, body) => {
     if (request.method === 'GET') {
@@ -166,8 +166,8 @@ test('one target with event ids: its stream resumes where it broke off (D5)', as
   expect([text, seen]).toEqual(['id: e7\nretry: 50\nevent: message\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n', ['e6']])
 })
 
-describe('streams of targets that have none (row 30)', () => {
-  test('one target: its 405; two: the stream of the other; none of two: 405', async () => {
+describe('GET for targets without a stream (row 30)', () => {
+  test('returns 405 of a single target, the stream of the other one of two, 405 if neither has one', async () => {
     const without = await bed.answering(() => undefined)
     const one = await bed.upstream('one')
     const statusOf = async (...ports: number[]): Promise<number> => {
@@ -182,7 +182,7 @@ describe('streams of targets that have none (row 30)', () => {
   })
 })
 
-test('a session id that an upstream made too long, or of odd letters, is not taken', async () => {
+test('a session id of a target that is too long or not ASCII is ignored', async () => {
   const { port } = await bed.answering(() => undefined, { sessionId: 'x'.repeat(5000) })
   const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
   const { headers } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())

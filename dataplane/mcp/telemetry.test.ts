@@ -38,8 +38,8 @@ describe('the access log (mcp.md §10, row 46)', () => {
       { 'mcp.target': 'a', 'mcp.resource.type': 'prompt', 'gen_ai.prompt.name': 'greet' },
     ],
     ['a resource', call('resources/read', { uri: 'a+memo:x' }), { 'mcp.resource.type': 'resource', 'mcp.resource.uri': 'memo:x' }],
-    ['what is unknown', call('tools/call', { name: 'z_x' }), { 'mcp.error.code': -32602, 'mcp.error.message': 'Unknown tool: z_x' }],
-  ])('%s', async (_, body, expected) => {
+    ['an unknown tool', call('tools/call', { name: 'z_x' }), { 'mcp.error.code': -32602, 'mcp.error.message': 'Unknown tool: z_x' }],
+  ])('has the fields of %s', async (_, body, expected) => {
     const { post, id, last } = await start()
     await post(body)
     const exchange = await last(3)
@@ -47,20 +47,20 @@ describe('the access log (mcp.md §10, row 46)', () => {
     expect(exchange && [protocolOf(exchange), exchange.backend]).toEqual(['mcp', 'ns/mcp'])
   })
 
-  test('a stream and the end of a session have its id, too', async () => {
+  test('has the session id for streams and the end of a session too', async () => {
     const { gateway, id, last } = await start()
     await send(gateway.url, 'DELETE', { 'mcp-session-id': id })
     expect(logFieldsOf(await last(3))).toEqual({ 'mcp.session.id': id })
   })
 
-  test('a failure has its reason', async () => {
+  test('has the reason of a failure', async () => {
     const { gateway, last } = await start()
     await send(gateway.url, 'POST', MCP_HEADERS, call('ping'))
     const exchange = await last(3)
     expect(exchange && [reasonOf(exchange), exchange.error?.message]).toEqual(['MCP', expect.stringContaining('session header is required')])
   })
 
-  test('expressions see the method, the item, and what went in and out', async () => {
+  test('provides method, item, arguments and result to expressions', async () => {
     const { post, last } = await start({ policies: { mcp: { authorization: { policy: { matchExpressions: ['true'] } } } } })
     await post(call('tools/call', { name: 'a_echo', arguments: { text: 'x' } }))
     const exchange = await last(3)
@@ -75,7 +75,7 @@ describe('the access log (mcp.md §10, row 46)', () => {
   })
 })
 
-describe('what a tool gave is kept where records read it, though one target has nothing to change (mcp.md §10)', () => {
+describe('results of tools are recorded if expressions read them, also for a single target (mcp.md §10)', () => {
   const result = { content: [{ type: 'text', text: 'given' }] }
   const answers = {
     'as JSON': (response: ServerResponse, text: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(text),
@@ -108,7 +108,7 @@ describe('what a tool gave is kept where records read it, though one target has 
   })
 })
 
-test('each call of a target has a span that says which (mcp.md §10)', async () => {
+test('each call of a target has a span with its name (mcp.md §10)', async () => {
   const tracing = { backendRef: { backend: 'ns/none' }, randomSampling: 'true' }
   const { gateway, post, id, last } = await start({ attached: [{ target: testGateway, frontend: { tracing } }] })
   const long = 'x'.repeat(1000)
@@ -133,7 +133,7 @@ test('each call of a target has a span that says which (mcp.md §10)', async () 
   })
 })
 
-test('messages are counted, GET and DELETE are not (row 46)', async () => {
+test('messages are counted, but not GET and DELETE (row 46)', async () => {
   const { gateway, post, id } = await start()
   await post(call('tools/call', { name: 'a_echo' }))
   await post(call('tools/call', { name: 'z_echo' }))
@@ -154,7 +154,7 @@ test('messages are counted, GET and DELETE are not (row 46)', async () => {
   ])
 })
 
-test('the trace context of a request goes to the target in its header and in `_meta` (row 47)', async () => {
+test('the trace context of a request is sent to the target in headers and `_meta` (row 47)', async () => {
   const { post, one } = await start()
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   await post(call('tools/call', { name: 'a_echo', arguments: { text: 'x' }, _meta: { own: 1 } }), { traceparent, tracestate: 'a=1' })
@@ -163,7 +163,7 @@ test('the trace context of a request goes to the target in its header and in `_m
   expect(body?.params?.['_meta']).toEqual({ own: 1, traceparent, tracestate: 'a=1' })
 })
 
-describe('clients of the older transport', () => {
+describe('messages of HTTP+SSE clients', () => {
   async function connect() {
     const one = await bed.upstream('one')
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
@@ -176,16 +176,16 @@ describe('clients of the older transport', () => {
   }
 
   test.each([
-    ['traceparent alone', { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }],
-    ['baggage alone', { baggage: 'a=1' }],
-  ])('have the trace context in `_meta`, too: %s', async (_, headers) => {
+    ['traceparent only', { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }],
+    ['baggage only', { baggage: 'a=1' }],
+  ])('have the trace context in `_meta` too: %s', async (_, headers) => {
     const { one, post } = await connect()
     expect((await post(initialize(), headers)).status).toBe(202)
     await until('the message', () => one.received.length > 0)
     expect(one.received[0]?.body?.params?.['_meta']).toEqual(headers)
   })
 
-  test('are in log and metrics as others are', async () => {
+  test('are logged and counted like others', async () => {
     const { gateway, path, post } = await connect()
     await post(initialize())
     await post(call('tools/call', { name: 'echo', arguments: { text: 'x' } }))

@@ -10,7 +10,7 @@ afterEach(() => bed.close())
 
 const gatewayTarget = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const
 
-test('a limit of five requests: the handshake takes three, two calls pass, the next is 429 (row 45)', async () => {
+test('a rate limit of five requests admits a handshake of three and two calls; the next is 429 (row 45)', async () => {
   const one = await bed.upstream('one')
   const { url } = await bed.gateway({
     mcp: { targets: [staticTarget('a', one.port)] },
@@ -24,7 +24,7 @@ test('a limit of five requests: the handshake takes three, two calls pass, the n
   expect(statuses).toEqual([200, 200, 200, 429])
 })
 
-test('a rule of the route denies the whole request, as for any other backend', async () => {
+test('an authorization rule of the route rejects the HTTP request, as for other backends', async () => {
   const one = await bed.upstream('one')
   const { url } = await bed.gateway({
     mcp: { targets: [staticTarget('a', one.port)] },
@@ -36,7 +36,7 @@ test('a rule of the route denies the whole request, as for any other backend', a
   ]).toEqual([403, 200])
 })
 
-test('a client that stops reading its stream stops the server; one that reads gets it all', async () => {
+test('a client that stops reading its stream pauses the server, and reads everything after it resumes', async () => {
   const line = `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(60_000) } })}\n\n`
   const total = 600
   let written = 0

@@ -16,7 +16,7 @@ describe('backend.transformation on targets', () => {
   test.each([
     ['JSON', true, 'application/json'],
     ['an event stream', false, 'text/event-stream'],
-  ])('headers that it gives the answer of the one target are the client’s: %s', async (_, isJson, type) => {
+  ])('response headers set for a single target reach the client: %s', async (_, isJson, type) => {
     const one = await bed.upstream('one', { isJson })
     const response = {
       set: [
@@ -32,7 +32,7 @@ describe('backend.transformation on targets', () => {
     expect(headers['cache-control']).not.toBe('public')
   })
 
-  test('with several targets nobody’s headers are the answer’s, and each target’s status is its own', async () => {
+  test('response headers of several targets do not reach the client, and each status applies to its target', async () => {
     const [a, b] = [await tool('a'), await tool('b')]
     const policies = (name: string) => ({ transformation: { response: set('x-from', `"${name}"`) } })
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', a.port, { policies: policies('a') }), staticTarget('b', b.port)] } })
@@ -41,7 +41,7 @@ describe('backend.transformation on targets', () => {
     expect([textIn(answer.json), answer.headers['x-from']]).toEqual(['a', undefined])
   })
 
-  test('a status that it writes counts, and the answer is passed on with it', async () => {
+  test('a changed status is used, and the response is passed on with it', async () => {
     const { port } = await tool('x')
     const { url } = await bed.gateway({
       mcp: { targets: [staticTarget('a', port)] },
@@ -51,7 +51,7 @@ describe('backend.transformation on targets', () => {
     expect((await post(echo)).status).toBe(429)
   })
 
-  test('the body of a JSON answer is read and replaced', async () => {
+  test('the body of a JSON response can be read and replaced', async () => {
     const { port } = await tool('secret')
     const { url } = await bed.gateway({
       mcp: { targets: [staticTarget('a', port)] },
@@ -62,7 +62,7 @@ describe('backend.transformation on targets', () => {
     expect([status, textIn(json), Number(headers['x-bytes']) > 10]).toEqual([200, 'hidden', true])
   })
 
-  test('several targets: each answer is transformed before they are merged', async () => {
+  test('responses of several targets are transformed before they are merged', async () => {
     const named = (name: string) => bed.answering(({ method }) => (method === 'tools/list' ? { tools: [{ name, inputSchema: {} }] } : undefined))
     const [a, b] = [await named('secret'), await named('secret')]
     const policies = { transformation: { response: { body: 'string(response.body).replace("secret", "hidden")' } } }
@@ -77,7 +77,7 @@ describe('backend.transformation on targets', () => {
   test.each([
     ['replaces it', { body: '"{}"' }],
     ['reads it', set('x-size', 'size(response.body)')],
-  ])('an event stream has no body to transform: what %s gets no answer through', async (_, response: Transform) => {
+  ])('an event stream is rejected if the transformation of its body %s', async (_, response: Transform) => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, policies: { transformation: { response } } })
     const { status, json } = await send(url, 'POST', MCP_HEADERS, initialize())
@@ -91,7 +91,7 @@ describe('backend.transformation on targets', () => {
     ])
   })
 
-  test('the body of a request that it replaces is what the target gets, at each try', async () => {
+  test('a replaced request body is sent to the target at each attempt', async () => {
     const bodies: unknown[] = []
     const { port } = await bed.scripted((_, response, body) => {
       bodies.push(body?.params?.['name'])
@@ -110,7 +110,7 @@ describe('backend.transformation on targets', () => {
     expect(bodies).toEqual(['new', 'new'])
   })
 
-  test('policies attached to the backend, and to a selector’s entry, are for what the selector found', async () => {
+  test('policies attached to the backend or to a selector entry apply to the selected targets', async () => {
     const found = await bed.upstream('found')
     const backend = { kind: 'Backend', namespace: 'ns', name: 'mcp' } as const
     const { url } = await bed.gateway({

@@ -38,13 +38,19 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
       initialize(),
       [406, 'Accept must have both application/json and text/event-stream'],
     ],
-    ['Accept of anything', 'POST', { ...MCP_HEADERS, accept: '*/*' }, initialize(), [406, 'Accept must have both application/json and text/event-stream']],
+    ['Accept of */*', 'POST', { ...MCP_HEADERS, accept: '*/*' }, initialize(), [406, 'Accept must have both application/json and text/event-stream']],
     ['another content type', 'POST', { ...MCP_HEADERS, 'content-type': 'text/plain' }, initialize(), [415, 'Content-Type must be application/json']],
-    ['no JSON', 'POST', MCP_HEADERS, '{"jsonrpc"', [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
-    ['no UTF-8', 'POST', MCP_HEADERS, Buffer.from([0x22, 0xff, 0x22]), [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
+    ['a body that is not JSON', 'POST', MCP_HEADERS, '{"jsonrpc"', [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
+    ['a body that is not UTF-8', 'POST', MCP_HEADERS, Buffer.from([0x22, 0xff, 0x22]), [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
     ['no body', 'POST', MCP_HEADERS, undefined, [400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message']],
     ['a batch', 'POST', MCP_HEADERS, [initialize()], [400, 'JSON-RPC batches are not supported: send each message in a request of its own']],
-    ['another JSON-RPC', 'POST', MCP_HEADERS, { ...initialize(), jsonrpc: '1.0' }, [400, 'the body is not a JSON-RPC 2.0 message: jsonrpc must be "2.0"']],
+    [
+      'another version of JSON-RPC',
+      'POST',
+      MCP_HEADERS,
+      { ...initialize(), jsonrpc: '1.0' },
+      [400, 'the body is not a JSON-RPC 2.0 message: jsonrpc must be "2.0"'],
+    ],
     [
       'an id that is an object',
       'POST',
@@ -52,7 +58,13 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
       { ...initialize(), id: {} },
       [400, 'the body is not a JSON-RPC 2.0 message: id must be a string or a number'],
     ],
-    ['params that are a list', 'POST', MCP_HEADERS, { ...initialize(), params: [] }, [400, 'the body is not a JSON-RPC 2.0 message: params must be an object']],
+    [
+      'params that are an array',
+      'POST',
+      MCP_HEADERS,
+      { ...initialize(), params: [] },
+      [400, 'the body is not a JSON-RPC 2.0 message: params must be an object'],
+    ],
     [
       'nothing that is a message',
       'POST',
@@ -60,9 +72,9 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
       { jsonrpc: '2.0', id: 1 },
       [400, 'the body is not a JSON-RPC 2.0 message: it has neither method, nor result, nor error'],
     ],
-    ['nesting without end', 'POST', MCP_HEADERS, '['.repeat(100_000), [400, 'the body nests deeper than 512 levels']],
+    ['very deep nesting', 'POST', MCP_HEADERS, '['.repeat(100_000), [400, 'the body nests deeper than 512 levels']],
     ['a body of 3 MiB', 'POST', MCP_HEADERS, 'x'.repeat(3 * 1024 * 1024), [413, 'request body too large']],
-    ['a revision that is not served', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2026-07-28' }, call('tools/list'), [400, -32022]],
+    ['an unsupported revision', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2026-07-28' }, call('tools/list'), [400, -32022]],
     ['an unknown revision at initialize', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '1999-01-01' }, initialize(), [400, -32022]],
     [
       'GET under a revision that is not served',
@@ -71,7 +83,7 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
       undefined,
       [400, -32022],
     ],
-    ['DELETE under a revision that nobody knows', 'DELETE', { 'mcp-protocol-version': '1', 'mcp-session-id': 'x' }, undefined, [400, -32022]],
+    ['DELETE with an unknown revision', 'DELETE', { 'mcp-protocol-version': '1', 'mcp-session-id': 'x' }, undefined, [400, -32022]],
     [
       'header and _meta that differ',
       'POST',
@@ -79,7 +91,7 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
       call('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }),
       [400, -32020],
     ],
-    ['header and body that differ', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2025-03-26' }, initialize('2025-06-18'), [400, -32020]],
+    ['different revisions in header and body', 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2025-03-26' }, initialize('2025-06-18'), [400, -32020]],
     [
       'a request without session (row 22)',
       'POST',
@@ -107,12 +119,12 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
     ['GET of an unknown session', 'GET', { accept: 'text/event-stream', 'mcp-session-id': 'made-up' }, undefined, [404, 'session not found']],
     ['DELETE without session', 'DELETE', {}, undefined, [400, 'session ID is required: send Mcp-Session-Id']],
     ['DELETE of an unknown session', 'DELETE', { 'mcp-session-id': 'made-up' }, undefined, [404, 'session not found']],
-  ])('%s', async (_, method, headers, body, expected) => {
+  ])('reject %s', async (_, method, headers, body, expected) => {
     expect(gist(await send(gateway.url, method, headers, body))).toEqual(expected)
     expect(log()).toEqual([])
   })
 
-  test('what is refused names what would be served', async () => {
+  test('an error for an unsupported revision names the supported ones', async () => {
     const { json } = await send(gateway.url, 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '2026-07-28' }, call('server/discover'))
     expect([json.error?.data, json.id]).toEqual([{ supported: OLD, requested: '2026-07-28' }, 1])
     const meta = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }
@@ -121,29 +133,29 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
 
   test.each<[string, object, Record<string, string>]>([
     ['in the body of initialize', initialize('2026-07-28'), {}],
-    ['in its header too', initialize('2026-07-28'), { 'mcp-protocol-version': '2026-07-28' }],
-  ])('initialize under the revision without initialize is told as well: %s (D9)', async (_, body, headers) => {
+    ['in the header too', initialize('2026-07-28'), { 'mcp-protocol-version': '2026-07-28' }],
+  ])('initialize with the revision that has no initialize gets the supported revisions: %s (D9)', async (_, body, headers) => {
     const { status, json } = await send(gateway.url, 'POST', { ...MCP_HEADERS, ...headers }, body)
     expect([status, json.error]).toEqual([400, { code: -32022, message: expect.any(String), data: { supported: OLD, requested: '2026-07-28' } }])
     const unknown = await send(gateway.url, 'POST', { ...MCP_HEADERS, 'mcp-protocol-version': '1999-01-01' }, initialize('1999-01-01'))
     expect(unknown.json.error).toEqual({ code: -32022, message: expect.any(String) })
   })
 
-  test('405 says what is allowed: less without sessions, and on the older transport', async () => {
+  test('405 names the allowed methods: fewer without sessions and for HTTP+SSE', async () => {
     const allowOf = async (path?: string) => (await send(gateway.url, 'PUT', {}, undefined, path)).headers.allow
     expect([await allowOf(), await allowOf('/sse')]).toEqual(['GET, POST, DELETE', 'GET, POST'])
     gateway.configure({ mcp: { targets: [staticTarget('a', 1)], sessionRouting: 'Stateless' } })
     expect([await allowOf(), (await send(gateway.url, 'GET')).headers.allow]).toEqual(['POST', 'POST'])
   })
 
-  test.each([...OLD, undefined])('revision %s is served', async (version) => {
+  test.each([...OLD, undefined])('protocol revision %s is supported', async (version) => {
     const { post } = await begin(gateway.url)
     expect((await post(call('ping'), version === undefined ? {} : { 'mcp-protocol-version': version })).status).toBe(200)
   })
 })
 
-describe('forms of answers (mcp.md §3.3)', () => {
-  test('requests get event streams or JSON, as the one target answers; several are always a stream', async () => {
+describe('forms of responses (mcp.md §3.3)', () => {
+  test('requests get an event stream or JSON like the response of a single target, and a stream with several', async () => {
     const [streaming, plain] = [await bed.upstream('one'), await bed.upstream('two', { isJson: true })]
     const typeOf = async (...ports: number[]) => {
       const { url } = await bed.gateway({ mcp: { targets: ports.map((port, index) => staticTarget(`t${index}`, port)) } })
@@ -155,7 +167,7 @@ describe('forms of answers (mcp.md §3.3)', () => {
     expect(await typeOf(plain.port, plain.port)).toEqual(['text/event-stream', 'no-cache', 'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'])
   })
 
-  test('notifications, responses and the end of a session get 202 without body', async () => {
+  test('notifications, responses and DELETE get 202 without body', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const { post, id } = await begin(url)
@@ -167,7 +179,7 @@ describe('forms of answers (mcp.md §3.3)', () => {
     ])
   })
 
-  test.each([1, 2])('an upstream that answers a notification with 200 took it: %s targets', async (count) => {
+  test.each([1, 2])('a 200 of a target for a notification counts as accepted: %s target(s)', async (count) => {
     const { port } = await bed.scripted((_, response, body) => {
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -178,13 +190,13 @@ describe('forms of answers (mcp.md §3.3)', () => {
     expect([status, text]).toEqual([202, ''])
   })
 
-  test.each(['mcp', '/mcp'])('a path without slash is one all the same: %s', async (path) => {
+  test.each(['mcp', '/mcp'])('a target path works with and without a leading slash: %s', async (path) => {
     const one = await bed.upstream('one')
     await begin((await bed.gateway({ mcp: { targets: [staticTarget('a', one.port, { path })] } })).url)
     expect(one.received[0]?.path).toBe('/mcp')
   })
 
-  test('an upstream that says no is passed on as it is, its own session id aside (row 50)', async () => {
+  test('an HTTP error of a target is passed on without its session id (row 50)', async () => {
     const port = (
       await bed.scripted((_, response) => {
         response.writeHead(401, { 'www-authenticate': 'Bearer resource_metadata="https://a/b"', 'x-own': '1', 'mcp-session-id': 'secret' }).end('go away')
@@ -201,14 +213,14 @@ describe('forms of answers (mcp.md §3.3)', () => {
     ])
   })
 
-  test('an upstream that cannot be reached is 500 with a JSON-RPC error (mcp.md §3.2)', async () => {
+  test('an unreachable target is a 500 with a JSON-RPC error (mcp.md §3.2)', async () => {
     // Nobody listens on port 1 of a machine that runs tests.
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
     const { status, json } = await send(url, 'POST', MCP_HEADERS, initialize())
     expect([status, json.id, json.error?.code, json.error?.message]).toEqual([500, 'init', -32603, expect.stringContaining('failed to send message: ')])
   })
 
-  test('compressed answers are read, though nobody asked for them', async () => {
+  test('compressed responses are decoded although requests do not accept them', async () => {
     const port = (
       await bed.scripted((request, response, body) => {
         const message = JSON.stringify({ jsonrpc: '2.0', id: body?.id, result: { from: request.headers['accept-encoding'] } })
@@ -224,8 +236,8 @@ describe('forms of answers (mcp.md §3.3)', () => {
   })
 })
 
-describe('headers towards upstreams (mcp.md §3.4)', () => {
-  test('the client’s go on, ours win, and its session id does not leak (row 47)', async () => {
+describe('request headers to targets (mcp.md §3.4)', () => {
+  test('are those of the client, overridden by the gateway’s, without its session id (row 47)', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const { post, id } = await begin(url)
@@ -259,12 +271,12 @@ describe('headers towards upstreams (mcp.md §3.4)', () => {
 
   test.each([
     ['line ends', 'a\r\nx-injected: 1'],
-    ['letters beyond ASCII', 'wetter_köln'],
+    ['characters beyond ASCII', 'wetter_köln'],
     ['spaces at its edges', ' a '],
-    ['nothing', ''],
-    ['the marks of an encoded one', '=?base64?YQ==?='],
+    ['no characters', ''],
+    ['the marks of an encoded name', '=?base64?YQ==?='],
     ['a NUL', 'a\0b'],
-  ])('a tool name with %s goes encoded, and ends no header', async (_, name) => {
+  ])('encode a tool name with %s', async (_, name) => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     await (await begin(url)).post(call('tools/call', { name }))
@@ -276,7 +288,7 @@ describe('headers towards upstreams (mcp.md §3.4)', () => {
     ])
   })
 
-  test('the target’s own credentials take the place of the client’s', async () => {
+  test('have the credentials of the target in place of the client’s', async () => {
     const one = await bed.upstream('one')
     const traffic: Policy['traffic'] = { headerModifiers: { request: { remove: ['authorization'] } } }
     const { url } = await bed.gateway({
@@ -289,7 +301,7 @@ describe('headers towards upstreams (mcp.md §3.4)', () => {
   })
 })
 
-test('OAuth documents of the one target are its own (row 43)', async () => {
+test('OAuth documents of a single target are passed through (row 43)', async () => {
   const port = (
     await bed.scripted(
       (request, response) =>
@@ -308,19 +320,19 @@ test('OAuth documents of the one target are its own (row 43)', async () => {
   expect((await send(several.url, 'GET', {}, undefined, path)).status).toBe(406)
 })
 
-test('no target is 503 when all are needed', async () => {
+test('a FailClosed backend without targets responds 503', async () => {
   const { url } = await bed.gateway({ mcp: { targets: [{ name: 'none', selector: { targets: [] } }] } })
   expect(gist(await send(url, 'POST', MCP_HEADERS, initialize()))).toEqual([503, 'no backends configured'])
 })
 
-describe('what cannot be enforced lets nobody in', () => {
+describe('a config that cannot be enforced', () => {
   const authentication = { jwks: { inline: '{"keys":[]}' } }
   test.each<[string, (port: number) => GatewayConfig, number]>([
     ['authentication of one target', (port) => ({ mcp: { targets: [staticTarget('a', port, { policies: { mcp: { authentication } } })] } }), 500],
-    ['a target name that holds a mark', (port) => ({ mcp: { targets: [staticTarget('a_b', port)] } }), 500],
-    ['one name twice', (port) => ({ mcp: { targets: [staticTarget('a', port), staticTarget('a', port)] } }), 500],
-    ['keys that nobody has', (port) => ({ mcp: { targets: [staticTarget('a', port)] }, policies: { mcp: { authentication } } }), 401],
-  ])('%s', async (_, configOf, status) => {
+    ['a target name with a separator', (port) => ({ mcp: { targets: [staticTarget('a_b', port)] } }), 500],
+    ['two targets with one name', (port) => ({ mcp: { targets: [staticTarget('a', port), staticTarget('a', port)] } }), 500],
+    ['missing keys', (port) => ({ mcp: { targets: [staticTarget('a', port)] }, policies: { mcp: { authentication } } }), 401],
+  ])('rejects all requests: %s', async (_, configOf, status) => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway(configOf(one.port))
     expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(status)
@@ -328,7 +340,7 @@ describe('what cannot be enforced lets nobody in', () => {
   })
 })
 
-test('a token lets in, and its claims are what rules ask for (row 36)', async () => {
+test('a valid token is admitted, and rules can read its claims (row 36)', async () => {
   const one = await bed.upstream('one')
   const key = makeSigningKey('k')
   const authentication = { issuer: 'https://idp.example', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }

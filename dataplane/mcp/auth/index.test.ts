@@ -111,7 +111,7 @@ const bearer = (change: object = {}): { headers: Record<string, string> } => ({
 })
 
 describe('a token at the MCP endpoint', () => {
-  test('that is valid lets the request go on, with its claims and without itself', async () => {
+  test('is removed if it is valid, and its claims are passed on', async () => {
     const { exchange, response } = await ask(compile(), '/mcp', bearer())
     expect(response).toBeUndefined()
     expect(variables.jwt.get(exchange)).toMatchObject({ sub: 'bob' })
@@ -125,7 +125,7 @@ describe('a token at the MCP endpoint', () => {
     ['is expired', () => bearer({ exp: nowSeconds - 120 })],
     ['is garbage', () => ({ headers: { authorization: 'Bearer garbage' } })],
     ['is empty', () => ({ headers: { authorization: 'Bearer ' } })],
-  ])('that %s is 401 with a challenge that says where to go', async (_, request) => {
+  ])('that %s is rejected with 401 and a challenge that names the metadata', async (_, request) => {
     const { status, header, json, exchange } = await ask(compile(), '/mcp?x=1', request())
     expect(status).toBe(401)
     expect(header('content-type')).toBe('application/json')
@@ -139,36 +139,36 @@ describe('a token at the MCP endpoint', () => {
     ['Optional', 'a bad token', () => bearer({ aud: 'x' }), false],
     ['Permissive', 'no token', () => ({}), true],
     ['Permissive', 'a bad token', () => bearer({ aud: 'x' }), true],
-  ])('%s, %s', async (mode, _, request, isAdmitted) => {
+  ])('in mode %s: %s is handled as the mode says', async (mode, _, request, isAdmitted) => {
     const { response, exchange } = await ask(compile({ mode }), '/mcp', request())
     expect([response === undefined, variables.jwt.get(exchange)]).toEqual([isAdmitted, undefined])
     // A token that was not accepted stays in the header.
     if (isAdmitted) expect(exchange.request.headers.has('authorization')).toBe(request().headers !== undefined)
   })
 
-  test('of an issuer that is not named is accepted from any', async () => {
+  test('of any issuer is accepted if no issuer is configured', async () => {
     const { issuer: _, ...rest } = { issuer: '', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
     const authentication = compileMcpAuthentication(rest, destinations, createPolicyState({ epochMs: () => nowSeconds * 1000 }))
     expect((await ask(authentication, '/mcp', bearer({ iss: 'https://any' }))).response).toBeUndefined()
   })
 
   test.each(['Strict', 'Optional', 'Permissive'] as const)(
-    'after a JWT policy of the route is 401 in mode %s: that took the token (mcp.md §8.2)',
+    'is rejected with 401 in mode %s if a JWT policy of the route removed it (mcp.md §8.2)',
     async (mode) => {
       expect((await ask(compile({ mode }), '/mcp', { jwt: { sub: 'bob' } })).status).toBe(401)
     },
   )
 
-  test('the challenge names the scopes that the config says are supported, as far as they are some', async () => {
+  test('a challenge names the configured scopes that are valid', async () => {
     const { header } = await ask(compile({ resourceMetadata: { scopesSupported: ['read', 'write:all', 'a"b', 'c d', 1] as never } }), '/mcp')
     expect(header('www-authenticate')).toBe('Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp", scope="read write:all"')
   })
 
-  test('without usable keys is refused', async () => {
+  test('is rejected if there are no usable keys', async () => {
     expect((await ask(compile({ jwks: { invalid: 'not fetched yet' } }), '/mcp', bearer())).status).toBe(401)
   })
 
-  test('the challenge names the origin of a configured resource, and the scheme that another proxy saw', async () => {
+  test('a challenge names the origin of a configured resource and the scheme of X-Forwarded-Proto', async () => {
     const configured = await ask(compile({ resourceMetadata: { resource: 'https://public.example/any?x' as never } }), '/mcp')
     expect(configured.header('www-authenticate')).toBe('Bearer resource_metadata="https://public.example/.well-known/oauth-protected-resource/mcp"')
     const forwarded = await ask(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' } })
@@ -179,7 +179,7 @@ describe('a token at the MCP endpoint', () => {
 })
 
 describe('protected resource metadata', () => {
-  test('has computed members, and those of the config in snake case, which win', async () => {
+  test('has computed members, overridden by configured ones in snake case', async () => {
     const { status, json, header } = await ask(
       compile({ resourceMetadata: { scopesSupported: ['read'] as never, resourceDocumentation: 'https://docs' as never, resource_type: 'other' as never } }),
       '/.well-known/oauth-protected-resource/mcp?x=1',
@@ -203,17 +203,17 @@ describe('protected resource metadata', () => {
   test.each([
     ['/.well-known/oauth-protected-resource', 'https://mcp.example'],
     ['/.well-known/oauth-protected-resource/a/b', 'https://mcp.example/a/b'],
-  ])('%s is about %s', async (path, resource) => {
+  ])('at %s describes %s', async (path, resource) => {
     const { json } = await ask(compile({ provider: 'IdpKind2' }), path)
     // The gateway is the authorization server in place of an adapted provider.
     expect(json()).toMatchObject({ resource, authorization_servers: [resource] })
   })
 
-  test('a path that only begins like it needs a token', async () => {
+  test('is not served at a path that only starts like a well-known one', async () => {
     expect((await ask(compile(), '/.well-known/oauth-protected-resources')).status).toBe(401)
   })
 
-  test('a preflight is 204, another method 405', async () => {
+  test('responds to a preflight with 204 and to other methods with 405', async () => {
     const preflight = await ask(compile(), '/.well-known/oauth-protected-resource', { method: 'OPTIONS' })
     expect([preflight.status, preflight.text, preflight.header('access-control-allow-origin')]).toEqual([204, '', '*'])
     const post = await ask(compile(), '/.well-known/oauth-protected-resource', { method: 'POST' })
@@ -224,13 +224,13 @@ describe('protected resource metadata', () => {
 describe('authorization server metadata', () => {
   const path = '/.well-known/oauth-authorization-server/mcp'
 
-  test('of a provider that follows the standards is passed on as it is', async () => {
+  test('of a provider that follows the standards is unchanged', async () => {
     documents = metadataOfKind1()
     const { status, json } = await ask(compile(), path)
     expect([status, json()]).toEqual([200, JSON.parse(Object.values(documents)[0] as string)])
   })
 
-  test('of IdpKind1 gets the audience, the gateway as issuer, and registration through the gateway', async () => {
+  test('of IdpKind1 has the audience, the gateway as issuer, and registration through the gateway', async () => {
     documents = metadataOfKind1()
     const { json } = await ask(compile({ provider: 'IdpKind1', audiences: ['the shop', 'other'] }), `${path}?x=1`)
     expect(json()).toEqual({
@@ -242,7 +242,7 @@ describe('authorization server metadata', () => {
     })
   })
 
-  test('of IdpKind2 comes from its OpenID configuration', async () => {
+  test('of IdpKind2 is read from its OpenID configuration', async () => {
     // The provider's redirects name its own issuer, not the one that clients see (RFC 9207).
     documents = metadataOfKind2({ scopes_supported: ['openid'], authorization_response_iss_parameter_supported: true })
     const { json } = await ask(compile({ provider: 'IdpKind2', issuer: `${issuer}/` }), path)
@@ -253,7 +253,7 @@ describe('authorization server metadata', () => {
     })
   })
 
-  test('is also found after the path of the resource', async () => {
+  test('is also served at the path of the resource', async () => {
     documents = metadataOfKind2()
     const { json } = await ask(compile({ provider: 'IdpKind2' }), '/mcp/.well-known/oauth-authorization-server')
     expect(json()).toEqual({
@@ -262,7 +262,7 @@ describe('authorization server metadata', () => {
     })
   })
 
-  test('comes from the issuer’s port, also where the keys are behind another one of that host', async () => {
+  test('is fetched from the port of the issuer if the keys are at another port of the host', async () => {
     const keys = { backend: 'ns/keys' }
     const store = createConfigStore()
     store.subscribe((snapshot) => destinations.update(snapshot, new Map()))
@@ -276,7 +276,7 @@ describe('authorization server metadata', () => {
     expect([tlsOf(true), tlsOf(false)]).toEqual(['none', undefined])
   })
 
-  test('is kept for a minute; a failure is not', async () => {
+  test('is cached for a minute, but failures are not', async () => {
     documents = {}
     const authentication = compile({ provider: 'IdpKind2' })
     expect((await ask(authentication, path)).status).toBe(500)
@@ -290,13 +290,17 @@ describe('authorization server metadata', () => {
   })
 
   test.each<[string, Partial<MCPAuthentication>, () => Record<string, string | number>]>([
-    ['the provider answers an error', { provider: 'IdpKind2' }, () => ({})],
-    ['it answers no JSON', { provider: 'IdpKind2' }, () => ({ 'GET /realms/shop/.well-known/openid-configuration': '<html>' })],
-    ['it answers a list', { provider: 'IdpKind2' }, () => ({ 'GET /realms/shop/.well-known/openid-configuration': '[]' })],
-    ['what is rewritten is missing', { provider: 'IdpKind2' }, () => metadataOfKind2({ registration_endpoint: undefined })],
-    ['nobody is there', { provider: 'IdpKind2', issuer: 'http://127.0.0.1:1' }, () => ({})],
-    ['the issuer is no URL', { issuer: 'shop' }, () => ({})],
-  ])('when %s it is 500 without a body, and the log says why', async (_, change, answers) => {
+    ['the provider responds with an error', { provider: 'IdpKind2' }, () => ({})],
+    [
+      'the provider responds with something other than JSON',
+      { provider: 'IdpKind2' },
+      () => ({ 'GET /realms/shop/.well-known/openid-configuration': '<html>' }),
+    ],
+    ['the provider responds with a JSON array', { provider: 'IdpKind2' }, () => ({ 'GET /realms/shop/.well-known/openid-configuration': '[]' })],
+    ['a member that is rewritten is missing', { provider: 'IdpKind2' }, () => metadataOfKind2({ registration_endpoint: undefined })],
+    ['the provider is unreachable', { provider: 'IdpKind2', issuer: 'http://127.0.0.1:1' }, () => ({})],
+    ['the issuer is not a URL', { issuer: 'shop' }, () => ({})],
+  ])('is a 500 without body and with a logged reason if %s', async (_, change, answers) => {
     documents = answers()
     const { status, text, exchange } = await ask(compile(change), path)
     expect([status, text, exchange.error?.code]).toEqual([500, '', 'MCP_IDENTITY_PROVIDER'])
@@ -308,7 +312,7 @@ describe('client registration', () => {
   const path = '/.well-known/oauth-authorization-server/mcp/client-registration'
   const body = '{"redirect_uris":["http://localhost/cb"]}'
 
-  test('goes to the endpoint that the provider names, once, without the credentials of the client', async () => {
+  test('is sent once to the endpoint of the provider, without credentials of the client', async () => {
     documents = { ...metadataOfKind2({ registration_endpoint: `${issuer}/own?x=1` }), 'POST /realms/shop/own?x=1': '{"client_id":"c1"}' }
     const result = await ask(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body, headers: { authorization: 'Bearer mine', cookie: 'a=b' } })
     expect([result.status, result.json(), result.header('access-control-allow-origin'), result.header('access-control-allow-methods')]).toEqual([
@@ -324,22 +328,22 @@ describe('client registration', () => {
     expect(registrations[0]?.headers).not.toHaveProperty('cookie')
   })
 
-  test("without one it goes where Keycloak's is; its refusal is passed on", async () => {
+  test("is sent to Keycloak's path by default, and the provider's error is passed on", async () => {
     documents = { 'POST /realms/shop/clients-registrations/openid-connect': 403 }
     expect((await ask(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body })).status).toBe(403)
   })
 
-  test('a preflight does not reach the provider; other methods are 405', async () => {
+  test('responds to a preflight itself and to other methods with 405', async () => {
     expect((await ask(compile(), path, { method: 'OPTIONS' })).status).toBe(204)
     expect((await ask(compile(), path)).status).toBe(405)
     expect(asked).toEqual([])
   })
 
-  test('larger than any registration is 413', async () => {
+  test('is rejected with 413 if the body is too large', async () => {
     expect((await ask(compile(), path, { method: 'POST', body: 'x'.repeat(70_000) })).status).toBe(413)
   })
 
-  test('with nobody there is 500', async () => {
+  test('is a 500 if the provider is unreachable', async () => {
     expect((await ask(compile({ issuer: 'http://127.0.0.1:1' }), path, { method: 'POST', body })).status).toBe(500)
   })
 })

@@ -19,7 +19,7 @@ async function withBad(bad: { readonly port: number }, failureMode: MCPBackend['
 const dead = { port: 1 }
 
 describe('failure modes (mcp.md §4.4, row 21)', () => {
-  test('FailClosed: a target that is not there fails the session, and the other target’s session is ended', async () => {
+  test('FailClosed: an unavailable target fails the session, and the session with the other target is ended', async () => {
     const one = await bed.upstream('one')
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', dead.port)] } })
     const { status, json } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
@@ -27,7 +27,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     await until('the end of the session', () => one.servers.size === 0)
   })
 
-  test('a session that a slow target begins for nothing is ended, too', async () => {
+  test('a session that a slow target starts after the failure is ended too', async () => {
     const one = await bed.upstream('one')
     let isLate = false
     const slow = await bed.scripted(({ method }, response, body) => {
@@ -48,11 +48,11 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
 
   test.each<[string, (response: ServerResponse) => void]>([
     [
-      'with JSON-RPC',
+      'with a JSON-RPC error',
       (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}'),
     ],
-    ['by an HTTP status', (response) => void response.writeHead(400).end('no')],
-  ])('a target that did not announce prompts is asked for them; that it refuses, %s, fails no list', async (_how, refuse) => {
+    ['with an HTTP status', (response) => void response.writeHead(400).end('no')],
+  ])('a target without announced prompts that rejects prompts/list %s does not fail the list', async (_how, refuse) => {
     const initialized = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
     const shy = await bed.answering(({ method }) => (method === 'prompts/list' ? { prompts: [{ name: 'shy' }] } : initialized))
     const bad = await bed.scripted((_, response, { id, method } = {}) => {
@@ -64,7 +64,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     expect((await post(call('prompts/list'))).json.result?.['prompts']).toEqual([{ name: 'a_shy' }])
   })
 
-  test('FailOpen: it is left out, of lists and of levels; a call to it fails', async () => {
+  test('FailOpen: an unavailable target is left out of lists and log levels, and calls to it fail', async () => {
     const { url } = await withBad(dead, 'FailOpen')
     const { post } = await begin(url)
     expect((await post(call('tools/list'))).json.result?.['tools']).toHaveLength(3)
@@ -74,7 +74,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     expect([failed.status, failed.json.error?.code]).toEqual([500, -32603])
   })
 
-  test('FailOpen: one that knows no such path is left out when the session begins', async () => {
+  test('FailOpen: a target that responds 404 to initialize is left out', async () => {
     const { port } = await bed.scripted((_, response) => void response.writeHead(404).end('no such page'))
     for (const more of [{}, { sessionRouting: 'Stateless' as const }]) {
       const { url } = await withBad({ port }, 'FailOpen', more)
@@ -86,7 +86,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     }
   })
 
-  test('FailOpen, Stateless: no target at all is an error of each request that all would answer', async () => {
+  test('FailOpen, Stateless: requests to all targets are errors if there is no target', async () => {
     const { url } = await bed.gateway({
       mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen', sessionRouting: 'Stateless' },
     })
@@ -94,7 +94,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
       expect((await send(url, 'POST', MCP_HEADERS, call(method))).json.error).toEqual({ code: -32603, message: 'no upstreams available' })
   })
 
-  test('FailOpen: none left is an error; no target at all is one, too', async () => {
+  test('FailOpen: a session without any available target is an error', async () => {
     const bad = dead
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', bad.port), staticTarget('b', bad.port)], failureMode: 'FailOpen' } })
     expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(500)
@@ -131,7 +131,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
   test.each<[string, () => Promise<AddressInfo>, number, unknown]>([
     ['a JSON-RPC error', () => toolsFail({ error: { code: -7, message: 'own', data: { a: 1 } } }), 200, { code: -7, message: 'own', data: { a: 1 } }],
     [
-      'the wrong type of result',
+      'a result of the wrong type',
       () => toolsFail({ result: { tools: 'none' } }),
       200,
       { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' },
@@ -142,11 +142,16 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
       200,
       { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' },
     ],
-    ['no object', () => toolsFail({ result: null }), 200, { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' }],
-    ['a stream without an answer', broken, 200, { code: -32603, message: 'b ended its answer without a result' }],
+    [
+      'a result that is no object',
+      () => toolsFail({ result: null }),
+      200,
+      { code: -32603, message: 'upstream returned a result incompatible with tools/list (b)' },
+    ],
+    ['a stream without a response', broken, 200, { code: -32603, message: 'b ended its answer without a result' }],
     ['an HTTP status', refusing, 429, undefined],
-    ['a page', paging, 500, { code: -32603, message: 'failed to send message: b answered with content type text/html' }],
-  ])('a list of which one target gives %s', async (_, bad, status, error) => {
+    ['an HTML page', paging, 500, { code: -32603, message: 'failed to send message: b answered with content type text/html' }],
+  ])('a list for which one target returns %s fails with FailClosed and is partial with FailOpen', async (_, bad, status, error) => {
     const closed = await begin((await withBad(await bad(), 'FailClosed')).url)
     const failed = await closed.post(call('tools/list'))
     expect([failed.status, failed.json.error]).toEqual([status, error])
@@ -155,7 +160,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     expect((await open.post(call('tools/list'))).json.result?.['tools']).toHaveLength(3)
   })
 
-  test('a target that breaks off in the middle of a call is an error for that call', async () => {
+  test('a target that disconnects during a call is an error of that call', async () => {
     const breaking = await bed.scripted((request, response, body) => {
       if (body?.method === 'tools/call') {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n')
@@ -174,7 +179,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     ])
   })
 
-  test('GET: with FailOpen a failure is no end; with nothing to say a stream stays open', async () => {
+  test('FailOpen: the GET stream stays open although a target failed', async () => {
     const gateway = await withBad(dead, 'FailOpen')
     const { id } = await begin(gateway.url)
     const controller = new AbortController()
@@ -184,7 +189,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
   })
 })
 
-describe('upstreams that are slow or silent', () => {
+describe('slow and silent targets', () => {
   const silent = (method: string) =>
     bed.scripted((_, response, body) => {
       if (body?.method === method) return
@@ -194,7 +199,7 @@ describe('upstreams that are slow or silent', () => {
         .end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
     })
 
-  test('one that says nothing is given up after the backend’s request timeout', async () => {
+  test('a target without a response fails after the request timeout of the backend', async () => {
     const gateway = await bed.gateway({
       mcp: { targets: [staticTarget('a', (await silent('tools/call')).port)] },
       policies: { http: { requestTimeout: '3s' } },
@@ -204,7 +209,7 @@ describe('upstreams that are slow or silent', () => {
     expect([status, json.error?.message]).toEqual([500, expect.stringContaining('took longer than 3000 ms')])
   })
 
-  test('the route’s request timeout bounds the time to the answer’s head, and cuts no stream (mcp.md §9)', async () => {
+  test('the request timeout of the route bounds the time to the response head, not the stream (mcp.md §9)', async () => {
     const { port } = await bed.scripted((_, response, body) => {
       if (body?.method === 'silent') return
       if (body?.method === 'slow') {
@@ -225,7 +230,7 @@ describe('upstreams that are slow or silent', () => {
     expect((await post(call('silent'))).status).toBe(504)
   })
 
-  test('a call is tried again where the target did not get it, and nowhere else', async () => {
+  test('a tool call that the target received is not retried', async () => {
     let calls = 0
     const flaky = await bed.scripted((request, response, body) => {
       if (body?.method === 'tools/call') {
@@ -251,7 +256,7 @@ describe('upstreams that are slow or silent', () => {
     ['vendor/change', {}, 1],
     ['tools/list', {}, 4],
     ['resources/read', { uri: 'file:///x' }, 4],
-  ])('a status of `retry.codes` repeats what changes nothing: %s', async (method, params, tries) => {
+  ])('only idempotent methods are retried after a status of retry.codes: %s', async (method, params, tries) => {
     let calls = 0
     const busy = await bed.scripted((_, response, body) => {
       if (body?.method === method) return void (++calls && response.writeHead(503).end('busy'))

@@ -18,24 +18,24 @@ describe('parseJson', () => {
     '["2.0",2.0e3]',
     '[]',
     'null',
-  ])('gives %s back as it was', (text) => expect(JSON.stringify(parseJson(text))).toBe(text))
+  ])('keeps %s as it was written', (text) => expect(JSON.stringify(parseJson(text))).toBe(text))
 
-  test('gives any JSON back', () => {
+  test('keeps the value of any JSON', () => {
     fc.assert(fc.property(fc.json(), (text) => expect(JSON.parse(JSON.stringify(parseJson(text)))).toEqual(JSON.parse(text))))
   })
 
-  test.each(['', '{', '01', 'NaN', "{'a':1}"])('%s is no JSON', (text) => expect(() => parseJson(text)).toThrow(SyntaxError))
+  test.each(['', '{', '01', 'NaN', "{'a':1}"])('rejects %j as invalid JSON', (text) => expect(() => parseJson(text)).toThrow(SyntaxError))
 
-  test('a number that keeps its digits is no object', () =>
+  test('returns numbers with kept digits that are no objects', () =>
     expect([isObject(parseJson('1e400')), isObject(parseJson('{}')), isObject([])]).toEqual([false, true, false]))
 })
 
 describe('isNestedDeeper', () => {
   test.each<[string, string, boolean]>([
-    ['within the limit', '[[[]]]', false],
-    ['deeper', '[[[[]]]]', true],
-    ['objects count too', '[{"a":[{}]}]', true],
-    ['what is in strings does not', '["[[[[[{{{{", "\\"[[[["]', false],
-    ['what never closes does', '[[[[', true],
-  ])('%s', (_, text, expected) => expect(isNestedDeeper(Buffer.from(text), 3)).toBe(expected))
+    ['nesting within the limit', '[[[]]]', false],
+    ['nesting above the limit', '[[[[]]]]', true],
+    ['nested objects', '[{"a":[{}]}]', true],
+    ['brackets in strings', '["[[[[[{{{{", "\\"[[[["]', false],
+    ['unclosed brackets', '[[[[', true],
+  ])('%s (%s) returns %s', (_, text, expected) => expect(isNestedDeeper(Buffer.from(text), 3)).toBe(expected))
 })

@@ -26,7 +26,7 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
     ['one target that speaks SSE itself', 1, 'Stateful', 'sse'],
     ['two targets', 2, 'Stateful', 'streamable'],
     ['two targets that speak SSE', 2, 'Stateful', 'sse'],
-  ] as const)('an SDK client works: %s (rows 31, 32)', async (_, count, sessionRouting, transport) => {
+  ] as const)('an SDK client can call tools of %s (rows 31, 32)', async (_, count, sessionRouting, transport) => {
     const servers = [await bed.upstream('one', { transport }), await bed.upstream('two', { transport })].slice(0, count)
     const protocol = transport === 'sse' ? 'SSE' : 'StreamableHTTP'
     const { url } = await bed.gateway({
@@ -51,7 +51,7 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
     await until('the end of the upstream sessions', () => servers.every((server) => server.servers.size === 0))
   })
 
-  test('the endpoint keeps the query that the client came with', async () => {
+  test('the endpoint event keeps the query of the client’s URL', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const first = (path: string) =>
@@ -66,16 +66,16 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
   })
 
   test.each<[string, string, string, unknown, number]>([
-    ['POST without sessionId', 'POST', '/sse', {}, 422],
-    ['POST with an unknown one', 'POST', '/sse?sessionId=x', {}, 404],
+    ['a POST without sessionId', 'POST', '/sse', {}, 422],
+    ['a POST with an unknown sessionId', 'POST', '/sse?sessionId=x', {}, 404],
     ['another method', 'DELETE', '/sse?sessionId=x', undefined, 405],
-  ])('%s', async (_, method, path, body, status) => {
+  ])('%s is rejected with the right status', async (_, method, path, body, status) => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     expect((await send(url, method, {}, body, path)).status).toBe(status)
   })
 
-  test('a target that cannot be reached is an error on the stream', async () => {
+  test('an unreachable target is reported as an error on the stream', async () => {
     // Nobody listens on port 1 of a machine that runs tests.
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
     await expect(connect(url)).rejects.toThrow('failed to send message')

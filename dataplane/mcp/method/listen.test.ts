@@ -56,7 +56,7 @@ async function listen({ url }: McpGateway): Promise<{ text: () => string; isOver
   return { text: () => text, isOver: () => isOver, leave: () => controller.abort() }
 }
 
-describe('a target ends its stream', () => {
+describe('when a target closes its stream', () => {
   async function both() {
     const [one, two] = [await streams(), await streams()]
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
@@ -65,7 +65,7 @@ describe('a target ends its stream', () => {
     return { one, two, gateway, client }
   }
 
-  test('while another is open: it is opened again where it ended, and the client hears of neither', async () => {
+  test('and another is open, the gateway resumes it without the client noticing', async () => {
     const { one, two, client } = await both()
     one.last()?.end(event('e1', 'first'))
     await until('the next stream', () => one.asked.length === 2)
@@ -75,7 +75,7 @@ describe('a target ends its stream', () => {
     expect([one.asked, two.asked, client.isOver(), client.text()]).toEqual([[undefined, 'e1'], [undefined], false, expect.not.stringContaining('id: ')])
   })
 
-  test('and opens none any more: the other goes on', async () => {
+  test('and rejects new ones, the stream of the other target continues', async () => {
     const { one, two, client } = await both()
     one.status = 405
     one.last()?.end()
@@ -85,7 +85,7 @@ describe('a target ends its stream', () => {
     expect(client.isOver()).toBe(false)
   })
 
-  test('and knows the session no more: the client’s stream ends, so that it begins anew', async () => {
+  test('and lost the session, the client’s stream ends, so that the client starts a new session', async () => {
     const { one, client } = await both()
     one.status = 404
     one.last()?.end()
@@ -93,7 +93,7 @@ describe('a target ends its stream', () => {
     expect(one.asked).toHaveLength(2)
   })
 
-  test('as the last one: so does the client’s', async () => {
+  test('and no other is open, the client’s stream ends too', async () => {
     const { one, two, client } = await both()
     one.status = 503
     one.last()?.end()
@@ -104,7 +104,7 @@ describe('a target ends its stream', () => {
   })
 })
 
-test('a client of the older transport cannot ask again: the one target’s stream is opened again', async () => {
+test('the stream of a single target is reopened for a client of HTTP+SSE, which cannot reconnect', async () => {
   const one = await streams()
   const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
   const controller = new AbortController()

@@ -13,7 +13,7 @@ afterEach(() => bed.close())
 const echo = (name: string) => call('tools/call', { name, arguments: { text: 'x' } })
 
 describe('Stateless', () => {
-  test('each message has a session with its target of its own, and clients have none (row 28)', async () => {
+  test('starts a session with the target for each message and none with the client (row 28)', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     const init = await send(url, 'POST', MCP_HEADERS, initialize())
@@ -30,13 +30,13 @@ describe('Stateless', () => {
     })
   })
 
-  test.each(['GET', 'DELETE'])('%s is 405', async (method) => {
+  test.each(['GET', 'DELETE'])('rejects %s with 405', async (method) => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     expect((await send(url, method, { accept: 'text/event-stream', 'mcp-session-id': 'x' })).status).toBe(405)
   })
 
-  test.each([['streamable'], ['sse'], ['sessionless']] as const)('of two targets only the one that is addressed is asked: %s', async (transport) => {
+  test.each([['streamable'], ['sse'], ['sessionless']] as const)('calls only the addressed one of two targets: %s', async (transport) => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two', { transport })]
     const protocol = transport === 'sse' ? 'SSE' : 'StreamableHTTP'
     const gateway = await bed.gateway({
@@ -52,14 +52,14 @@ describe('Stateless', () => {
     expect(one.received.find(({ body }) => body?.method === 'initialize')?.body?.params?.['capabilities']).toEqual({ experimental: { x: {} } })
   })
 
-  test('one target is not told either that the client takes requests (D4)', async () => {
+  test('announces no client capabilities that need requests of the server (D4)', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     await send(url, 'POST', MCP_HEADERS, initialize('2025-06-18', { sampling: {}, roots: {}, elicitation: {}, experimental: { x: {} } }))
     expect(one.received[0]?.body?.params).toEqual({ ...initialize().params, capabilities: { experimental: { x: {} } } })
   })
 
-  test('an SDK client works, against two targets, with names looked up', async () => {
+  test('serves an SDK client with two targets and names without prefix', async () => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
     const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)], sessionRouting: 'Stateless' } })
     const client = new Client({ name: 'c', version: '1' })
@@ -71,7 +71,7 @@ describe('Stateless', () => {
     await until('the end of all sessions', () => one.servers.size + two.servers.size === 0)
   })
 
-  test('notifications about a session that nobody has go nowhere', async () => {
+  test('drops notifications about sessions', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     for (const message of [{ method: 'notifications/initialized' }, { method: 'notifications/cancelled', params: { requestId: 1 } }, { id: 3, result: {} }])
@@ -79,7 +79,7 @@ describe('Stateless', () => {
     expect(one.log()).toEqual([])
   })
 
-  test('a server that asks the client is told at once that it cannot', async () => {
+  test('rejects requests of servers to the client immediately', async () => {
     const asking = (server: Server): void => {
       server.setRequestHandler(CallToolRequestSchema, async (_, { requestId }) => {
         const failed = await server.listRoots(undefined, { relatedRequestId: requestId }).then(

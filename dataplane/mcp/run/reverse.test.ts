@@ -61,7 +61,7 @@ function asking(name: string): (server: Server) => void {
 describe.each([
   ['one target', 1],
   ['two targets', 2],
-])('%s', (_, count) => {
+])('with %s', (_, count) => {
   const own = (tool: string): string => (count === 1 ? tool : `b_${tool}`)
 
   async function connected(transport: 'streamable' | 'sse' = 'streamable') {
@@ -92,22 +92,25 @@ describe.each([
   }
   const name = count === 1 ? 'one' : 'two'
 
-  test.each(['streamable', 'sse'] as const)('sampling, elicitation and roots go there and back, over %s (row 19)', async (transport) => {
-    const { client } = await connected(transport)
-    const ask = async (tool: string) => JSON.parse(((await client.callTool({ name: own(tool) })).content as { text: string }[])[0]?.text ?? '') as unknown
-    expect(await ask('sample')).toEqual({ type: 'text', text: `sampled {"type":"text","text":"${name}"}` })
-    expect(await ask('elicit')).toEqual({ action: 'accept', content: { said: name } })
-    expect(await ask('roots')).toEqual([{ uri: 'file:///r' }])
-  })
+  test.each(['streamable', 'sse'] as const)(
+    'sampling, elicitation and roots requests reach the client and their responses the server, over %s (row 19)',
+    async (transport) => {
+      const { client } = await connected(transport)
+      const ask = async (tool: string) => JSON.parse(((await client.callTool({ name: own(tool) })).content as { text: string }[])[0]?.text ?? '') as unknown
+      expect(await ask('sample')).toEqual({ type: 'text', text: `sampled {"type":"text","text":"${name}"}` })
+      expect(await ask('elicit')).toEqual({ action: 'accept', content: { said: name } })
+      expect(await ask('roots')).toEqual([{ uri: 'file:///r' }])
+    },
+  )
 
-  test('both targets may ask under the same id at once (row 19)', async () => {
+  test('concurrent requests of two targets may have the same id (row 19)', async () => {
     const { client } = await connected()
     const tools = count === 1 ? ['sample', 'sample'] : ['a_sample', 'b_sample']
     const answers = await Promise.all(tools.map((tool) => client.callTool({ name: tool })))
     expect(answers.map(({ content }) => (content as { text: string }[])[0]?.text.match(/one|two/)?.[0])).toEqual(count === 1 ? ['one', 'one'] : ['one', 'two'])
   })
 
-  test('progress and log messages come before the result (row 17)', async () => {
+  test('progress and log messages arrive before the result (row 17)', async () => {
     const { client, logs } = await connected()
     const order: unknown[] = []
     const result = await client.callTool({ name: own('progress') }, undefined, { onprogress: ({ progress, message }) => void order.push([progress, message]) })
@@ -121,7 +124,7 @@ describe.each([
     ])
   })
 
-  test('a cancelled call is cancelled where it runs (row 18)', async () => {
+  test('the cancellation of a call reaches its target (row 18)', async () => {
     const { client, servers } = await connected()
     aborted.length = 0
     const controller = new AbortController()
@@ -134,7 +137,7 @@ describe.each([
     expect(aborted).toEqual([name])
   })
 
-  test('a server that cancels what it asked reaches the client’s handler', async () => {
+  test('the cancellation of a server’s request reaches the client’s handler', async () => {
     const { client, servers, logs, cancelled } = await connected()
     await until('the streams of the servers', () => servers.every(({ log }) => log().includes('GET')))
     await letArrive()
@@ -149,7 +152,7 @@ describe.each([
 test.each([
   ['one target', 1, 'ask', 'proxy_b_n_0'],
   ['two targets', 2, 'b_ask', 'proxy_b_n_0'],
-])('what a server asks has an id that tells whose it is, and so has its cancellation: %s (mcp.md §4.3)', async (_, count, name, shown) => {
+])('a request of a server and its cancellation have an id that names the target: %s (mcp.md §4.3)', async (_, count, name, shown) => {
   const answers: unknown[] = []
   const { port } = await bed.scripted((request, response, body) => {
     if (body?.method === 'tools/call') {
@@ -180,10 +183,10 @@ test.each([
   ])
 })
 
-describe('answers with an id that nobody asked under (row 20)', () => {
+describe('responses with an unknown id (row 20)', () => {
   const foreign = ['7', 7, 'proxy_c_n_0', 'proxy_a_x_0', 'proxy_a_n_{}', 'a_0', '', 'proxy_a_n_1e']
 
-  test('are refused when there are several targets, and reach none', async () => {
+  test('are rejected if there are several targets', async () => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
     const { post } = await begin(url)
@@ -194,7 +197,7 @@ describe('answers with an id that nobody asked under (row 20)', () => {
     expect([...one.log(), ...two.log()]).not.toContain('response')
   })
 
-  test('go to the one target, which knows what to make of them', async () => {
+  test('are passed to a single target', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     expect((await (await begin(url)).post({ jsonrpc: '2.0', id: 'foreign', result: {} })).status).toBe(202)
@@ -202,7 +205,7 @@ describe('answers with an id that nobody asked under (row 20)', () => {
   })
 })
 
-test('a client that leaves aborts what runs for it (row 52)', async () => {
+test('a client that disconnects aborts its calls (row 52)', async () => {
   let isClosed = false
   const port = (
     await bed.scripted((_, response, body) => {

@@ -10,9 +10,9 @@ const links = new Map<string, LinkState>([
 ])
 
 describe('session ids', () => {
-  test('hold what another replica needs', () => expect(decodeSession([key], 'ns/b', encodeSession([key], 'ns/b', links))?.links).toEqual(links))
+  test('contain the state that another replica needs', () => expect(decodeSession([key], 'ns/b', encodeSession([key], 'ns/b', links))?.links).toEqual(links))
 
-  test('tell nothing to who has not got the key, are header values, and differ', () => {
+  test('are encrypted, valid as header values, and unique', () => {
     const ids = [encodeSession([key], 'ns/b', links), encodeSession([key], 'ns/b', links)]
     expect(ids[0]).not.toBe(ids[1])
     for (const id of ids) {
@@ -21,12 +21,12 @@ describe('session ids', () => {
     }
   })
 
-  test('are worth nothing under another key, or on another backend (row 23)', () => {
+  test('are invalid with another key or on another backend (row 23)', () => {
     const id = encodeSession([key], 'ns/b', links)
     expect([decodeSession([other], 'ns/b', id), decodeSession([key], 'ns/c', id), decodeSession([key], 'ns/b ', id)]).toEqual([undefined, undefined, undefined])
   })
 
-  test('a second key is accepted for reading: keys can be changed without losing sessions', () => {
+  test('are decrypted with the previous key too, so that keys can be rotated', () => {
     const id = encodeSession([key], 'ns/b', links)
     expect(decodeSession([other, key], 'ns/b', id)?.links).toEqual(links)
     expect(decodeSession([other], 'ns/b', encodeSession([other, key], 'ns/b', links))?.links).toEqual(links)
@@ -34,8 +34,8 @@ describe('session ids', () => {
 
   test.each([
     ['with a key', [key]],
-    ['without', []],
-  ])('every character counts, %s: whatever is changed, added or left out makes it unknown', (_, keys) => {
+    ['without a key', []],
+  ])('are invalid after any change of a character, %s', (_, keys) => {
     const id = encodeSession(keys, 'ns/b', links)
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_= '
     const isOther = (changed: string): boolean => {
@@ -50,12 +50,12 @@ describe('session ids', () => {
     for (const extra of ['=', ' ', 'A', '\n', '.']) expect([isOther(id + extra), isOther(extra + id)]).toEqual([true, true])
   })
 
-  test('what is no id is none', () => {
+  test('are distinguished from other texts', () => {
     for (const id of ['', 'a', '====', Buffer.from('{}').toString('base64url'), Buffer.from('[]').toString('base64'), 'A'.repeat(100_000)])
       expect([decodeSession([key], 'ns/b', id), decodeSession([], 'ns/b', id)]).toEqual([undefined, undefined])
   })
 
-  test('where no server tells sessions apart, ids do', () => {
+  test('differ even if servers have no session ids', () => {
     const nameless = new Map([['a', { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]])
     expect(encodeSession([], 'ns/b', nameless)).not.toBe(encodeSession([], 'ns/b', nameless))
   })
@@ -64,17 +64,17 @@ describe('session ids', () => {
 describe('SESSION_KEY', () => {
   const hex = key.toString('hex')
   test.each<[string, Record<string, string>, number]>([
-    ['absent', {}, 0],
-    ['empty', { SESSION_KEY: ' ' }, 0],
-    ['with white space around it', { SESSION_KEY: ` ${hex}\n` }, 1],
-    ['with the one before', { SESSION_KEY: hex, SESSION_KEY_PREVIOUS: other.toString('hex') }, 2],
-  ])('%s', (_, env, count) => expect(readSessionKeys(env)).toHaveLength(count))
+    ['is absent', {}, 0],
+    ['is empty', { SESSION_KEY: ' ' }, 0],
+    ['has white space around it', { SESSION_KEY: ` ${hex}\n` }, 1],
+    ['has a previous key', { SESSION_KEY: hex, SESSION_KEY_PREVIOUS: other.toString('hex') }, 2],
+  ])('is read if it %s', (_, env, count) => expect(readSessionKeys(env)).toHaveLength(count))
 
   test.each([
     ['too short', hex.slice(2)],
     ['too long', `${hex}00`],
     ['no hexadecimal', 'z'.repeat(64)],
-  ])('%s: the process does not start', (_, value) => {
+  ])('that is %s stops the process at start', (_, value) => {
     expect(() => readSessionKeys({ SESSION_KEY: value })).toThrow('SESSION_KEY is not 64 hexadecimal digits: make one with openssl rand -hex 32')
     expect(() => readSessionKeys({ SESSION_KEY: hex, SESSION_KEY_PREVIOUS: value })).toThrow('SESSION_KEY_PREVIOUS')
   })

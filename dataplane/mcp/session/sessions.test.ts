@@ -13,7 +13,7 @@ function start() {
 }
 
 describe('sessions', () => {
-  test('an idle one leaves memory, and resumes from its id (row 27)', () => {
+  test('are dropped from memory when idle and resume from their id (row 27)', () => {
     const { sessions, pass, admit } = start()
     const id = admit()
     pass(999)
@@ -25,7 +25,7 @@ describe('sessions', () => {
     sessions.close()
   })
 
-  test('use keeps it, and so does an open stream', () => {
+  test('are kept in memory while they are used or have an open stream', () => {
     const { sessions, pass, admit } = start()
     const [used, open, idle] = [admit(), admit(), admit()]
     const session = sessions.find(open)
@@ -39,7 +39,7 @@ describe('sessions', () => {
     sessions.close()
   })
 
-  test('what was ended stays so, until it would have been forgotten anyway', () => {
+  test('that were ended stay ended until they would have expired', () => {
     const { sessions, pass, admit } = start()
     const id = admit()
     const session = sessions.find(id)
@@ -51,7 +51,7 @@ describe('sessions', () => {
     sessions.close()
   })
 
-  test('memory is bounded: the one used longest ago goes, but none that is open', () => {
+  test('are bounded in number: the least recently used one without an open stream is dropped', () => {
     const { sessions, admit } = start()
     const ids = [admit(), admit(), admit()]
     const first = sessions.find(ids[0] ?? '')
@@ -65,7 +65,7 @@ describe('sessions', () => {
     sessions.close()
   })
 
-  test('so are the ids that were ended', () => {
+  test('that were ended are bounded in number', () => {
     const { sessions, admit } = start()
     const ids = Array.from({ length: 5 }, admit)
     for (const id of ids) {
@@ -76,7 +76,7 @@ describe('sessions', () => {
     sessions.close()
   })
 
-  test('one with a live connection belongs to its process: elsewhere, and once it is gone, its id is unknown', () => {
+  test('with a live connection are known to their process only, as long as it exists', () => {
     const { sessions, pass } = start()
     let closed = 0
     const session = newSession(links, 0)
@@ -90,7 +90,7 @@ describe('sessions', () => {
     sessions.close()
   })
 
-  test('10,000 of them are cheap', () => {
+  test('cost little: 10,000 of them are created quickly', () => {
     const many = new Sessions('ns/b', keys, () => 0)
     globalThis.gc?.()
     const before = process.memoryUsage().heapUsed

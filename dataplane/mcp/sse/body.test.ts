@@ -10,7 +10,7 @@ function open(keepAliveMs = 60_000) {
 }
 
 describe('EventStream', () => {
-  test('writes at once while it is read, and keeps what a reader that paused has not taken', () => {
+  test('writes immediately to an active reader and queues events for a paused one', () => {
     const { stream, told, text } = open()
     stream.send('1')
     expect(text()).toBe('event: message\ndata: 1\n\n')
@@ -23,7 +23,7 @@ describe('EventStream', () => {
     expect([text().match(/\d/g)?.join(''), told]).toEqual(['123', ['behind', 'caught up', 'closed', 'end']])
   })
 
-  test('what was written before anybody reads comes first', () => {
+  test('delivers events that were written before it was read', () => {
     let text = ''
     const stream = new EventStream()
     stream.send('1')
@@ -32,7 +32,7 @@ describe('EventStream', () => {
     expect(text).toBe('event: message\ndata: 1\n\nend')
   })
 
-  test('a failure comes after what was written; nothing comes after the end', () => {
+  test('fails after the queued events and delivers nothing after the end', () => {
     const { stream, told, text } = open()
     stream.send('1')
     stream.fail(new Error('broken'))
@@ -41,7 +41,7 @@ describe('EventStream', () => {
     expect([text().includes('2'), told]).toEqual([false, ['closed', 'broken']])
   })
 
-  test('says something now and then, and only then', async () => {
+  test('sends comments when it is idle, and only then', async () => {
     const { stream, text } = open(20)
     await new Promise((resolve) => setTimeout(resolve, 70))
     stream.cancel()
@@ -51,7 +51,7 @@ describe('EventStream', () => {
     expect(text()).toBe(said)
   })
 
-  test('a reader that stopped for good is cut before its messages fill the memory', () => {
+  test('fails when the queue of a stopped reader reaches its limit', () => {
     const { stream, told } = open()
     stream.pause()
     for (let count = 0; count < 6; count++) stream.send('x'.repeat(1024 * 1024))

@@ -21,17 +21,17 @@ describe('SseParser', () => {
     ['comments and unknown fields', [': c\nfoo: bar\ndata: a\n\n'], [{ data: 'a' }]],
     ['a byte order mark', ['\uFEFFdata: a\n\n'], [{ data: 'a' }]],
     ['an id without data', ['id: 5\n\n'], [{ id: '5', data: '' }]],
-    ['an id with NUL, a retry that is no number', ['id: a\0b\nretry: 1s\ndata: a\n\n'], [{ data: 'a' }]],
-    ['nothing but empty lines', ['\n\n\n'], []],
-    ['an event that does not end', ['data: a\n'], []],
-  ])('%s', (_, chunks, expected) => expect(plain(parse(...chunks))).toEqual(expected))
+    ['an id with NUL and a retry that is not a number', ['id: a\0b\nretry: 1s\ndata: a\n\n'], [{ data: 'a' }]],
+    ['empty lines only', ['\n\n\n'], []],
+    ['an incomplete event', ['data: a\n'], []],
+  ])('parses %s', (_, chunks, expected) => expect(plain(parse(...chunks))).toEqual(expected))
 
-  test('letters that are cut in two', () => {
+  test('joins characters that are split over chunks', () => {
     const bytes = Buffer.from('data: ö€😀\n\n')
     expect(parse(...Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)))[0]?.data).toBe('ö€😀')
   })
 
-  test('an event without end is given up', () => {
+  test('rejects an event above the size limit', () => {
     const parser = new SseParser(() => undefined)
     const chunk = Buffer.alloc(1024 * 1024, 'a')
     expect(() => {
@@ -39,7 +39,7 @@ describe('SseParser', () => {
     }).toThrow('an event is larger than')
   })
 
-  test('a long event in small pieces takes time in proportion', () => {
+  test('parses a long event in small chunks in linear time', () => {
     const cpuMs = (): number => process.cpuUsage().user / 1000
     const started = cpuMs()
     const parser = new SseParser(() => undefined)
@@ -48,7 +48,7 @@ describe('SseParser', () => {
   })
 
   const piece = fc.constantFrom('data', 'event', 'id', 'retry', ':', ': ', ' ', 'a', 'ö', '1', '\n', '\r', '\r\n', '\n\n', 'data: x\n\n')
-  test('reads what another parser reads, however it is cut', () => {
+  test('parses the same events as a reference parser with any chunking', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), fc.array(fc.nat(200), { maxLength: 5 }), (pieces, cuts) => {
         const text = pieces.join('')
@@ -67,7 +67,7 @@ describe('SseParser', () => {
 })
 
 describe('formatEvent', () => {
-  test('gives what the parser takes, whatever is in it', () => {
+  test('writes events that the parser reads back unchanged', () => {
     const line = fc.string({ unit: fc.constantFrom('a', ' ', ':', '"', 'ö', '{') })
     fc.assert(
       fc.property(
@@ -86,7 +86,7 @@ describe('formatEvent', () => {
     )
   })
 
-  test('nothing in an event can begin another', () => {
+  test('writes no data that could start another event', () => {
     const events = parse(formatEvent({ data: 'a\n\nevent: evil\rdata: b', event: 'x\ndata: evil', id: '1\n\ndata: evil' }))
     expect(events).toEqual([{ event: 'message', data: 'a\n\nevent: evil\ndata: b', id: undefined, retry: undefined }])
   })

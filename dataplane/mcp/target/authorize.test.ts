@@ -47,23 +47,23 @@ const all = (target: string): string[] => [`${target}_echo`, `${target}_with_und
 const rest = (target: string): string[] => [`${target}_greet`, `${target}+file:///x`, `${target}+memo:x`, 'relative', `${target}+num://{n}`]
 const everything = [...all('a'), ...all('b'), ...rest('a'), ...rest('b')].toSorted()
 
-describe('what clients see (mcp.md §7)', () => {
+describe('lists for clients (mcp.md §7)', () => {
   test.each<[string, Levels, string[]]>([
     ['no rules', {}, everything],
-    ['an Allow for tools hides prompts and resources (row 35)', { inline: rules(undefined, 'mcp.tool.name == "echo"') }, ['a_echo', 'b_echo']],
+    ['an Allow for tools, which hides prompts and resources (row 35)', { inline: rules(undefined, 'mcp.tool.name == "echo"') }, ['a_echo', 'b_echo']],
     [
       'a Deny leaves the rest (row 35)',
       { inline: rules('Deny', 'mcp.tool.name == "echo" && mcp.tool.target == "a"') },
       everything.filter((name) => name !== 'a_echo'),
     ],
-    ['a rule may ask for the method (D6)', { inline: rules('Allow', 'mcp.methodName == "prompts/list"') }, ['a_greet', 'b_greet']],
-    ['arguments are those of calls, which lists do not have (D6)', { inline: rules('Allow', 'mcp.tool.arguments.text == "x"') }, []],
-    ['a Require', { inline: rules('Require', 'mcp.prompt.name == "greet"') }, ['a_greet', 'b_greet']],
-    ['templates by their URI', { inline: rules('Allow', 'mcp.resource.name.startsWith("num:")') }, ['a+num://{n}', 'b+num://{n}']],
-    ['an Allow that fails allows nothing', { inline: rules('Allow', 'mcp.tool.nothing == 1') }, []],
-    ['a Deny that fails denies nothing', { inline: rules('Deny', 'mcp.tool.nothing == 1') }, everything],
-    ['a Deny that cannot be read denies everything', { inline: rules('Deny', 'mcp.tool.name ==') }, []],
-    ['a Require that cannot be read lets nothing pass', { inline: rules('Require', 'mcp.tool.name ==') }, []],
+    ['a rule that reads the method (D6)', { inline: rules('Allow', 'mcp.methodName == "prompts/list"') }, ['a_greet', 'b_greet']],
+    ['a rule that reads arguments, which lists do not have (D6)', { inline: rules('Allow', 'mcp.tool.arguments.text == "x"') }, []],
+    ['a Require rule', { inline: rules('Require', 'mcp.prompt.name == "greet"') }, ['a_greet', 'b_greet']],
+    ['a rule for the URI of templates', { inline: rules('Allow', 'mcp.resource.name.startsWith("num:")') }, ['a+num://{n}', 'b+num://{n}']],
+    ['an Allow that fails, which allows nothing', { inline: rules('Allow', 'mcp.tool.nothing == 1') }, []],
+    ['a Deny that fails, which denies nothing', { inline: rules('Deny', 'mcp.tool.nothing == 1') }, everything],
+    ['a Deny that does not compile, which denies everything', { inline: rules('Deny', 'mcp.tool.name ==') }, []],
+    ['a Require that does not compile, which denies everything', { inline: rules('Require', 'mcp.tool.name ==') }, []],
     [
       'rules of Gateway, backend and policies on the backend combine (row 35)',
       {
@@ -72,30 +72,30 @@ describe('what clients see (mcp.md §7)', () => {
       },
       ['a_echo', 'a_with_under_score', 'b_echo'],
     ],
-    ['rules of one target are for its items alone (D1)', { own: rules('Allow', 'mcp.tool.name == "echo"') }, ['a_echo', ...all('b'), ...rest('b')]],
+    ['rules of one target, which apply to its items only (D1)', { own: rules('Allow', 'mcp.tool.name == "echo"') }, ['a_echo', ...all('b'), ...rest('b')]],
     [
       'and with those of the backend both have to allow',
       { inline: rules('Allow', 'has(mcp.tool)'), own: rules('Deny', 'mcp.tool.name == "echo"') },
       [...all('a').slice(1), ...all('b')],
     ],
-    ['policies on a target by its name', { attached: [on({ ...ofBackend, section: 'b' }, rules('Deny', 'true'))] }, [...all('a'), ...rest('a')]],
-    ['a rule may ask who the client is', { inline: rules('Allow', 'request.headers["x-team"] == "a"') }, []],
-  ])('%s', async (_, levels, expected) => {
+    ['policies attached to a target by name', { attached: [on({ ...ofBackend, section: 'b' }, rules('Deny', 'true'))] }, [...all('a'), ...rest('a')]],
+    ['a rule that reads the request', { inline: rules('Allow', 'request.headers["x-team"] == "a"') }, []],
+  ])('contain the permitted items: %s', async (_, levels, expected) => {
     const { client } = await start(levels)
     expect((await visible(client)).toSorted()).toEqual(expected.toSorted())
   })
 
-  test('one target: its lists are filtered too', async () => {
+  test('are filtered for a single target too', async () => {
     const { client } = await start({ inline: rules('Allow', 'mcp.tool.name == "echo"') }, 1)
     expect(await visible(client)).toEqual(['echo'])
   })
 })
 
-describe.each([1, 2])('what clients may do, %i targets', (count) => {
+describe.each([1, 2])('calls of clients with %i target(s)', (count) => {
   const prefix = count === 1 ? '' : 'a_'
   const uri = count === 1 ? 'memo:x' : 'a+memo:x'
 
-  test('what is denied does not exist, as far as the client can tell (row 34)', async () => {
+  test('fail for denied items as for unknown ones (row 34)', async () => {
     const { client, servers } = await start(
       { inline: rules('Deny', 'mcp.tool.name == "echo"', 'mcp.prompt.name == "greet"', 'mcp.resource.name == "memo:x"') },
       count,
@@ -124,7 +124,7 @@ describe.each([1, 2])('what clients may do, %i targets', (count) => {
     expect(await client.callTool({ name: `${prefix}link` })).toBeDefined()
   })
 
-  test('the target gets the very item that was judged: no second name, no other spelling', async () => {
+  test('reach the target with the checked item: without a second name or another spelling', async () => {
     const { gateway, servers } = await start({ inline: rules('Deny', 'mcp.tool.name == "echo"') }, count)
     const { post } = await begin(gateway.url)
     const twice = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${prefix}echo","name":"${prefix}link"}}`
@@ -140,7 +140,7 @@ describe.each([1, 2])('what clients may do, %i targets', (count) => {
     expect(called?.map(({ body }) => body?.params)).toEqual([{ name: 'link' }])
   })
 
-  test('methods that nobody knows are no way around rules', async () => {
+  test('cannot bypass rules by unknown methods', async () => {
     const { gateway } = await start({ inline: rules('Allow', 'mcp.tool.name == "link"') }, count)
     const { post } = await begin(gateway.url)
     expect((await post(call('tools/run', { name: 'echo' }))).json.error).toMatchObject({ code: -32601 })
@@ -148,13 +148,13 @@ describe.each([1, 2])('what clients may do, %i targets', (count) => {
   })
 })
 
-test('a rule may ask what a tool is called with (D6)', async () => {
+test('a rule can read the arguments of a tool call (D6)', async () => {
   const { client } = await start({ inline: rules('Deny', 'mcp.tool.arguments.text == "secret"') }, 1)
   expect(await client.callTool({ name: 'echo', arguments: { text: 'open' } })).toMatchObject({ content: [{ text: 'one: open' }] })
   await expect(client.callTool({ name: 'echo', arguments: { text: 'secret' } })).rejects.toMatchObject({ code: -32602 })
 })
 
-test('a change of rules acts on a session that is open (row 36)', async () => {
+test('a change of rules applies to open sessions (row 36)', async () => {
   const { gateway, client } = await start({}, 1)
   await client.callTool({ name: 'echo' })
   gateway.configure({ policies: rules('Deny', 'mcp.tool.name == "echo"') })

@@ -7,27 +7,27 @@ let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
 afterEach(() => bed.close())
 
-describe('where an endpoint event leads (mcp.md §5.3, row 33)', () => {
+describe('the endpoint event (mcp.md §5.3, row 33)', () => {
   const own = ['10.0.0.1:80', 'mcp.example.com:80', 'mcp.example.com:8080']
   test.each<[string, string, string | undefined]>([
     ['a path', '/messages?sessionId=1', '/messages?sessionId=1'],
     ['a path without slash', 'messages', '/messages'],
     ['a query', '?sessionId=1', '/sse?sessionId=1'],
     ['an absolute URL of the target', 'http://mcp.example.com/messages?a=b', '/messages?a=b'],
-    ['with its port', 'http://mcp.example.com:8080/m', '/m'],
-    ['in capital letters', 'HTTP://MCP.EXAMPLE.COM/m', '/m'],
-    ['by its address', 'http://10.0.0.1/m', '/m'],
+    ['an absolute URL with its port', 'http://mcp.example.com:8080/m', '/m'],
+    ['an absolute URL in capital letters', 'HTTP://MCP.EXAMPLE.COM/m', '/m'],
+    ['an absolute URL with the address', 'http://10.0.0.1/m', '/m'],
     ['another host', 'http://evil.example/m', undefined],
     ['another port', 'http://mcp.example.com:9090/m', undefined],
     ['another host without scheme', '//evil.example/m', undefined],
     ['another scheme', 'file:///etc/passwd', undefined],
-    ['credentials', 'http://mcp.example.com@evil.example/m', undefined],
+    ['credentials that look like the target', 'http://mcp.example.com@evil.example/m', undefined],
     ['credentials for the target', 'http://user:pass@mcp.example.com/m', undefined],
-    ['a back slash', '/\\evil.example/m', undefined],
+    ['a backslash', '/\\evil.example/m', undefined],
     ['a line end', '/m\r\nx: y', undefined],
     ['a space', '/m HTTP/1.1', undefined],
-    ['nothing', '', undefined],
-  ])('%s', (_, data, expected) => expect(resolveEndpoint('/sse?x=1', own, data)).toBe(expected))
+    ['no text', '', undefined],
+  ])('with %s (%j) leads to %s', (_, data, expected) => expect(resolveEndpoint('/sse?x=1', own, data)).toBe(expected))
 })
 
 describe('a target that speaks SSE', () => {
@@ -53,7 +53,7 @@ describe('a target that speaks SSE', () => {
     result: object = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } },
   ) => `data: ${JSON.stringify({ jsonrpc: '2.0', id: body?.id, result })}\n\n`
 
-  test('that announces an endpoint elsewhere is not followed', async () => {
+  test('is rejected if its endpoint is on another origin', async () => {
     let isElsewhereCalled = false
     const elsewhere = await bed.scripted((_, response) => {
       isElsewhereCalled = true
@@ -64,7 +64,7 @@ describe('a target that speaks SSE', () => {
     expect([status, json.error?.message, isElsewhereCalled]).toEqual([500, expect.stringContaining('another origin'), false])
   })
 
-  test('whose stream ends: what waits fails, and the session is over', async () => {
+  test('fails pending requests and ends the session when its stream ends', async () => {
     let end = (): void => undefined
     const { port } = await bed.scripted((request, response, body) => {
       if (request.method === 'GET') {
@@ -88,7 +88,7 @@ describe('a target that speaks SSE', () => {
     expect((await post(call('ping'))).status).toBe(404)
   })
 
-  test('two requests under one id at once: the second is refused', async () => {
+  test('rejects the second of two concurrent requests with one id', async () => {
     const { port } = await stream(
       (write) => write(endpoint),
       (body, write) => {
@@ -105,7 +105,7 @@ describe('a target that speaks SSE', () => {
     expect((await first).json.result).toEqual({ slow: true })
   })
 
-  test('frames that are no messages are skipped; answers to nobody too', async () => {
+  test('skips events that are no messages and responses without a request', async () => {
     const { port } = await stream(
       (write) => write(endpoint),
       (body, write) => {
@@ -119,7 +119,7 @@ describe('a target that speaks SSE', () => {
     expect((await post(call('ping'))).json.id).toBe(1)
   })
 
-  test('what it says while nobody listens is kept for the stream that comes', async () => {
+  test('keeps messages without a listener for the next stream', async () => {
     let push: (text: string) => void = () => undefined
     const { port } = await stream(
       (write) => {
