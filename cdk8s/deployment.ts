@@ -1,7 +1,7 @@
 import type { Names } from './names.ts'
 import { readChart, type Part, type Values } from './values.ts'
 
-/** What a container gets that is given nothing else: no privileges, nothing to write to. */
+/** Default security context of the container: no privileges, read-only root file system. */
 const restricted = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
@@ -11,33 +11,33 @@ const restricted = {
   seccompProfile: { type: 'RuntimeDefault' },
 }
 const isSet = (part: object): boolean => Object.keys(part).length > 0
-/** `{[field]: part}`, or nothing where the part is empty. */
-const given = (field: string, part: object | string): Part => (part === '' || (typeof part === 'object' && !isSet(part)) ? {} : { [field]: part })
+/** `{ [field]: part }`; `{}` if the part is empty. */
+const optional = (field: string, part: object | string): Part => (part === '' || (typeof part === 'object' && !isSet(part)) ? {} : { [field]: part })
 
 /** Spec of the operator's Deployment. */
 export function describeDeployment(names: Names, values: Values): Part {
   const { controller } = values
   return {
     ...(isSet(controller.horizontalPodAutoscaler) ? {} : { replicas: controller.replicaCount }),
-    ...given('strategy', controller.strategy),
+    ...optional('strategy', controller.strategy),
     selector: { matchLabels: names.selector },
     template: {
       metadata: { labels: names.selector, annotations: annotatePods(values) },
       spec: {
         serviceAccountName: names.serviceAccount,
-        ...given('imagePullSecrets', values.imagePullSecrets),
-        ...given('priorityClassName', controller.priorityClassName),
-        ...given('securityContext', values.podSecurityContext),
+        ...optional('imagePullSecrets', values.imagePullSecrets),
+        ...optional('priorityClassName', controller.priorityClassName),
+        ...optional('securityContext', values.podSecurityContext),
         containers: [describeContainer(names, values)],
-        ...given('affinity', values.affinity),
-        ...given('nodeSelector', values.nodeSelector),
-        ...given('tolerations', values.tolerations),
+        ...optional('affinity', values.affinity),
+        ...optional('nodeSelector', values.nodeSelector),
+        ...optional('tolerations', values.tolerations),
       },
     },
   }
 }
 
-/** Whoever scrapes finds the metrics port alone. */
+/** Adds the annotations by which Prometheus finds the metrics. */
 function annotatePods({ podAnnotations, controller }: Values): Part {
   return { 'prometheus.io/port': `${controller.service.ports.metrics}`, 'prometheus.io/path': '/metrics', ...podAnnotations }
 }
@@ -58,18 +58,18 @@ function describeContainer(names: Names, values: Values): Part {
     ports: [port('grpc-xds', gwGrpc), port('health', health), port('metrics', metrics)],
     readinessProbe: { httpGet, initialDelaySeconds: 1, periodSeconds: 10, timeoutSeconds: 2 },
     startupProbe: { httpGet, periodSeconds: 1, failureThreshold: 120, timeoutSeconds: 2 },
-    ...given('resources', values.resources),
+    ...optional('resources', values.resources),
   }
 }
 
-/** Versions are tagged with a v. */
+/** Tag of the operator's image. Tags of releases start with v. */
 function chooseTag({ controller, image }: Values): string {
   const tag = controller.image.tag || image.tag || readChart().appVersion
   return /^\d+\.\d+\.\d+([-+].*)?$/.test(tag) ? `v${tag}` : tag
 }
 
 function listEnv(names: Names, { controller, image, proxy, ...values }: Values): Part[] {
-  const ofPod = (name: string, fieldPath: string): Part => ({ name, valueFrom: { fieldRef: { fieldPath } } })
+  const fromPodField = (name: string, fieldPath: string): Part => ({ name, valueFrom: { fieldRef: { fieldPath } } })
   const { gwGrpc, health, metrics } = controller.service.ports
   const env: Record<string, string> = {
     PROXY_LOG_LEVEL: controller.logLevel,
@@ -83,15 +83,15 @@ function listEnv(names: Names, { controller, image, proxy, ...values }: Values):
     PROXY_ENABLE_INFER_EXT: `${values.inferenceExtension.enabled}`,
     PROXY_IMAGE_REGISTRY: proxy.image.registry || image.registry,
     PROXY_IMAGE_REPOSITORY: proxy.image.repository,
-    // Without it, data planes have the operator's own version.
+    // If unset, data planes have the version of the operator.
     ...(proxy.image.tag || image.tag ? { PROXY_IMAGE_TAG: proxy.image.tag || image.tag } : {}),
-    // Beside the heap there are buffers, code and the runtime itself.
+    // Buffers, code and the runtime need memory besides the heap.
     ...(values.resources.limits?.['memory'] === undefined ? {} : { NODE_OPTIONS: '--max-old-space-size-percentage=70' }),
   }
   const { extraEnv } = controller
   return [
-    ofPod('POD_NAMESPACE', 'metadata.namespace'),
-    ofPod('POD_NAME', 'metadata.name'),
+    fromPodField('POD_NAMESPACE', 'metadata.namespace'),
+    fromPodField('POD_NAME', 'metadata.name'),
     ...sortKeys(env)
       .filter((name) => !Object.hasOwn(extraEnv, name))
       .map((name) => ({ name, value: env[name] })),
@@ -107,7 +107,7 @@ function toVariable(name: string, value: unknown): Part {
   return { name, ...value }
 }
 
-/** As Helm writes it: keys in order, so that the same values never roll the pods. */
+/** JSON with sorted keys, as Helm's toJson: equal values must not restart the pods. */
 function toSortedJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,

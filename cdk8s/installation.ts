@@ -3,14 +3,17 @@ import type { Construct } from 'constructs'
 import { describeDeployment } from './deployment.ts'
 import { nameObjects, type Names, type Release } from './names.ts'
 import { clusterRules, deployerRules, localRules } from './rules.ts'
-import { readChart, readDashboards, readValues, type GivenValues, type Part, type ServiceValues, type Values } from './values.ts'
+import { readChart, readDashboards, readValues, type ValueOverrides, type Part, type ServiceValues, type Values } from './values.ts'
 
 /**
- * The operator as Helm's chart `proxy` installs it, for those who install by code: the same objects for the same values (a test compares them).
- * CRDs are not part of it; apply `charts/proxy-crds` first.
+ * The operator as a cdk8s chart: the same objects as the Helm chart `charts/proxy` for the same values. Does not contain the CRDs;
+ * apply `charts/proxy-crds` first.
+ *
+ * @example
+ * new Installation(app, 'gateways', { release: { name: 'proxy', namespace: 'proxy-system' }, values: { controller: { replicaCount: 2 } } })
  */
 export class Installation extends Chart {
-  constructor(scope: Construct, id: string, { release, values = {} }: { readonly release: Release; readonly values?: GivenValues }) {
+  constructor(scope: Construct, id: string, { release, values = {} }: { readonly release: Release; readonly values?: ValueOverrides }) {
     super(scope, id, { disableResourceNameHashes: true })
     const all = readValues(values)
     const names = nameObjects(readChart(), release, all)
@@ -24,6 +27,7 @@ export class Installation extends Chart {
   }
 }
 
+/** A Kubernetes object. */
 interface Described {
   readonly apiVersion: string
   readonly kind: string
@@ -65,7 +69,7 @@ function describeAccess(names: Names, { serviceAccount, inferenceExtension }: Va
   ]
 }
 
-/** Left out while empty. */
+/** Fields of a ServiceSpec that are omitted if empty. */
 const optionalFields = [
   'clusterIP',
   'clusterIPs',
@@ -95,14 +99,14 @@ function describeService(names: Names, { controller: { service } }: Values): Des
 
 function pickService(service: ServiceValues): Part {
   const isEmpty = (value: unknown): boolean => !value || (typeof value === 'object' && Object.keys(value).length === 0)
-  const given = optionalFields.filter((field) => !isEmpty(service[field]))
+  const present = optionalFields.filter((field) => !isEmpty(service[field]))
   const nullable = (['allocateLoadBalancerNodePorts', 'healthCheckNodePort'] as const).filter((field) => service[field] !== null && service[field] !== '')
-  // A text of them, as `--set-string` gives, means what it says.
+  // `--set-string` passes these values as strings.
   const read = (value: unknown): unknown => (typeof value === 'string' ? JSON.parse(value) : value)
-  return Object.fromEntries([...given.map((field) => [field, service[field]]), ...nullable.map((field) => [field, read(service[field])])])
+  return Object.fromEntries([...present.map((field) => [field, service[field]]), ...nullable.map((field) => [field, read(service[field])])])
 }
 
-/** The Deployment, and what depends on it. */
+/** The Deployment and the objects that refer to it. */
 function describeRunning(names: Names, values: Values): Described[] {
   const { podDisruptionBudget, horizontalPodAutoscaler, verticalPodAutoscaler, networkPolicy } = values.controller
   const metadata = names.metadata(names.full)

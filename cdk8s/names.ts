@@ -1,19 +1,20 @@
 import type { Values } from './values.ts'
 
-/** What Helm calls a release. */
+/** A release, in Helm's terms. */
 export interface Release {
   readonly name: string
   readonly namespace: string
-  /** Label app.kubernetes.io/managed-by. Default `cdk8s`. */
+  /** Value of the label app.kubernetes.io/managed-by. Default: `cdk8s`. */
   readonly managedBy?: string
 }
 
 type Labels = Readonly<Record<string, string>>
 
-/** Names and labels that all objects agree on. */
+/** Names and labels of the objects. */
 export interface Names {
+  /** Name of namespaced objects. */
   readonly full: string
-  /** Of cluster-wide objects. */
+  /** Name of cluster-wide objects. */
   readonly cluster: string
   readonly namespace: string
   readonly serviceAccount: string
@@ -22,9 +23,10 @@ export interface Names {
   metadata(name: string): { readonly name: string; readonly namespace: string; readonly labels: Labels }
 }
 
-/** A label's length. */
+/** Cuts a name to the maximum length of a label. */
 const cut = (name: string): string => name.slice(0, 63).replace(/-$/, '')
 
+/** Computes names and labels as `charts/proxy/templates/_names.tpl` does. */
 export function nameObjects(
   chart: { readonly name: string; readonly version: string; readonly appVersion: string },
   { name: release, namespace, managedBy = 'cdk8s' }: Release,

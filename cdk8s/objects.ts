@@ -10,7 +10,8 @@ interface Props<Spec> {
   readonly spec: Spec
 }
 
-/** Our kinds as constructs: the compiler checks what the API server would. */
+// The kinds of the API as constructs whose specs the compiler checks.
+
 export class ProxyPolicy extends ApiObject {
   constructor(scope: Construct, id: string, props: Props<ProxyPolicySpec>) {
     super(scope, id, { apiVersion, kind: 'ProxyPolicy', ...props })

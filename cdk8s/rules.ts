@@ -1,5 +1,6 @@
 import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 
+/** A rule of a Role or ClusterRole. */
 export interface Rule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
@@ -14,14 +15,14 @@ const withStatus = ['backendtlspolicies', 'gatewayclasses', 'gateways', 'grpcrou
 const ownWithStatus = ['proxybackends', 'proxypolicies']
 const INFERENCE = 'inference.networking.k8s.io'
 
-/** Endpoints of InferencePools are pods. */
+/** InferencePools and their endpoints, which are pods. */
 const inferenceRules: readonly Rule[] = [
   rule('', ['pods'], 'list', 'watch'),
   rule(INFERENCE, ['inferencepools'], 'get', 'list', 'watch'),
   rule(INFERENCE, ['inferencepools/status'], 'patch'),
 ]
 
-/** What config is made from, statuses, GatewayClass `proxy`, and who asks for config. */
+/** Cluster-wide rules: sources of the config, statuses, GatewayClass `proxy`, authentication of data planes. */
 export const clusterRules = (isInference: boolean): Rule[] => [
   rule('', ['configmaps', 'namespaces', 'secrets', 'services'], 'list', 'watch'),
   rule('discovery.k8s.io', ['endpointslices'], 'list', 'watch'),
@@ -36,7 +37,7 @@ export const clusterRules = (isInference: boolean): Rule[] => [
   rule('authentication.k8s.io', ['tokenreviews'], 'create'),
 ]
 
-/** The objects of Gateways, and Events about them. */
+/** Cluster-wide rules for the objects of Gateways and their Events. */
 export const deployerRules: readonly Rule[] = [
   rule('', ['serviceaccounts'], 'create', 'get', 'list', 'patch', 'watch'),
   rule('', ['configmaps', 'secrets', 'services'], 'create', 'get', 'patch'),
@@ -46,7 +47,7 @@ export const deployerRules: readonly Rule[] = [
   rule('', ['events'], 'create'),
 ]
 
-/** Leader election; key sets that are kept across restarts, which the deployer's rules let write. */
+/** Rules in the namespace of the operator: leader election, and deletion of stored key sets (`deployerRules` permits writing them). */
 export const localRules: readonly Rule[] = [
   rule('coordination.k8s.io', ['leases'], 'create'),
   { ...rule('coordination.k8s.io', ['leases'], 'get', 'update'), resourceNames: ['proxy-operator'] },

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 
 type Text = Readonly<Record<string, string>>
-/** Part of a Kubernetes object, as it is written there. */
+/** A part of a Kubernetes object. */
 export type Part = Readonly<Record<string, unknown>>
 
-/** Values of the installation: those of `charts/proxy/values.yaml`, which says what each does. */
+/** Values of the installation, documented in `charts/proxy/values.yaml`. */
 export interface Values {
   readonly image: { readonly registry: string; readonly tag: string; readonly pullPolicy: string }
   readonly imagePullSecrets: readonly { readonly name: string }[]
@@ -51,6 +51,7 @@ interface ControllerValues {
   readonly service: ServiceValues
 }
 
+/** The Service of the operator; other fields are those of a ServiceSpec. */
 export interface ServiceValues extends Readonly<Record<string, unknown>> {
   readonly enabled: boolean
   readonly type: string
@@ -59,15 +60,15 @@ export interface ServiceValues extends Readonly<Record<string, unknown>> {
   readonly extraLabels: Text
 }
 
-/** What is left out has the default; maps are merged, lists replaced, as Helm does. */
-export type GivenValues = Given<Values>
-type Given<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Given<T[K]> } : T
+/** Values that override the defaults of the chart. As in Helm, maps are merged and lists are replaced. */
+export type ValueOverrides = Overrides<Values>
+type Overrides<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Overrides<T[K]> } : T
 
 const CHART = join(import.meta.dirname, '../charts/proxy')
 
-/** The chart's own defaults, with what is given over them. */
-export function readValues(given: GivenValues): Values {
-  return merge(readYaml('values.yaml'), given) as Values
+/** Merges the values with the defaults of the chart. */
+export function readValues(overrides: ValueOverrides): Values {
+  return merge(readYaml('values.yaml'), overrides) as Values
 }
 
 /** Name and versions of the chart. */
@@ -75,7 +76,7 @@ export function readChart(): { readonly name: string; readonly version: string; 
   return readYaml('Chart.yaml') as ReturnType<typeof readChart>
 }
 
-/** Grafana dashboards of the chart: file name to text. */
+/** Grafana dashboards of the chart: file name -> content. */
 export function readDashboards(): Text {
   const folder = join(CHART, 'dashboards')
   const files = readdirSync(folder).filter((file) => file.endsWith('.json'))

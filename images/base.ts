@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { access, chmod, copyFile, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** User of the images; any other works as well. */
+/** Default user of the images; they also run as any other user. */
 const USER = 65_532
 
 const files = {
@@ -14,8 +14,8 @@ const files = {
 }
 
 /**
- * Writes the context of a base image that needs no registry: the Node that runs this, the libraries it is linked to, and certificate authorities.
- * No shell, no package manager. The libraries are this machine's, so the image is for its architecture.
+ * Writes the build context of a base image that needs no registry: the running Node.js binary, its shared libraries and the CA
+ * certificates of this machine. No shell, no package manager. The image has the architecture of this machine.
  */
 export async function writeBase(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true })
@@ -32,7 +32,7 @@ export async function writeBase(directory: string): Promise<void> {
   for (const library of listLibraries(process.execPath)) await copy(library, library)
   const authorities = '/etc/ssl/certs/ca-certificates.crt'
   if (await exists(authorities)) await copy(authorities, authorities)
-  // Where a program writes when nothing is mounted there; the root file system is read-only in a cluster.
+  // Writable if no volume is mounted and the root file system is not read-only.
   await mkdir(join(directory, 'tmp'))
   await chmod(join(directory, 'tmp'), 0o1777)
 }
@@ -43,7 +43,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Absolute paths of the shared libraries of a binary, its loader included. */
+/** Absolute paths of the shared libraries of a binary, including the loader. */
 function listLibraries(binary: string): string[] {
   const lines = execFileSync('ldd', [binary], { encoding: 'utf8' }).split('\n')
   const missing = lines.find((line) => line.includes('not found'))

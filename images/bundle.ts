@@ -4,7 +4,7 @@ import { build } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** A program and the files that it starts as processes or threads of their own: each becomes a file beside `main.js`. */
+/** The entry point of each program and of the processes and threads that it starts. Each becomes a file next to `main.js`. */
 const programs = {
   dataplane: {
     main: 'dataplane/main.ts',
@@ -17,13 +17,13 @@ const programs = {
 
 export type ProgramName = keyof typeof programs
 
-/** The data plane as images run it. Returns the path of its `main.js`. */
+/** Bundles the data plane as in its image. Returns the path of its `main.js`. */
 export const bundleDataplane = (directory: string): Promise<string> => bundleProgram('dataplane', directory)
 
 /**
- * Writes a program and everything that it imports into a folder that needs no packages. Returns the path of its `main.js`. What is
- * imported on demand only is a file of its own, and comments and white space are left out: V8 keeps the source of all that was loaded,
- * at two bytes a character when one character of it is not Latin-1. Names stay, for stack traces and profiles.
+ * Writes a program with all its imports to a directory that needs no packages. Returns the path of its `main.js`. To save memory,
+ * dynamic imports become separate files, and comments and white space are removed: V8 keeps the source of every loaded file, with two
+ * bytes per character if one of them is not Latin-1. Names are kept for stack traces and profiles.
  */
 export async function bundleProgram(name: ProgramName, directory: string): Promise<string> {
   await mkdir(directory, { recursive: true })
@@ -41,18 +41,18 @@ export async function bundleProgram(name: ProgramName, directory: string): Promi
     format: 'esm',
     target: 'node22',
     logLevel: 'error',
-    // CommonJS packages in an ESM bundle call require.
+    // CommonJS packages in the bundle call require.
     banner: { js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);" },
   })
-  for (const file of await readdir(directory)) if (file.endsWith('.js')) await checkNeighbours(directory, file)
+  for (const file of await readdir(directory)) if (file.endsWith('.js')) await checkStartedFiles(directory, file)
   return join(directory, 'main.js')
 }
 
-/** What a bundle starts from beside it must be there: the image would fail only when it is asked for. */
-async function checkNeighbours(directory: string, file: string): Promise<void> {
+/** Checks that the files which a bundle starts as processes or threads exist. Otherwise the image would fail only when it starts them. */
+async function checkStartedFiles(directory: string, file: string): Promise<void> {
   const text = await readFile(join(directory, file), 'utf8')
-  for (const [, neighbour = ''] of text.matchAll(/["'`]\.\/([\w-]+\.js)["'`],\s*import\.meta\.url/g))
-    await access(join(directory, neighbour)).catch(() => {
-      throw new Error(`${file} starts ${neighbour}, which is not bundled; add it to the programs in images/bundle.ts`)
+  for (const [, started = ''] of text.matchAll(/["'`]\.\/([\w-]+\.js)["'`],\s*import\.meta\.url/g))
+    await access(join(directory, started)).catch(() => {
+      throw new Error(`${file} starts ${started}, which is not bundled; add it to the programs in images/bundle.ts`)
     })
 }

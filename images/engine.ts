@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 
-/** Builds images and keeps them, under a name, until they are saved. */
+/** A program that builds and stores images. */
 export interface Engine {
   readonly name: string
   build(image: string, options: { readonly context: string; readonly dockerfile: string; readonly args?: Readonly<Record<string, string>> }): void
-  /** Writes a docker-archive that `docker load`, `ctr images import` and `kind load image-archive` read. */
+  /** Writes a docker-archive for `docker load`, `ctr images import` or `kind load image-archive`. */
   save(image: string, file: string): void
   has(image: string): boolean
 }
@@ -20,7 +20,7 @@ const docker: Engine = {
   has: (image) => succeeds('docker', ['image', 'inspect', image]),
 }
 
-/** No daemon; the driver vfs needs neither overlayfs nor fuse. */
+/** The vfs driver needs neither overlayfs nor FUSE. */
 const store = ['--storage-driver', 'vfs']
 const buildah: Engine = {
   name: 'buildah',
@@ -45,9 +45,9 @@ const buildah: Engine = {
   has: (image) => succeeds('buildah', [...store, 'inspect', '--type', 'image', image]),
 }
 
-/** The engine of this machine: docker where its daemon answers, else buildah. Throws with what to install. */
+/** The engine of this machine: docker if its daemon responds, otherwise buildah. Throws if there is neither. */
 export function findEngine(): Engine {
   if (succeeds('docker', ['info'])) return docker
   if (succeeds('buildah', ['--version'])) return buildah
-  throw new Error('no docker daemon answers and there is no buildah; install one (Debian: apt-get install buildah)')
+  throw new Error('no docker daemon responds and buildah is not installed; install one (Debian: apt-get install buildah)')
 }

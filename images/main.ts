@@ -10,8 +10,8 @@ const USAGE = `usage: node images/main.ts [--registry HOST] [--tag TAG] [--base 
 
   --registry HOST  first part of the names (default localhost)
   --tag TAG        default v${packageJson.version}
-  --base IMAGE     image with Node 24 or newer; default: made from this machine's Node
-  --out DIR        where archives and bundles go (default dist/images)
+  --base IMAGE     image with Node.js 24 or newer; default: built from the Node.js of this machine
+  --out DIR        directory for archives and bundles (default dist/images)
 `
 const ROOT = join(import.meta.dirname, '..')
 /** Program -> repository of its image. */
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     const archive = join(out, `${repository}.tar`)
     const image = `${registry === '' ? '' : `${registry}/`}${repository}:${tag}`
     await rm(context, { recursive: true, force: true })
-    // An archive is never added to.
+    // buildah does not overwrite an archive.
     await rm(archive, { force: true })
     await bundleProgram(program, context)
     engine.build(image, { context, dockerfile: join(ROOT, program, 'Dockerfile'), args: { BASE: base } })
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${image} ${archive}\n`)
   }
 
-  /** The base is big and changes with Node only. */
+  /** Builds the base image unless one for this version of Node.js exists. */
   async function makeBase(directory: string): Promise<string> {
     const image = `localhost/proxy-base:node${process.versions.node}`
     if (engine.has(image)) return image

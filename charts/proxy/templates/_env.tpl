@@ -1,4 +1,4 @@
-{{/* Settings of the operator by environment, as a map. */}}
+{{/* Environment variables of the operator, as a map. */}}
 {{- define "proxy.env" -}}
 {{- $controller := .Values.controller -}}
 {{- $ports := $controller.service.ports -}}
@@ -23,15 +23,15 @@
   "PROXY_IMAGE_REGISTRY" ($image.registry | default .Values.image.registry)
   "PROXY_IMAGE_REPOSITORY" $image.repository
 -}}
-{{- /* Without it, data planes have the operator's own version. */ -}}
+{{- /* If unset, data planes have the version of the operator. */ -}}
 {{- with $image.tag | default .Values.image.tag -}}
 {{- $_ := set $env "PROXY_IMAGE_TAG" . -}}
 {{- end -}}
 {{- if dig "limits" "memory" "" (.Values.resources | default dict) -}}
-{{- /* Beside the heap there are buffers, code and the runtime itself. */ -}}
+{{- /* Buffers, code and the runtime need memory besides the heap. */ -}}
 {{- $_ := set $env "NODE_OPTIONS" "--max-old-space-size-percentage=70" -}}
 {{- end -}}
-{{- /* What extraEnv sets comes after these. */ -}}
+{{- /* extraEnv overrides these; its variables follow. */ -}}
 {{- range $name := keys ($controller.extraEnv | default dict) -}}
 {{- $_ := unset $env $name -}}
 {{- end -}}
@@ -43,7 +43,7 @@
 {{- $env := dict -}}
 {{- range $name, $value := .Values.controller.extraEnv -}}
 {{- if not (kindIs "map" $value) -}}
-{{- /* A number as it was written: not 1e+06. */ -}}
+{{- /* toJson keeps a number as written: not 1e+06. */ -}}
 {{- $_ := set $env $name (dict "value" (ternary $value (toJson $value) (kindIs "string" $value))) -}}
 {{- else if eq (hasKey $value "value") (hasKey $value "valueFrom") -}}
 {{- fail (printf "controller.extraEnv.%s: write either value or valueFrom" $name) -}}

@@ -1,4 +1,4 @@
-{{/* Name of every object of the installation. */}}
+{{/* Name of the objects. */}}
 {{- define "proxy.fullname" -}}
 {{- $name := .Release.Name -}}
 {{- $suffix := .Values.nameOverride | default .Chart.Name -}}
@@ -10,7 +10,7 @@
 {{- $name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Cluster-wide objects carry the namespace in their name. */}}
+{{/* Name of cluster-wide objects; contains the namespace. */}}
 {{- define "proxy.clusterName" -}}
 {{- printf "%s-%s" (include "proxy.fullname" .) .Release.Namespace -}}
 {{- end -}}
@@ -30,14 +30,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: controller
 {{- end -}}
 
-{{/* The labels that select come last: commonLabels cannot change them. */}}
+{{/* Selector labels are merged last, so that commonLabels cannot change them. */}}
 {{- define "proxy.labels" -}}
 {{- $own := dict "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") "app.kubernetes.io/version" .Chart.AppVersion "app.kubernetes.io/managed-by" .Release.Service -}}
 {{- $selector := include "proxy.selectorLabels" . | fromYaml -}}
 {{- mergeOverwrite (dict) $own (.Values.commonLabels | default dict) $selector | toYaml -}}
 {{- end -}}
 
-{{/* Tag of the operator's image: its own, that of all, that of the release. Versions are tagged with a v. */}}
+{{/* Tag of the operator's image: of the controller, of both images, or of the release. Tags of releases start with v. */}}
 {{- define "proxy.controllerTag" -}}
 {{- $tag := .Values.controller.image.tag | default .Values.image.tag | default .Chart.AppVersion -}}
 {{- if regexMatch "^[0-9]+\\.[0-9]+\\.[0-9]+([-+].*)?$" $tag }}v{{ end }}{{ $tag }}
