@@ -34,7 +34,7 @@ const NUMBERS = String.raw`\d+(?:(?:,\s+|\s+and\s+|,\s+and\s+|\s+to\s+|-)\d+)*`
 const REFERENCE = String.raw`§\d+(?:\.\d+)*|D:?\d+|(?:rows?|cases?|items?|steps?)\s+${NUMBERS}`
 const CITATION = new RegExp(String.raw`(?<![\w/-])(traffic|llm|mcp|operator)\.md\`?((?:[,;]?\s+(?:and\s+|to\s+|decision\s+)?(?:${REFERENCE})(?![\w]))+)`, 'g')
 /** Sections of standards: `RFC 9112 §6.3`, `WHATWG HTML §9.2`. */
-const STANDARD = /(?:RFC \d+|HTML),? §\d+(?:\.\d+)*(?:(?:-|,? §|, and §| and §)\d+(?:\.\d+)*)*/g
+const STANDARD = /(?:RFC \d+|HTML|JSON-RPC 2\.0),? §\d+(?:\.\d+)*(?:(?:-|,? §|, and §| and §)\d+(?:\.\d+)*)*/g
 const BARE = new RegExp(
   String.raw`§\d+(?:\.\d+)*|\b[Rr]ows?\s+${NUMBERS}|(?<=[(,]\s?)cases?\s+${NUMBERS}(?!:)|(?<=decision\s|[(,\[]\s?)D\d{1,2}(?=[\s).,:;\]])`,
   'g',

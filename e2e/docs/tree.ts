@@ -1,13 +1,18 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../..')
 
-/** Paths of the repository's files, relative to its root: those in git and those not yet added, without ignored and deleted ones. */
-export function listFiles(): string[] {
-  const output = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 })
-  return [...new Set(output.split('\0'))].filter((path) => path !== '' && existsSync(join(root, path)))
+/** Directories that .gitignore names, and git's own. */
+const IGNORED = new Set(['.git', '.tools', 'coverage', 'dist', 'node_modules'])
+
+/** Paths of the repository's files, relative to its root. */
+export function listFiles(directory = ''): string[] {
+  return readdirSync(join(root, directory), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name)
+    if (IGNORED.has(entry.name) || /\.(?:log|tmp)$/.test(entry.name)) return []
+    return entry.isDirectory() ? listFiles(path) : entry.isFile() ? [path] : []
+  })
 }
 
 export const readText = (path: string): string => readFileSync(join(root, path), 'utf8')
