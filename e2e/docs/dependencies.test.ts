@@ -72,6 +72,10 @@ test.each(['dataplane', 'operator'])('programs of %s import no development depen
   expect(imported.filter((name) => name in manifest.devDependencies)).toEqual([])
 })
 
+test('.nvmrc names the Node that .ci/exec installs', () => {
+  expect(readText('.nvmrc').trim()).toBe(/^PINNED=(.*)$/m.exec(readText('.ci/exec'))?.[1])
+})
+
 function readLedger(heading: string): LedgerRow[] {
   const section = readText(LEDGER).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
   const rows = section.split('\n').filter((line) => line.startsWith('| `'))
