@@ -1,44 +1,53 @@
-const THRESHOLD = 3
-const FIRST_REST_MS = 500
-const LONGEST_REST_MS = 5000
+const FAILURE_THRESHOLD = 3
+const INITIAL_OPEN_MS = 500
+const MAX_OPEN_MS = 5000
 
 /**
- * Spares calls to a destination that does not answer: after calls that failed in a row, of a total cost of 3, the next ones fail at
- * once. After 0.5 s one call is let through to try, and with each that fails the pause doubles, up to 5 s. Any success ends it.
+ * Outcome of a call.
+ * - `answered`: the service responded, with whatever status.
+ * - `cancelled`: the call ended for a reason that says nothing about the service, for example because the client disconnected.
+ * - `failedWeight`: the service did not respond; the weight counts towards the failure threshold.
+ */
+export type Outcome = 'answered' | 'cancelled' | { readonly failedWeight: number }
+
+/**
+ * Circuit breaker of a destination. Failures in a row with a total weight of 3 open it: further calls fail at once. After 0.5 s one
+ * trial call is permitted; each failed trial doubles the time, up to 5 s. Any success closes the circuit.
  */
 export class Circuit {
-  #cost = 0
-  #restMs = 0
+  #failedWeight = 0
+  /** Duration of the open state; 0 while the circuit is closed. */
+  #openMs = 0
   #openUntilMs = 0
-  #isTrying = false
+  #hasTrial = false
 
-  /** Lets a call through, which then says once how it went; or tells in how many milliseconds it is worth another try. */
-  enter(nowMs: number): Passage | number {
-    if (this.#restMs === 0) return new Passage(this, false)
-    if (this.#isTrying || nowMs < this.#openUntilMs) return Math.max(0, this.#openUntilMs - nowMs)
-    this.#isTrying = true
-    return new Passage(this, true)
+  /** Returns a permit for a call, or, while the circuit is open, the milliseconds until the next trial. */
+  tryAcquire(nowMs: number): Permit | number {
+    if (this.#openMs === 0) return new Permit(this, false)
+    if (this.#hasTrial || nowMs < this.#openUntilMs) return Math.max(0, this.#openUntilMs - nowMs)
+    this.#hasTrial = true
+    return new Permit(this, true)
   }
 
-  /** For passages only. */
-  leave(isTrial: boolean, outcome: 'answered' | 'given up' | number, nowMs: number): void {
-    if (isTrial) this.#isTrying = false
-    if (outcome === 'given up') return
+  /** Internal: called by Permit only. */
+  release(isTrial: boolean, outcome: Outcome, nowMs: number): void {
+    if (isTrial) this.#hasTrial = false
+    if (outcome === 'cancelled') return
     if (outcome === 'answered') {
-      this.#cost = 0
-      this.#restMs = 0
+      this.#failedWeight = 0
+      this.#openMs = 0
       return
     }
-    this.#cost += outcome
-    // Calls that were under way when it opened tell nothing new.
-    if (this.#cost < THRESHOLD || (this.#restMs > 0 && !isTrial)) return
-    this.#restMs = this.#restMs === 0 ? FIRST_REST_MS : Math.min(LONGEST_REST_MS, this.#restMs * 2)
-    this.#openUntilMs = nowMs + this.#restMs
+    this.#failedWeight += outcome.failedWeight
+    // Calls that were in flight when the circuit opened do not extend it.
+    if (this.#failedWeight < FAILURE_THRESHOLD || (this.#openMs > 0 && !isTrial)) return
+    this.#openMs = this.#openMs === 0 ? INITIAL_OPEN_MS : Math.min(MAX_OPEN_MS, this.#openMs * 2)
+    this.#openUntilMs = nowMs + this.#openMs
   }
 }
 
-/** One call that was let through. Only the first that is said of it counts. */
-export class Passage {
+/** Permission for one call. Only the first reported outcome counts. */
+export class Permit {
   readonly #circuit: Circuit
   readonly #isTrial: boolean
   #isOver = false
@@ -48,23 +57,23 @@ export class Passage {
     this.#isTrial = isTrial
   }
 
-  /** There is an answer, which may go on and yet stop: enough for calls that wait for this one's outcome, too little to forgive those before. */
+  /** The response began, though it may still stall: closes the circuit if this call is the trial, but does not reset earlier failures. */
   begin(): void {
     if (this.#isTrial) this.end('answered')
   }
 
-  /** `given up`: for reasons that say nothing of the destination. A number: it was not answered, and how much that counts. False: too late. */
-  end(outcome: 'answered' | 'given up' | number, nowMs = performance.now()): boolean {
+  /** Reports the outcome. Returns false if one was already reported. */
+  end(outcome: Outcome, nowMs = performance.now()): boolean {
     if (this.#isOver) return false
     this.#isOver = true
-    this.#circuit.leave(this.#isTrial, outcome, nowMs)
+    this.#circuit.release(this.#isTrial, outcome, nowMs)
     return true
   }
 }
 
 const circuits = new WeakMap<object, Circuit>()
 
-/** The circuit of a destination; it lives as long as the destination. */
+/** The circuit of a destination, created on first use. */
 export function circuitOf(destination: object): Circuit {
   let circuit = circuits.get(destination)
   if (circuit === undefined) circuits.set(destination, (circuit = new Circuit()))

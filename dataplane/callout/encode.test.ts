@@ -64,7 +64,7 @@ test.each<[string, DescMessage]>(
   [CheckRequestSchema, CheckResponseSchema, RateLimitRequestSchema, RateLimitResponseSchema, ProcessingRequestSchema, ProcessingResponseSchema].map(
     (schema) => [schema.typeName, schema],
   ),
-)('%s has the bytes that protobuf-es gives it, from plain objects and from messages', (_, schema) => {
+)('%s is encoded to the bytes of protobuf-es, from plain objects and from messages', (_, schema) => {
   fc.assert(
     fc.property(anyMessage(schema, 5), (init) => {
       const message = create(schema, init as MessageInitShape<DescMessage>)
@@ -76,7 +76,7 @@ test.each<[string, DescMessage]>(
   )
 })
 
-test('a long message, and a short one after it', () => {
+test('encodes a short message after a long one', () => {
   const long = { case: 'stringValue', value: 'ä'.repeat(2_000_000) } as const
   expect(encodeMessage(ValueSchema, { kind: long })).toHaveLength(4_000_005)
   expect(Buffer.from(encodeMessage(ValueSchema, { kind: { case: 'boolValue', value: true } })).toString('hex')).toBe('2001')

@@ -9,8 +9,8 @@ const out = new ByteWriter()
 const encoders = new WeakMap<DescMessage, Encode>()
 
 /**
- * The bytes of a message, valid until the next call. Takes what `create` takes: plain objects do as well as messages, and absent members are
- * defaults. `toBinary(create())` takes twice the time, most of it for memory.
+ * Encodes a message; the bytes are valid until the next call. Accepts what `create` of protobuf-es accepts: plain objects as well as
+ * messages, with defaults for absent members. Takes half the time of `toBinary(create())`, because it allocates less.
  */
 export function encodeMessage<D extends DescMessage>(schema: D, message: MessageInitShape<D>): Uint8Array {
   out.clear()
@@ -25,9 +25,9 @@ function encoderOf(schema: DescMessage): Encode {
   const encode: Encode = (to, message) => {
     for (const field of fields) field(to, message)
   }
-  // Known before its fields are, because messages hold themselves.
+  // Registered before its fields are compiled, because messages may contain themselves.
   encoders.set(schema, encode)
-  // Where absent and default differ by the prototype, protobuf-es knows better.
+  // For proto2 fields protobuf-es distinguishes absent and default members by the prototype.
   if (schema.file.edition !== Edition.EDITION_PROTO3)
     fields.push((to, message) => to.raw(toBinary(schema, create(schema, message as MessageInitShape<DescMessage>))))
   else for (const field of schema.fields.toSorted((a, b) => a.number - b.number)) fields.push(encodeField(field))
@@ -53,13 +53,13 @@ function encodeField(field: DescField): Encode {
   }
 }
 
-/** Members without presence are not written when they are zero; -0 is not zero. */
+/** Whether a member without presence is omitted; -0 is not zero. */
 function isZero(value: unknown): boolean {
   if (value instanceof Uint8Array) return value.length === 0
   return value === '' || value === false || value === 0n || Object.is(value, 0)
 }
 
-/** How a value goes onto the wire after its tag. */
+/** Wire encoding of a value after its tag. */
 interface Value {
   readonly wireType: 0 | 1 | 2 | 5
   readonly encode: Encode
@@ -119,7 +119,7 @@ function valueOf(field: DescField): Value {
 
 function messageValue(field: DescField, message: DescMessage): Value {
   if ('delimitedEncoding' in field && field.delimitedEncoding) throw new Error(`${String(field)}: groups are not written`)
-  // As protobuf-es has it: a Struct is JSON but inside of a Value, a wrapper is its value but in a oneof and in lists.
+  // As in protobuf-es: a Struct is JSON except inside a Value, a wrapper is its value except in a oneof and in lists.
   if (message.typeName === 'google.protobuf.Struct' && field.parent.typeName !== 'google.protobuf.Value') return delimited(encodeStruct as Encode)
   if (isUnwrapped(field, message)) {
     const [inner] = message.fields

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
 import { encodeFrame, FrameReader } from './frames.ts'
 
-test('messages come out as they went in, however the bytes are cut', () => {
+test('FrameReader returns the encoded messages however the bytes are split', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1 }), (messages, cuts) => {
       const bytes = Buffer.concat(messages.map((message) => encodeFrame(message)))
@@ -15,13 +15,13 @@ test('messages come out as they went in, however the bytes are cut', () => {
         for (let message = reader.next(); message !== undefined; message = reader.next()) read.push(message)
       }
       expect(read.map((message) => [...message])).toEqual(messages.map((message) => [...message]))
-      expect(reader.isBetween).toBe(true)
+      expect(reader.isAtBoundary).toBe(true)
     }),
   )
 })
 
-test('a message that is cut off is not one', () => {
+test('FrameReader returns no incomplete message', () => {
   const reader = new FrameReader(40)
   reader.push(encodeFrame(Buffer.from('whole')).subarray(0, 9))
-  expect([reader.next(), reader.isBetween]).toEqual([undefined, false])
+  expect([reader.next(), reader.isAtBoundary]).toEqual([undefined, false])
 })

@@ -1,4 +1,4 @@
-/** A message of the gRPC wire: a flag, four bytes of length, the bytes (gRPC over HTTP/2, Length-Prefixed-Message). Never compressed. */
+/** Encodes a gRPC frame: a flag, four bytes of length, the message (gRPC over HTTP/2, Length-Prefixed-Message). Never compressed. */
 export function encodeFrame(message: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(message.length + HEAD_BYTES)
   frame[0] = 0
@@ -9,24 +9,24 @@ export function encodeFrame(message: Uint8Array): Buffer {
 
 const HEAD_BYTES = 5
 
-/** What cannot be a gRPC message stream. */
+/** The bytes are not a valid stream of gRPC frames. */
 class FrameError extends Error {}
 
-/** Cuts a byte stream into messages, however it was cut before. */
+/** Splits a byte stream into the messages of gRPC frames. */
 export class FrameReader {
   readonly #limitBytes: number
   #chunks: Buffer[] = []
   #size = 0
-  /** Length of the message whose head was read. */
+  /** Length of the next message, once its frame head was read. */
   #length: number | undefined
 
-  /** Messages longer than `limitBytes` are errors. */
+  /** @param limitBytes maximum length of a message */
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
   }
 
-  /** No message is cut off here. */
-  get isBetween(): boolean {
+  /** Whether the bytes so far end at the end of a message. */
+  get isAtBoundary(): boolean {
     return this.#size === 0 && this.#length === undefined
   }
 
@@ -36,7 +36,7 @@ export class FrameReader {
     this.#size += chunk.length
   }
 
-  /** The next message that is there as a whole. Throws a FrameError. */
+  /** The next complete message; undefined if more bytes are needed. Throws a FrameError. */
   next(): Buffer | undefined {
     if (this.#length === undefined) {
       if (this.#size < HEAD_BYTES) return undefined

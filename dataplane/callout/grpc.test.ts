@@ -56,13 +56,13 @@ describe('a unary call', () => {
     expect(await outcomeOf(destination, { metadata: new HeaderList(['x-a', '1', 'x-a', '2']) })).toBe('ok a 1, 2')
   })
 
-  test('of a megabyte and more comes through in both directions', async () => {
+  test('carries messages of over a megabyte in both directions', async () => {
     const destination = await service((request) => answerOf(request.attributes?.request?.http?.id ?? ''))
     const text = 'long '.repeat(500_000)
     expect(await outcomeOf(destination, {}, text)).toBe(`ok ${text}`)
   })
 
-  test('many at once share one connection', async () => {
+  test('shares one connection with concurrent calls', async () => {
     const peers = new Set<string>()
     const server = createServer()
     server.on('session', (session: ServerHttp2Session) => peers.add(String(session.socket.remotePort)))
@@ -71,21 +71,21 @@ describe('a unary call', () => {
     expect(peers.size).toBe(1)
   })
 
-  test('the status of the service is the error', async () => {
+  test('rejects with the status of the service', async () => {
     const destination = await service(() => {
       throw Object.assign(new Error('no'), { code: 7, details: 'wer da? – nein' })
     })
     expect(await outcomeOf(destination)).toBe('grpc 7 wer da? – nein')
   })
 
-  test('says how long it waits, and waits no longer', async () => {
-    let told = ''
-    const destination = await http2(createServer(), (_stream, headers) => void (told = headers['grpc-timeout'] ?? 'none'))
+  test('sends its timeout as grpc-timeout and ends when it expires', async () => {
+    let received = ''
+    const destination = await http2(createServer(), (_stream, headers) => void (received = headers['grpc-timeout'] ?? 'none'))
     expect(await outcomeOf(destination, { timeoutMs: 1500 })).toBe('UpstreamError test/service took longer than 1500 ms')
-    expect(told).toBe('1500m')
+    expect(received).toBe('1500m')
   })
 
-  test('the deadline of its exchange is its own', async () => {
+  test('ends at the deadline of its exchange', async () => {
     const destination = await http2(createServer(), () => undefined)
     const exchange = testExchange()
     exchange.deadlineAtMs = performance.now() + 60
@@ -93,7 +93,7 @@ describe('a unary call', () => {
     expect(await outcomeOf(destination, { exchange })).toBe('ProxyError request timeout')
   })
 
-  test('ends when the client goes', async () => {
+  test('is cancelled when the client disconnects', async () => {
     let closed = 0
     const exchange = testExchange()
     const destination = await http2(createServer(), (stream) => {
@@ -128,22 +128,22 @@ describe('a unary call', () => {
     ],
     ['a reset', (stream) => stream.close(2), 'UpstreamError 127.0.0.1:port: stream was reset with code 2'],
     ['a cut connection', (stream) => stream.session?.destroy(), 'UpstreamError 127.0.0.1:port: stream was reset with code 8'],
-  ])('%s as an answer is an error', async (_, respond, expected) => {
+  ])('rejects if the response is %s', async (_, respond, expected) => {
     expect(await outcomeOf(await http2(createServer(), respond))).toContain(expected)
   })
 
-  test('over HTTP/1.1, which its Service asks for, says why not', async () => {
+  test('rejects with an explanation if the appProtocol of its Service is HTTP/1.1', async () => {
     const destination = later(destinationTo(1, {}, { appProtocol: 'HTTP11' }))
     expect(await outcomeOf(destination)).toBe('UpstreamError test/service is called by HTTP/1.1, as its appProtocol or a policy says; gRPC needs HTTP/2')
   })
 
-  test('goes to another endpoint when one takes no connections', async () => {
+  test('is sent to another endpoint if the first accepts no connection', async () => {
     const { port } = later(await startGrpcService([unary(check, () => answerOf('here'))]))
     const destination = later(destinationTo([CLOSED_PORT, port]))
     for (let nth = 0; nth < 5; nth++) expect(await outcomeOf(destination)).toBe('ok here')
   })
 
-  test('connects again after the service was away', async () => {
+  test('reconnects after the service was stopped and started', async () => {
     const first = await startGrpcService([unary(check, () => answerOf('first'))])
     const door = later(await openDoor(first.port))
     const destination = later(destinationTo(door.port))
@@ -156,17 +156,17 @@ describe('a unary call', () => {
   })
 })
 
-describe('a service that is gone', () => {
-  test('that swallows connections costs the first calls their time to connect, and later ones nothing', async () => {
+describe('the circuit of an unreachable service', () => {
+  test('opens after the first calls timed out, so that later calls fail at once', async () => {
     const destination = await blackHole({ connectMs: 150 })
     const first = await Promise.all([outcomeOf(destination), outcomeOf(destination), outcomeOf(destination)])
     expect(first).toEqual(Array.from({ length: 3 }, () => 'UpstreamError 127.0.0.1:port: no connection within 150 ms'))
-    // All at once: after half a second the next is let through.
+    // Concurrently, because the circuit permits a trial after half a second.
     const next = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(destination)))
     for (const outcome of next) expect(outcome).toMatch(/did not answer the last calls; the next is tried in \d+ ms/)
   })
 
-  test('is found again once it is back', async () => {
+  test('closes once the service is reachable again', async () => {
     const door = later(await openDoor())
     const destination = later(destinationTo(door.port))
     await until(async () => (await outcomeOf(destination)).includes('did not answer'))
@@ -175,7 +175,7 @@ describe('a service that is gone', () => {
     const asking = setInterval(() => void outcomeOf(destination).then((text) => (last = text)), 20)
     await until(() => last === 'ok back')
     clearInterval(asking)
-    expect(circuitOf(destination).enter(0)).not.toEqual(expect.any(Number))
+    expect(circuitOf(destination).tryAcquire(0)).not.toEqual(expect.any(Number))
   })
 })
 
@@ -222,14 +222,14 @@ describe('a stream', () => {
     expect(log).toEqual(['a', 'b', 'c', 'end'])
   })
 
-  test('the service ends it with a status', async () => {
+  test('ends with the status of the service', async () => {
     const { stream, log } = await streamTo((call) => call.emit('error', { code: 9, details: 'x' }))
     stream.send(bodyOf('a'))
     await until(() => log.length === 1)
     expect(log).toEqual(['grpc 9'])
   })
 
-  test('holds back what the service does not read', async () => {
+  test('applies back-pressure while the service does not read', async () => {
     let take: Duplex | undefined
     const { stream, log } = await streamTo((call) => void (take = call))
     let sent = 0
@@ -243,7 +243,7 @@ describe('a stream', () => {
     expect(log).toContain('drain')
   })
 
-  test('can be cancelled, and then says nothing more', async () => {
+  test('reports no events after cancel', async () => {
     let cancelled = false
     let begun = false
     const { stream, log } = await streamTo((call) => {
@@ -258,10 +258,10 @@ describe('a stream', () => {
   })
 
   test.each<[string, (call: Duplex) => void]>([
-    ['that never answers', (call) => void call.resume()],
+    ['that never responds', (call) => void call.resume()],
     ['that sends its head and then nothing', (call) => (call.sendMetadata(new Metadata()), void call.resume())],
-    ['that answers once and then stops', (call) => void call.once('data', () => call.write(replyOf('once')))],
-  ])('given up for taking too long opens the circuit of a service %s', async (_, handle) => {
+    ['that responds once and then stops', (call) => void call.once('data', () => call.write(replyOf('once')))],
+  ])('cancelled with a timeout opens the circuit of a service %s', async (_, handle) => {
     const { port } = later(await startGrpcService([bidi(processMethod, handle as never)]))
     const destination = later(destinationTo(port))
     for (let nth = 0; nth < 3; nth++) {
@@ -275,7 +275,7 @@ describe('a stream', () => {
     expect(String(ended)).toContain('did not answer the last calls')
   })
 
-  test('does not begin where nobody is', async () => {
+  test('ends with an error if nothing listens on the port', async () => {
     const destination = later(destinationTo(CLOSED_PORT))
     const ended = await new Promise((resolve) => openStream(destination, processMethod, { onMessage: () => undefined, onEnd: resolve }).send(bodyOf('a')))
     expect(String(ended)).toMatch(/UpstreamError: 127.0.0.1:\d+/)
@@ -313,7 +313,7 @@ async function http2(
   return later(destinationTo(port))
 }
 
-/** Takes connections and says nothing. */
+/** A server that accepts connections and sends nothing. */
 async function blackHole(settings: { connectMs: number }): Promise<Destination> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
@@ -328,7 +328,7 @@ async function blackHole(settings: { connectMs: number }): Promise<Destination> 
   return later(destinationTo(port, settings))
 }
 
-/** Nobody listens here on a machine that runs tests, and nobody is given it. */
+/** A port on which nothing listens, and which the system does not assign. */
 const CLOSED_PORT = 1
 
 async function listening(server: Pick<Server, 'listen' | 'address'>): Promise<number> {

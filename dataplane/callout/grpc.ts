@@ -19,18 +19,19 @@ import { encodeMessage } from './encode.ts'
 import { encodeFrame, FrameReader } from './frames.ts'
 import { startCall, type Callout, type StartedCall } from './http.ts'
 
+/** How a gRPC call is made. */
 export interface GrpcOptions {
-  /** Of the whole call; the service is told as `grpc-timeout`. Undefined: the destination's own limit, if any. */
+  /** Timeout of the whole call, sent as `grpc-timeout`. Undefined: the destination's own, if any. */
   readonly timeoutMs?: number | undefined
-  /** As in CalloutOptions: its client's leaving ends the call, its deadline is the call's. */
+  /** As in CalloutOptions: its abort cancels the call, and its deadline applies. */
   readonly exchange?: Exchange | undefined
   /** Metadata; names in lower case, `-bin` values in base64. */
   readonly metadata?: HeaderList | undefined
-  /** Longest message that is taken. Default 4 MiB. */
+  /** Maximum length of a received message. Default 4 MiB. */
   readonly limitBytes?: number
 }
 
-/** The service answered with another status than OK. Failures to get an answer are UpstreamErrors. */
+/** The service responded with a status other than OK. Calls without a response fail with an UpstreamError. */
 export class GrpcError extends Error {
   /** As in grpc-status: 1 CANCELLED to 16 UNAUTHENTICATED. */
   readonly status: number
@@ -44,18 +45,18 @@ export class GrpcError extends Error {
   }
 }
 
-/** Whether a call, by gRPC or HTTP, ended without an answer that can be used: what failure modes are about. Anything else is our own fault. */
+/** Whether a gRPC or HTTP call failed because of the service, so that a policy's failure mode applies. Other errors are internal. */
 export function isCallFailure(error: unknown): boolean {
   return error instanceof UpstreamError || error instanceof GrpcError || error instanceof BodyTooLargeError
 }
 
 const LIMIT_BYTES = 4 * 1024 * 1024
-/** As much is kept for a service that does not read; more waits at its source. */
+/** Limit of queued bytes for a service that does not read; `send` returns false beyond it. */
 const HIGH_WATER_BYTES = 256 * 1024
 
 /**
- * One request message, one response message. Rejects with a GrpcError when the service says so, with an UpstreamError when it cannot
- * be had (at once where it did not answer the last calls, see circuit.ts), with a ProxyError when the exchange's time is up.
+ * Makes a unary call. Rejects with a GrpcError if the service responds with an error status, with an UpstreamError if there is no
+ * response (at once while the circuit is open, see circuit.ts), and with a ProxyError at the deadline of the exchange.
  */
 export async function callUnary<I extends DescMessage, O extends DescMessage>(
   destination: Destination,
@@ -72,9 +73,9 @@ export async function callUnary<I extends DescMessage, O extends DescMessage>(
     checkStatus(head, trailers)
     const reader = new FrameReader(limitBytes)
     reader.push(bytes)
-    const answer = reader.next()
-    if (answer === undefined || !reader.isBetween) throw new Error('expected one whole message')
-    const decoded = fromBinary(method.output, answer)
+    const response = reader.next()
+    if (response === undefined || !reader.isAtBoundary) throw new Error('expected one whole message')
+    const decoded = fromBinary(method.output, response)
     call.record(true)
     return decoded
   } catch (error) {
@@ -82,30 +83,30 @@ export async function callUnary<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-/** What a stream tells. `onEnd` comes once, last, also when the call could not begin; not after `cancel`. */
+/** Receives the events of a stream. `onEnd` is called once, last, also if the call could not start; nothing is called after `cancel`. */
 export interface GrpcSink<O> {
   onMessage(message: O): void
-  /** Undefined: status OK. Else what `callUnary` rejects with. */
+  /** Undefined for status OK, else an error as in `callUnary`. */
   onEnd(error: Error | undefined): void
-  /** More may be sent, after `send` gave false. */
+  /** After `send` returned false: more messages can be sent. */
   onDrain?(): void
-  /** There is a connection, and what was sent goes out. */
+  /** A connection is established and queued messages are sent. */
   onOpen?(): void
 }
 
-/** A stream in both directions. */
+/** A bidirectional stream. */
 export interface GrpcStream<I> {
-  /** False: it is better to wait for `onDrain`. Nothing is lost. */
+  /** Queues a message. Returns false if the caller should wait for `onDrain`; the message is sent nevertheless. */
   send(message: I): boolean
-  /** There are no more messages to send. */
+  /** Half-closes the stream: no more messages will be sent. */
   end(): void
-  /** Stops the service from sending more than what is on its way. */
+  /** Applies back-pressure to the service. */
   pause(): void
   resume(): void
   cancel(reason: Error): void
 }
 
-/** Opens a stream of messages in both directions; nothing is told before this returns. */
+/** Opens a bidirectional stream. The sink is not called before this returns. */
 export function openStream<I extends DescMessage, O extends DescMessage>(
   destination: Destination,
   method: DescMethodBiDiStreaming<I, O>,
@@ -194,7 +195,7 @@ class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStr
   #finish(head: ResponseHead, trailers: HeaderList | undefined): void {
     try {
       checkStatus(head, trailers)
-      if (!this.#reader.isBetween) throw new Error('the last message is cut off')
+      if (!this.#reader.isAtBoundary) throw new Error('the last message is cut off')
     } catch (error) {
       return this.#fail(error)
     }
@@ -212,7 +213,7 @@ class OwnStream<I extends DescMessage, O extends DescMessage> implements GrpcStr
   }
 }
 
-/** Messages as a request body, as they are sent. */
+/** A request body of the frames that are pushed to it. */
 class MessageBody implements Body {
   readonly length = undefined
   readonly #onDrain: () => void
@@ -298,13 +299,13 @@ function start(destination: Destination, method: DescMethod, body: Callout['body
   )
 }
 
-/** At most eight digits and a unit. */
+/** Encodes grpc-timeout: at most eight digits and a unit. */
 function encodeTimeout(ms: number): string {
   const whole = Math.max(1, Math.ceil(ms))
   return whole < 100_000_000 ? `${whole}m` : `${Math.ceil(whole / 1000)}S`
 }
 
-/** What is not gRPC at all is told by its HTTP status (gRPC, HTTP to gRPC Status Code Mapping). */
+/** Throws a GrpcError unless this is the head of a gRPC response; maps HTTP statuses by gRPC's "HTTP to gRPC Status Code Mapping". */
 function checkHead({ status, headers, body }: ResponseHead): void {
   const isGrpc = headers.get('content-type')?.startsWith('application/grpc') === true
   if (status === 200 && isGrpc) return
@@ -329,7 +330,7 @@ function decodeMessage(text: string): string {
   }
 }
 
-/** What cannot be decoded is the service's fault, as an UpstreamError; a call that failed before its head is recorded already. */
+/** Records the failure and converts it. Undecodable responses become UpstreamErrors. A call that failed before its head is already recorded. */
 function toFailure(error: unknown, { name }: Destination, call: StartedCall): Error {
   if (error instanceof GrpcError) {
     call.record(isServiceHealthy(error.status))
@@ -341,9 +342,9 @@ function toFailure(error: unknown, { name }: Destination, call: StartedCall): Er
   return new UpstreamError('protocol', `${name}: ${text}`, error)
 }
 
-/** A refusal is an answer; these say that the service itself is not well. */
-const troubled = new Set([2, 4, 8, 12, 13, 14, 15])
+/** Statuses that mean that the service itself is unhealthy. Others, such as PERMISSION_DENIED, are regular responses. */
+const unhealthyStatuses = new Set([2, 4, 8, 12, 13, 14, 15])
 
 function isServiceHealthy(status: number): boolean {
-  return !troubled.has(status)
+  return !unhealthyStatuses.has(status)
 }

@@ -22,7 +22,7 @@ function responseOf(answer: Exclude<Answer, UpstreamError>): ResponseHead {
   return { status, headers: new HeaderList(headers), body, upgraded: undefined }
 }
 
-/** A body that ends before its trailers. */
+/** A body that fails before its end. */
 const brokenBody = (error: Error): NonNullable<ResponseHead['body']> => ({
   length: undefined,
   start: (sink) => sink.onError(error),
@@ -31,12 +31,12 @@ const brokenBody = (error: Error): NonNullable<ResponseHead['body']> => ({
   cancel: () => {},
 })
 
-/** A destination with two endpoints, of which `bad` gives the answers in turn and `good` 200; tells which were called. */
+/** A destination with two endpoints: `bad` returns the answers in turn, `good` returns 200. Records which were called. */
 function start(health: Health, answers: readonly Answer[], retry?: RetryPlan) {
   let nowMs = 0
   const called: string[] = []
   const left = [...answers]
-  // Draws `bad` whenever it is available, and never changes its mind for its score.
+  // Always picks `bad` while it is available, whatever its score.
   const destination = new Destination(
     'ns/svc:80',
     {
@@ -73,7 +73,7 @@ const grpc = { 'content-type': 'application/grpc' }
 const once: Health = { eviction: {} }
 const when = (unhealthyCondition: string): Health => ({ unhealthyCondition, eviction: {} })
 
-describe('what is unhealthy', () => {
+describe('the health of an endpoint', () => {
   test.each<[string, Health, Answer, Record<string, string>, boolean]>([
     ['5xx', once, 500, {}, true],
     ['not 4xx', once, 429, {}, false],
@@ -105,7 +105,7 @@ describe('what is unhealthy', () => {
     ['a condition that fails is not met', when('response.headers["x"].size() > 1'), 500, {}, false],
     ['a refused connection, whatever the condition says', when('false'), new UpstreamError('connect', 'refused'), {}, true],
     ['nothing without an eviction section', { unhealthyCondition: 'true' }, 500, {}, false],
-  ])('%s', async (_, health, answer, headers, isEvicted) => {
+  ])('unhealthy responses: %s', async (_, health, answer, headers, isEvicted) => {
     const { ask, called } = start(health, [answer])
     await ask(headers)
     await ask(headers)
@@ -128,7 +128,7 @@ describe('what is unhealthy', () => {
     expect(await during(0)).toBe('bad,bad,bad')
   })
 
-  test('a failed try counts before the next one', async () => {
+  test('a failed attempt is recorded before the retry', async () => {
     const { ask, called } = start(once, [503, 200], { codes: new Set([503]), attempts: 1, backoffMs: 0 })
     await ask()
     await ask()

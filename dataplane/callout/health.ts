@@ -11,9 +11,9 @@ import type { Destination } from '../upstream/destination.ts'
 import { UpstreamError } from '../upstream/types.ts'
 
 /**
- * Tells a destination how its endpoint answered, `seconds` after it was asked: unhealthy is what its policy says, by default 5xx
- * and a grpc-status other than 0 (traffic.md §13). A gRPC call may tell in the trailers only, and a policy may look at the body;
- * then it is judged at its end. Also keeps the grpc-status in the exchange.
+ * Records the health of an endpoint by its response, whose head arrived `seconds` after the request. The destination's policy defines
+ * what is unhealthy; the default is 5xx and a grpc-status other than 0 (traffic.md §13). If the result depends on trailers (gRPC) or on
+ * the body, it is recorded at the end of the response. Also stores the grpc-status in the exchange.
  */
 export function recordResponse(exchange: Exchange, destination: Destination, endpoint: EndpointState, response: ResponseHead, seconds: number): void {
   const condition = destination.settings.health?.condition
@@ -36,7 +36,7 @@ export function recordResponse(exchange: Exchange, destination: Destination, end
   })
 }
 
-/** The body goes on as it comes; the policy sees what of it fits into a buffer. */
+/** Records at the end of the body, which is forwarded as it streams. The policy sees its first MAX_BUFFER_BYTES. */
 function recordByBody(
   exchange: Exchange,
   destination: Destination,
@@ -70,7 +70,7 @@ function recordByBody(
   })
 }
 
-/** What the policy says of a response. */
+/** Whether a response is unhealthy by the policy's condition, or by default. */
 export function isUnhealthy(exchange: Exchange, response: ResponseHead, condition: Program | undefined): boolean {
   if (condition === undefined) return response.status >= 500 || (exchange.grpcStatus !== undefined && exchange.grpcStatus !== '0')
   // An attempt that may be retried is not yet the response of the exchange.

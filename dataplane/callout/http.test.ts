@@ -47,7 +47,7 @@ async function outcomeOf(destination: Destination, callout: Callout = get, optio
   }
 }
 
-describe('a call', () => {
+describe('a callout', () => {
   test('carries method, target, headers and body', async () => {
     const destination = await service(echo, {}, { hostname: 'auth.example' })
     const text = await outcomeOf(destination, { method: 'POST', target: '/x', headers: new HeaderList(['x-a', '1']), body: 'hello' })
@@ -56,8 +56,8 @@ describe('a call', () => {
 
   test.each<[string, Partial<UpstreamSettings>, Parameters<typeof testExchange>, string | undefined]>([
     ['its own credentials', { auth: { kind: 'bearer', token: 'ours' } }, [{}, {}], 'Bearer ours'],
-    ["its client's, which a policy left", { auth: { kind: 'passthrough' } }, [{}, {}], 'Bearer theirs'],
-  ])('shows %s', async (_, settings, change, expected) => {
+    ["its client's credentials, which a policy stored", { auth: { kind: 'passthrough' } }, [{}, {}], 'Bearer theirs'],
+  ])('sends %s', async (_, settings, change, expected) => {
     const exchange = testExchange(...change)
     variables.jwt.set(exchange, { rawToken: new Secret('theirs') })
     const text = await outcomeOf(await service(echo, settings), get, { exchange })
@@ -69,23 +69,23 @@ describe('a call', () => {
     ['has a broken policy', { broken: 'no CA' }, {}, 'UpstreamError: test/service cannot be called: no CA'],
     ['lacks its credentials', { auth: { kind: 'broken', reason: 'no secret' } }, {}, 'UpstreamError: test/service cannot be called: no secret'],
     ['has no endpoints', {}, { endpoints: [] }, 'UpstreamError: test/service has no endpoints'],
-  ])('to a destination that %s fails', async (_, settings, change, expected) => {
+  ])('fails if the destination %s', async (_, settings, change, expected) => {
     expect(await outcomeOf(await service(echo, settings, change))).toBe(expected)
   })
 
-  test('over the limit of its body fails', async () => {
+  test('fails if the response body exceeds the limit', async () => {
     expect(await outcomeOf(await service((_request, response) => response.end('x'.repeat(1001))))).toBe('Error: body exceeds 1000 bytes')
   })
 
   test.each<[string, Answer]>([
-    ['no head', () => undefined],
-    ['no end of the body', (_request, response) => void response.write('a')],
-  ])('%s in time is an error', async (_, answer) => {
+    ['the head', () => undefined],
+    ['the end of the body', (_request, response) => void response.write('a')],
+  ])('fails if %s does not arrive before the timeout', async (_, answer) => {
     expect(await outcomeOf(await service(answer), get, { timeoutMs: 60 })).toBe('UpstreamError: test/service took longer than 60 ms')
     expect(await outcomeOf(await service(answer, { requestMs: 50 }), get, { timeoutMs: 5000 })).toBe('UpstreamError: test/service took longer than 50 ms')
   })
 
-  test('that covers the head only lets the body take its time', async () => {
+  test('with a timeout for the head does not limit the body', async () => {
     const destination = await service((_request, response) => void (response.write('a'), setTimeout(() => response.end('b'), 2500)))
     const { body } = await callDestination(destination, get, { timeoutMs: 2000 })
     expect((await readBody(body, 10)).bytes.toString()).toBe('ab')
@@ -94,13 +94,13 @@ describe('a call', () => {
   test.each<[string, Answer]>([
     ['before the head', () => undefined],
     ['in the body', (_request, response) => void response.write('a')],
-  ])("past its exchange's deadline, %s, is the exchange's timeout", async (_, answer) => {
+  ])('rejects with the timeout of its exchange at its deadline %s', async (_, answer) => {
     const exchange = testExchange()
     exchange.deadlineAtMs = performance.now() + 50
     expect(await outcomeOf(await service(answer), get, { exchange, timeoutMs: 5000 })).toBe('ProxyError: request timeout')
   })
 
-  test('ends with its client, and is not begun after', async () => {
+  test('is cancelled when its client disconnects, and not started afterwards', async () => {
     let closed = 0
     const exchange = testExchange()
     const destination = await service((request) => {
@@ -112,25 +112,25 @@ describe('a call', () => {
     expect(await outcomeOf(destination, get, { exchange })).toBe('UpstreamError: the client is gone')
   })
 
-  test('can be stopped by who began it', async () => {
+  test('can be cancelled by its caller', async () => {
     const call = startCall(await service(() => undefined), get)
     setTimeout(() => call.cancel(new Error('enough')), 30)
     await expect(call.response).rejects.toMatchObject({ failure: 'cancelled' })
   })
 })
 
-describe('a guarded call', () => {
-  test('to a service that hangs costs its time three times, then nothing', async () => {
+describe('a guarded callout', () => {
+  test('to a service that hangs times out three times, then fails at once', async () => {
     const destination = await service(() => undefined)
     const outcomes: string[] = []
     for (let nth = 0; nth < 3; nth++) outcomes.push(await outcomeOf(destination, get, { timeoutMs: 60, isGuarded: true }))
     expect(outcomes).toEqual(Array.from({ length: 3 }, () => 'UpstreamError: test/service took longer than 60 ms'))
-    // All at once: after half a second the next is let through.
+    // Concurrently, because the circuit permits a trial after half a second.
     const next = await Promise.all(Array.from({ length: 3 }, () => outcomeOf(destination, get, { timeoutMs: 60, isGuarded: true })))
     for (const outcome of next) expect(outcome).toContain('did not answer the last calls')
   })
 
-  test('that its client gives up says nothing about the service', async () => {
+  test('does not open the circuit if its client disconnects', async () => {
     const destination = await service((request, response) => void (request.url === '/now' && response.end('now')))
     for (let nth = 0; nth < 5; nth++) {
       const exchange = testExchange()
@@ -141,19 +141,19 @@ describe('a guarded call', () => {
   })
 
   test.each<[string, string, string, number]>([
-    ['a status that it names counts as a failure', 'response.code == 429', '/429', 1],
-    ['one that it does not name does not', 'response.code == 429', '/500', 0],
-    ['a word in the answer', 'string(response.body).contains("not")', '/not-today', 1],
-    ['no such word in the answer', 'string(response.body).contains("not")', '/today', 0],
-    ['what was asked', 'request.path == "/today" && backend.name == "test/service"', '/today', 1],
-  ])('is judged by the health policy of its target: %s', async (_, unhealthyCondition, target, failures) => {
+    ['a status that matches', 'response.code == 429', '/429', 1],
+    ['a status that does not match', 'response.code == 429', '/500', 0],
+    ['a body that matches', 'string(response.body).contains("not")', '/not-today', 1],
+    ['a body that does not match', 'string(response.body).contains("not")', '/today', 0],
+    ['the request and the backend', 'request.path == "/today" && backend.name == "test/service"', '/today', 1],
+  ])('is judged by the health condition of its target: %s', async (_, unhealthyCondition, target, failures) => {
     const answer: Answer = ({ url = '' }, response) => void response.writeHead(Number(url.slice(1)) || 200).end(url)
     const destination = await service(answer, { health: compileHealth({ unhealthyCondition }) })
     await outcomeOf(destination, { method: 'GET', target }, { isGuarded: true })
     expect(destination.pick({ request: testExchange().request, connection: { tls: undefined } })?.failures).toBe(failures)
   })
 
-  test('is sent to another endpoint once, with its body', async () => {
+  test('is retried once on another endpoint, with its body', async () => {
     const live = await service(echo)
     const port = live.pick({ request: testExchange().request, connection: { tls: undefined } })?.port ?? 0
     const destination = destinationTo([1, port])

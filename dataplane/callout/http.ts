@@ -10,9 +10,9 @@ import { authenticate, authorizeByCloud, isCloudAuth, type CloudHints } from '..
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { defaultSettings, type Destination } from '../upstream/destination.ts'
 import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
-import { circuitOf, type Passage } from './circuit.ts'
+import { circuitOf, type Permit } from './circuit.ts'
 
-/** A request of the gateway's own: to an authorization server, a guard, an LLM provider, an MCP server. */
+/** A request that the gateway itself makes: to an authorization server, a guard, an LLM provider, an MCP server. */
 export interface Callout {
   readonly method: string
   /** Path and query, starting with `/`. */
@@ -22,81 +22,82 @@ export interface Callout {
   /** Without host, content-length and hop-by-hop headers. Default: none. */
   readonly headers?: HeaderList
   readonly body?: Body | Buffer | string | undefined
-  /** What is preferred where neither a policy, nor appProtocol, nor TLS decides. Default HTTP/1.1. */
+  /** HTTP version if neither a policy, nor appProtocol, nor TLS decides. Default HTTP/1.1. */
   readonly version?: HttpVersion
-  /** The call makes sense over HTTP/2 only, which is asked for; trailers of the answer are wanted. */
+  /** A gRPC call: requires HTTP/2 and accepts trailers. */
   readonly isGrpc?: boolean
-  /** For credentials of a cloud, where the destination's host name does not say it. */
+  /** Region and service for cloud credentials, if they cannot be derived from the destination's host name. */
   readonly cloud?: CloudHints
 }
 
+/** How a callout is made. */
 export interface CalloutOptions {
-  /** Until the response head; with `covers: 'body'` until the end of the body. Undefined: the destination's own limit, if any. */
+  /** Timeout until the response head, or, with `covers: 'body'`, until the end of the body. Undefined: the destination's own, if any. */
   readonly timeoutMs?: number | undefined
   readonly covers?: 'head' | 'body'
   /**
-   * The exchange that it is made for: when its client goes, so does the call; its deadline (`timeouts.request`) is the call's, and
-   * being past it a ProxyError, REQUEST_TIMEOUT; passthrough credentials come from it.
+   * The exchange that the call is made for. The call is cancelled when the client disconnects, and fails with REQUEST_TIMEOUT (a
+   * ProxyError) at the deadline of the exchange (`timeouts.request`). Passthrough credentials are taken from it.
    */
   readonly exchange?: Exchange | undefined
-  /** One of the destination's endpoints, for who has to stay with it. Default: the balancer's choice. */
+  /** Endpoint of the destination to use. Default: the balancer's choice. */
   readonly pinned?: EndpointState | undefined
   /**
-   * A policy waits for the answer. After calls in a row that were not answered the next ones fail at once (circuit.ts); a connection
-   * has 2 s where no policy says otherwise; what another endpoint may answer is sent there once.
+   * Requests wait for the call. It uses the circuit breaker (circuit.ts) and a connect timeout of 2 s unless a policy sets one, and is
+   * retried once on another endpoint if no connection can be made.
    */
   readonly isGuarded?: boolean
-  /** The caller says with `record` how the endpoint did, because the head does not. */
+  /** The caller reports the health of the endpoint with `record`, because the response head does not determine it. */
   readonly isJudgedByCaller?: boolean
 }
 
-/** A call under way. */
+/** A call in progress. */
 export interface StartedCall {
-  /** The response head, its body not started. Rejects with an UpstreamError, or with a ProxyError when the exchange is late. */
+  /** The response head, its body not started. Rejects with an UpstreamError, or with a ProxyError after the deadline of the exchange. */
   readonly response: Promise<ResponseHead>
-  /** `host:port` of the endpoint; undefined as long as there is none. */
+  /** `host:port` of the endpoint; undefined until one is chosen. */
   readonly endpoint: string | undefined
-  /** Stops it and its bodies. Idempotent. A reason of `connect-timeout` counts against the service: its caller has waited too long. */
+  /** Cancels the call and its bodies. Idempotent. A reason with failure `connect-timeout` counts as a failure of the service. */
   cancel(reason: Error): void
-  /** With `isJudgedByCaller`: there is something of the answer, more may follow. */
+  /** With `isJudgedByCaller`: reports that the response began. */
   answered(): void
-  /** With `isJudgedByCaller`: the answer is complete. Tells the balancer how the endpoint did, unless a policy's condition does. */
+  /** With `isJudgedByCaller`: reports that the response is complete. Records the health of the endpoint, unless a policy's condition does. */
   record(isHealthy: boolean): void
 }
 
-/** The whole answer to a call. */
-export interface CalloutAnswer {
+/** A complete response to a callout. */
+export interface CalloutResponse {
   readonly status: number
   readonly headers: HeaderList
   readonly body: Buffer
 }
 
 const GUARDED_CONNECT_MS = 2000
-/** Calls of our own come over no connection. */
+/** Callouts have no client connection. */
 const plain = { tls: undefined }
 const ownConnection: Connection = { id: 0, bind: '', localAddress: '', localPort: 0, remoteAddress: '', remotePort: 0, tls: undefined, listener: undefined }
 
 /**
- * Calls a destination through our own upstream side: its TLS, credentials, pools, balancing and health apply. Resolves with the
- * response head, its body not started. Rejects with an UpstreamError: also when the destination is not to be had (`connect`) or the
- * time is up (`connect-timeout`). Texts name addresses, never headers.
+ * Calls a destination through the upstream module: the destination's TLS, credentials, pools, balancing and health policy apply. Resolves
+ * with the response head, its body not started. Rejects with an UpstreamError, also if the destination is unavailable (`connect`) or
+ * the timeout expires (`connect-timeout`). Error messages contain addresses, never headers.
  */
 export function callDestination(destination: Destination, callout: Callout, options: CalloutOptions = {}): Promise<ResponseHead> {
   return startCall(destination, callout, options).response
 }
 
-/** The same with the whole body, of at most `limitBytes`; the time covers the body. Rejects with BodyTooLargeError too. */
+/** Like `callDestination`, but reads the body of at most `limitBytes`; the timeout covers the body. Rejects also with BodyTooLargeError. */
 export async function fetchDestination(
   destination: Destination,
   callout: Callout,
   { limitBytes, ...options }: Omit<CalloutOptions, 'covers'> & { readonly limitBytes: number },
-): Promise<CalloutAnswer> {
+): Promise<CalloutResponse> {
   const { status, headers, body } = await callDestination(destination, callout, { ...options, covers: 'body' })
   const { bytes } = await readBody(body, limitBytes)
   return { status, headers, body: bytes }
 }
 
-/** Begins a call that can be stopped at any time. */
+/** Starts a call that can be cancelled at any time. */
 export function startCall(destination: Destination, callout: Callout, options: CalloutOptions = {}): StartedCall {
   return new OwnCall(destination, callout, options)
 }
@@ -109,17 +110,17 @@ class OwnCall implements StartedCall {
   #endpoint: EndpointState | undefined
   #isPending = false
   #call: UpstreamCall | undefined
-  #passage: Passage | undefined
+  #permit: Permit | undefined
   #body: ObservedBody | undefined
   #timer: NodeJS.Timeout | undefined
-  #late: Error | undefined
+  #timeout: Error | undefined
   #headSeconds = 0
 
   constructor(destination: Destination, callout: Callout, options: CalloutOptions) {
     this.#destination = destination
     this.#options = options
     this.response = this.#run(callout)
-    // Whoever gave the call up may not look at it any more.
+    // A caller that cancelled may no longer await the response.
     this.response.catch(() => undefined)
   }
 
@@ -128,17 +129,17 @@ class OwnCall implements StartedCall {
   }
 
   cancel(reason: Error): void {
-    if (reason instanceof UpstreamError && reason.failure === 'connect-timeout' && this.#passage?.end(1) === true) this.#recordFailure()
+    if (reason instanceof UpstreamError && reason.failure === 'connect-timeout' && this.#permit?.end({ failedWeight: 1 }) === true) this.#recordFailure()
     this.#call?.cancel(reason)
     this.#body?.cancel(reason)
   }
 
   answered(): void {
-    this.#passage?.begin()
+    this.#permit?.begin()
   }
 
   record(isHealthy: boolean): void {
-    this.#passage?.end('answered')
+    this.#permit?.end('answered')
     if (this.#condition === undefined && this.#endpoint !== undefined) this.#destination.record(this.#endpoint, isHealthy, this.#headSeconds)
   }
 
@@ -146,7 +147,7 @@ class OwnCall implements StartedCall {
     return this.#destination.settings.health?.condition
   }
 
-  /** What a health policy says of the answer; expressions see the call as if it were a client's request. */
+  /** Records health by the condition of a health policy. Expressions see the call as if it were a client's request. */
   #recordByCondition(request: RequestHead, response: ResponseHead): void {
     if (this.#endpoint === undefined) return
     const seen = this.#options.exchange?.fork(request) ?? new Exchange(ownConnection, request, this.#startedAtMs)
@@ -167,7 +168,7 @@ class OwnCall implements StartedCall {
     if (callout.isGrpc === true && this.#destination.chooseHttp({ request, connection: plain }) === 'http1')
       throw new UpstreamError('connect', `${this.#destination.name} is called by HTTP/1.1, as its appProtocol or a policy says; gRPC needs HTTP/2`)
     this.#startTimer()
-    if (isGuarded) this.#passage = enterCircuit(this.#destination)
+    if (isGuarded) this.#permit = acquirePermit(this.#destination)
     exchange?.onAbort((reason) => this.cancel(reason))
     try {
       if (this.#destination.settings.auth !== undefined && isCloudAuth(this.#destination.settings.auth)) await this.#authorize(request, callout.cloud)
@@ -179,11 +180,11 @@ class OwnCall implements StartedCall {
     } catch (failure) {
       this.#finish()
       this.#judge(failure)
-      throw this.#late ?? failure
+      throw this.#timeout ?? failure
     }
   }
 
-  /** Before the endpoint is chosen: a signature covers the authority. */
+  /** Runs before the endpoint is chosen. A signature covers the authority, so this sets it. */
   async #authorize(request: RequestHead, hints: CloudHints | undefined): Promise<void> {
     const { name, settings } = this.#destination
     if (request.authority === '') request.authority = this.#destination.pick({ request, connection: plain })?.label ?? ''
@@ -191,7 +192,7 @@ class OwnCall implements StartedCall {
     await authorizeByCloud(request, settings.auth, hints).catch((error: unknown) => {
       throw new UpstreamError('connect', `${name} cannot be called: ${error instanceof ProxyError ? (error.detail ?? error.message) : 'no credentials'}`, error)
     })
-    if (this.#late !== undefined) throw this.#late
+    if (this.#timeout !== undefined) throw this.#timeout
   }
 
   async #send(request: RequestHead, failed: EndpointState | undefined): Promise<ResponseHead> {
@@ -199,8 +200,8 @@ class OwnCall implements StartedCall {
     const caller = { request, connection: plain }
     const endpoint = this.#options.pinned ?? this.#destination.pick(caller, failed)
     if (endpoint === undefined || endpoint === failed) throw new UpstreamError('connect', `${this.#destination.name} has no endpoints`)
-    if (this.#late !== undefined) throw this.#late
-    this.#take(endpoint)
+    if (this.#timeout !== undefined) throw this.#timeout
+    this.#acquire(endpoint)
     const sent = { ...request, authority: request.authority === '' ? endpoint.label : request.authority }
     if (settings.auth !== undefined) authenticate(sent.headers, settings.auth, this.#options.exchange)
     this.#call = this.#destination.poolFor(endpoint, caller).call(sent, { connectMs: this.#connectMs() })
@@ -208,8 +209,8 @@ class OwnCall implements StartedCall {
       return await this.#call.response
     } catch (error) {
       const { body } = request
-      const isElsewhere = this.#options.isGuarded === true && failed === undefined && this.#late === undefined
-      if (!isElsewhere || !(error instanceof UpstreamError && error.failure === 'connect') || (body !== undefined && !(body instanceof BufferBody))) throw error
+      const canRetry = this.#options.isGuarded === true && failed === undefined && this.#timeout === undefined
+      if (!canRetry || !(error instanceof UpstreamError && error.failure === 'connect') || (body !== undefined && !(body instanceof BufferBody))) throw error
       if (this.#destination.pick(caller, endpoint) === endpoint) throw error
       this.#destination.record(endpoint, false, 0)
       return this.#send({ ...request, body: body?.copy() }, endpoint)
@@ -229,7 +230,7 @@ class OwnCall implements StartedCall {
     return response
   }
 
-  #take(endpoint: EndpointState): void {
+  #acquire(endpoint: EndpointState): void {
     this.#release()
     this.#endpoint = endpoint
     this.#isPending = true
@@ -243,8 +244,10 @@ class OwnCall implements StartedCall {
 
   #closeBody(error: Error | undefined): void {
     this.#finish()
-    // Of an answer that broke off nobody says how it was; what the caller gave up says nothing of the service.
-    if (error !== undefined) this.#passage?.end(this.#late !== undefined || (error instanceof UpstreamError && error.failure !== 'cancelled') ? 1 : 'given up')
+    if (error === undefined) return
+    // The response ended early. If the caller cancelled it, that says nothing about the service.
+    const isFailure = this.#timeout !== undefined || (error instanceof UpstreamError && error.failure !== 'cancelled')
+    this.#permit?.end(isFailure ? { failedWeight: 1 } : 'cancelled')
   }
 
   #finish(): void {
@@ -253,10 +256,10 @@ class OwnCall implements StartedCall {
   }
 
   #judge(failure: unknown): void {
-    const isGivenUp = this.#late === undefined && failure instanceof UpstreamError && failure.failure === 'cancelled'
-    if (isGivenUp) return void this.#passage?.end('given up')
-    // No connection within its time costs every call that time.
-    this.#passage?.end(this.#late === undefined && failure instanceof UpstreamError && failure.failure === 'connect-timeout' ? 2 : 1)
+    const upstreamFailure = this.#timeout === undefined && failure instanceof UpstreamError ? failure.failure : undefined
+    if (upstreamFailure === 'cancelled') return void this.#permit?.end('cancelled')
+    // A connect timeout delays each call by the whole timeout, so it weighs more.
+    this.#permit?.end({ failedWeight: upstreamFailure === 'connect-timeout' ? 2 : 1 })
     this.#recordFailure()
   }
 
@@ -272,7 +275,7 @@ class OwnCall implements StartedCall {
           limitMs <= leftMs
             ? new UpstreamError('connect-timeout', `${this.#destination.name} took longer than ${limitMs} ms`)
             : new ProxyError('REQUEST_TIMEOUT')
-        this.#late = error
+        this.#timeout = error
         this.#body?.fail(error)
         this.#call?.cancel(error)
       },
@@ -281,10 +284,10 @@ class OwnCall implements StartedCall {
   }
 }
 
-function enterCircuit(destination: Destination): Passage {
-  const passage = circuitOf(destination).enter(performance.now())
-  if (typeof passage !== 'number') return passage
-  throw new UpstreamError('connect', `${destination.name} did not answer the last calls; the next is tried in ${Math.ceil(passage)} ms`)
+function acquirePermit(destination: Destination): Permit {
+  const permit = circuitOf(destination).tryAcquire(performance.now())
+  if (typeof permit !== 'number') return permit
+  throw new UpstreamError('connect', `${destination.name} did not answer the last calls; the next is tried in ${Math.ceil(permit)} ms`)
 }
 
 function checkDestination({ name, error, settings: { broken, auth } }: Destination): void {

@@ -11,7 +11,7 @@ import {
 import { defaultSettings, Destination, type DestinationConfig, type UpstreamSettings } from '../upstream/destination.ts'
 import { createPool } from '../upstream/pools.ts'
 
-/** A destination with one address on this machine, which is in no config. */
+/** A destination with endpoints on 127.0.0.1, without config. */
 export function destinationTo(
   ports: number | readonly number[],
   settings: Partial<UpstreamSettings> = {},
@@ -30,13 +30,13 @@ export function destinationTo(
   return new Destination('test/service', config, createPool, { random: () => 0 })
 }
 
-/** What a unary method answers; a thrown `{ code, details }` is the status. */
-export type UnaryAnswer<I extends DescMessage, O extends DescMessage> = (
+/** Handler of a unary method. It may throw `{ code, details }` as the status. */
+export type UnaryHandler<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
   metadata: Metadata,
 ) => MessageShape<O> | Promise<MessageShape<O>>
 
-export function unary<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, answer: UnaryAnswer<I, O>): GrpcMethod {
+export function unary<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, answer: UnaryHandler<I, O>): GrpcMethod {
   const handle: handleUnaryCall<MessageShape<I>, MessageShape<O>> = (call, callback) => {
     void (async () => answer(call.request, call.metadata))().then(
       (value) => callback(null, value),
@@ -46,7 +46,7 @@ export function unary<I extends DescMessage, O extends DescMessage>(method: Desc
   return { method, handle: handle as never }
 }
 
-/** `handle` gets the stream of grpc-js, in objects of the method's messages. */
+/** A bidirectional method; `handle` receives the stream of grpc-js with objects of the method's messages. */
 export function bidi(method: DescMethod, handle: handleBidiStreamingCall<never, never>): GrpcMethod {
   return { method, handle: handle as never }
 }
@@ -58,11 +58,11 @@ export interface GrpcMethod {
 
 export interface GrpcService {
   readonly port: number
-  /** Ends it with all its connections. */
+  /** Stops the server and closes its connections. */
   close(): void
 }
 
-/** A server of another make than ours, on the messages of protobuf-es. */
+/** A gRPC server of grpc-js with the messages of protobuf-es. */
 export async function startGrpcService(methods: readonly GrpcMethod[], port = 0, credentials = ServerCredentials.createInsecure()): Promise<GrpcService> {
   const server = new Server()
   for (const { method, handle } of methods)

@@ -1,9 +1,9 @@
-/** Texts up to this length are cheaper to copy here than to hand over; their lengths have one byte. */
+/** Strings up to this length are faster to copy in JavaScript than with Buffer.write; their lengths take one byte. */
 const SHORT_TEXT = 100
-/** A larger buffer is not kept for the next message. */
+/** A larger buffer is not reused for the next message. */
 const KEPT_BYTES = 1 << 20
 
-/** Bytes of protobuf in one buffer that grows and is used again. */
+/** Writes protobuf to one buffer that grows and is reused. */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafeSlow(4096)
   #end = 0
@@ -13,7 +13,7 @@ export class ByteWriter {
     this.#end = 0
   }
 
-  /** What was written; valid until the next write. */
+  /** The bytes written so far; valid until the next write. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#end)
   }
@@ -23,7 +23,7 @@ export class ByteWriter {
     this.#bytes[this.#end++] = value
   }
 
-  /** Whole numbers from 0 to 2^53. */
+  /** @param value an integer from 0 to 2^53 */
   varint(value: number): void {
     this.#reserve(8)
     let rest = value
@@ -31,7 +31,7 @@ export class ByteWriter {
     this.#bytes[this.#end++] = rest
   }
 
-  /** Negative ones as their two's complement. */
+  /** Writes negative numbers as their two's complement. */
   varint64(value: bigint): void {
     if (value >= 0n && value <= Number.MAX_SAFE_INTEGER) return this.varint(Number(value))
     this.#reserve(10)
@@ -61,13 +61,13 @@ export class ByteWriter {
     this.#end += bytes.length
   }
 
-  /** Bytes with their length. */
+  /** Writes the length, then the bytes. */
   block(bytes: Uint8Array): void {
     this.varint(bytes.length)
     this.raw(bytes)
   }
 
-  /** A text with its length. */
+  /** Writes the length, then the UTF-8 text. */
   string(text: string): void {
     if (text.length <= SHORT_TEXT && this.#ascii(text)) return
     const length = Buffer.byteLength(text)
@@ -76,7 +76,7 @@ export class ByteWriter {
     this.#end += this.#bytes.write(text, this.#end)
   }
 
-  /** Begins what has its length before it. Gives what `close` needs. */
+  /** Begins a part that is preceded by its length. Returns the argument for `close`. */
   open(): number {
     this.#reserve(1)
     return ++this.#end
@@ -98,7 +98,7 @@ export class ByteWriter {
     this.#end += length
   }
 
-  /** False, and nothing written, when there is more than ASCII. */
+  /** Writes nothing and returns false if the text is not ASCII. */
   #ascii(text: string): boolean {
     const { length } = text
     this.#reserve(length + 1)

@@ -8,7 +8,7 @@ import { matchablePath } from './path.ts'
 import { comparePrecedence } from './precedence.ts'
 
 /** The rule and match of a request. All requests share the object: it must not hold state. */
-export interface MatchedRule {
+interface MatchedRule {
   readonly route: Route
   /** The path condition that matched, for prefix rewriting and span names. */
   readonly match: CompiledMatch

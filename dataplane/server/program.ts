@@ -36,7 +36,7 @@ export interface ConnectionSettings {
 }
 
 /** Milliseconds. */
-export interface TcpKeepAlive {
+interface TcpKeepAlive {
   readonly timeMs: number
   readonly intervalMs: number
   readonly retries: number

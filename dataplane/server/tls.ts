@@ -36,7 +36,7 @@ export interface TlsListener {
   readonly settings?: Partial<TlsSettings> | undefined
 }
 
-export interface ClientValidation {
+interface ClientValidation {
   readonly mode: 'AllowValidOnly' | 'AllowInsecureFallback'
   /** PEM trust anchors. Empty: handshakes fail. */
   readonly caCertificates: readonly string[]
@@ -53,13 +53,13 @@ export interface TlsChoice {
   readonly problem: string | undefined
 }
 
-export interface HandshakeCallbacks {
+interface HandshakeCallbacks {
   onSecure(socket: TLSSocket): void
   onFailure(error: Error): void
 }
 
 /** Ends TLS on accepted sockets with one set of key material and settings. */
-export interface TlsTerminator {
+interface TlsTerminator {
   /**
    * Takes a socket over; bytes already read must be back in it (`unshift`). One of the callbacks follows, unless the socket closes
    * first. Handshakes have no time limit of their own here.

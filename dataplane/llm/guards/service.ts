@@ -1,5 +1,5 @@
 import type { BackendFull, BackendSimple } from '#gen/config/types.ts'
-import { fetchDestination, type Callout, type CalloutAnswer } from '../../callout/http.ts'
+import { fetchDestination, type Callout, type CalloutResponse } from '../../callout/http.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
@@ -42,7 +42,7 @@ export async function postJson(
   headers.set('accept', 'application/json')
   const span = beginCall(state.registry, exchange, 'Policy', 'Guardrail', { method: 'POST', host: destination.name, path: target })
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
-  let response: CalloutAnswer
+  let response: CalloutResponse
   try {
     response = await fetchDestination(
       destination,

@@ -1,6 +1,6 @@
 import type { MCPAuthentication } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
-import { fetchDestination, type Callout, type CalloutAnswer } from '../../callout/http.ts'
+import { fetchDestination, type Callout, type CalloutResponse } from '../../callout/http.ts'
 import type { Destinations } from '../../destination/destinations.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Destination } from '../../upstream/destination.ts'
@@ -40,7 +40,7 @@ export class IdentityProvider {
   }
 
   /** Registers a client (RFC 7591) at the provider's registration endpoint, default Keycloak's. Rejects if the provider cannot be reached. */
-  async register(body: Buffer): Promise<CalloutAnswer> {
+  async register(body: Buffer): Promise<CalloutResponse> {
     const issuer = this.#requireIssuer()
     const advertised = await this.metadata().then(
       ({ registration_endpoint: endpoint }) => (typeof endpoint === 'string' ? URL.parse(endpoint) : null),
@@ -62,7 +62,7 @@ export class IdentityProvider {
     return document as ServerMetadata
   }
 
-  #call(url: URL, { method, body }: Pick<Callout, 'method' | 'body'>): Promise<CalloutAnswer> {
+  #call(url: URL, { method, body }: Pick<Callout, 'method' | 'body'>): Promise<CalloutResponse> {
     const headers = new HeaderList(['accept', 'application/json', ...(body === undefined ? [] : ['content-type', 'application/json'])])
     return fetchDestination(
       this.#destinationOf(url),

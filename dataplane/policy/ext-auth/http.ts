@@ -1,5 +1,5 @@
 import { evalHost, evalString, type Program } from '#api/cel/index.ts'
-import { fetchDestination, type CalloutAnswer } from '../../callout/http.ts'
+import { fetchDestination, type CalloutResponse } from '../../callout/http.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { bufferedRequest, bufferResponse } from '../../expression/buffer.ts'
@@ -72,7 +72,7 @@ export function isCopied(name: string): boolean {
   return isToken(name) && name !== 'host' && !framingFields.has(name)
 }
 
-async function decide(exchange: Exchange, plan: HttpPlan, answer: CalloutAnswer): Promise<Decision> {
+async function decide(exchange: Exchange, plan: HttpPlan, answer: CalloutResponse): Promise<Decision> {
   await computeMetadata(exchange, plan.metadata, answer)
   const { status, headers, body } = answer
   if (status === 200) {
@@ -94,7 +94,7 @@ function copyHeaders({ request }: Exchange, { responseHeaders }: HttpPlan, answe
 }
 
 /** Evaluates metadata with `request` and the server's response as `response`. Failed values are left out. */
-async function computeMetadata(exchange: Exchange, programs: Computed, { status, headers, body }: CalloutAnswer): Promise<void> {
+async function computeMetadata(exchange: Exchange, programs: Computed, { status, headers, body }: CalloutResponse): Promise<void> {
   if (programs.length === 0) return
   const before = exchange.response
   exchange.response = { status, headers, body: new BufferBody(body), upgraded: undefined }

@@ -25,12 +25,12 @@ export type { Http1Options, Http1Server, Http1Timeouts }
 
 /** Speaks HTTP/1 on an accepted socket, plaintext or decrypted (RFC 9112). Requests of one connection are served one after the other. */
 export function serveHttp1(socket: Duplex, options: Http1Options): Http1Server {
-  const connection = new Http1Connection(socket, options)
+  const connection = new ServerConnection(socket, options)
   connection.open(options.initial)
   return connection
 }
 
-class Http1Connection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
+class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter {
   deadlineMs = Infinity
   readonly #socket: Duplex
   readonly #options: Http1Options

@@ -1,12 +1,12 @@
 import { BufferBody } from '../../http/body.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
-import type { CallSink, ConnectionOwner, Http1Connection } from './connection.ts'
+import type { CallSink, ConnectionOwner, ClientConnection } from './connection.ts'
 import { UpstreamError, type UpstreamCall } from '../types.ts'
 
 /** What a call needs of its pool. */
 export interface ConnectionPool extends ConnectionOwner {
   /** Returns a connection that carries no call: an idle one unless `isFresh`. */
-  acquire(connectMs: number, isFresh: boolean): Http1Connection
+  acquire(connectMs: number, isFresh: boolean): ClientConnection
 }
 
 /** Methods that may be sent again although the first copy may have been acted upon (RFC 9110 §9.2.2). */
@@ -18,7 +18,7 @@ export class Http1Call implements UpstreamCall, CallSink {
   request: RequestHead
   readonly #pool: ConnectionPool
   readonly #connectMs: number
-  #connection: Http1Connection | undefined = undefined
+  #connection: ClientConnection | undefined = undefined
   #isSettled = false
   #resolve: (response: ResponseHead) => void = () => undefined
   #reject: (error: Error) => void = () => undefined

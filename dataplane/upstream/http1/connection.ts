@@ -19,9 +19,9 @@ export interface ConnectionOwner {
   readonly transport: Transport
   readonly limits: HeadLimits
   /** The call on the connection has ended; the connection may carry another. `keepAliveSeconds`: idle time that the upstream announced. */
-  release(connection: Http1Connection, keepAliveSeconds: number | undefined): void
+  release(connection: ClientConnection, keepAliveSeconds: number | undefined): void
   /** The connection is closed. */
-  forget(connection: Http1Connection): void
+  forget(connection: ClientConnection): void
 }
 
 /** What a connection needs of the call that it carries. */
@@ -36,7 +36,7 @@ export interface CallSink {
 }
 
 /** One connection to an upstream; carries one call at a time. */
-export class Http1Connection implements BodyOwner, OutgoingOwner {
+export class ClientConnection implements BodyOwner, OutgoingOwner {
   /** For the pool: when an idle connection is to be closed. */
   idleUntilMs = Infinity
   isClosed = false

@@ -2,7 +2,7 @@ import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlin
 import type { RequestHead } from '../../http/message.ts'
 import { responseHeadLimits, type HeadLimits } from '../../http/syntax.ts'
 import { Http1Call, type ConnectionPool } from './call.ts'
-import { Http1Connection } from './connection.ts'
+import { ClientConnection } from './connection.ts'
 import { createConnector, type Connector } from './connect.ts'
 import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
 
@@ -27,9 +27,9 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
   readonly limits: HeadLimits
   readonly #deadlines: Deadlines
   readonly #connect: Connector
-  readonly #open = new Set<Http1Connection>()
+  readonly #open = new Set<ClientConnection>()
   /** Idle connections, the one used last at the end. */
-  readonly #idle: Http1Connection[] = []
+  readonly #idle: ClientConnection[] = []
   #isClosed = false
 
   constructor(transport: Transport, options: Http1PoolOptions) {
@@ -56,15 +56,15 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
     for (const connection of this.#idle.splice(0)) connection.destroy()
   }
 
-  acquire(connectMs: number, isFresh: boolean): Http1Connection {
+  acquire(connectMs: number, isFresh: boolean): ClientConnection {
     const idle = isFresh ? undefined : this.#idle.pop()
     if (idle !== undefined) return idle
-    const connection = new Http1Connection(this.#connect, connectMs, this)
+    const connection = new ClientConnection(this.#connect, connectMs, this)
     this.#open.add(connection)
     return connection
   }
 
-  release(connection: Http1Connection, keepAliveSeconds: number | undefined): void {
+  release(connection: ClientConnection, keepAliveSeconds: number | undefined): void {
     const { keepAlive } = this.transport
     if (keepAlive === undefined || this.#isClosed || connection.isClosed) return connection.destroy()
     // The upstream counts from when it sent the response: leave before it does.
@@ -77,7 +77,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
     this.#idle.push(connection)
   }
 
-  forget(connection: Http1Connection): void {
+  forget(connection: ClientConnection): void {
     this.#open.delete(connection)
     const at = this.#idle.lastIndexOf(connection)
     if (at !== -1) this.#idle.splice(at, 1)
