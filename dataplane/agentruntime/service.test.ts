@@ -16,31 +16,31 @@ const ARN = 'arn:aws:bedrock-agentcore:us-west-2:123456789012:runtime/my_agent-A
 const HOST = 'bedrock-agentcore.us-west-2.amazonaws.com'
 const PATH = '/runtimes/arn%3Aaws%3Abedrock%2Dagentcore%3Aus%2Dwest%2D2%3A123456789012%3Aruntime%2Fmy%5Fagent%2DAb12/invocations'
 
-describe('runtimeEndpoint', () => {
+describe('the endpoint of a runtime', () => {
   test.each<[string, string, string | undefined, unknown]>([
-    ['an ARN (row 48)', ARN, undefined, { host: HOST, region: 'us-west-2', target: PATH }],
-    ['with a qualifier', ARN, 'prod/1', { host: HOST, region: 'us-west-2', target: `${PATH}?qualifier=prod%2F1` }],
+    ['its ARN (row 48)', ARN, undefined, { host: HOST, region: 'us-west-2', target: PATH }],
+    ['its ARN and a qualifier', ARN, 'prod/1', { host: HOST, region: 'us-west-2', target: `${PATH}?qualifier=prod%2F1` }],
     [
-      'of China',
+      'an ARN of the Chinese partition',
       ARN.replace('arn:aws:', 'arn:aws-cn:').replaceAll('us-west-2', 'cn-north-1'),
       undefined,
       expect.objectContaining({ host: 'bedrock-agentcore.cn-north-1.amazonaws.com.cn' }),
     ],
-  ])('%s', (_, arn, qualifier, expected) => expect(runtimeEndpoint(arn, qualifier)).toEqual(expected))
+  ])('is derived from %s', (_, arn, qualifier, expected) => expect(runtimeEndpoint(arn, qualifier)).toEqual(expected))
 
   test.each([
-    ['another service', ARN.replace('bedrock-agentcore', 's3')],
-    ['no account', ARN.replace('123456789012', '')],
-    ['a region that would be another host', ARN.replace('us-west-2', 'evil.example/')],
-    ['another resource', ARN.replace('runtime/', 'memory/')],
-    ['too few parts', 'arn:aws:bedrock-agentcore'],
-    ['a path that leads out', ARN.replace('my_agent', '../x')],
-  ])('%s is none', (_, arn) =>
+    ['an ARN of another service', ARN.replace('bedrock-agentcore', 's3')],
+    ['an ARN without account', ARN.replace('123456789012', '')],
+    ['a region that changes the host', ARN.replace('us-west-2', 'evil.example/')],
+    ['an ARN of another resource', ARN.replace('runtime/', 'memory/')],
+    ['an ARN with too few parts', 'arn:aws:bedrock-agentcore'],
+    ['a path with dot segments', ARN.replace('my_agent', '../x')],
+  ])('is not derived from %s', (_, arn) =>
     expect(runtimeEndpoint(arn, undefined)).toBe(`agentRuntimeRef "${arn}" is not arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>`),
   )
 })
 
-/** Checks a request's signature by what AWS documents, without the library that made it. Returns the canonical request's flaw, if any. */
+/** Verifies a request's signature by AWS's specification, independently of the signing library. Returns the flaw, if any. */
 function verify(request: IncomingMessage, body: Buffer, secret: string): string {
   const { authorization = '' } = request.headers
   const [, credential = '', signedHeaders = '', signature = ''] =
@@ -65,7 +65,7 @@ describe('an agent runtime', () => {
   let seen: { request: IncomingMessage; body: string; verdict: string }[]
   let configure: (arn: string, policies?: BackendFull, qualifier?: string, http?: FrontendHTTP) => void
 
-  /** The answer ends when a test says so, by `finish`. */
+  /** The response ends when the test calls `finish`. */
   let isHeld: boolean
   let finish: () => void
 
@@ -128,7 +128,7 @@ describe('an agent runtime', () => {
   const post = (headers: Record<string, string> = {}) =>
     fetch(`http://127.0.0.1:${server.port}/mcp?x=1`, { method: 'POST', body: '{"jsonrpc":"2.0"}', headers: { 'content-type': 'application/json', ...headers } })
 
-  test('is called at its path, signed, with the client’s session header; its answer streams (row 48)', async () => {
+  test('is called at its path, signed, with the client’s session header; its response streams (row 48)', async () => {
     configure(ARN, signed, 'v 1')
     isHeld = true
     const session = 'x-amzn-bedrock-agentcore-runtime-session-id'
@@ -150,19 +150,19 @@ describe('an agent runtime', () => {
     expect(dialledHosts).toEqual([`${HOST}:443 ${HOST}`])
   })
 
-  test('runtimes behind bearer tokens get one, and no signature', async () => {
+  test('is called with a bearer token instead of a signature if one is configured', async () => {
     configure(ARN, { auth: { key: 'token' } })
     await (await post()).text()
     expect([seen[0]?.request.headers.authorization, seen[0]?.request.headers['x-amz-date']]).toEqual(['Bearer token', undefined])
   })
 
-  test('an ARN of something else lets nobody in', async () => {
+  test('with an invalid ARN rejects all requests', async () => {
     configure('arn:aws:s3:us-west-2:123456789012:bucket/x', signed)
     const response = await post()
     expect([response.status, await response.text(), seen.length]).toEqual([500, expect.stringContaining('agentRuntimeRef'), 0])
   })
 
-  test('so do credentials that do not resolve, and bodies that are too large to sign', async () => {
+  test('rejects requests without resolvable credentials, and bodies that are too large to sign', async () => {
     configure(ARN, { auth: { cloudA: { secretRef: { secret: 'ns/none' } } } })
     expect((await post()).status).toBeGreaterThanOrEqual(500)
     configure(ARN, signed)

@@ -42,7 +42,7 @@ const streamed = (body: string, endOfStream = true): Reply => ({
 const plainYes: Reply = { response: { case: 'requestBody', value: { response: {} } } }
 const busy: Reply = { response: { case: 'immediateResponse', value: { status: { code: StatusCode.TooManyRequests }, body: Buffer.from('busy') } } }
 
-/** Decides once it has the whole body, as the pickers of the Inference Extension do. */
+/** A picker that selects after it received the complete body, as the pickers of the Inference Extension do. */
 const afterBody =
   (choose: (labels: string[]) => readonly Reply[]): Picker =>
   ({ request }, labels) => {
@@ -51,7 +51,7 @@ const afterBody =
     return request.case === 'responseHeaders' ? { response: { case: 'responseHeaders', value: {} } } : undefined
   }
 
-/** A model server that says which it is and what it got. */
+/** A model server that returns its name and the body that it received. */
 async function startModel(name: string, status = 200, onRequest = (): void => undefined): Promise<number> {
   const server: Server = createServer((request, response) => {
     onRequest()
@@ -77,7 +77,7 @@ interface Options {
   readonly removesEndpoints?: boolean
 }
 
-/** A gateway with a pool of three models, a, b and c, and one request to it. */
+/** Starts a gateway with a pool of three model servers, a, b and c, and sends one request to it. */
 async function ask(picker: Picker | undefined, options: Options = {}) {
   const {
     failureMode = 'FailClose',
@@ -113,7 +113,7 @@ async function ask(picker: Picker | undefined, options: Options = {}) {
   const service = await startGrpcService([bidi(ExternalProcessor.method.process, handle as never)], 0, credentials)
   open.push(() => service.close())
   if (picker === undefined) service.close()
-  // A port that was just closed may be another's; nobody listens on port 1 of a machine that runs tests.
+  // Port 1 has no listener; a port that was just closed may be in use again.
   const pickerPort = picker === undefined ? 1 : service.port
   const backend = isMissing ? { invalid: 'BACKEND_NOT_FOUND' as const } : { service: 'ns/picker', port: 9002 }
   const store = createConfigStore()
@@ -170,44 +170,44 @@ function withoutModels(message: ConfigMessage): ConfigMessage {
 const at = (labels: readonly string[], index: number): string => labels[index] ?? ''
 
 test.each<[string, Picker, Options, string]>([
-  ['the endpoint of the header', afterBody((labels) => [named(at(labels, 1)), streamed('hello')]), { body: 'hello' }, '200 b got hello'],
-  ['the endpoint of the metadata', afterBody((labels) => [inMetadata(at(labels, 2)), streamed('hello')]), { body: 'hello' }, '200 c got hello'],
+  ['the endpoint in the header', afterBody((labels) => [named(at(labels, 1)), streamed('hello')]), { body: 'hello' }, '200 b got hello'],
+  ['the endpoint in the metadata', afterBody((labels) => [inMetadata(at(labels, 2)), streamed('hello')]), { body: 'hello' }, '200 c got hello'],
   ['a request without a body', afterBody((labels) => [named(at(labels, 1))]), {}, '200 b got nothing'],
   [
-    'a body that the picker changes, in pieces',
+    'a body that the picker changes in pieces',
     afterBody((labels) => [named(at(labels, 1)), streamed('longer ', false), streamed('text')]),
     { body: 'x' },
     '200 b got longer text',
   ],
-  ['a picker that says yes to the body without sending it back', afterBody((labels) => [named(at(labels, 1)), plainYes]), { body: 'hello' }, '200 b got hello'],
-  ['the first of the list that is in the pool', afterBody((labels) => [named(`10.9.9.9:80, ${at(labels, 2)},${at(labels, 1)}`)]), {}, '200 c got nothing'],
-  ['429 of a picker that sheds load', () => busy, { body: 'hello' }, '429 busy'],
-  ['429 also where it fails open: it is there', () => busy, { failureMode: 'FailOpen' }, '429 busy'],
+  ['a picker that accepts the body without returning it', afterBody((labels) => [named(at(labels, 1)), plainYes]), { body: 'hello' }, '200 b got hello'],
+  ['the first listed endpoint that is in the pool', afterBody((labels) => [named(`10.9.9.9:80, ${at(labels, 2)},${at(labels, 1)}`)]), {}, '200 c got nothing'],
+  ['a picker that sheds load with 429', () => busy, { body: 'hello' }, '429 busy'],
+  ['a fail-open picker that sheds load with 429', () => busy, { failureMode: 'FailOpen' }, '429 busy'],
   [
-    '503 for an address outside the pool',
+    'an address outside the pool with 503',
     afterBody(() => [named('169.254.169.254:80')]),
     {},
     '503 endpoint picker failed: the picker named 169.254.169.254:80, which is no endpoint of ns/models.inference:8000',
   ],
   [
-    '503 for an address outside the pool also where it fails open',
+    'an address outside the pool with 503, also if the picker fails open',
     afterBody(() => [named('169.254.169.254:80')]),
     { failureMode: 'FailOpen' },
     '503 endpoint picker failed: the picker named 169.254.169.254:80, which is no endpoint of ns/models.inference:8000',
   ],
   [
-    '503 when it names none, whatever the client says',
+    'a reply without endpoint with 503, although the client names one',
     afterBody(() => [{ response: { case: 'requestHeaders', value: {} } }]),
     { headers: { [KEY]: '127.0.0.1:1' } },
     '503 endpoint picker failed: the picker named no endpoint',
   ],
   [
-    '413 for a body that it cannot be asked about',
+    'a body that is too large for the picker with 413',
     afterBody((labels) => [named(at(labels, 1))]),
     { body: 'x'.repeat(2_000), maxBufferSize: 1_000 },
     '413 request body too large',
   ],
-])('%s', async (_, picker, options, expected) => expect((await ask(picker, options)).answer).toBe(expected))
+])('a request handles %s', async (_, picker, options, expected) => expect((await ask(picker, options)).answer).toBe(expected))
 
 test('a retry after the chosen endpoints are gone is 503, and its detail says that the picker chose them', async () => {
   const { answer, exchange, labels } = await ask(
@@ -218,7 +218,7 @@ test('a retry after the chosen endpoints are gone is 503, and its detail says th
   expect(exchange.error?.detail).toBe(`no endpoint that the endpoint picker chose is left in ns/models.inference:8000: ${at(labels, 1)}`)
 })
 
-test('a picker with a certificate that nobody knows is called all the same, by TLS', async () => {
+test('a picker with an untrusted certificate is called over TLS', async () => {
   const { answer, seen } = await ask(
     afterBody((labels) => [named(at(labels, 1)), streamed('hello')]),
     { body: 'hello', isTls: true },
@@ -227,31 +227,31 @@ test('a picker with a certificate that nobody knows is called all the same, by T
 })
 
 const failures: readonly [string, Picker | undefined, Options][] = [
-  ['nobody there', undefined, { body: 'hello' }],
+  ['an unavailable picker', undefined, { body: 'hello' }],
   ['a reference that does not resolve', undefined, { body: 'hello', isMissing: true }],
   ['an error', () => Object.assign(new Error('broken'), { code: 13 }), { body: 'hello' }],
   [
-    'an error after it has the body',
+    'an error after the body',
     ({ request }) => (request.case === 'requestBody' ? Object.assign(new Error('broken'), { code: 13 }) : undefined),
     { body: 'hello' },
   ],
 ]
-test.each(failures)('fail close, %s: 503', async (_, picker, options) => {
+test.each(failures)('a fail-close picker turns %s into a 503', async (_, picker, options) => {
   expect((await ask(picker, options)).answer).toMatch(/^503 endpoint picker failed: /)
 })
-test.each(failures)('fail open, %s: any endpoint of the pool gets the whole request', async (_, picker, options) => {
+test.each(failures)('a fail-open picker turns %s into load balancing of the complete request', async (_, picker, options) => {
   const { answer, exchange } = await ask(picker, { ...options, failureMode: 'FailOpen', headers: { [KEY]: '127.0.0.1:1' } })
   expect(answer).toMatch(/^200 [abc] got hello$/)
   expect(exchange.request.headers.has(KEY)).toBe(false)
 })
 
-test('fail open, a body that is too large: balanced, and passed on whole', async () => {
+test('a fail-open picker is not called for a body that is too large, which is forwarded completely', async () => {
   const body = 'x'.repeat(2_000)
   const { answer, seen } = await ask(undefined, { body, maxBufferSize: 1_000, failureMode: 'FailOpen' })
   expect([answer.replace(/ [abc] /, ' '), seen]).toEqual([`200 got ${body}`, []])
 })
 
-test('the picker gets head and body of the request, and of the response with the endpoint that served it', async () => {
+test('the picker receives head and body of request and response, and the endpoint that served it', async () => {
   const base = afterBody((labels) => [named(at(labels, 1)), streamed('hello')])
   const { exchange, seen, labels, ends } = await ask(
     (request, all) =>
@@ -275,7 +275,7 @@ test('the picker gets head and body of the request, and of the response with the
   expect(logFieldOf(exchange, 'inferencepool.selected_endpoint')).toBe(labels[1])
 })
 
-test('a picker that fails once the response is there changes nothing', async () => {
+test('a picker that fails in the response phase does not affect the response', async () => {
   const base = afterBody((labels) => [named(at(labels, 1)), streamed('hello')])
   const { answer } = await ask((request, labels) => (request.request.case === 'responseHeaders' ? new Error('broken') : base(request, labels)), {
     body: 'hello',
@@ -283,7 +283,7 @@ test('a picker that fails once the response is there changes nothing', async () 
   expect(answer).toBe('200 b got hello')
 })
 
-test('a picker that says nothing about the response holds it up for a second at most', async () => {
+test('a picker that does not reply to the response delays it by at most a second', async () => {
   const base = afterBody((labels) => [named(at(labels, 1))])
   const startedAt = performance.now()
   const { answer } = await ask((request, labels) => (request.request.case === 'responseHeaders' ? undefined : base(request, labels)))
@@ -291,7 +291,7 @@ test('a picker that says nothing about the response holds it up for a second at 
   expect(performance.now() - startedAt).toBeLessThan(15_000)
 })
 
-test('retries go down the list', async () => {
+test("retries use the picker's endpoints in order", async () => {
   const { answer, exchange, labels, seen } = await ask(
     afterBody((all) => [named(`${at(all, 2)},${at(all, 0)},${at(all, 1)}`), streamed('hello')]),
     { body: 'hello', statuses: [503, 200, 503], route: { retry: { codes: [503], attempts: 2 } } },

@@ -23,7 +23,7 @@ interface Odd {
   readonly mock: MockServer
   post(post: Post): Promise<Answer>
 }
-/** A gateway in front of an upstream that answers as a test wants. */
+/** Starts a gateway in front of an upstream with the given behaviour. */
 async function startOdd(answer: Behave, provider: Omit<NamedLLMProvider, 'name'> = { providerA: {} }, options: Partial<LlmGatewayOptions> = {}): Promise<Odd> {
   const mock = await startMockServer({ answer })
   const gateway = await startLlmGateway({
@@ -35,16 +35,16 @@ async function startOdd(answer: Behave, provider: Omit<NamedLLMProvider, 'name'>
   return { gateway, mock, post: (post) => send(gateway.port, post) }
 }
 
-/** Deeper than anything that walks it can go, and less than two MiB. */
+/** Deeper than any recursive function can handle, and less than two MiB. */
 const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
 const deepChat = (extra: string): string => `{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"metadata":${extra}}`
 const tooDeep = 'failed to process LLM request: failed to parse request: nested too deeply'
 
-// How deep JSON.stringify goes depends on Node: what it cannot print is refused, and that is all.
+// The depth that JSON.stringify supports depends on Node; deeper bodies are rejected.
 test.each([
-  ['as they are', {}, 'one'],
-  ['when a guard changes the answer', { promptGuard: { response: [{ regex: { builtins: ['Ssn' as const], action: 'Mask' as const } }] } }, '123-45-6789'],
-])('numbers of an answer that no double holds stay %s', async (_, ai, content) => {
+  ['without guards', {}, 'one'],
+  ['if a guard changes the response', { promptGuard: { response: [{ regex: { builtins: ['Ssn' as const], action: 'Mask' as const } }] } }, '123-45-6789'],
+])('numbers of a response that a double cannot represent are kept %s', async (_, ai, content) => {
   const body = `{"id":12345678901234567890,"choices":[{"message":{"content":"${content}","n":0.12345678901234567890}}]}`
   const headers = { 'content-type': 'application/json' }
   const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body), { providerA: {} }, { policies: { ai } })
@@ -54,12 +54,12 @@ test.each([
 
 describe('deep JSON', () => {
   test.each<[string, TestBedOptions, 'refused' | 'passed' | 'either', string?]>([
-    ['that no policy touches', {}, 'passed'],
-    ['beside a default', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }, 'passed'],
-    ['that an expression reads', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }, 'refused'],
-    ['under a guard', { ai: { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } } }, 'either'],
-    ['with a number that no double holds', {}, 'refused', deep.replace('1', '12345678901234567890')],
-  ])('in a request, %s', async (_, options, expected, nested = deep) => {
+    ['without policies', {}, 'passed'],
+    ['with a default for another field', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }, 'passed'],
+    ['with an expression that reads it', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }, 'refused'],
+    ['with a guard', { ai: { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } } }, 'either'],
+    ['with a number that a double cannot represent', {}, 'refused', deep.replace('1', '12345678901234567890')],
+  ])('in a request is forwarded or rejected with 400 %s', async (_, options, expected, nested = deep) => {
     const { post, mock } = await start(options)
     const { status, text } = await post({ body: deepChat(nested) })
     if (expected === 'refused') expect([status, text, mock.requests.length]).toEqual([400, tooDeep, 0])
@@ -69,14 +69,14 @@ describe('deep JSON', () => {
   })
 
   test.each<[string, string, string, boolean?]>([
-    ['with a number that no double holds', '/v1/messages', `{"type":"message","content":[],"x":${deep.replace('1', '12345678901234567890')}}`, true],
+    ['with a number that a double cannot represent', '/v1/messages', `{"type":"message","content":[],"x":${deep.replace('1', '12345678901234567890')}}`, true],
     [
-      'a tool call',
+      'in a tool call',
       '/v1/chat/completions',
       `{"content":[{"type":"tool_use","id":"t","name":"f","input":${deep}}],"usage":{"input_tokens":1,"output_tokens":1}}`,
     ],
-    ['an answer with a guard', '/v1/messages', `{"type":"message","content":[{"type":"text","text":"123-45-6789"}],"more":${deep}}`],
-  ])('in an answer is at most an error of the upstream: %s', async (_, path, body, isRefused = false) => {
+    ['with a guard', '/v1/messages', `{"type":"message","content":[{"type":"text","text":"123-45-6789"}],"more":${deep}}`],
+  ])('in a response causes at most a 502 %s', async (_, path, body, isRefused = false) => {
     const guard = { promptGuard: { response: [{ regex: { builtins: ['Ssn' as const] } }] } }
     const { post } = await startOdd(
       (_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(body),
@@ -88,7 +88,7 @@ describe('deep JSON', () => {
     else expect([200, 502]).toContain(status)
   })
 
-  test('in a stream ends it at most', async () => {
+  test('in a stream at most ends the stream', async () => {
     const event = `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","x":${deep}}}\n\n`
     const { post } = await startOdd(
       (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(event),
@@ -100,18 +100,18 @@ describe('deep JSON', () => {
   })
 })
 
-describe('text that is odd', () => {
+describe('unusual request text', () => {
   test.each<[string, string | Buffer, string]>([
     ['a byte order mark', '\ufeff{"model":"gpt-4o","messages":[]}', '{"model":"gpt-4o","messages":[]}'],
     ['a lone surrogate', '{"model":"gpt-4o","messages":[],"user":"\\ud800"}', '{"model":"gpt-4o","messages":[],"user":"\\ud800"}'],
-    ['duplicate keys further in', '{"model":"gpt-4o","messages":[],"x":{"a":1,"a":2}}', '{"model":"gpt-4o","messages":[],"x":{"a":1,"a":2}}'],
-  ])('%s reaches the provider as it was', async (_, body, sent) => {
+    ['a nested duplicate key', '{"model":"gpt-4o","messages":[],"x":{"a":1,"a":2}}', '{"model":"gpt-4o","messages":[],"x":{"a":1,"a":2}}'],
+  ])('%s reaches the provider unchanged', async (_, body, sent) => {
     const { post, mock } = await start()
     expect((await post({ body })).status).toBe(200)
     expect(mock.requests[0]?.raw.toString()).toBe(sent)
   })
 
-  test('duplicate keys further in are gone where guards judge: the provider reads what they read', async () => {
+  test('nested duplicate keys are removed with guards, so that the provider reads what they checked', async () => {
     const { post, mock } = await start({ ai: { promptGuard: { request: [{ regex: { matches: ['nothing'] } }] } } })
     await post({ body: '{"model":"gpt-4o","messages":[{"role":"user","content":"hidden","content":"seen"}]}' })
     expect(mock.requests[0]?.raw.toString()).toBe('{"model":"gpt-4o","messages":[{"role":"user","content":"seen"}]}')
@@ -123,14 +123,14 @@ describe('text that is odd', () => {
     expect([answer.status, mock.requests[0]?.raw.toString()]).toEqual([200, expect.stringContaining('a\\ud800b')])
   })
 
-  test('any content-type of a request will do', async () => {
+  test('a request with any content-type is accepted', async () => {
     const { post } = await start()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded'])
       expect((await post({ body: chat(), headers: { 'content-type': type } })).status).toBe(200)
   })
 })
 
-describe('answers that are odd', () => {
+describe('unusual responses', () => {
   const whole = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }] })
   const chunk = (delta: object, finish: string | null = null): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}`
@@ -141,7 +141,7 @@ describe('answers that are odd', () => {
     '/v1/messages': (json) => json['content']?.[0]?.['text'],
   }
 
-  test.each(paths)('one that was asked for as a stream and is JSON stays whole: %s', async (path) => {
+  test.each(paths)('a JSON response to a streaming request is not streamed: %s', async (path) => {
     const { post, gateway } = await startOdd(
       (_request, response) => void response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(whole),
     )
@@ -151,13 +151,13 @@ describe('answers that are odd', () => {
   })
 
   test.each<[string, Record<string, string>, string, boolean]>([
-    ['HTML, whole', { 'content-type': 'text/html' }, '<html>hello</html>', false],
-    ['HTML instead of a stream', { 'content-type': 'text/html; charset=utf-8' }, '<html>hello</html>', true],
-    ['nothing', { 'content-type': 'application/json' }, '', false],
-    ['no object', { 'content-type': 'application/json' }, '[]', false],
-    ['a coding that it is not in', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, whole, false],
-    ['a coding that nobody knows', { 'content-type': 'application/json', 'content-encoding': 'lzma' }, whole, false],
-  ])('%s is 502, for a client of messages', async (_, headers, body, stream) => {
+    ['an HTML page', { 'content-type': 'text/html' }, '<html>hello</html>', false],
+    ['an HTML page instead of a stream', { 'content-type': 'text/html; charset=utf-8' }, '<html>hello</html>', true],
+    ['an empty body', { 'content-type': 'application/json' }, '', false],
+    ['a JSON array', { 'content-type': 'application/json' }, '[]', false],
+    ['a body that does not match its content-encoding', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, whole, false],
+    ['an unknown content-encoding', { 'content-type': 'application/json', 'content-encoding': 'lzma' }, whole, false],
+  ])('%s is a 502 for a client of Messages', async (_, headers, body, stream) => {
     const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body))
     const answer = await post({ path: '/v1/messages', body: chat('x', { stream, max_tokens: 5 }) })
     expect([answer.status, answer.text]).toEqual([502, expect.stringMatching(/^failed to process LLM response: failed to parse response/)])
@@ -170,7 +170,7 @@ describe('answers that are odd', () => {
     ['with carriage returns', { 'content-type': 'text/event-stream' }, `${sse.join('\r\n\r\n')}\r\n\r\n`],
     ['after a byte order mark', { 'content-type': 'text/event-stream' }, `\ufeff${sse.join('\n\n')}\n\n`],
     ['in gzip', { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }, gzipSync(`${sse.join('\n\n')}\n\n`)],
-  ])('a stream %s is read, and translated', async (_, headers, body) => {
+  ])('a stream %s is translated', async (_, headers, body) => {
     const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body))
     for (const path of paths) {
       const answer = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
@@ -179,7 +179,7 @@ describe('answers that are odd', () => {
     }
   })
 
-  test.each(paths)('a stream without any blank line has a limit: %s', async (path) => {
+  test.each(paths)('a stream without blank lines ends with an error at the size limit: %s', async (path) => {
     const { post } = await startOdd((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const line = `data: ${'x'.repeat(1000)}\n`
@@ -192,8 +192,8 @@ describe('answers that are odd', () => {
   })
 })
 
-describe('upstreams that are slow, and clients that are gone', () => {
-  test('a body that stalls is 504', async () => {
+describe('slow upstreams and disconnected clients', () => {
+  test('a response body that stalls is a 504', async () => {
     const { post, mock } = await startOdd(
       (_request, response) => void response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":'),
       { providerA: {} },
@@ -204,9 +204,9 @@ describe('upstreams that are slow, and clients that are gone', () => {
     await mock.requests[0]?.closed
   })
 
-  test.each(['before the head', 'in the body'])('a client that goes away while the answer is awaited ends the answer of the upstream: %s', async (when) => {
+  test.each(['before the response head', 'during the response body'])('a client that disconnects closes the upstream connection %s', async (when) => {
     const { gateway, mock } = await startOdd((_request, response) => {
-      if (when === 'in the body') response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":')
+      if (when === 'during the response body') response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":')
     })
     const request = httpRequest({ port: gateway.port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions' })
     request.on('error', () => undefined)

@@ -13,19 +13,19 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
 }
 const frontend = { frontend: { http: { maxBufferSize: 1000 } } }
 const small: TestBedOptions = { onGateway: [frontend] }
-/** Deeper than anything that walks it can go. */
+/** Deeper than any recursive function can handle. */
 const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
 const messages = { path: '/v1/messages', ai: { routes: sdkRoutes } }
 
 describe("the gateway's own errors", () => {
   test.each<[string, TestBedOptions, Post, number, string | RegExp]>([
-    ['no JSON', {}, { body: '{"model":' }, 400, /^failed to process LLM request: failed to parse request: ./],
+    ['invalid JSON', {}, { body: '{"model":' }, 400, /^failed to process LLM request: failed to parse request: ./],
     ['an empty body', {}, { body: '' }, 400, /^failed to process LLM request: failed to parse request: ./],
-    ['no object', {}, { body: '[1]' }, 400, 'failed to process LLM request: missing field: request must be an object'],
-    ['no model', {}, { body: { messages: [] } }, 400, 'failed to process LLM request: missing field: model not specified'],
-    ['a model that is no text', {}, { body: { model: 3, messages: [] } }, 400, 'failed to process LLM request: missing field: model not specified'],
+    ['a JSON array', {}, { body: '[1]' }, 400, 'failed to process LLM request: missing field: request must be an object'],
+    ['a body without model', {}, { body: { messages: [] } }, 400, 'failed to process LLM request: missing field: model not specified'],
+    ['a model that is not a string', {}, { body: { model: 3, messages: [] } }, 400, 'failed to process LLM request: missing field: model not specified'],
     [
-      'a field twice',
+      'a duplicate field',
       {},
       { body: '{"model":"a","model":"b","messages":[]}' },
       400,
@@ -53,50 +53,56 @@ describe("the gateway's own errors", () => {
       'failed to process LLM request: request was too large: the limit is 2097152 bytes (frontend.http.maxBufferSize)',
     ],
     [
-      'a small body that unpacks to 20 MiB',
+      'a small body that decompresses to 20 MiB',
       {},
       { body: gzipSync(Buffer.alloc(20 * 1024 * 1024)), headers: { 'content-encoding': 'gzip' } },
       413,
       'failed to process LLM request: request was too large: the limit is 2097152 bytes (frontend.http.maxBufferSize)',
     ],
-    ['an unknown coding', {}, { body: 'x', headers: { 'content-encoding': 'lzma' } }, 415, 'failed to process LLM request: unsupported content encoding: lzma'],
     [
-      'a broken coding',
+      'an unknown content-encoding',
+      {},
+      { body: 'x', headers: { 'content-encoding': 'lzma' } },
+      415,
+      'failed to process LLM request: unsupported content encoding: lzma',
+    ],
+    [
+      'a body that does not match its content-encoding',
       {},
       { body: 'x', headers: { 'content-encoding': 'gzip' } },
       400,
       'failed to process LLM request: failed to parse request: the body does not match its content-encoding',
     ],
     [
-      'a remote image for F',
+      'an image URL for Bedrock',
       { provider: { providerF: {} }, policies: { auth: { key: 'k' } } },
       { body: { model: 'm', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x/y.png' } }] }] } },
       400,
       /^failed to process LLM request: unsupported conversion: /,
     ],
-    ['an answer that is broken', {}, { body: chat(), headers: { 'x-mock': 'broken' } }, 502, /^failed to process LLM response: failed to parse response: ./],
+    ['an invalid response', {}, { body: chat(), headers: { 'x-mock': 'broken' } }, 502, /^failed to process LLM response: failed to parse response: ./],
     [
-      'an answer over the limit',
+      'a response over the limit',
       small,
       { body: chat(), headers: { 'x-mock': `text=${'y'.repeat(2000)}` } },
       502,
       /^failed to process LLM response: failed to parse response: it is larger than 1000 bytes/,
     ],
     [
-      'guards that are not there',
+      'an unavailable guard',
       { ai: { promptGuard: { request: [{ webhook: { backendRef: { address: '127.0.0.1:1' } } }] } } },
       { body: chat() },
       503,
       'prompt guard failed',
     ],
     [
-      'credentials that are not there',
+      'missing credentials',
       { policies: { auth: { secretRef: { secret: 'gone' } } } },
       { body: chat() },
       500,
       'backend authentication failed: the Secret of secretRef does not resolve',
     ],
-  ])('%s', async (_, options, post, status, text) => {
+  ])('%s is reported as text with its status', async (_, options, post, status, text) => {
     const bed = await start(options)
     const answer = await bed.post(post)
     expect([answer.status, answer.headers['content-type']]).toEqual([status, 'text/plain'])
@@ -106,24 +112,24 @@ describe("the gateway's own errors", () => {
 
   test.each<[string, string, object]>([
     [
-      'a client of completions that takes JSON',
+      'Chat Completions',
       '/v1/chat/completions',
       { error: { message: 'failed to process LLM request: missing field: model not specified', type: 'invalid_request_error', param: null, code: null } },
     ],
     [
-      'a client of messages that takes JSON',
+      'Messages',
       '/v1/messages',
       { type: 'error', error: { type: 'invalid_request_error', message: 'failed to process LLM request: missing field: model not specified' } },
     ],
-  ])('%s', async (_, path, expected) => {
+  ])('a client of %s that accepts JSON receives errors in its format', async (_, path, expected) => {
     const { post } = await start({ ai: messages.ai })
     const answer = await post({ path, body: { messages: [] }, headers: { accept: 'application/json' } })
     expect([answer.status, answer.headers['content-type'], answer.json]).toEqual([400, 'application/json', expected])
   })
 
-  test('a provider that refuses connections is 503, a slow one 504', async () => {
+  test('a provider that refuses connections is a 503, a slow one a 504', async () => {
     const { post, gateway } = await start()
-    // Nobody listens on port 1 of a machine that runs tests.
+    // Port 1 has no listener.
     gateway.update({ ai: { provider: { providerA: {}, host: '127.0.0.1', port: 1 } } })
     const refused = await post({ body: chat() })
     expect([refused.status, refused.text.startsWith('upstream call failed: ')]).toEqual([503, true])
@@ -136,28 +142,32 @@ describe("the gateway's own errors", () => {
 
 describe("an upstream's errors", () => {
   test.each<[string, string, object]>([
-    ['an HTML page for a client of completions', '/v1/chat/completions', { error: { message: '<html><body>Bad Gateway</body></html>', type: 'api_error' } }],
     [
-      'an HTML page for a client of messages',
+      'an HTML page for a client of Chat Completions',
+      '/v1/chat/completions',
+      { error: { message: '<html><body>Bad Gateway</body></html>', type: 'api_error' } },
+    ],
+    [
+      'an HTML page for a client of Messages',
       '/v1/messages',
       { type: 'error', error: { type: 'api_error', message: '<html><body>Bad Gateway</body></html>' } },
     ],
-  ])('%s keeps its status', async (_, path, expected) => {
+  ])('%s is translated and keeps its status', async (_, path, expected) => {
     const { post } = await start({ provider: path.endsWith('messages') ? { providerA: {} } : { providerC: {} }, ai: messages.ai })
     const answer = await post({ path, body: chat('x', { max_tokens: 10 }), headers: { 'x-mock': 'status=502; html' } })
     expect([answer.status, answer.json]).toEqual([502, expected])
   })
 })
 
-describe('streams that do not end well', () => {
+describe('streams that end with an error', () => {
   test.each<[string, string, string, RegExp]>([
-    ['cut, for completions', '/v1/chat/completions', 'cut=3', /data: \{"error":\{[^\n]*"message":"[^"]+"[^\n]*\n\n$/],
-    ['cut, for messages', '/v1/messages', 'cut=3', /event: error\ndata: \{"type":"error","error":\{[^\n]*\n\n$/],
-    ['cut, for responses', '/v1/responses', 'cut=4', /event: error\ndata: [^\n]*\n\n$/],
-    ['ended early, for completions', '/v1/chat/completions', 'end=3', /data: \{"error":\{[^\n]*\n\n$/],
-    ['ended early, for messages', '/v1/messages', 'end=3', /event: error\ndata: \{"type":"error"[^\n]*\n\n$/],
-    ['an error in the stream, for messages', '/v1/messages', 'error=3', /event: error\ndata: \{"type":"error","error":\{[^\n]*\n\n$/],
-  ])('%s', async (_, path, mock, ending) => {
+    ['a reset stream for Chat Completions', '/v1/chat/completions', 'cut=3', /data: \{"error":\{[^\n]*"message":"[^"]+"[^\n]*\n\n$/],
+    ['a reset stream for Messages', '/v1/messages', 'cut=3', /event: error\ndata: \{"type":"error","error":\{[^\n]*\n\n$/],
+    ['a reset stream for Responses', '/v1/responses', 'cut=4', /event: error\ndata: [^\n]*\n\n$/],
+    ['a stream without terminator for Chat Completions', '/v1/chat/completions', 'end=3', /data: \{"error":\{[^\n]*\n\n$/],
+    ['a stream without terminator for Messages', '/v1/messages', 'end=3', /event: error\ndata: \{"type":"error"[^\n]*\n\n$/],
+    ['a stream with an error event for Messages', '/v1/messages', 'error=3', /event: error\ndata: \{"type":"error","error":\{[^\n]*\n\n$/],
+  ])('%s ends with an error event', async (_, path, mock, ending) => {
     const { post, gateway } = await start({ ai: messages.ai })
     const body = path.endsWith('responses') ? { model: 'gpt-4o', input: 'one two three', stream: true } : chat('one two three', { stream: true, max_tokens: 9 })
     const answer = await post({ path, body, headers: { 'x-mock': mock } })

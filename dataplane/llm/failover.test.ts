@@ -13,7 +13,7 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
   return bed
 }
 
-/** Two groups of one provider each, with a clock that only the test moves. */
+/** Starts two groups of one provider each, with a clock that the test controls. */
 async function startTwo(health: Health | undefined, more: Partial<TestBedOptions> = {}) {
   let now = 0
   const bed = await start({
@@ -29,7 +29,7 @@ async function startTwo(health: Health | undefined, more: Partial<TestBedOptions
 }
 
 describe('failover', () => {
-  test('an evicted group hands over to the next; evictions get longer; a success ends them', async () => {
+  test('requests go to the next group while the first is evicted; repeated evictions last longer until a success', async () => {
     const { post, first, asked, advance } = await startTwo({ eviction: { duration: '3s' } })
     first.behave({ status: 500 })
     const statuses: number[] = []
@@ -52,7 +52,7 @@ describe('failover', () => {
     expect([statuses.at(-1), asked()]).toEqual([200, [3, 2]])
   })
 
-  test('the transformation of a provider that failed is not for the answer of the next', async () => {
+  test('the transformation of a failed provider is not applied to the response of the next one', async () => {
     const transformation = { response: { set: [{ name: 'x-from', value: '"first"' }] } }
     const { post, first, asked } = await startTwo(
       { eviction: {} },
@@ -64,7 +64,7 @@ describe('failover', () => {
     expect([before.headers['x-from'], after.status, after.headers['x-from'], asked()]).toEqual(['first', 200, undefined, [2, 1]])
   })
 
-  test('who watches evictions is told of both ends', async () => {
+  test('onEviction is called at the start and the end of an eviction', async () => {
     const events: string[] = []
     const { post, first, advance } = await startTwo(
       { eviction: {} },
@@ -78,21 +78,21 @@ describe('failover', () => {
     expect(events).toEqual(['ns/llm first evicted 3000', 'ns/llm first back 0'])
   })
 
-  test('several failures in a row, where the policy says so', async () => {
+  test('a provider is evicted after the configured number of consecutive failures', async () => {
     const { post, first, asked } = await startTwo({ eviction: { consecutiveFailures: 3 } })
     first.behave({ status: 503 })
     for (let i = 0; i < 4; i++) await post({ body: chat() })
     expect(asked()).toEqual([3, 1])
   })
 
-  test('without a policy a dead group keeps its requests', async () => {
+  test('a failing group keeps receiving requests without a health policy', async () => {
     const { post, first, asked } = await startTwo(undefined)
     first.behave({ status: 500 })
     for (let i = 0; i < 3; i++) await post({ body: chat() })
     expect(asked()).toEqual([3, 0])
   })
 
-  test('all providers out: group 0 is asked all the same', async () => {
+  test('group 0 receives requests if all providers are evicted', async () => {
     const { post, first, second, asked } = await startTwo({ eviction: {} })
     first.behave({ status: 500 })
     second.behave({ status: 500 })
@@ -101,9 +101,9 @@ describe('failover', () => {
   })
 
   test.each<[string, Health, number]>([
-    ['as long as Retry-After says', { unhealthyCondition: 'response.code == 429' }, 7000],
-    ['as long as the policy says, where it does', { unhealthyCondition: 'response.code == 429', eviction: {} }, 3000],
-  ])('a condition evicts %s', async (_, health, ms) => {
+    ['for the time in Retry-After', { unhealthyCondition: 'response.code == 429' }, 7000],
+    ['for the configured time, if there is one', { unhealthyCondition: 'response.code == 429', eviction: {} }, 3000],
+  ])('a provider with an unhealthy status is evicted %s', async (_, health, ms) => {
     const { post, first, asked, advance } = await startTwo(health)
     first.behave({ status: 429, retryAfter: '7' })
     expect((await post({ body: chat() })).status).toBe(429)
@@ -115,7 +115,7 @@ describe('failover', () => {
     expect(asked()).toEqual([2, 1])
   })
 
-  test('a retry goes to a fresh choice, in the format of that provider', async () => {
+  test('a retry goes to a new selection, in the format of that provider', async () => {
     const { post, first, second } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [500] } } })
     first.behave({ status: 500 })
     const { status, json } = await post({ body: chat('over there') })
@@ -126,9 +126,9 @@ describe('failover', () => {
 
   test.each([
     ['an error in the stream before any content', { error: 1 }],
-    ['a stream that breaks before any content', { cut: 1 }],
+    ['a stream that is reset before any content', { cut: 1 }],
     ['a stream that ends before any content', { end: 1 }],
-  ])('%s is a failure that is retried elsewhere', async (_, behaviour) => {
+  ])('%s is retried with another provider', async (_, behaviour) => {
     const { post, first, asked } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
     first.behave(behaviour)
     const { status, text } = await post({ body: chat('a b', { stream: true }) })
@@ -140,7 +140,7 @@ describe('failover', () => {
     expect(asked()).toEqual([1, 2])
   })
 
-  test('after the first content nothing is tried again', async () => {
+  test('a stream that fails after its first content is not retried', async () => {
     const { post, first, asked } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
     first.behave({ cut: 3 })
     const { text } = await post({ body: chat('a b c', { stream: true }) })
@@ -148,11 +148,11 @@ describe('failover', () => {
     expect(text).toMatch(/"content":"echo: "[^]*"error"/)
   })
 
-  test('within a group the slower provider gets fewer requests, but some', async () => {
+  test('the slower provider of a group receives fewer requests, but some', async () => {
     let seed = 7
     const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647
     const { post, mocks } = await start({ groups: [{ fast: { providerA: {} }, slow: { providerA: {} } }], random })
-    // Long enough for a machine that stands still now and then.
+    // Long enough to tolerate pauses of the machine.
     mocks[1]?.behave({ delay: 250 })
     for (let i = 0; i < 40; i++) await post({ body: chat() })
     const [fast = 0, slow = 0] = mocks.map((mock) => mock.requests.length)
@@ -160,7 +160,7 @@ describe('failover', () => {
     expect(fast).toBeGreaterThan(slow * 1.5)
   })
 
-  test('what was learned outlives an update of the config', async () => {
+  test('evictions survive a config update', async () => {
     const { post, first, asked, gateway } = await startTwo({ eviction: {} })
     first.behave({ status: 500 })
     await post({ body: chat() })
@@ -176,10 +176,10 @@ describe('token budgets', () => {
   const budget = (tokens: number): Pick<TestBedOptions, 'onGateway'> => ({ onGateway: [{ traffic: { rateLimit: limit(tokens) } }] })
 
   test.each([
-    ['a whole answer', chat('one two three'), {}],
+    ['a buffered response', chat('one two three'), {}],
     ['a stream', chat('one two three', { stream: true }), {}],
     ['embeddings', { model: 'e', input: 'one two three four five six seven' }, { path: '/v1/embeddings' }],
-  ])('%s is charged once it is over; then 429 with all headers', async (_, body, more) => {
+  ])('%s is charged at its end, and the next request is a 429 with rate limit headers', async (_, body, more) => {
     const { post, mock } = await start({ ...budget(7), ai: { routes: sdkRoutes } })
     expect((await post({ body, ...more })).status).toBe(200)
     const refused = await post({ body, ...more })
@@ -193,7 +193,7 @@ describe('token budgets', () => {
     expect(mock.requests.length).toBe(1)
   })
 
-  test('counting, listing and passing through cost nothing', async () => {
+  test('token counting, model lists and Passthrough are not charged', async () => {
     const { post } = await start({ ...budget(1), ai: { routes: sdkRoutes } })
     for (let i = 0; i < 3; i++) {
       expect((await post({ path: '/v1/messages/count_tokens', body: { model: 'gpt-4o', messages: [{ role: 'user', content: 'x' }] } })).status).toBe(200)
@@ -202,31 +202,31 @@ describe('token budgets', () => {
     }
   })
 
-  test('a refused request costs nothing, nor does one that failed', async () => {
+  test('a rejected request and a failed request are not charged', async () => {
     const { post } = await start({ ...budget(5) })
     expect((await post({ body: { messages: [] } })).status).toBe(400)
     expect((await post({ body: chat(), headers: { 'x-mock': 'status=500' } })).status).toBe(500)
     expect((await post({ body: chat() })).status).toBe(200)
   })
 
-  test('a prompt that does not fit is refused where tokens are reserved, and what was reserved too much comes back', async () => {
+  test('with reserveTokens a prompt over the budget is rejected, and excess reservations are returned', async () => {
     const { post, mock } = await start({ ...budget(60), ai: { reserveTokens: true } })
     const refused = await post({ body: chat('word '.repeat(200)) })
     expect([refused.status, refused.headers['x-ratelimit-remaining'], mock.requests.length]).toEqual([429, '60', 0])
     const answer = await post({ body: chat('one two') })
     expect(answer.status).toBe(200)
-    // Five by the provider's count; the prompt was counted as more.
+    // The provider counts five tokens; the estimate of the prompt is higher.
     expect((await post({ path: '/x', body: { messages: [] } })).status).toBe(400)
     expect((await post({ body: chat('word '.repeat(30)) })).status).toBe(200)
   })
 
-  test('a truncated stream is charged by what was seen', async () => {
+  test('a truncated stream is charged by the forwarded text', async () => {
     const { post } = await start({ ...budget(20) })
     await post({ body: chat('word '.repeat(40), { stream: true }), headers: { 'x-mock': 'cut=30' } })
     expect((await post({ body: chat() })).status).toBe(429)
   })
 
-  test('a client that goes away stops the upstream at once and is charged for what it saw', async () => {
+  test('a client that disconnects closes the upstream connection and is charged for the forwarded text', async () => {
     const { gateway, mock, post } = await start({ ...budget(20) })
     const began = await new Promise<number>((resolve, reject) => {
       const body = JSON.stringify(chat('word '.repeat(2000), { stream: true }))
@@ -247,7 +247,7 @@ describe('token budgets', () => {
       request.end(body)
     })
     await mock.requests[0]?.closed
-    // All of it would take 40 s.
+    // The complete response would take 40 s.
     expect(performance.now() - began).toBeLessThan(20_000)
     expect((await post({ body: chat() })).status).toBe(429)
   })

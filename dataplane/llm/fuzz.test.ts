@@ -11,7 +11,7 @@ const providers: Readonly<Record<string, [Omit<NamedLLMProvider, 'name'>, string
 }
 const paths = ['/v1/chat/completions', '/v1/messages', '/v1/responses', '/v1/embeddings', '/v1/messages/count_tokens']
 
-/** Bodies that are nearly right: known fields with values of any kind. */
+/** Nearly valid bodies: known fields with values of any kind. */
 const names = [
   'messages',
   'system',
@@ -54,7 +54,7 @@ const value = fc.letrec((tie) => ({
 })).any
 const body = fc.record(Object.fromEntries(names.slice(0, 11).map((name) => [name, value])), { requiredKeys: [] })
 
-describe.each(Object.entries(providers))('bodies of any kind, to %s', (_, [provider, model]) => {
+describe.each(Object.entries(providers))('random bodies for %s', (_, [provider, model]) => {
   let bed: TestBed
   beforeAll(async () => {
     bed = await startTestBed({
@@ -65,7 +65,7 @@ describe.each(Object.entries(providers))('bodies of any kind, to %s', (_, [provi
   })
   afterAll(() => bed.close())
 
-  test('are answered by the provider, or refused by name; the gateway goes on', async () => {
+  test('are served by the provider or rejected with an LLM error, and the gateway keeps working', async () => {
     await fc.assert(
       fc.asyncProperty(body, fc.constantFrom(...paths), async (given, path) => {
         const answer = await bed.post({ path, body: { ...given, model } })

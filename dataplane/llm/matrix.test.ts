@@ -25,7 +25,7 @@ const e: Config = { providerE: { projectId: 'p', region: 'us-central1' } }
 const f: Config = { providerF: {} }
 const vertex = '/v1/projects/p/locations/us-central1'
 
-/** What clients of each format send, and where they find the text of an answer, buffered and streamed. */
+/** The request of each client format, and the accessors for the text of its responses, buffered and streamed. */
 const clients = {
   completions: {
     path: '/v1/chat/completions',
@@ -106,10 +106,10 @@ const rows: [string, Config, Client, string, string, string][] = [
   ['F', f, 'responses', 'anthropic.claude-3:0', '/model/anthropic.claude-3:0/converse', '/model/anthropic.claude-3:0/converse-stream'],
 ]
 
-describe.each(rows)('%s', (_name, provider, client, model, path, streamPath) => {
+describe.each(rows)('provider %s', (_name, provider, client, model, path, streamPath) => {
   const { path: clientPath, body, text, streamed } = clients[client]
 
-  test(`a client of ${client}`, async () => {
+  test(`serves a client of ${client}`, async () => {
     const { post, mock, gateway } = await start(provider)
     const { status, json, headers } = await post({ path: clientPath, body: body(model) })
     let found: unknown = json
@@ -120,7 +120,7 @@ describe.each(rows)('%s', (_name, provider, client, model, path, streamPath) => 
     expect([fields['gen_ai.usage.output_tokens'], Number(fields['gen_ai.usage.input_tokens']) >= 4]).toEqual([3, true])
   })
 
-  test(`a streaming client of ${client}`, async () => {
+  test(`serves a streaming client of ${client}`, async () => {
     const { post, mock, gateway } = await start(provider)
     const answer = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'chunk=7' } })
     expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream'])
@@ -134,7 +134,7 @@ describe.each(rows)('%s', (_name, provider, client, model, path, streamPath) => 
     ])
   })
 
-  test(`an error, for a client of ${client}`, async () => {
+  test(`returns an error to a client of ${client} in its format`, async () => {
     const { post } = await start(provider)
     const answer = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'status=429; retry-after=7' } })
     expect([answer.status, answer.headers['content-type'], answer.headers['retry-after']]).toEqual([429, 'application/json', '7'])
@@ -146,7 +146,7 @@ describe.each(rows)('%s', (_name, provider, client, model, path, streamPath) => 
 test.each<[string, Config, string, string]>([
   ['C', c, 'claude-x', 'unsupported conversion: from'],
   ['E with Claude', e, 'claude-x', 'unsupported conversion: from'],
-])('responses are not to be had from %s', async (_, provider, model, text) => {
+])('a Responses request to %s is rejected', async (_, provider, model, text) => {
   const { post, mock } = await start(provider)
   const answer = await post({ path: '/v1/responses', body: { model, input: 'x' } })
   expect([answer.status, answer.headers['content-type'], mock.requests.length]).toEqual([400, 'text/plain', 0])
@@ -162,7 +162,7 @@ test.each<[string, Config, string, string]>([
   ['F with Titan', f, 'amazon.titan-embed-text-v2:0', '/model/amazon.titan-embed-text-v2:0/invoke'],
   ['F with Cohere', f, 'cohere.embed-english-v3', '/model/cohere.embed-english-v3/invoke'],
   ['F with Nova', f, 'amazon.nova-embed', '/model/amazon.nova-embed/invoke'],
-])('embeddings of %s', async (_, provider, model, path) => {
+])('embeddings are served by %s', async (_, provider, model, path) => {
   const { post, mock, gateway } = await start(provider)
   const { status, json } = await post({ path: '/v1/embeddings', body: { model, input: 'some words here' } })
   expect([status, json['object'], json['data']?.[0]?.['embedding'], json['usage']?.['total_tokens']]).toEqual([200, 'list', [15 / 128, 3 / 16, 0.5], 3])
@@ -174,10 +174,10 @@ test.each<[string, Config, string, string | undefined]>([
   ['C', c, 'claude-x', '/v1/messages/count_tokens'],
   ['E with Claude', e, 'claude-x', `${vertex}/publishers/anthropic/models/count-tokens:rawPredict`],
   ['F with Claude', f, 'anthropic.claude-3', '/model/anthropic.claude-3/count-tokens'],
-  ['A, counted here', a, 'gpt-4o', undefined],
-  ['D, counted here', d, 'gemini-2.5-pro', undefined],
-  ['F with Nova, counted here', f, 'amazon.nova-pro', undefined],
-])('counting tokens with %s', async (_, provider, model, path) => {
+  ['A by the gateway', a, 'gpt-4o', undefined],
+  ['D by the gateway', d, 'gemini-2.5-pro', undefined],
+  ['F with Nova by the gateway', f, 'amazon.nova-pro', undefined],
+])('tokens are counted with %s', async (_, provider, model, path) => {
   const { post, mock } = await start(provider)
   const { status, json } = await post({ path: '/v1/messages/count_tokens', body: { model, messages: [{ role: 'user', content: 'one two three' }] } })
   expect([status, Number(json['input_tokens']) >= 1, Object.keys(json)]).toEqual([200, true, ['input_tokens']])
@@ -186,19 +186,19 @@ test.each<[string, Config, string, string | undefined]>([
 
 describe('credentials', () => {
   test.each<[string, Config, string, Record<string, string | undefined>]>([
-    ['A takes a bearer', a, 'gpt-4o', { authorization: 'Bearer secret-key', 'x-api-key': undefined }],
-    ['B takes a bearer', b, 'gpt-4o', { authorization: 'Bearer secret-key' }],
-    ['C takes a key of its own', c, 'claude-x', { authorization: undefined, 'x-api-key': 'secret-key', 'anthropic-version': '2023-06-01' }],
-    ['D takes a bearer', d, 'gemini', { authorization: 'Bearer secret-key' }],
-    ['E takes a bearer', e, 'gemini', { authorization: 'Bearer secret-key' }],
-  ])('%s', async (_, provider, model, headers) => {
+    ['A receives a bearer token', a, 'gpt-4o', { authorization: 'Bearer secret-key', 'x-api-key': undefined }],
+    ['B receives a bearer token', b, 'gpt-4o', { authorization: 'Bearer secret-key' }],
+    ['C receives the key in x-api-key', c, 'claude-x', { authorization: undefined, 'x-api-key': 'secret-key', 'anthropic-version': '2023-06-01' }],
+    ['D receives a bearer token', d, 'gemini', { authorization: 'Bearer secret-key' }],
+    ['E receives a bearer token', e, 'gemini', { authorization: 'Bearer secret-key' }],
+  ])('provider %s', async (_, provider, model, headers) => {
     const { post, mock } = await start(provider)
     await post({ body: clients.completions.body(model), headers: { authorization: 'Bearer of-the-client' } })
     const seen = mock.requests[0]?.headers ?? {}
     expect(Object.fromEntries(Object.keys(headers).map((name) => [name, seen[name]]))).toEqual(headers)
   })
 
-  test('F takes a signature', async () => {
+  test('provider F receives a signature', async () => {
     const { post, mock } = await start(f)
     await post({ body: clients.completions.body('anthropic.claude-3'), headers: { authorization: 'Bearer of-the-client', 'x-mine': '1' } })
     const { headers = {} } = mock.requests[0] ?? {}

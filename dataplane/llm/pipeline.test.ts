@@ -15,45 +15,55 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
   return bed
 }
 
-/** Generated types take a value of any JSON for an object. */
+/** The generated types declare any JSON value as an object. */
 const field = (name: string, value: unknown): FieldDefault => ({ field: name, value: value as FieldDefault['value'] })
 
-describe('the Host that a provider gets (llm.md §4.1, traffic.md §8.11)', () => {
+describe('the Host header for a provider (llm.md §4.1, traffic.md §8.11)', () => {
   test.each<[string, TestBedOptions, string | undefined]>([
-    ['its own', {}, undefined],
-    ['its own, where a policy asks for it', { onGateway: [{ traffic: { hostRewrite: { mode: 'Auto' } } }] }, undefined],
-    ["the client's, where a policy leaves it", { onGateway: [{ traffic: { hostRewrite: { mode: 'None' } } }] }, 'client.example'],
-    ["a route's rewrite", { route: { filters: { urlRewrite: { hostname: 'rewritten.example' } } } }, 'rewritten.example'],
-  ])('%s', async (_, options, expected) => {
+    ["the provider's", {}, undefined],
+    ["the provider's, with hostRewrite Auto", { onGateway: [{ traffic: { hostRewrite: { mode: 'Auto' } } }] }, undefined],
+    ["the client's, with hostRewrite None", { onGateway: [{ traffic: { hostRewrite: { mode: 'None' } } }] }, 'client.example'],
+    ["the route's, with urlRewrite", { route: { filters: { urlRewrite: { hostname: 'rewritten.example' } } } }, 'rewritten.example'],
+  ])('is %s', async (_, options, expected) => {
     const { post, mock } = await start(options)
     const { status } = await post({ body: chat('x'), headers: { host: 'client.example' } })
     expect([status, mock.requests[0]?.headers['host']]).toEqual([200, expected ?? `127.0.0.1:${mock.port}`])
   })
 })
 
-describe('the body that a provider gets', () => {
+describe('the body for a provider', () => {
   test.each<[string, BackendAI, object, Record<string, unknown>]>([
-    ['defaults add what is absent', { defaults: [field('temperature', 0.2)] }, {}, { temperature: 0.2 }],
-    ['defaults leave what is there', { defaults: [field('temperature', 0.2)] }, { temperature: 1 }, { temperature: 1 }],
-    ['an explicit null is there', { defaults: [field('stop', ['x'])] }, { stop: null }, { stop: null }],
-    ['a nested value survives', { defaults: [field('metadata', { a: [1, { b: null }] })] }, {}, { metadata: { a: [1, { b: null }] } }],
-    ['overrides replace', { overrides: [field('seed', 7)] }, { seed: 1 }, { seed: 7 }],
-    ['a transformation beats an override', { overrides: [field('seed', 7)], transformations: [{ field: 'seed', expression: '40 + 2' }] }, {}, { seed: 42 }],
+    ['a default that adds an absent field', { defaults: [field('temperature', 0.2)] }, {}, { temperature: 0.2 }],
+    ['a default that keeps a present field', { defaults: [field('temperature', 0.2)] }, { temperature: 1 }, { temperature: 1 }],
+    ['a default that keeps an explicit null', { defaults: [field('stop', ['x'])] }, { stop: null }, { stop: null }],
+    ['a default with a nested value', { defaults: [field('metadata', { a: [1, { b: null }] })] }, {}, { metadata: { a: [1, { b: null }] } }],
+    ['an override that replaces a field', { overrides: [field('seed', 7)] }, { seed: 1 }, { seed: 7 }],
     [
-      'a transformation reads the body and the request',
+      'a transformation that wins over an override',
+      { overrides: [field('seed', 7)], transformations: [{ field: 'seed', expression: '40 + 2' }] },
+      {},
+      { seed: 42 },
+    ],
+    [
+      'a transformation that reads the body and the request',
       { transformations: [{ field: 'user', expression: 'request.headers["x-user"] + "/" + llmRequest.model' }] },
       {},
       { user: 'ann/gpt-4o' },
     ],
-    ['a capped value', { transformations: [{ field: 'n', expression: 'llmRequest.n > 3 ? 3 : llmRequest.n' }] }, { n: 9 }, { n: 3 }],
-    ['a failing transformation removes', { transformations: [{ field: 'seed', expression: 'llmRequest.nothing.at.all' }] }, { seed: 1 }, { seed: undefined }],
-    ['an alias', { modelAliases: { fast: 'gpt-4o-mini' } }, { model: 'fast' }, { model: 'gpt-4o-mini' }],
-    ['an exact alias beats a pattern', { modelAliases: { 'f*': 'one', fast: 'two' } }, { model: 'fast' }, { model: 'two' }],
-    ['a longer pattern beats a shorter one', { modelAliases: { '*': 'one', 'f*t': 'two', 'f*': 'three' } }, { model: 'fast' }, { model: 'two' }],
-    ['no alias fits', { modelAliases: { slow: 'one' } }, {}, { model: 'gpt-4o' }],
-    ['an alias after an override', { overrides: [field('model', 'fast')], modelAliases: { fast: 'real' } }, {}, { model: 'real' }],
+    ['a transformation that limits a value', { transformations: [{ field: 'n', expression: 'llmRequest.n > 3 ? 3 : llmRequest.n' }] }, { n: 9 }, { n: 3 }],
     [
-      'enrichment',
+      'a failing transformation that removes its field',
+      { transformations: [{ field: 'seed', expression: 'llmRequest.nothing.at.all' }] },
+      { seed: 1 },
+      { seed: undefined },
+    ],
+    ['an alias', { modelAliases: { fast: 'gpt-4o-mini' } }, { model: 'fast' }, { model: 'gpt-4o-mini' }],
+    ['an exact alias that wins over a pattern', { modelAliases: { 'f*': 'one', fast: 'two' } }, { model: 'fast' }, { model: 'two' }],
+    ['a longer pattern that wins over a shorter one', { modelAliases: { '*': 'one', 'f*t': 'two', 'f*': 'three' } }, { model: 'fast' }, { model: 'two' }],
+    ['no matching alias', { modelAliases: { slow: 'one' } }, {}, { model: 'gpt-4o' }],
+    ['an alias for an overridden model', { overrides: [field('model', 'fast')], modelAliases: { fast: 'real' } }, {}, { model: 'real' }],
+    [
+      'prompt enrichment',
       { prompt: { prepend: [{ role: 'SYSTEM', content: 'first' }], append: [{ role: 'user', content: 'last' }] } },
       {},
       {
@@ -64,9 +74,9 @@ describe('the body that a provider gets', () => {
         ],
       },
     ],
-  ])('%s', async (_, ai, given, expected) => {
+  ])('reflects %s', async (_, ai, fields, expected) => {
     const { post, mock } = await start({ ai })
-    const { status } = await post({ body: chat('hello there', given), headers: { 'x-user': 'ann' } })
+    const { status } = await post({ body: chat('hello there', fields), headers: { 'x-user': 'ann' } })
     expect(status).toBe(200)
     const { body = {} } = mock.requests[0] ?? {}
     expect(Object.fromEntries(Object.keys(expected).map((name) => [name, body[name]]))).toEqual(expected)
@@ -78,13 +88,13 @@ describe('the body that a provider gets', () => {
     expect(mock.requests[0]?.body?.['model']).toBe('gpt-real')
   })
 
-  test('an edit leaves the other fields as they were written', async () => {
+  test('an edit keeps the bytes of other fields', async () => {
     const { post, mock } = await start({ ai: { overrides: [field('seed', 1)] } })
     await post({ body: '{"model":"gpt-4o", "messages":[ ], "big": 9007199254740993, "x":1.50}' })
     expect(mock.requests[0]?.raw.toString()).toBe('{"model":"gpt-4o","messages":[ ],"big": 9007199254740993,"x":1.50,"seed":1}')
   })
 
-  test('fields merge over all levels, the strongest whole', async () => {
+  test('the ai sections of all levels merge field by field, the strongest wins', async () => {
     const level = (seed: number, user?: string): BackendFull => ({
       ai: { defaults: [field('seed', seed)], ...(user !== undefined && { overrides: [field('user', user)] }) },
     })
@@ -115,7 +125,7 @@ describe('compressed bodies', () => {
     expect([status, mock.requests[0]?.headers['content-encoding'], mock.requests[0]?.body?.['model']]).toEqual([200, undefined, 'gpt-4o'])
   })
 
-  test('an answer that was changed is packed again', async () => {
+  test('a changed response is compressed again', async () => {
     const { post } = await start({ provider: { providerC: {} } })
     const answer = await post({ body: chat('x'), headers: { 'x-mock': 'gzip', 'accept-encoding': 'gzip' } })
     expect([answer.status, answer.headers['content-encoding']]).toEqual([200, 'gzip'])
@@ -123,7 +133,7 @@ describe('compressed bodies', () => {
 })
 
 describe('routes', () => {
-  test('models are aliases without patterns, and those of providers', async () => {
+  test('Models lists aliases without patterns, and the models of providers', async () => {
     const { post, mock } = await start({ provider: { providerA: { model: 'gpt-4o' } }, ai: { routes: sdkRoutes, modelAliases: { fast: 'a', 'x*': 'b' } } })
     const { status, json } = await post({ path: '/v1/models', method: 'GET' })
     expect([status, json['object'], json['data'], mock.requests.length]).toEqual([
@@ -137,7 +147,7 @@ describe('routes', () => {
     ])
   })
 
-  test('Passthrough forwards what it gets', async () => {
+  test('Passthrough forwards requests unchanged', async () => {
     const { post, mock } = await start({ ai: { routes: { '*': 'Passthrough' } } })
     const bytes = Buffer.from([0, 255, 1, 2])
     const { status } = await post({ path: '/v1/images?x=1', body: bytes, headers: { 'content-type': 'image/png' } })
@@ -150,9 +160,9 @@ describe('routes', () => {
   })
 
   test.each<[string, Buffer | object, string, string, object]>([
-    ['a body that is no JSON', Buffer.from('--b\r\nx'), 'multipart/form-data; boundary=b', '/v1/audio', { input_tokens: 3, output_tokens: 4 }],
+    ['a response to a body that is not JSON', Buffer.from('--b\r\nx'), 'multipart/form-data; boundary=b', '/v1/audio', { input_tokens: 3, output_tokens: 4 }],
     [
-      'a JSON body',
+      'a response to a JSON body',
       { model: 'dall-e', prompt: 'x', temperature: 0.5 },
       'application/json',
       '/v1/images',
@@ -192,7 +202,7 @@ describe('routes', () => {
     expect(mock.requests[0]?.path).toBe('/custom?key=1')
   })
 
-  test('Realtime is a WebSocket through to the provider', async () => {
+  test('Realtime forwards a WebSocket to the provider', async () => {
     const { gateway, mock } = await start({ ai: { routes: sdkRoutes }, policies: { auth: { key: 'k' } } })
     const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/v1/realtime?model=gpt-realtime`, ['realtime'])
     const messages: unknown[] = []
@@ -209,7 +219,7 @@ describe('routes', () => {
     socket.terminate()
   })
 
-  test('Realtime is refused for providers that have no such API', async () => {
+  test('Realtime is rejected for providers without that API', async () => {
     const { post, mock } = await start({ provider: { providerC: {} }, ai: { routes: sdkRoutes } })
     const { status, text } = await post({ path: '/v1/realtime?model=m', body: {} })
     expect([status, text, mock.requests]).toEqual([400, 'failed to process LLM request: unsupported conversion: from Realtime to provider anthropic', []])

@@ -12,8 +12,8 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
   return bed
 }
 
-describe('a chat with providerA', () => {
-  test('goes to its path byte for byte, and comes back', async () => {
+describe('a chat request to providerA', () => {
+  test('is sent to its path byte for byte, and its response returned', async () => {
     const { post, mock } = await start()
     const body = '{ "model":"gpt-4o", "messages":[{"role":"user","content":"hi you"}], "seed": 12345678901234567890, "x_unknown": {"a": 1.0} }'
     const { status, json, headers } = await post({ path: '/anything?q=1', body })
@@ -23,7 +23,7 @@ describe('a chat with providerA', () => {
     expect(request?.headers['host']).toBe(`127.0.0.1:${mock.port}`)
   })
 
-  test('streams, and asks for usage', async () => {
+  test('is streamed, with usage requested', async () => {
     const { post, mock } = await start()
     const { status, text, headers } = await post({ body: chat('one two', { stream: true }) })
     expect([status, headers['content-type'], headers['content-length']]).toEqual([200, 'text/event-stream', undefined])
@@ -34,10 +34,10 @@ describe('a chat with providerA', () => {
   })
 })
 
-describe('a config that changes under traffic', () => {
+describe('a config update under traffic', () => {
   const transformation = { response: { set: [{ name: 'x-from', value: '"provider"' }] } }
 
-  test('a transformation of a provider is in force although the chain of its rule had no step for it', async () => {
+  test("adds a provider's transformation although the rule's chain was compiled without one", async () => {
     const { post, gateway, mock } = await start()
     const before = await post({ body: chat() })
     const placed = { name: 'one', host: '127.0.0.1', port: mock.port, providerA: {} }

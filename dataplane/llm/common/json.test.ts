@@ -10,9 +10,12 @@ const parseObject = (text: string): JsonObject => {
 }
 
 describe('numbers', () => {
-  test.each(['12345678901234567890', '9007199254740993', '-0.1234567890123456789', '1e400', '123456789012345.123456'])('%s survives', (number) => {
-    expect(printJson(parseJson(`{"a":[${number}]}`))).toBe(`{"a":[${number}]}`)
-  })
+  test.each(['12345678901234567890', '9007199254740993', '-0.1234567890123456789', '1e400', '123456789012345.123456'])(
+    '%s is printed as it was parsed',
+    (number) => {
+      expect(printJson(parseJson(`{"a":[${number}]}`))).toBe(`{"a":[${number}]}`)
+    },
+  )
 
   test.each([
     ['1.0', '1'],
@@ -20,11 +23,11 @@ describe('numbers', () => {
     ['1e3', '1000'],
     ['1000000000000000000000', '1e+21'],
     ['9007199254740992', '9007199254740992'],
-  ])('%s is a plain number', (source, printed) => {
+  ])('%s is parsed as a plain number', (source, printed) => {
     expect(printJson(parseJson(`[${source}, 1111111111111111]`))).toBe(`[${printed},1111111111111111]`)
   })
 
-  test('the same in a short text as in a long one, of words or of numbers', () => {
+  test('are detected in short and long texts, of words or of numbers', () => {
     const digits = fc.stringMatching(/^[1-9]\d{0,19}$/)
     const number = fc.tuple(digits, fc.option(digits), fc.option(fc.integer({ min: -400, max: 400 }))).map(([whole, part, power]) => {
       return `${whole}${part === null ? '' : `.${part}`}${power === null ? '' : `e${power}`}`
@@ -40,7 +43,7 @@ describe('numbers', () => {
     )
   })
 
-  test('what is not JSON, or too deep to print, is a client error', () => {
+  test('invalid JSON, and JSON too deep to print, throw a FormatError', () => {
     expect(() => parseJson('{')).toThrow('failed to parse request')
     const deep = `${'['.repeat(200_000)}1234567890123456789${']'.repeat(200_000)}`
     expect(() => printJson(parseJson(deep))).toThrow('nested too deeply')
@@ -49,30 +52,30 @@ describe('numbers', () => {
 
 describe('edits', () => {
   test.each([
-    ['an edited member, the rest as written', '{ "a" : 1.0,\n "model":"x", "z":[1, 2.50] }', { model: 'y' }, '{"a" : 1.0,"model":"y","z":[1, 2.50] }'],
-    ['a new member goes last', '{"a":1}', { b: [true] }, '{"a":1,"b":[true]}'],
-    ['into an empty object', '{ }', { b: 1 }, '{"b":1}'],
-    ['every duplicate of an edited key goes', '{"model":"a","x":1,"model":"b"}', { model: 'c' }, '{"model":"c","x":1}'],
+    ['replace a member and keep the bytes of others', '{ "a" : 1.0,\n "model":"x", "z":[1, 2.50] }', { model: 'y' }, '{"a" : 1.0,"model":"y","z":[1, 2.50] }'],
+    ['add a new member at the end', '{"a":1}', { b: [true] }, '{"a":1,"b":[true]}'],
+    ['add a member to an empty object', '{ }', { b: 1 }, '{"b":1}'],
+    ['remove every duplicate of an edited key', '{"model":"a","x":1,"model":"b"}', { model: 'c' }, '{"model":"c","x":1}'],
     [
-      'keys and strings with quotes, backslashes and braces',
+      'keep keys and strings with quotes, backslashes and braces',
       '{"a\\"}":"\\\\","b":"}\\"{,","c":{"d":["]"]}}',
       { b: 2 },
       '{"a\\"}":"\\\\","b":2,"c":{"d":["]"]}}',
     ],
-    ['an escaped key is the same key', '{"mod\\u0065l":"a"}', { model: 'c' }, '{"model":"c"}'],
-    ['removal', '{"a":1,"b":2,"c":3}', { b: undefined }, '{"a":1,"c":3}'],
-  ])('%s', (_name, text, edit, expected) => {
+    ['recognize an escaped key', '{"mod\\u0065l":"a"}', { model: 'c' }, '{"model":"c"}'],
+    ['remove a member', '{"a":1,"b":2,"c":3}', { b: undefined }, '{"a":1,"c":3}'],
+  ])('of a body %s', (_name, text, edit, expected) => {
     const before = parseObject(text)
     expect(renderBody(text, before, { ...before, ...edit })).toBe(expected)
   })
 
-  test('unchanged is untouched', () => {
+  test('without changes return the same text', () => {
     const text = ' {"b" : 1 } '
     const before = parseObject(text)
     expect(renderBody(text, before, before)).toBe(text)
   })
 
-  test('any edit of any object means what it says', () => {
+  test('of random objects parse to the edited object', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), fc.jsonValue(), fc.nat(3), (object, key, value, indent) => {
         const text = JSON.stringify(object, null, indent)
@@ -87,14 +90,14 @@ describe('edits', () => {
     )
   })
 
-  test('bytes that are no UTF-8 become what was read', () => {
+  test('of bytes that are not UTF-8 print the decoded text', () => {
     const bytes = Buffer.from([...Buffer.from('{"a":"'), 0xff, ...Buffer.from('","b":1}')])
     const text = bytes.toString()
     const before = parseObject(text)
     expect(renderBytes(bytes, text, listMembers(text) ?? [], before, { ...before, b: 2 })).toEqual([Buffer.from('{"a":"\ufffd","b":2}')])
   })
 
-  test('duplicate keys are seen', () => {
+  test('hasDuplicateKeys finds duplicate top-level keys', () => {
     const hasDuplicates = (text: string): boolean => hasDuplicateKeys(listMembers(text) ?? [], parseObject(text))
     expect(hasDuplicates('{"a":1,"b":{"a":1}}')).toBe(false)
     expect(hasDuplicates('{"a":1,"\\u0061":2}')).toBe(true)

@@ -3,7 +3,7 @@ import { parseJson } from './json.ts'
 import { checkShape } from './shapes.ts'
 import type { ClientFormat, JsonObject } from './types.ts'
 
-describe('a request is refused for', () => {
+describe('a request is rejected for', () => {
   test.each<[string, ClientFormat, string, string]>([
     ['messages that are text', 'completions', '{"messages":"hi"}', 'messages must be a list'],
     ['messages that are an object', 'messages', '{"messages":{}}', 'messages must be a list'],
@@ -22,8 +22,8 @@ describe('a request is refused for', () => {
 })
 
 test.each<[string, ClientFormat, string]>([
-  ['nothing at all', 'completions', '{}'],
+  ['no fields', 'completions', '{}'],
   ['nulls', 'completions', '{"messages":[{"role":"assistant","content":null}],"stream":null,"stop":null,"max_tokens":null}'],
-  ['numbers that JavaScript cannot hold', 'completions', '{"messages":[],"max_tokens":12345678901234567890,"temperature":0.10000000000000000001}'],
+  ['numbers that a double cannot represent', 'completions', '{"messages":[],"max_tokens":12345678901234567890,"temperature":0.10000000000000000001}'],
   ['fields of other formats', 'embeddings', '{"input":[1,2],"messages":"x","stream":"x"}'],
-])('a request may have %s', (_, format, body) => expect(() => checkShape(format, parseJson(body) as JsonObject)).not.toThrow())
+])('a request with %s is accepted', (_, format, body) => expect(() => checkShape(format, parseJson(body) as JsonObject)).not.toThrow())

@@ -59,7 +59,7 @@ const block = fc.oneof(
 )
 
 describe('round trips', () => {
-  test('CC -> MSG -> CC keeps the meaning of a request', () => {
+  test('Chat Completions -> Messages -> Chat Completions keep the meaning of a request', () => {
     fc.assert(
       fc.property(completionsRequest, (request) => {
         const there = pair('completions', 'messages').request(request, requestContext()).body
@@ -67,14 +67,14 @@ describe('round trips', () => {
         const { warnings: _, ...meant } = readCompletionsRequest(request)
         const { warnings: __, ...kept } = readCompletionsRequest(back)
         const plain = (turns: typeof meant.turns): unknown => turns.map(({ role, blocks }) => ({ role, blocks }))
-        // `{"a":1}` and `{ "a":1 }` mean the same; a choice of no tools has no such flag.
+        // `{"a":1}` and `{ "a":1 }` are equal; a choice without tools has no parallel flag.
         expect(JSON.parse(JSON.stringify({ ...kept, turns: plain(kept.turns) }))).toEqual(JSON.parse(JSON.stringify({ ...meant, turns: plain(meant.turns) })))
       }),
       { numRuns: 150 },
     )
   })
 
-  test('MSG -> CV -> MSG keeps what an assistant said', () => {
+  test('Messages -> Converse -> Messages keep the content of a response', () => {
     fc.assert(
       fc.property(fc.array(block, { minLength: 1, maxLength: 5 }), (content) => {
         const { body, memo } = pair('messages', 'converse').request({ max_tokens: 1, messages: [{ role: 'assistant', content }] }, requestContext())
@@ -86,7 +86,7 @@ describe('round trips', () => {
     )
   })
 
-  test('a streamed answer says the same as the buffered one', () => {
+  test('of a streamed response yield the same as of the buffered one', () => {
     fc.assert(
       fc.property(fc.array(block, { minLength: 1, maxLength: 5 }), (content) => {
         const frames = content.flatMap((part, at) => {
@@ -154,7 +154,7 @@ const everyPair: readonly (readonly [ClientFormat, UpstreamFormat])[] = [
   ['tokenCount', 'invokeCount'],
 ]
 
-// Bodies that have the right members with wrong insides go deeper than arbitrary JSON.
+// Bodies with known members and wrong values reach more code than arbitrary JSON.
 const knownKeys = [
   'messages',
   'input',
@@ -222,8 +222,8 @@ function lenient(work: () => unknown): void {
   }
 }
 
-describe('any JSON', () => {
-  test.each(everyPair)('%s over %s: a request, an answer and an error never crash', (from, to) => {
+describe('random JSON', () => {
+  test.each(everyPair)('as a request, response or error never throws unexpectedly: %s over %s', (from, to) => {
     const conversion = pair(from, to)
     fc.assert(
       fc.property(object, fc.oneof(tree, object), (request, answer) => {
@@ -235,7 +235,7 @@ describe('any JSON', () => {
     )
   })
 
-  test.each(everyPair.filter(([from]) => from !== 'embeddings' && from !== 'tokenCount'))('%s over %s: a stream never crashes', (from, to) => {
+  test.each(everyPair.filter(([from]) => from !== 'embeddings' && from !== 'tokenCount'))('as a stream never throws: %s over %s', (from, to) => {
     fc.assert(
       fc.property(fc.array(fc.oneof(tree, object), { maxLength: 5 }), fc.boolean(), fc.uint8Array({ maxLength: 30 }), (events, isGuarded, noise) => {
         const kinds = ['messageStart', 'contentBlockStart', 'contentBlockDelta', 'messageStop', 'metadata']
@@ -250,7 +250,7 @@ describe('any JSON', () => {
     )
   })
 
-  test.each(Object.values(clientFormats))('$format: texts of any body can be found and replaced', (entry) => {
+  test.each(Object.values(clientFormats))('as a $format body has texts that can be found and replaced', (entry) => {
     fc.assert(
       fc.property(object, (body) => {
         for (const segments of [entry.requestSegments(body), entry.responseSegments(body)]) {

@@ -288,7 +288,7 @@ const rows: Readonly<Record<string, Row>> = {
   'a count of Bedrock': { from: 'tokenCount', to: 'invokeCount', body: { inputTokens: 12 }, is: { input_tokens: 12 } },
 }
 
-describe('answers', () => {
+describe('a response is converted', () => {
   test.each(Object.entries(rows))('%s', (_name, { from, to, body, memo, headers, is, has = {}, usage, refuses }) => {
     const answer = (): ReturnType<ReturnType<typeof pair>['response']> => pair(from, to).response(body, responseContext(memo, headers))
     if (refuses !== undefined) {
@@ -300,7 +300,7 @@ describe('answers', () => {
     if (usage) expect(answer().facts.usage).toEqual(usage)
   })
 
-  test('native answers are the same object, and are read', () => {
+  test('to the same object on native paths, and its facts are read', () => {
     const body = {
       id: 'x',
       model: 'gpt',
@@ -321,7 +321,7 @@ describe('answers', () => {
   })
 })
 
-describe('errors', () => {
+describe('an error response', () => {
   const openai = '{"error":{"message":"no","type":"invalid_request_error","code":null}}'
   const anthropic = '{"type":"error","error":{"type":"overloaded_error","message":"busy"}}'
   const google = '[{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}]'

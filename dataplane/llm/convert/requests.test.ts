@@ -9,7 +9,7 @@ import { pair, requestContext } from './testing.ts'
 
 const rows = { ...completionsRows, ...messagesRows, ...responsesRows, ...embeddingsRows }
 
-describe('requests', () => {
+describe('a request is converted', () => {
   test.each(Object.entries(rows))('%s', (_name, { from, to, body, context, is, has = {}, refuses }) => {
     const before = JSON.stringify(body)
     const convert = (): JsonObject => pair(from, to).request(body, requestContext(context)).body
@@ -19,14 +19,14 @@ describe('requests', () => {
     expect(JSON.stringify(body)).toBe(before)
   })
 
-  test('a native body that needs nothing is the same object', () => {
+  test('to the same object on native paths without required changes', () => {
     for (const format of ['completions', 'messages', 'responses', 'embeddings'] as const) {
       const body = { model: 'm', unknown: [1] }
       expect(pair(format, format).request(body, requestContext()).body).toBe(body)
     }
   })
 
-  test('a count for Bedrock is the body of an invocation', () => {
+  test('to the body of an InvokeModel call for counting on Bedrock', () => {
     const { body } = pair('tokenCount', 'invokeCount').request({ model: 'x', messages: [hi] }, requestContext())
     const encoded = (body as { input: { invokeModel: { body: string } } }).input.invokeModel.body
     expect(JSON.parse(Buffer.from(encoded, 'base64').toString())).toEqual({ messages: [hi], max_tokens: 1, anthropic_version: '2023-06-01' })

@@ -6,7 +6,7 @@ import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
 import { streams } from './testdata/streams.ts'
 import { pair, responseContext } from './testing.ts'
 
-/** The vendors' SDKs read what translations write; nothing is sent anywhere. */
+/** Verifies that the vendors' SDKs can read translated responses. Nothing is sent over the network. */
 
 type Fetch = typeof globalThis.fetch
 
@@ -75,7 +75,7 @@ describe('streams', () => {
     })
   })
 
-  test('errors in a stream are errors of the SDKs', async () => {
+  test('with an error event raise an error of the SDK', async () => {
     const chat = openai(translate('completions', 'messages', streams.messagesError)).chat.completions.stream({ model: 'm', messages })
     await expect(chat.finalChatCompletion()).rejects.toThrow('Overloaded')
     const said = anthropic(translate('messages', 'converse', streams.converseError)).messages.stream({ model: 'm', max_tokens: 9, messages })
@@ -85,8 +85,8 @@ describe('streams', () => {
   })
 })
 
-describe('answers', () => {
-  test('errors have the status, type and message that SDKs show', async () => {
+describe('responses', () => {
+  test('with an error have the status, type and message that SDKs report', async () => {
     const google = Buffer.from('[{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}]')
     const { body = '', contentType = '' } = pair('messages', 'completions').error(429, google) ?? {}
     const asked = anthropic(answerWith(body, contentType, 429)).messages.create({ model: 'm', max_tokens: 9, messages })
@@ -96,7 +96,7 @@ describe('answers', () => {
     await expect(called).rejects.toMatchObject({ status: 400, type: 'invalid_request_error', message: '400 no' })
   })
 
-  test("embeddings in base64, as OpenAI's SDK asks for them by default", async () => {
+  test("with base64 embeddings are decoded by OpenAI's SDK, which requests them by default", async () => {
     let asked: unknown
     const fetch: Fetch = (_url, init) => {
       asked = JSON.parse(typeof init?.body === 'string' ? init.body : '')

@@ -14,7 +14,7 @@ function run(stream: ResponseStream, ...chunks: readonly Buffer[]): string {
   return renderEvents([...events, ...stream.end()]).toString()
 }
 
-/** Events as `name: short form`, to compare by eye. */
+/** Summarizes events as `name: short form`, for readable comparisons. */
 function outline(text: string): string[] {
   return new SseScanner().push(Buffer.from(text)).map(({ raw }) => {
     const { name, data = '' } = parseFields(raw)
@@ -39,7 +39,7 @@ const tool = (index: number, members: object): object => ({ tool_calls: [{ index
 const line = (value: unknown): string => JSON.stringify(value)
 
 describe('streams', () => {
-  test('MSG -> CC: role on the first delta, finish and usage in one chunk, [DONE]', () => {
+  test('Messages -> Chat Completions: role on the first delta, finish and usage in one chunk, [DONE]', () => {
     const stream = open('completions', 'messages')
     expect(outline(run(stream, streams.messagesText))).toEqual([
       line({ delta: { role: 'assistant', reasoning_content: 'hm' } }),
@@ -68,7 +68,7 @@ describe('streams', () => {
     })
   })
 
-  test('CC -> MSG: start, delta, stop in order, final usage', () => {
+  test('Chat Completions -> Messages: start, delta and stop in order, usage at the end', () => {
     const stream = open('messages', 'completions')
     expect(outline(run(stream, streams.completionsText))).toEqual([
       line({
@@ -98,7 +98,7 @@ describe('streams', () => {
     expect(stream.facts.usage).toMatchObject({ inputTokens: 10, outputTokens: 4, cachedInputTokens: 3 })
   })
 
-  test('CC -> MSG: one block for each tool, also when calls come in turns', () => {
+  test('Chat Completions -> Messages: one block per tool call, also for interleaved calls', () => {
     const shape = (text: string): string[] =>
       outline(text).map((event) => {
         const {
@@ -146,7 +146,7 @@ describe('streams', () => {
     ])
   })
 
-  test('CV -> CC: a chunk with the role, a chunk with the finish, a chunk with the usage only', () => {
+  test('Converse -> Chat Completions: separate chunks for role, finish reason and usage', () => {
     const text = run(open('completions', 'converse'), streams.converseText)
     expect(outline(text)).toEqual([
       line({ delta: { role: 'assistant', content: '' } }),
@@ -162,7 +162,7 @@ describe('streams', () => {
     expect(text).toContain('"id":"req-1"')
   })
 
-  test('CV -> MSG: blocks, the restored tool name, the end with usage', () => {
+  test('Converse -> Messages: blocks, the restored tool name, usage at the end', () => {
     const events = outline(run(open('messages', 'converse'), streams.converseText)).map((event) => JSON.parse(event) as Record<string, unknown>)
     expect(events.map(({ type }) => type)).toEqual([
       'message_start',
@@ -215,7 +215,7 @@ describe('streams', () => {
     expect(last.response.usage.input_tokens).toBeGreaterThan(0)
   })
 
-  test.each(['completionsText', 'messagesText', 'responsesText'] as const)('native %s passes byte for byte and is read on the side', (name) => {
+  test.each(['completionsText', 'messagesText', 'responsesText'] as const)('native %s passes byte for byte, and its facts are read', (name) => {
     const format = name.replace('Text', '') as 'completions' | 'messages' | 'responses'
     for (const collects of [true, false]) {
       const stream = open(format, format, { collects })
@@ -226,7 +226,7 @@ describe('streams', () => {
     }
   })
 
-  test('an unknown event, a comment and an unreadable one pass natively, and are dropped before guards', () => {
+  test('unknown events, comments and unreadable events pass natively, and are dropped with guards', () => {
     const odd = Buffer.from(': ping\n\ndata: not json\n\ndata: {"future":1}\n\n')
     expect(run(open('completions', 'completions'), odd, streams.completionsText)).toBe(odd.toString() + streams.completionsText.toString())
     expect(run(open('completions', 'completions', { isGuarded: true }), odd, streams.completionsText)).toBe(
@@ -250,7 +250,7 @@ const pairs = [
 describe.each(pairs)('%s over %s', (from, to, source) => {
   const corpora = Object.entries(streams).filter(([name]) => name.startsWith(source))
 
-  test.each(corpora)('%s split at every byte gives the same', (_name, bytes) => {
+  test.each(corpora)('stream %s split at every byte yields the same events', (_name, bytes) => {
     for (const isGuarded of from === to ? [true, false] : [false]) {
       const whole = run(open(from, to, { collects: true, isGuarded }), bytes)
       const wholeFacts = open(from, to)
@@ -267,7 +267,7 @@ describe.each(pairs)('%s over %s', (from, to, source) => {
     }
   })
 
-  test('a stream that is cut ends as an error, without a good end', () => {
+  test('a truncated stream ends with an error and without terminator', () => {
     const [, bytes] = corpora[0] ?? ['', Buffer.alloc(0)]
     const cut = bytes.subarray(0, bytes.length >> 1)
     const stream = open(from, to)
@@ -282,7 +282,7 @@ describe.each(pairs)('%s over %s', (from, to, source) => {
     expect(stream.push(bytes)).toEqual([])
   })
 
-  test('failing a stream tells the client in its format, once', () => {
+  test('fail returns one error event in the format of the client', () => {
     const stream = open(from, to)
     expect(renderEvents(stream.fail('stopped by a guard', 'content_filter')).toString()).toContain('stopped by a guard')
     expect([...stream.fail('again'), ...stream.end(), ...stream.push(Buffer.from('data: {}\n\n'))]).toEqual([])
@@ -304,7 +304,7 @@ describe('errors in streams', () => {
     expect(stream.facts.error).toBeDefined()
   })
 
-  test('an error before content shows as such, for failover', () => {
+  test('an error before any content is reported in the facts, for failover', () => {
     const stream = open('messages', 'messages')
     run(stream, streams.messagesError)
     expect(stream.facts).toMatchObject({ hasContent: false, error: { type: 'overloaded_error' } })
@@ -319,14 +319,14 @@ describe('errors in streams', () => {
     expect(text).toContain('wrong checksum')
   })
 
-  test('a finish without a terminator is a good end', () => {
+  test('a finish reason without terminator completes the stream', () => {
     expect(run(open('messages', 'completions'), streams.completionsNoDone)).toContain('"stop_reason":"max_tokens"')
     const native = open('completions', 'completions')
     expect(run(native, streams.completionsNoDone)).toBe(streams.completionsNoDone.toString())
     expect(native.facts.isComplete).toBe(true)
   })
 
-  test('an endless answer is not collected without end', () => {
+  test('the collected text of an endless response is limited', () => {
     const stream = open('completions', 'completions')
     const bytes = Buffer.from(`data: {"choices":[{"delta":{"content":"${'x'.repeat(500_000)}"}}]}\n\n`)
     for (let i = 0; i < 10; i++) stream.push(bytes)
@@ -334,14 +334,14 @@ describe('errors in streams', () => {
     expect(stream.facts.deltas).toBe(10)
   })
 
-  test.each(['completions', 'messages'] as const)('%s over MSG: a stop reason without message_stop is no end', (from) => {
+  test.each(['completions', 'messages'] as const)('%s over Messages: a stop reason without message_stop does not complete the stream', (from) => {
     const bytes = streams.messagesText.subarray(0, streams.messagesText.indexOf('event: message_stop'))
     const stream = open(from, 'messages')
     expect(run(stream, bytes)).toMatch(/upstream_error|api_error/)
     expect(stream.facts.isComplete).toBe(false)
   })
 
-  test('content in parts is text, for clients and for guards', () => {
+  test('content as a list of parts is text, for clients and for guards', () => {
     const bytes = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"one"},{"type":"text","text":" two"}]}}]}\n\n')
     expect(run(open('messages', 'completions'), bytes)).toContain('"text":"one two"')
     const [event] = open('completions', 'completions', { isGuarded: true }).push(bytes)

@@ -78,11 +78,11 @@ const requests: readonly (readonly [ClientFormat, JsonObject, readonly string[]]
 ]
 
 describe('texts of requests', () => {
-  test.each(requests)('%s %#: all scopes in order, runs joined', (format, body, expected) => {
+  test.each(requests)('%s %#: segments of all scopes are in order, with adjacent parts joined', (format, body, expected) => {
     expect(short(clientFormats[format].requestSegments(body))).toEqual(expected)
   })
 
-  test.each(requests)('%s %#: replacing every text changes texts only, and the original not at all', (format, body) => {
+  test.each(requests)('%s %#: replacing every text changes only texts, and not the original', (format, body) => {
     const before = JSON.stringify(body)
     const entry = clientFormats[format]
     const segments = entry.requestSegments(body)
@@ -93,7 +93,7 @@ describe('texts of requests', () => {
     expect(replaceTexts(body, new Map())).toBe(body)
   })
 
-  test('a changed run collapses into its last part, neighbours stay', () => {
+  test('a replaced run collapses into its last part, and other parts stay', () => {
     const [, body] = requests[0] ?? ['', {}]
     const segment = clientFormats.completions.requestSegments(body)[2]
     if (segment === undefined) throw new Error('no segment')
@@ -102,8 +102,8 @@ describe('texts of requests', () => {
   })
 })
 
-describe('texts of answers', () => {
-  const answers: readonly (readonly [ClientFormat, JsonObject, readonly string[], readonly string[]])[] = [
+describe('texts of responses', () => {
+  const responses: readonly (readonly [ClientFormat, JsonObject, readonly string[], readonly string[]])[] = [
     [
       'completions',
       { choices: [{ message: { role: 'assistant', content: 'a' } }, { message: { content: null, tool_calls: [{ function: { arguments: '{}' } }] } }] },
@@ -141,7 +141,7 @@ describe('texts of answers', () => {
       ['a\nb'],
     ],
   ]
-  test.each(answers)('%s', (format, body, texts, choices) => {
+  test.each(responses)('in the %s format are found and replaced', (format, body, texts, choices) => {
     const entry = clientFormats[format]
     expect(entry.responseSegments(body).map(({ text }) => text)).toEqual(texts)
     const flat = entry.flattenResponse(body).map(({ content }) => content)
@@ -154,7 +154,7 @@ describe('texts of answers', () => {
     expect(entry.replaceChoices(body, flat)).toEqual(body)
   })
 
-  test('annotations go with the text that they point into', () => {
+  test('lose their annotations if they are replaced', () => {
     const body = { output: [{ type: 'message', content: [{ type: 'output_text', text: 'a', annotations: [{ start: 0 }] }] }] }
     const [segment] = clientFormats.responses.responseSegments(body)
     if (segment === undefined) throw new Error('no segment')
@@ -204,12 +204,12 @@ describe('enrichment', () => {
       },
     ],
     ['embeddings', { input: 'x' }, { input: 'x' }],
-  ])('%s', (format, body, expected) => {
+  ])('adds messages to a body in the %s format', (format, body, expected) => {
     expect(clientFormats[format].enrich(body, enrichment)).toEqual(expected)
   })
 })
 
-describe('messages for other services', () => {
+describe('plain-text messages', () => {
   test.each<readonly [ClientFormat, JsonObject, readonly string[], JsonObject]>([
     [
       'completions',
@@ -224,7 +224,7 @@ describe('messages for other services', () => {
       { system: [{ type: 'text', text: 'a\nb' }], messages: [{ role: 'user', content: 'c' }] },
     ],
     ['responses', { instructions: 'a', input: 'b' }, ['system: a', 'user: b'], { instructions: 'a', input: [{ type: 'message', role: 'user', content: 'b' }] }],
-  ])('%s', (format, body, flat, masked) => {
+  ])('of a body in the %s format are read and replaced', (format, body, flat, masked) => {
     const entry = clientFormats[format]
     const messages = entry.flattenRequest(body)
     expect(messages.map(({ role, content }) => `${role}: ${content}`)).toEqual(flat)

@@ -3,7 +3,7 @@ import { fc } from '#api/property-testing.ts'
 import { RE2JS } from 're2js'
 import { Automaton, MatchFront } from './automaton.ts'
 
-/** What `safe` is after each piece. */
+/** `safe` after each piece of the text. */
 function follow(pattern: string, ...pieces: string[]): number[] {
   const front = new MatchFront(new Automaton(pattern))
   return pieces.map((piece) => {
@@ -12,17 +12,17 @@ function follow(pattern: string, ...pieces: string[]): number[] {
   })
 }
 
-describe('how much of a text is decided', () => {
+describe('the decided part of a text', () => {
   test.each<[sentence: string, pattern: string, pieces: string[], safe: number[]]>([
-    ['all of it, where nothing can begin', 'abc', ['xyz'], [3]],
-    ['up to where a match may have begun', 'abc', ['xxa', 'b', 'x'], [2, 2, 5]],
-    ['all of it, once the match is complete', 'abc', ['xab', 'c'], [1, 4]],
-    ['not the match that may grow', 'a[0-9]+', ['xa1', '2', ' '], [1, 1, 5]],
-    ['not a match that its end has to confirm', String.raw`\b\d{3}\b`, ['123', '4', ' '], [0, 4, 5]],
-    ['the later of two beginnings, when the earlier came to nothing', 'aab', ['aaa'], [1]],
-    ['not what may be the first half of a character', '😀x', ['a\ud83d', '\ude00', 'x'], [1, 1, 4]],
-    ['nothing, where a match may go on for ever', '(?s)a.*z', ['xa', 'bcz', 'd'], [1, 1, 1]],
-    ['without regard to case, where the pattern has none', '(?i)abc', ['xAB', 'C'], [1, 4]],
+    ['is all of it, if no match can start', 'abc', ['xyz'], [3]],
+    ['ends where a match may have started', 'abc', ['xxa', 'b', 'x'], [2, 2, 5]],
+    ['is all of it, once the match is complete', 'abc', ['xab', 'c'], [1, 4]],
+    ['excludes a match that may grow', 'a[0-9]+', ['xa1', '2', ' '], [1, 1, 5]],
+    ['excludes a match that depends on the next character', String.raw`\b\d{3}\b`, ['123', '4', ' '], [0, 4, 5]],
+    ['ends at the later of two starts, if the earlier one fails', 'aab', ['aaa'], [1]],
+    ['excludes a high surrogate at the end', '😀x', ['a\ud83d', '\ude00', 'x'], [1, 1, 4]],
+    ['is empty after the start of an unlimited match', '(?s)a.*z', ['xa', 'bcz', 'd'], [1, 1, 1]],
+    ['ignores case for case-insensitive patterns', '(?i)abc', ['xAB', 'C'], [1, 4]],
   ])('%s', (_, pattern, pieces, safe) => {
     expect(follow(pattern, ...pieces)).toEqual(safe)
   })
@@ -30,7 +30,7 @@ describe('how much of a text is decided', () => {
   const patterns = ['a+b', 'ab|abcd', String.raw`\ba\d{2,4}\b`, '(ab)*c', '^b', 'a$', '[ab]{3}', 'b.?a', String.raw`a\B`, '(?m)^a|b$', 'a??b']
   const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1', ' ', '\n'), maxLength: 12 })
 
-  test('no match of a whole text begins before `safe` that is not one of the part before', () => {
+  test('contains every match of the complete text that starts in it', () => {
     fc.assert(
       fc.property(fc.constantFrom(...patterns), text, text, (pattern, head, tail) => {
         const front = new MatchFront(new Automaton(pattern))
@@ -43,7 +43,7 @@ describe('how much of a text is decided', () => {
     )
   })
 
-  test('a match is never overlooked', () => {
+  test('with a match sets hasMatch', () => {
     fc.assert(
       fc.property(fc.constantFrom(...patterns), fc.array(text, { maxLength: 4 }), (pattern, pieces) => {
         const front = new MatchFront(new Automaton(pattern))
@@ -54,7 +54,7 @@ describe('how much of a text is decided', () => {
     )
   })
 
-  test('what other texts have gone through it changes nothing, also when there was more than is kept', () => {
+  test('does not depend on earlier texts, also after the cache was cleared', () => {
     const pattern = 'a[ab]{1,60}c'
     const used = new Automaton(pattern)
     let noise = 1

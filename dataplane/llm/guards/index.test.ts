@@ -14,7 +14,7 @@ import { clientFormats } from '../formats/index.ts'
 import type { ChatFormat, JsonObject } from '../common/types.ts'
 import { compileGuards } from './index.ts'
 
-/** A service that answers what a test wants and keeps what it was asked. */
+/** A guard service with configurable responses that records its requests. */
 let service: Server
 let url: string
 let asked: { line: string; headers: IncomingMessage['headers']; body: unknown }[]
@@ -86,16 +86,16 @@ const failure = (promise: Promise<unknown>): Promise<string> =>
     (error: ProxyError) => `${error.row.status} ${error.message}`,
   )
 
-describe('regex', () => {
+describe('a regex guard', () => {
   const ssn = { regex: { builtins: ['Ssn'] } } satisfies PromptguardRequest
 
-  test('masks prompts and keeps everything else', async () => {
+  test('masks prompts and keeps other fields', async () => {
     const image = { type: 'image_url', image_url: { url: 'data:,' } }
     const { body } = await judge('request', [ssn], chat(['system', 'no'], ['user', [{ type: 'text', text: 'is 123-45-6789' }, image]]))
     expect(body).toEqual(chat(['system', 'no'], ['user', [{ type: 'text', text: 'is <SSN>' }, image]]))
   })
 
-  test('finds what two parts of a message say together', async () => {
+  test('finds a match that spans two parts of a message', async () => {
     const parts = [
       { type: 'text', text: 'no plan' },
       { type: 'text', text: 'B here' },
@@ -104,7 +104,7 @@ describe('regex', () => {
     expect(JSON.stringify(body)).toContain('no <masked> here')
   })
 
-  test('does not look at tool calls and results of a prompt', async () => {
+  test('ignores tool calls and tool results of a prompt', async () => {
     const body: JsonObject = {
       model: 'm',
       messages: [
@@ -118,37 +118,37 @@ describe('regex', () => {
   test.each<[string, CustomResponse | undefined, number, string]>([
     ['by default', undefined, 403, 'The request was rejected due to inappropriate content'],
     ['as configured', { statusCode: 422, message: 'no secrets' }, 422, 'no secrets'],
-  ])('rejects prompts %s', async (_, response, status, text) => {
+  ])('rejects prompts with the response set %s', async (_, response, status, text) => {
     const entry = { regex: { builtins: ['Ssn'], action: 'Reject' }, ...(response && { response }) } satisfies PromptguardRequest
     expect(await judge('request', [entry], chat(['user', '123-45-6789']))).toEqual({ status, text, reason: 'GUARD_REJECTED' })
   })
 
-  test('masks answers, whatever the action', async () => {
+  test('masks responses, whatever its action', async () => {
     const { body } = await judge('response', [{ regex: { builtins: ['Ssn'], action: 'Reject' } }], answer('a 123-45-6789', 'b'))
     expect(body).toEqual(answer('a <SSN>', 'b'))
   })
 
-  test('masks what an answer tells a tool', async () => {
+  test('masks the tool input of a response', async () => {
     const call = (input: string): JsonObject => ({
       choices: [{ message: { content: null, tool_calls: [{ id: 'a', function: { name: 'f', arguments: input } }] } }],
     })
     expect((await judge('response', [ssn], call('{"n":123456789}'))).body).toEqual(call('{"n":"<SSN>"}'))
   })
 
-  test('that does not compile lets nothing pass', async () => {
+  test('with an invalid pattern lets nothing pass', async () => {
     expect(await failure(judge('request', [{ regex: { matches: ['('] } }], chat(['user', 'hello'])))).toBe('503 prompt guard failed')
   })
 
-  test('guards run in order, each on what the one before left; the first rejection ends it', async () => {
+  test('runs on the result of the previous guard, and only if that did not reject', async () => {
     const later = { regex: { matches: ['<SSN>'], action: 'Reject' }, response: { statusCode: 400, message: 'second' } } satisfies PromptguardRequest
     expect(await judge('request', [ssn, later], chat(['user', '123-45-6789']))).toMatchObject({ status: 400, text: 'second' })
   })
 })
 
-describe('webhook', () => {
+describe('a webhook', () => {
   const webhook = () => ({ webhook: { backendRef: { address: url.slice('http://'.length) } } })
 
-  test('sees a prompt as messages', async () => {
+  test('receives a prompt as messages', async () => {
     reply = { body: { action: { reason: 'fine' } } }
     const body = chat(
       ['system', 'be kind'],
@@ -176,7 +176,7 @@ describe('webhook', () => {
     ])
   })
 
-  test('sees an answer as choices and can change them', async () => {
+  test('receives a response as choices and can change them', async () => {
     reply = { body: { action: { body: { choices: [{ message: { role: 'assistant', content: 'x' } }] }, reason: 'r' } } }
     expect((await judge('response', [webhook()], answer('a'))).body).toEqual(answer('x'))
     expect(asked).toMatchObject([{ line: 'POST /response', body: { body: { choices: [{ message: { role: 'assistant', content: 'a' } }] } } }])
@@ -187,31 +187,31 @@ describe('webhook', () => {
     expect((await judge('request', [webhook()], chat(['user', 'a'], ['user', 'b']))).body).toEqual(chat(['user', 'x']))
   })
 
-  test('rejects with its own status and text', async () => {
+  test('can reject with its own status and text', async () => {
     reply = { body: { action: { body: 'go away', status_code: 451, reason: 'law' } } }
     expect(await judge('request', [{ ...webhook(), response: { message: 'not this' } }], chat(['user', 'a']))).toMatchObject({ status: 451, text: 'go away' })
   })
 
   test.each<[string, { status?: number; body: unknown }]>([
     ['an error', { status: 500, body: {} }],
-    ['no JSON', { body: '<html>' }],
-    ['no action', { body: {} }],
+    ['text that is not JSON', { body: '<html>' }],
+    ['an object without action', { body: {} }],
     ['another number of choices', { body: { action: { body: { choices: [] } } } }],
     ['a message without content', { body: { action: { body: { choices: [{ message: {} }] } } } }],
-    ['a status that is none', { body: { action: { body: 'x', status_code: 42 } } }],
-  ])('that answers %s lets nothing pass', async (_, answered) => {
+    ['an invalid status', { body: { action: { body: 'x', status_code: 42 } } }],
+  ])('that returns %s lets nothing pass', async (_, answered) => {
     reply = answered
     expect(await failure(judge('response', [webhook()], answer('a')))).toBe('503 prompt guard failed')
   })
 
-  test('that is not there lets nothing pass', async () => {
+  test('that is unavailable lets nothing pass', async () => {
     expect(await failure(judge('request', [{ webhook: { backendRef: { address: '127.0.0.1:1' } } }], chat(['user', 'a'])))).toBe('503 prompt guard failed')
     expect(await failure(judge('request', [{ webhook: { backendRef: { invalid: 'BACKEND_NOT_FOUND' } } }], chat(['user', 'a'])))).toBe(
       '503 prompt guard failed',
     )
   })
 
-  test('gets the headers that match, all values of a name, and never the length', async () => {
+  test('receives all values of the headers that match, except content-length', async () => {
     reply = { body: { action: {} } }
     const forwardHeaderMatches = [
       { name: 'X-User', value: 'bob' },
@@ -233,7 +233,7 @@ describe('webhook', () => {
     expect(asked[1]?.headers['x-team']).toBe('alpha')
   })
 
-  test('of answers may see the traceparent of the request, traced or not', async () => {
+  test('for responses can receive the traceparent of the request, traced or not', async () => {
     reply = { body: { action: {} } }
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const forwardHeaderMatches = [{ name: 'traceparent', value: '00-.*', type: 'RegularExpression' as const }]
@@ -243,8 +243,8 @@ describe('webhook', () => {
   })
 })
 
-describe('moderationApi', () => {
-  test('asks with every text; what is flagged is rejected', async () => {
+describe('a moderationApi guard', () => {
+  test('sends every text and rejects flagged ones', async () => {
     const entry = { moderationApi: { policies: { auth: { key: 'k1' } } }, response: { statusCode: 400 } } satisfies PromptguardRequest
     reply = { body: { results: [{ flagged: false }] } }
     expect(await judge('request', [entry], chat(['system', 's'], ['user', 'u']))).toMatchObject({ reason: undefined })
@@ -258,11 +258,11 @@ describe('moderationApi', () => {
   })
 })
 
-describe('cloudGuardrails', () => {
+describe('a cloudGuardrails guard', () => {
   const entry = { cloudGuardrails: { identifier: 'g/1', version: 'DRAFT', region: 'eu-west-1' } } satisfies PromptguardRequest
   const assessments = (...actions: string[]) => [{ sensitiveInformationPolicy: { piiEntities: actions.map((action) => ({ action })) } }]
 
-  test('asks with a block for each text, signed for its region', async () => {
+  test('sends one block per text, signed for its region', async () => {
     reply = { body: { action: 'NONE' } }
     await judge('request', [entry], chat(['system', 's'], ['user', 'u']))
     expect(asked).toMatchObject([
@@ -275,19 +275,19 @@ describe('cloudGuardrails', () => {
 
   test.each<[string, unknown, unknown]>([
     [
-      'masks one to one what was anonymized',
+      'masks each anonymized text',
       { outputs: [{ text: 'X' }, { text: 'Y' }], assessments: assessments('ANONYMIZED') },
       { body: chat(['system', 'X'], ['user', 'Y']) },
     ],
-    ['rejects what was blocked', { outputs: [{ text: 'X' }, { text: 'Y' }], assessments: assessments('ANONYMIZED', 'BLOCKED') }, { status: 403 }],
-    ['rejects where the number of texts differs', { outputs: [{ text: 'X' }], assessments: assessments('ANONYMIZED') }, { status: 403 }],
-    ['rejects without a reason', { outputs: [] }, { status: 403 }],
+    ['rejects a blocked text', { outputs: [{ text: 'X' }, { text: 'Y' }], assessments: assessments('ANONYMIZED', 'BLOCKED') }, { status: 403 }],
+    ['rejects a response with another number of texts', { outputs: [{ text: 'X' }], assessments: assessments('ANONYMIZED') }, { status: 403 }],
+    ['rejects an intervention without assessments', { outputs: [] }, { status: 403 }],
   ])('%s', async (_, answered, expected) => {
     reply = { body: { action: 'GUARDRAIL_INTERVENED', ...(answered as object) } }
     expect(await judge('request', [entry], chat(['system', 's'], ['user', 'u']))).toMatchObject(expected as object)
   })
 
-  test('is not asked about nothing, and an odd answer lets nothing pass', async () => {
+  test('is not called without texts, and an invalid response lets nothing pass', async () => {
     await judge('request', [entry], { model: 'm', messages: [] })
     expect(asked).toEqual([])
     reply = { body: {} }
@@ -295,11 +295,11 @@ describe('cloudGuardrails', () => {
   })
 })
 
-describe('modelArmor', () => {
+describe('a modelArmor guard', () => {
   const entry = { modelArmor: { templateId: 't', projectId: 'p', location: 'l', policies: { auth: { key: 'token' } } } } satisfies PromptguardRequest
   const found = (filter: object) => ({ sanitizationResult: { filterResults: filter } })
 
-  test('asks about the whole text of a side', async () => {
+  test('sends all text of a request or response at once', async () => {
     reply = { body: found({}) }
     await judge('request', [entry], chat(['system', 's'], ['user', 'u']))
     await judge('response', [entry], answer('a', 'b'))
@@ -316,9 +316,9 @@ describe('modelArmor', () => {
   test.each<[string, object, boolean]>([
     ['a map', { rai: { raiFilterResult: { matchState: 'MATCH_FOUND' } } }, true],
     ['a list', [{ csamFilterResult: { matchState: 'NO_MATCH_FOUND' } }, { virusScanFilterResult: { matchState: 'MATCH_FOUND' } }], true],
-    ['sensitive data', { sdp: { sdpFilterResult: { deidentifyResult: { matchState: 'MATCH_FOUND' } } } }, true],
-    ['nothing found', { rai: { raiFilterResult: { matchState: 'NO_MATCH_FOUND' } } }, false],
-  ])('reads results that are %s', async (_, filter, isRejected) => {
+    ['matches of sensitive data', { sdp: { sdpFilterResult: { deidentifyResult: { matchState: 'MATCH_FOUND' } } } }, true],
+    ['no match', { rai: { raiFilterResult: { matchState: 'NO_MATCH_FOUND' } } }, false],
+  ])('reads filter results with %s', async (_, filter, isRejected) => {
     reply = { body: found(filter) }
     expect((await judge('response', [entry], answer('a'))).status).toBe(isRejected ? 403 : undefined)
   })

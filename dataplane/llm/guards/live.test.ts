@@ -5,7 +5,7 @@ import type { PromptguardResponse } from '#gen/config/types.ts'
 import { startGuardService } from '../../../e2e/harness/llm/guard.ts'
 import { chat, sdkRoutes, startTestBed, type Answer, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 
-/** Every kind of guard, in every client format, whole and streamed, over sockets. */
+/** Tests every kind of guard, in every client format, buffered and streamed, over sockets. */
 
 const open: TestBed[] = []
 let judge: Awaited<ReturnType<typeof startGuardService>>
@@ -52,19 +52,19 @@ async function ask(format: keyof typeof clients, guard: PromptguardResponse, str
   return bed.post({ path, body: { ...body(secret), stream }, headers: { 'x-mock': 'chunk=11' } })
 }
 
-/** What a client would show of a stream or an answer: its texts in a row. */
+/** The concatenated texts of a stream or a buffered response. */
 const textsOf = ({ text }: Answer): string => [...text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g)].map(([, piece]) => piece).join('')
 
 describe.each(Object.keys(clients) as (keyof typeof clients)[])('a client of %s', (format) => {
-  describe.each([false, true])('streamed: %s', (stream) => {
-    test('gets what patterns leave', async () => {
+  describe.each([false, true])('with stream=%s', (stream) => {
+    test('receives text masked by patterns', async () => {
       const answer = await ask(format, { regex: { builtins: ['Ssn'] } }, stream)
       expect([answer.status, textsOf(answer)]).toEqual([200, expect.stringContaining('echo: Smaug has <SSN> here')])
       expect(answer.text).not.toMatch(/123|6789/)
       if (stream) expect(answer.text).toContain(clients[format].end)
     })
 
-    test('gets what a service leaves', async () => {
+    test('receives text masked by a service', async () => {
       const answer = await ask(format, webhook(judge.port), stream)
       expect([answer.status, textsOf(answer)]).toEqual([200, expect.stringContaining('echo: [somebody] has 123-45-6789 here')])
       expect(answer.text).not.toContain('Smaug')
@@ -72,8 +72,8 @@ describe.each(Object.keys(clients) as (keyof typeof clients)[])('a client of %s'
     })
 
     test.each([
-      ['a service refuses', (): number => (refuses.address() as AddressInfo).port, 418, 'not this'],
-      ['no service answers', (): number => 1, 503, 'prompt guard failed'],
+      ['a service rejects the response', (): number => (refuses.address() as AddressInfo).port, 418, 'not this'],
+      ['the service is unavailable', (): number => 1, 503, 'prompt guard failed'],
     ] as const)('gets nothing of the answer when %s', async (_, port, status, text) => {
       const answer = await ask(format, webhook(port()), stream)
       expect(answer.text).not.toMatch(/Smaug|6789|echo/)

@@ -15,7 +15,7 @@ interface TestEvent extends ClientEvent {
   readonly name: string
 }
 
-/** An event with one piece of text, or with none. */
+/** An event with one piece of text, or without text. */
 function event(
   name: string,
   text?: string,
@@ -38,7 +38,7 @@ describe('a masked stream', () => {
     '😀secret😀 4111-1111-1111-1112',
   ]
 
-  test.each(texts)('cut at any two places says what the whole text would: %s', (text) => {
+  test.each(texts)('that is split at any two positions yields the masked text: %s', (text) => {
     const whole = patterns.mask(text)
     for (let first = 0; first <= text.length; first++)
       for (let second = first; second <= Math.min(text.length, first + 16); second++) {
@@ -49,7 +49,7 @@ describe('a masked stream', () => {
       }
   })
 
-  test.each(texts)('in single characters it never says more than the masked text so far: %s', (text) => {
+  test.each(texts)('of single characters always yields a prefix of the masked text: %s', (text) => {
     const whole = patterns.mask(text)
     const stream = start(patterns)
     let said = ''
@@ -60,7 +60,7 @@ describe('a masked stream', () => {
     expect(said + textOf(stream.end())).toBe(whole)
   })
 
-  test('random texts, patterns and cuts', () => {
+  test('of a random text and pattern, split at random, yields the masked text', () => {
     const sources = ['a+b', 'ab|abcd', String.raw`\ba\d{2,4}\b`, '(ab)*c', '^b', 'a$', '[ab]{3}', 'b.?a', String.raw`a\B`, '(?m)^a|b$', '(?s)a.*c']
     const unit = fc.constantFrom('a', 'b', 'c', '1', ' ', '\n')
     fc.assert(
@@ -74,63 +74,63 @@ describe('a masked stream', () => {
     )
   })
 
-  test('text that is decided goes out at once', () => {
+  test('releases decided text immediately', () => {
     const stream = start(compile({ matches: ['secret'] }))
     expect(textOf(stream.push([event('1', 'nothing here ')]))).toBe('nothing here ')
     expect(textOf(stream.push([event('2', 'but a sec')]))).toBe('')
     expect(textOf(stream.push([event('3', 'ond ')]))).toBe('but a second ')
   })
 
-  test('events keep their order: what comes after a held one waits', () => {
+  test('keeps the order of events behind a held back one', () => {
     const stream = start(compile({ matches: ['secret'] }))
     const names = (events: readonly ClientEvent[]): string[] => events.map((each) => (each as TestEvent).name)
     expect(names(stream.push([event('start'), event('a', 'sec'), event('ping')]))).toEqual(['start'])
     expect(names(stream.push([event('b', 'x'), event('stop', undefined, { closes: ['0'] })]))).toEqual(['a', 'ping', 'b', 'stop'])
   })
 
-  test('a segment that closes is decided', () => {
+  test('releases the text of a closed segment', () => {
     const stream = start(compile({ matches: ['secret'] }))
     expect(textOf(stream.push([event('a', 'sec'), event('stop', undefined, { closes: ['0'] })]))).toBe('sec')
   })
 
-  test('a closing of all that begin alike', () => {
+  test('releases all segments with the prefix of a closing', () => {
     const stream = start(compile({ matches: ['secret'] }))
     const events = [event('a', 'sec', { segment: '0:content' }), event('b', 'sec', { segment: '1:content' }), event('stop', undefined, { closes: ['0:*'] })]
     expect(textOf(stream.push(events))).toBe('sec')
     expect(textOf(stream.push([event('stop', undefined, { closes: ['*'] })]))).toBe('sec')
   })
 
-  test('segments are texts of their own', () => {
+  test('masks segments independently of each other', () => {
     const stream = start(compile({ matches: ['secret'] }))
     const out = [...stream.push([event('a', 'sec', { segment: '0' }), event('b', 'ret', { segment: '1' })]), ...stream.end()]
     expect(textOf(out)).toBe('secret')
   })
 
-  test('tool input waits until it is complete and stays JSON', () => {
+  test('holds tool input back until it is complete, and keeps it JSON', () => {
     const stream = start(compile({ builtins: ['Ssn'] }))
     const tool = { segment: '0:tool:0', kind: 'toolInput' } as const
     expect(textOf(stream.push([event('a', '{"id":1234', tool), event('b', '56789}', tool)]))).toBe('')
     expect(textOf(stream.push([event('stop', undefined, { closes: ['0:*'] })]))).toBe('{"id":"<SSN>"}')
   })
 
-  test('an event that repeats the whole text is masked like it', () => {
+  test('masks an event that repeats the whole text', () => {
     const stream = start(compile({ matches: ['secret'] }))
     const out = stream.push([event('a', 'the sec'), event('b', 'ret'), event('done', 'the secret', { isWhole: true, closes: ['0'] })])
     expect(out.map((each) => each.toBytes().toString())).toEqual(['the <masked>', '', 'the <masked>'])
   })
 
-  test('reasoning is left alone', () => {
+  test('does not mask reasoning', () => {
     expect(textOf(start(compile({ matches: ['secret'] })).push([event('a', 'secret', { kind: 'reasoning' })]))).toBe('secret')
   })
 
-  test('an answer of which too much would be held back is refused', () => {
+  test('ends with a rejection if too much text would be held back', () => {
     const stream = start(compile({ matches: ['(?s)a.*z'] }))
     expect(() => {
       for (let i = 0; i < 20; i++) stream.push([event('a', 'a'.repeat(100_000))])
     }).toThrow(StreamRejection)
   })
 
-  test('a long answer is all said', () => {
+  test('passes a long response completely', () => {
     const stream = start(patterns)
     let said = 0
     for (let i = 0; i < 50_000; i++) said += textOf(stream.push([event('a', 'plain words of text. ')])).length

@@ -32,42 +32,42 @@ describe('built-in patterns', () => {
     expect(mask(builtin, text)).toBe(masked)
   })
 
-  test('two that find the same digits are one hit, named by the first', () => {
+  test('two patterns that match the same digits are one hit with the label of the first', () => {
     expect(compile({ builtins: ['Ssn', 'CaSin'] }).mask('id 123456789')).toBe('id <SSN>')
     expect(compile({ builtins: ['CaSin', 'Ssn'] }).mask('id 123456789')).toBe('id <CA_SIN>')
   })
 })
 
-describe('own patterns', () => {
-  test('are masked wherever they are, with regard to case unless they say otherwise', () => {
+describe('configured patterns', () => {
+  test('match anywhere, and are case-sensitive by default', () => {
     expect(compile({ matches: ['secret', '(?i)hush'] }).mask('secrets Secret HUSH')).toBe('<masked>s Secret <masked>')
   })
 
-  test('nothing is a match of nothing', () => {
+  test('never match the empty string', () => {
     expect(compile({ matches: ['x*'] }).mask('abxx')).toBe('ab<masked>')
   })
 
-  test('hits that overlap are one', () => {
+  test('with overlapping hits are masked once', () => {
     expect(compile({ matches: ['abc', 'cde'] }).mask('xabcdex')).toBe('x<masked>x')
   })
 
-  test('one that is no pattern is named', () => {
+  test('that are invalid are named in the error', () => {
     expect(compilePatterns({ matches: ['(?=a)'] })).toMatch(/^pattern "\(\?=a\)": /)
   })
 })
 
-describe('JSON', () => {
+describe('masking JSON replaces', () => {
   const patterns = compile({ builtins: ['Ssn'], matches: ['secret'] })
   test.each([
-    ['its strings', '{"a":"the secret","b":["123-45-6789",{"c":"x"}]}', '{"a":"the <masked>","b":["<SSN>",{"c":"x"}]}'],
-    ['what an escape hides', String.raw`{"a":"se\u0063ret"}`, '{"a":"<masked>"}'],
-    ['its numbers', '{"ssn":123456789,"n":1}', '{"ssn":"<SSN>","n":1}'],
-    ['text that is none', 'secret {', '<masked> {'],
+    ['matches in strings', '{"a":"the secret","b":["123-45-6789",{"c":"x"}]}', '{"a":"the <masked>","b":["<SSN>",{"c":"x"}]}'],
+    ['matches in escaped strings', String.raw`{"a":"se\u0063ret"}`, '{"a":"<masked>"}'],
+    ['matches in numbers', '{"ssn":123456789,"n":1}', '{"ssn":"<SSN>","n":1}'],
+    ['matches in text that is not JSON', 'secret {', '<masked> {'],
   ])('%s', (_, text, masked) => {
     expect(patterns.maskJson(text)).toBe(masked)
   })
 
-  test('what holds nothing keeps its bytes', () => {
+  test('nothing without a match, and keeps the bytes', () => {
     expect(patterns.maskJson('{ "a" : 12345678901234567890 }')).toBe('{ "a" : 12345678901234567890 }')
   })
 })

@@ -14,7 +14,7 @@ const event = (type: string | undefined, data: object | string): string =>
   `${type === undefined ? '' : `event: ${type}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
 const halves = (text: string): [string, string] => [text.slice(0, text.length - 5), text.slice(-5)]
 
-/** A streamed answer of each format that says a text and calls a tool with JSON, each in two pieces. */
+/** A streamed response of each format with a text and a tool call, each in two pieces. */
 const answers: Readonly<Record<ChatFormat, (text: string, input: string) => string>> = {
   completions(text, input) {
     const chunk = (delta: object, finish: string | null = null) =>
@@ -87,7 +87,7 @@ const input = JSON.stringify({ note: `ssn ${SECRET}`, n: 1 })
 
 const compile = (...response: PromptguardResponse[]) => compileGuards({ response }, { destinations: {} as never, state: createPolicyState() })
 
-/** What the client gets of a stream that is cut into `pieces`. */
+/** The client's bytes of a stream that is split into `pieces`. */
 async function send(format: ChatFormat, guards: PromptGuards | undefined, pieces: readonly Buffer[]): Promise<string> {
   const guard = guards?.stream({ exchange: testExchange(), entry: clientFormats[format], isStreaming: true }, new HeaderList())
   const stream = pair(format, format).stream(responseContext(), { isGuarded: true })
@@ -101,23 +101,23 @@ describe.each(formats)('a stream in the %s format', (format) => {
   const whole = Buffer.from(answers[format](text, input))
   const guards = compile({ regex: { builtins: ['Ssn'] } })
 
-  test('split at every byte never says what is masked, in text or tool input, and always the same', async () => {
+  test('split at every byte never contains masked text or tool input, and always yields the same bytes', async () => {
     const expected = await send(format, guards, [whole])
     expect(expected).toContain('<SSN>')
     for (let at = 1; at < whole.length; at++) {
       const said = await send(format, guards, [whole.subarray(0, at), whole.subarray(at)])
       expect(said).toBe(expected)
     }
-    // Pieces of a secret are spread over events: nothing of its digits may be in any of them.
+    // The secret is spread over events; no event may contain any of its digits.
     expect(expected).not.toMatch(/123|6789/)
   })
 
-  test('byte by byte', async () => {
+  test('that arrives byte by byte is masked', async () => {
     const bytes = Array.from(whole, (_, at) => whole.subarray(at, at + 1))
     expect(await send(format, guards, bytes)).toBe(await send(format, guards, [whole]))
   })
 
-  test('without anything to mask it is what the upstream said', async () => {
+  test('without a match has the text of the upstream', async () => {
     const clean = Buffer.from(answers[format]('nothing to see here', '{"a":1}'))
     const texts = (said: string): unknown[] =>
       said
@@ -127,12 +127,12 @@ describe.each(formats)('a stream in the %s format', (format) => {
     expect(texts(await send(format, guards, [clean]))).toEqual(texts(clean.toString()))
   })
 
-  test('under a guard that does not compile is refused', async () => {
+  test('is rejected if a guard does not compile', async () => {
     await expect(send(format, compile({ regex: { matches: ['('] } }), [whole])).rejects.toThrow('prompt guard failed')
   })
 })
 
-test('a stream that is held back and rejected says nothing', async () => {
+test('a held back stream that is rejected contains no text', async () => {
   const compiled = compile({ regex: { builtins: ['Ssn'] } }, { regex: { matches: ['('] } })
   const guard = compiled?.stream({ exchange: testExchange(), entry: clientFormats.completions, isStreaming: true }, new HeaderList())
   const stream = pair('completions', 'completions').stream(responseContext(), { isGuarded: true })
@@ -140,7 +140,7 @@ test('a stream that is held back and rejected says nothing', async () => {
   await expect(Promise.resolve(guard?.end())).rejects.toThrow('prompt guard failed')
 })
 
-test('a held stream has a limit', async () => {
+test('a held back stream ends with an error at the size limit', async () => {
   const compiled = compile({ regex: { matches: ['('] } })
   const guard = compiled?.stream({ exchange: testExchange(), entry: clientFormats.completions, isStreaming: true }, new HeaderList())
   const event3mb = { deltas: [], closes: [], toBytes: () => Buffer.alloc(3 * 1024 * 1024) }

@@ -3,7 +3,7 @@ import type { AIPromptGuard } from '#gen/config/types.ts'
 import { startMockProvider, type MockProvider } from '../../../e2e/harness/llm/provider.ts'
 import { chat, sdkRoutes, startTestBed, type Answer, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 
-/** Moderation, Bedrock Guardrails and Model Armor on sockets: prompts and answers of every format, whole and streamed. */
+/** Tests moderation, Bedrock Guardrails and Model Armor over sockets, with every format, buffered and streamed. */
 
 const auth = { key: 'key-of-the-screener' }
 const guards = {
@@ -51,7 +51,7 @@ afterAll(async () => {
 })
 
 interface Asked extends Answer {
-  /** Texts of what the provider got. */
+  /** The texts of the requests that the provider received. */
   readonly forwarded: readonly string[]
 }
 
@@ -68,9 +68,9 @@ const responseText = 'The response was rejected due to inappropriate content'
 const failures = ['please fail', 'talk nonsense']
 
 describe.each(formatNames)('a client of %s', (format) => {
-  describe.each([false, true])('streamed: %s', (stream) => {
-    describe.each(Object.keys(guards) as GuardName[])('prompts before %s', (name) => {
-      test('pass, are refused, and go nowhere when it cannot tell', async () => {
+  describe.each([false, true])('with stream=%s', (stream) => {
+    describe.each(Object.keys(guards) as GuardName[])('has prompts that %s', (name) => {
+      test('allows, rejects, or blocks because it fails', async () => {
         const guard: AIPromptGuard = { request: [guards[name]] }
         const passed = await ask(format, guard, 'hello there', stream)
         expect([passed.status, passed.forwarded.length]).toEqual([200, 1])
@@ -84,21 +84,21 @@ describe.each(formatNames)('a client of %s', (format) => {
       })
     })
 
-    test('prompts are anonymized by cloudGuardrails', async () => {
+    test('has prompts anonymized by cloudGuardrails', async () => {
       const { status, forwarded } = await ask(format, { request: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
       expect([status, forwarded.length]).toEqual([200, 1])
       expect(forwarded[0]).toContain('{NAME} sleeps')
     })
 
-    describe.each(onAnswers)('answers before %s', (name) => {
+    describe.each(onAnswers)('has responses that %s', (name) => {
       const guard: AIPromptGuard = { response: [guards[name]] }
-      test('pass', async () => {
+      test('allows', async () => {
         const passed = await ask(format, guard, 'hello there', stream)
         expect(passed.status).toBe(200)
         expect(passed.text).toMatch(/hello/)
       })
 
-      test('are refused', async () => {
+      test('rejects', async () => {
         const refused = await ask(format, { response: [{ ...guards[name], response: { statusCode: 451, message: 'no such tales' } }] }, 'of the dragon', stream)
         expect(refused.text).not.toMatch(/dragon|echo/)
         if (stream) expect([refused.status, refused.text]).toEqual([200, formats[format].error('content_filter', 'no such tales')])
@@ -108,14 +108,14 @@ describe.each(formatNames)('a client of %s', (format) => {
         else expect([plain.status, plain.text]).toEqual([403, responseText])
       })
 
-      test.each(failures)('stay here when it cannot tell: %s', async (text) => {
+      test.each(failures)('blocks because it fails with %s', async (text) => {
         const failed = await ask(format, guard, text, stream)
         if (stream) expect([failed.status, failed.text]).toEqual([200, formats[format].error('guard_failed', 'prompt guard failed')])
         else expect([failed.status, failed.text]).toEqual([503, 'prompt guard failed'])
       })
     })
 
-    test('answers are anonymized by cloudGuardrails', async () => {
+    test('has responses anonymized by cloudGuardrails', async () => {
       const { text } = await ask(format, { response: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
       expect(text).toContain('{NAME} sleeps')
       expect(text).not.toContain('Smaug')
@@ -123,14 +123,14 @@ describe.each(formatNames)('a client of %s', (format) => {
   })
 })
 
-describe('a guard that does not answer', () => {
+describe('a guard service that does not respond', () => {
   const within = (requestMs: number) => ({ route: { timeouts: { requestMs } } })
-  test.each(Object.keys(guards) as GuardName[])('holds a prompt no longer than the request may take: %s', async (name) => {
+  test.each(Object.keys(guards) as GuardName[])('delays a prompt no longer than the request timeout: %s', async (name) => {
     const { status, forwarded } = await ask('completions', { request: [guards[name]] }, 'stall', false, within(500))
     expect([status, forwarded]).toEqual([504, []])
   })
 
-  test.each(formatNames)('nor an answer that streams: %s', async (format) => {
+  test.each(formatNames)('delays a streamed response no longer than the request timeout: %s', async (format) => {
     const { status, text } = await ask(format, { response: [guards.modelArmor] }, 'stall', true, within(3000))
     expect([status, text]).toEqual([200, formats[format].error('timeout_error', 'request timeout')])
   })

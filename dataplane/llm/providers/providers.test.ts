@@ -18,7 +18,7 @@ const e = (region = 'us-central1') => ({ providerE: { projectId: 'p1', region } 
 const f = { providerF: {} }
 const vertex = '/v1/projects/p1/locations/us-central1'
 
-describe('paths', () => {
+describe('the path of a call', () => {
   test.each<[string, Omit<NamedLLMProvider, 'name'>, UpstreamFormat, string, boolean, string]>([
     ['A, chat', a, 'completions', 'gpt', false, '/v1/chat/completions'],
     ['A, responses', a, 'responses', 'gpt', true, '/v1/responses'],
@@ -35,14 +35,14 @@ describe('paths', () => {
     ['E, Claude', e(), 'messages', 'claude-sonnet-4-20250514', false, `${vertex}/publishers/anthropic/models/claude-sonnet-4@20250514:rawPredict`],
     ['E, Claude stream', e(), 'messages', 'anthropic/claude-x', true, `${vertex}/publishers/anthropic/models/claude-x:streamRawPredict`],
     ['E, Claude count', e(), 'messagesCount', 'claude-x', false, `${vertex}/publishers/anthropic/models/count-tokens:rawPredict`],
-    ['E, others', e(), 'completions', 'google/gemini-2.5-pro', true, `${vertex}/endpoints/openapi/chat/completions`],
+    ['E, other models', e(), 'completions', 'google/gemini-2.5-pro', true, `${vertex}/endpoints/openapi/chat/completions`],
     ['E, embeddings', e(), 'predictEmbeddings', 'text-embedding-005', false, `${vertex}/publishers/google/models/text-embedding-005:predict`],
     ['F, chat', f, 'converse', 'anthropic.claude-3-haiku-20240307-v1:0', false, '/model/anthropic.claude-3-haiku-20240307-v1:0/converse'],
     ['F, stream', f, 'converse', 'm', true, '/model/m/converse-stream'],
-    ['F, an ARN', f, 'converse', 'arn:aws:bedrock:a/b%', false, '/model/arn:aws:bedrock:a%2Fb%25/converse'],
+    ['F, model by ARN', f, 'converse', 'arn:aws:bedrock:a/b%', false, '/model/arn:aws:bedrock:a%2Fb%25/converse'],
     ['F, embeddings', f, 'titanEmbeddings', 'amazon.titan', false, '/model/amazon.titan/invoke'],
     ['F, count', f, 'invokeCount', 'anthropic.claude-x', false, '/model/anthropic.claude-x/count-tokens'],
-  ])('%s', (_, config, format, model, isStreaming, path) => expect(make(config).pathFor({ format, model, isStreaming })).toBe(path))
+  ])('to provider %s', (_, config, format, model, isStreaming, path) => expect(make(config).pathFor({ format, model, isStreaming })).toBe(path))
 })
 
 test.each<[string, Omit<NamedLLMProvider, 'name'>, string]>([
@@ -55,41 +55,45 @@ test.each<[string, Omit<NamedLLMProvider, 'name'>, string]>([
   ['E, a continent', e('eu'), 'aiplatform.eu.rep.googleapis.com'],
   ['F, default region', f, 'bedrock-runtime.us-east-1.amazonaws.com'],
   ['F, a region', { providerF: { region: 'eu-west-1' } }, 'bedrock-runtime.eu-west-1.amazonaws.com'],
-])('the host of %s', (_, config, host) => expect(make(config).host).toBe(host))
+])('the host of provider %s', (_, config, host) => expect(make(config).host).toBe(host))
 
 test.each<[string, string, [string, number | undefined]]>([
   ['a host', 'res.openai.azure.com', ['res.openai.azure.com', undefined]],
   ['a port', 'res.internal:8443', ['res.internal', 8443]],
   ['a URL', 'HTTPS://res.internal:8443/openai/', ['res.internal', 8443]],
   ['an IPv6 address', 'https://[::1]:8443', ['::1', 8443]],
-])('the endpoint of B is %s', (_, endpoint, expected) => {
+])('the endpoint of provider B may be %s', (_, endpoint, expected) => {
   const { host, port } = make(b({ endpoint }))
   expect([host, port]).toEqual(expected)
 })
 
 test.each<[string, Omit<NamedLLMProvider, 'name'>, ClientFormat, string, UpstreamFormat[]]>([
-  ['A speaks both of its APIs', a, 'completions', 'gpt', ['completions', 'responses']],
-  ['C speaks messages only', c, 'completions', 'claude', ['messages']],
-  ['C has no embeddings', c, 'embeddings', 'claude', []],
-  ['C counts', c, 'tokenCount', 'claude', ['messagesCount']],
-  ['E speaks messages for Claude', e(), 'responses', 'projects/x/publishers/anthropic/models/claude-3', ['messages']],
-  ['E speaks completions for others', e(), 'messages', 'gemini-2.5-pro', ['completions']],
-  ['F has an embedding format for each family', f, 'embeddings', 'cohere.embed-v4', ['cohereEmbeddings']],
-  ['F counts for Claude', f, 'tokenCount', 'us.Anthropic.Claude-3', ['invokeCount']],
-  ['F counts for nobody else', f, 'tokenCount', 'amazon.nova', []],
-])('%s', (_, config, from, model, formats) => expect(make(config).supports(from, model)).toEqual(formats))
+  ['A supports Chat Completions and Responses', a, 'completions', 'gpt', ['completions', 'responses']],
+  ['C supports only Messages', c, 'completions', 'claude', ['messages']],
+  ['C does not support embeddings', c, 'embeddings', 'claude', []],
+  ['C counts tokens', c, 'tokenCount', 'claude', ['messagesCount']],
+  ['E supports Messages for Claude', e(), 'responses', 'projects/x/publishers/anthropic/models/claude-3', ['messages']],
+  ['E supports Chat Completions for other models', e(), 'messages', 'gemini-2.5-pro', ['completions']],
+  ['F supports an embedding format per model family', f, 'embeddings', 'cohere.embed-v4', ['cohereEmbeddings']],
+  ['F counts tokens for Claude', f, 'tokenCount', 'us.Anthropic.Claude-3', ['invokeCount']],
+  ['F does not count tokens for other models', f, 'tokenCount', 'amazon.nova', []],
+])('provider %s', (_, config, from, model, formats) => expect(make(config).supports(from, model)).toEqual(formats))
 
-describe('headers of C', () => {
+describe('provider C', () => {
   test.each<[string, Record<string, string>, Record<string, string>]>([
-    ['a key moves', { authorization: 'Bearer k1', 'x-api-key': 'old' }, { 'anthropic-version': '2023-06-01', 'x-api-key': 'k1' }],
+    ['moves a bearer token to x-api-key', { authorization: 'Bearer k1', 'x-api-key': 'old' }, { 'anthropic-version': '2023-06-01', 'x-api-key': 'k1' }],
     [
-      'an OAuth token stays',
+      'keeps an OAuth token',
       { authorization: 'Bearer sk-ant-oat01-x', 'x-api-key': 'old' },
       { authorization: 'Bearer sk-ant-oat01-x', 'anthropic-version': '2023-06-01' },
     ],
-    ["the client's key passes", { 'x-api-key': 'mine' }, { 'x-api-key': 'mine', 'anthropic-version': '2023-06-01' }],
-    ["the client's version does not", { 'anthropic-version': '2030-01-01' }, { 'anthropic-version': '2023-06-01' }],
-    ['browser headers go', { origin: 'https://x', 'sec-fetch-mode': 'cors', 'access-control-request-method': 'POST' }, { 'anthropic-version': '2023-06-01' }],
+    ["keeps the client's x-api-key", { 'x-api-key': 'mine' }, { 'x-api-key': 'mine', 'anthropic-version': '2023-06-01' }],
+    ["replaces the client's anthropic-version", { 'anthropic-version': '2030-01-01' }, { 'anthropic-version': '2023-06-01' }],
+    [
+      'removes browser headers',
+      { origin: 'https://x', 'sec-fetch-mode': 'cors', 'access-control-request-method': 'POST' },
+      { 'anthropic-version': '2023-06-01' },
+    ],
   ])('%s', (_, given, expected) => {
     const headers = HeaderList.from(Object.entries(given))
     make(c).finishHeaders?.(headers, 'completions')
@@ -102,13 +106,13 @@ test.each<[ClientFormat | undefined, string[]]>([
   ['completions', ['conversation_id', 'session_id', 'x-mine']],
   ['messages', ['conversation_id', 'session_id', 'x-mine']],
   [undefined, ['conversation_id', 'session_id', 'x-mine']],
-])('F drops ids of sessions from responses requests only: %s', (from, expected) => {
+])('provider F removes session ids only from Responses requests: %s', (from, expected) => {
   const headers = HeaderList.from(Object.entries({ 'anthropic-beta': 'a', conversation_id: 'c', session_id: 's', 'x-mine': 'm' }))
   make(f).finishHeaders?.(headers, from)
   expect([...headers].map(([name]) => name)).toEqual(expected)
 })
 
-test('Claude on E: version in the body, model and cache scopes out of it', () => {
+test('provider E adds the version to bodies for Claude, and removes model and cache scopes', () => {
   const provider = make(e())
   const body = {
     model: 'claude-x',

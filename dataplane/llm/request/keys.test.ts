@@ -17,7 +17,7 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
   return bed
 }
 
-/** A gateway whose clients have these keys. */
+/** Starts a gateway with these API keys. */
 const startWithKeys = (keys: Readonly<Record<string, object>>, ai: BackendAI = {}): Promise<TestBed> => {
   const data = Object.fromEntries(Object.entries(keys).map(([key, metadata]) => [key, JSON.stringify({ key, metadata })]))
   const traffic: Traffic = { apiKeyAuthentication: { secretRef: { secret: 'opaque/ns/keys' } } }
@@ -27,17 +27,17 @@ const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 
 const exposition = ({ registry }: TestBed['gateway']): string => [...registry.expose('text')].join('')
 
-describe('what the metadata of a key says', () => {
+describe('the metadata of an API key', () => {
   test.each<[string, object, string, number, string]>([
-    ['a model that is listed', { models: ['gpt-4o'] }, 'gpt-4o', 200, ''],
-    ['a model by pattern', { models: ['gpt-*-mini'] }, 'gpt-4o-mini', 200, ''],
-    ['a model that is not listed', { models: ['gpt-4o'] }, 'o3', 403, 'model not allowed: the API key may not use o3'],
-    ['an alias counts as it is asked for', { models: ['fast'] }, 'fast', 200, ''],
-    ['no models', { models: [] }, 'gpt-4o', 403, 'model not allowed: the API key may not use gpt-4o'],
-    ['a list that is none', { models: 'gpt-4o' }, 'gpt-4o', 403, 'model not allowed: the API key may not use gpt-4o'],
-    ['no list', {}, 'anything', 200, ''],
+    ['allows a listed model', { models: ['gpt-4o'] }, 'gpt-4o', 200, ''],
+    ['allows a model by pattern', { models: ['gpt-*-mini'] }, 'gpt-4o-mini', 200, ''],
+    ['denies a model that is not listed', { models: ['gpt-4o'] }, 'o3', 403, 'model not allowed: the API key may not use o3'],
+    ['allows an alias by the name that the client uses', { models: ['fast'] }, 'fast', 200, ''],
+    ['denies all models with an empty list', { models: [] }, 'gpt-4o', 403, 'model not allowed: the API key may not use gpt-4o'],
+    ['denies all models with an invalid list', { models: 'gpt-4o' }, 'gpt-4o', 403, 'model not allowed: the API key may not use gpt-4o'],
+    ['allows all models without a list', {}, 'anything', 200, ''],
     [
-      'a budget that is none',
+      'denies all models with an invalid budget',
       { tokenBudget: { tokens: 'many' } },
       'gpt-4o',
       403,
@@ -50,13 +50,13 @@ describe('what the metadata of a key says', () => {
     if (status !== 200) expect([answer.text, mock.requests.length]).toEqual([text, 0])
   })
 
-  test('the list of models has only those of the key', async () => {
+  test('limits the list of models', async () => {
     const { post } = await startWithKeys({ k1: { models: ['fast'] } }, { modelAliases: { fast: 'a', slow: 'b' } })
     const { json } = await post({ path: '/v1/models', method: 'GET', ...as('k1') })
     expect(json['data']).toEqual([{ id: 'fast', object: 'model', created: 0, owned_by: 'openai' }])
   })
 
-  test('each key has its own budget', async () => {
+  test('sets a budget per key', async () => {
     const { post } = await startWithKeys({ k1: { tokenBudget: { tokens: 3, unit: 'Days' } }, k2: { tokenBudget: { tokens: 3, unit: 'Days' } } })
     const first = await post({ body: chat('one two three'), ...as('k1') })
     expect([first.status, first.headers['x-ratelimit-limit']]).toEqual([200, '3'])
@@ -70,7 +70,7 @@ describe('prices', () => {
   const prices = { 'gpt-*': { input: '1000', output: '2000000' }, 'gpt-4o': { input: '100000', output: '1000000', cacheRead: '0' } }
 
   test.each([
-    ['an answer', chat('one two three')],
+    ['a buffered response', chat('one two three')],
     ['a stream', chat('one two three', { stream: true })],
   ])('%s has a cost in log, metrics and expressions', async (_, body) => {
     const { post, gateway } = await start({ ai: { prices } })
@@ -94,7 +94,7 @@ describe('prices', () => {
 })
 
 describe('telemetry', () => {
-  test('tokens by type, durations, and first token times of streams only', async () => {
+  test('counts tokens by type and durations, and the time to first token only for streams', async () => {
     const { post, gateway } = await start({ provider: { providerC: {} } })
     await post({ body: chat('one two', { model: 'claude-x' }) })
     const before = exposition(gateway)
@@ -108,13 +108,13 @@ describe('telemetry', () => {
     expect(exposition(gateway)).toMatch(/time_to_first_token_count\{[^}]*\} 1/)
   })
 
-  test('models that no upstream confirmed are no labels', async () => {
+  test('uses models as labels only if an upstream confirmed them', async () => {
     const { post, gateway } = await start()
     for (let i = 0; i < 5; i++) await post({ body: chat('x', { model: `made-up-${i}` }), headers: { 'x-mock': 'status=404' } })
     expect(exposition(gateway)).not.toContain('made-up')
   })
 
-  test('expressions see prompt, completion and tool calls; what is unknown is absent', async () => {
+  test('exposes prompt, completion and tool calls to expressions, without unknown members', async () => {
     const { post, gateway } = await start()
     await post({ body: chat('one two', { temperature: 0.5, tools: [{ type: 'function', function: { name: 'weather', parameters: {} } }] }) })
     const [exchange] = gateway.finished
@@ -127,7 +127,7 @@ describe('telemetry', () => {
     expect(read('llm.requestModel + " " + llm.responseModel')).toBe('gpt-4o gpt-4o')
   })
 
-  test('an answer of Detect has no first token, unless it is a stream', async () => {
+  test('records the first token of a Detect response only for streams', async () => {
     const { post, gateway } = await start({ ai: { routes: { '*': 'Detect' } } })
     for (const stream of [false, true]) await post({ body: chat('one two', { stream }) })
     await waitUntil('the end of both', () => gateway.finished.length === 2)
@@ -135,7 +135,7 @@ describe('telemetry', () => {
     expect(has).toEqual([false, true])
   })
 
-  test('an answer can be changed by what the model took', async () => {
+  test('exposes token usage to response transformations', async () => {
     const transformation = { response: { set: [{ name: 'x-tokens', value: 'string(llm.totalTokens)' }] } }
     const { post } = await start({ onGateway: [{ traffic: { transformation } }] })
     expect((await post({ body: chat('one two') })).headers['x-tokens']).toBe('5')

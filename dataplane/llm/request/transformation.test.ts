@@ -21,7 +21,7 @@ const transformation: Transformation = {
 }
 
 describe("a backend's transformation", () => {
-  test('leaves metadata for its response side, and for logs', async () => {
+  test('keeps metadata for its response side and for logs', async () => {
     const accessLog = { attributes: { add: [{ name: 'team', expression: 'metadata.team' }] } }
     bed = await startTestBed({ policies: { transformation }, onGateway: [{ frontend: { accessLog } }] })
     const answer = await bed.post({ body: chat('x'), headers: { 'x-team': 'red' } })
@@ -31,7 +31,7 @@ describe("a backend's transformation", () => {
     expect(finished[0] && variables.metadata.get(finished[0])).toEqual({ team: 'red' })
   })
 
-  test('without metadata leaves that of the route', async () => {
+  test('without metadata keeps that of the route', async () => {
     const traffic = { transformation: { request: { metadata: { from: '"route"' } } } }
     const set = [{ name: 'x-from', value: 'metadata.from' }]
     bed = await startTestBed({ policies: { transformation: { request: { set }, response: { set } } }, onGateway: [{ traffic }] })
@@ -39,9 +39,9 @@ describe("a backend's transformation", () => {
     expect([answer.headers['x-from'], bed.mock.requests[0]?.headers['x-from']]).toEqual(['route', 'route'])
   })
 
-  // Its place is before that of the request's body, and after that of credentials (traffic.md §5 step 8).
+  // It runs after credentials are set, but its response side also applies to requests that fail earlier (traffic.md §5 step 8).
   test.each<[string, Omit<BackendFull, 'transformation'>, { path?: string; body?: unknown }, number, string | undefined]>([
-    ['a request that cannot be read', {}, { body: '{' }, 400, '400'],
+    ['a request that cannot be parsed', {}, { body: '{' }, 400, '400'],
     [
       'a request that a guard rejects',
       { ai: { promptGuard: { request: [{ regex: { matches: ['x'], action: 'Reject' }, response: { statusCode: 422 } }] } } },
@@ -49,10 +49,10 @@ describe("a backend's transformation", () => {
       422,
       '422',
     ],
-    ['a count of our own', { ai: { routes: sdkRoutes } }, { path: '/v1/messages/count_tokens', body: chat('x') }, 200, '200'],
+    ['a token count of the gateway', { ai: { routes: sdkRoutes } }, { path: '/v1/messages/count_tokens', body: chat('x') }, 200, '200'],
     ['the list of models', { ai: { routes: sdkRoutes } }, { path: '/v1/models' }, 200, '200'],
-    ['credentials that are missing', { auth: { secretRef: { secret: 'opaque/ns/nothing' } } }, { body: chat('x') }, 500, undefined],
-  ])('and its response side: %s', async (_, policies, request, status, expected) => {
+    ['missing credentials, to which it does not apply', { auth: { secretRef: { secret: 'opaque/ns/nothing' } } }, { body: chat('x') }, 500, undefined],
+  ])('has a response side that applies to %s', async (_, policies, request, status, expected) => {
     bed = await startTestBed({ policies: { ...policies, transformation } })
     const answer = await bed.post(request)
     expect([answer.status, answer.headers['x-code'], bed.mock.requests.length]).toEqual([status, expected, 0])

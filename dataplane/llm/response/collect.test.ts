@@ -19,10 +19,10 @@ test.each([
   ['variables()', true],
   ['llm.inputTokens + llm.outputTokens', false],
   ['request.path', false],
-])('a log field of %s keeps the text of streams: %s', (expression, expected) => {
+])('whether a log field of %s collects the text of streams is %s', (expression, expected) => {
   expect(collectsText(logging(expression))).toBe(expected)
 })
 
-test('nothing is kept where nobody asks', () => {
+test('text is not collected without log fields and token budgets', () => {
   expect(collectsText({ tokenBudgets: undefined, slots: undefined })).toBe(false)
 })

@@ -7,7 +7,7 @@ import { EventBody } from './event-body.ts'
 import { startLlmGateway, type LlmGateway } from '../testing/gateway.ts'
 import { chat, sdkRoutes, send, type Answer } from '../testing/test-bed.ts'
 
-/** `timeouts.request` covers the whole answer: a stream that it ends says so in the client's format. */
+/** `timeouts.request` covers the complete response. A stream ends with an error in the client's format. */
 
 const chunk = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: null }] })}\n\n`
 const created = `event: response.created\ndata: ${JSON.stringify({ type: 'response.created', response: { id: 'r', object: 'response', status: 'in_progress', output: [] } })}\n\n`
@@ -16,7 +16,7 @@ const requestMs = 4000
 const open: { close(): Promise<void> }[] = []
 let mock: MockServer
 beforeAll(async () => {
-  // Begins a stream, and says no more.
+  // Starts a stream that never continues.
   mock = await startMockServer({
     answer({ path, headers }, response) {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -47,7 +47,7 @@ const ends = {
   '/v1/responses': `event: error\ndata: ${JSON.stringify({ type: 'error', code: 'timeout_error', message: 'request timeout', param: null })}\n\n`,
 } as const
 
-describe('a stream that runs out of time', () => {
+describe('a stream that exceeds the request timeout', () => {
   const cases = (Object.keys(ends) as (keyof typeof ends)[]).flatMap((path) => [{ path, ai: {} } as const, { path, ai: regex } as const])
   let answers: { answer: Answer; gateway: LlmGateway }[]
   beforeAll(async () => {
@@ -60,7 +60,7 @@ describe('a stream that runs out of time', () => {
     )
   })
 
-  test.each(cases.map(({ path, ai }, index) => [path, ai === regex ? 'with a guard' : 'as it is', index] as const))(
+  test.each(cases.map(({ path, ai }, index) => [path, ai === regex ? 'with a guard' : 'without guards', index] as const))(
     'ends with an error event: %s %s',
     (path, _, index) => {
       const { answer, gateway } = answers[index] ?? {}
@@ -71,13 +71,13 @@ describe('a stream that runs out of time', () => {
     },
   )
 
-  test('before its first content, while another attempt is left, is 504', async () => {
+  test('before its first content is a 504 if another attempt is left', async () => {
     const gateway = await startLate({}, { attempts: 2, codes: [503] })
     const answer = await send(gateway.port, { body: chat('x', { stream: true }), headers: { 'x-mute': '1' } })
     expect([answer.status, answer.text]).toEqual([504, 'request timeout'])
   })
 
-  test('is cut off for a client that takes nothing', async () => {
+  test('is closed if the client does not read', async () => {
     const stream = passChat('completions').stream({
       memo: { model: 'm', isStreaming: true, toolNames: new Map() },
       header: () => undefined,

@@ -3,17 +3,17 @@ import { fc } from '#api/property-testing.ts'
 import { createNameTable } from './patterns.ts'
 
 test.each<[string, Record<string, string>, string, string | undefined]>([
-  ['the exact name first', { 'a*': 'pattern', ab: 'exact' }, 'ab', 'exact'],
-  ['then the longest pattern', { 'a*': 'short', 'ab*': 'long', '*': 'any' }, 'abc', 'long'],
-  ['a star may be empty', { 'gpt*-4': 'x' }, 'gpt-4', 'x'],
-  ['pieces do not overlap', { 'ab*ba': 'x' }, 'aba', undefined],
-  ['several stars', { '*-4*-mini': 'x' }, 'gpt-4o-mini', 'x'],
-  ['pieces in their order', { '*b*a*': 'x' }, 'ab', undefined],
-  ['nothing fits', { a: 'x' }, 'b', undefined],
-  ['names of objects are no names', {}, '__proto__', undefined],
-])('%s', (_, table, name, expected) => expect(createNameTable(table)(name)).toBe(expected))
+  ['prefers the exact name', { 'a*': 'pattern', ab: 'exact' }, 'ab', 'exact'],
+  ['prefers the longest pattern', { 'a*': 'short', 'ab*': 'long', '*': 'any' }, 'abc', 'long'],
+  ['matches an empty text with a star', { 'gpt*-4': 'x' }, 'gpt-4', 'x'],
+  ['requires pieces that do not overlap', { 'ab*ba': 'x' }, 'aba', undefined],
+  ['supports several stars', { '*-4*-mini': 'x' }, 'gpt-4o-mini', 'x'],
+  ['requires pieces in their order', { '*b*a*': 'x' }, 'ab', undefined],
+  ['returns undefined without a match', { a: 'x' }, 'b', undefined],
+  ['ignores members of Object.prototype', {}, '__proto__', undefined],
+])('a name table %s', (_, table, name, expected) => expect(createNameTable(table)(name)).toBe(expected))
 
-test('a pattern fits what the regular expression of it fits', () => {
+test('a pattern matches the same names as its regular expression', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 8 })
   const name = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 10 })
   fc.assert(

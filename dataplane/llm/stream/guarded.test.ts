@@ -12,14 +12,14 @@ function read(format: (typeof formats)[number], upstream: 'completions' | 'messa
   return [...stream.push(bytes), ...stream.end()]
 }
 
-/** Running text of every segment, from deltas alone. */
+/** The text of every segment, from its deltas. */
 function textsOf(events: readonly ClientEvent[]): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const { deltas } of events) for (const { segment, text, isWhole } of deltas) if (!isWhole) texts[segment] = (texts[segment] ?? '') + text
   return texts
 }
 
-describe('text that guards see', () => {
+describe('the text for guards', () => {
   test.each([
     ['completions', 'completions', streams.completionsTools, { '0:content': 'Let me see.', '0:tool:0': '{"a":1}', '0:tool:1': '{}' }],
     ['messages', 'completions', streams.completionsTools, { '0:text': 'Let me see.', '1:tool': '{"a":1}', '2:tool': '{}' }],
@@ -32,7 +32,7 @@ describe('text that guards see', () => {
     expect(textsOf(read(from, to, bytes))).toEqual(expected)
   })
 
-  test('every segment is closed before or with the end, and events that repeat a text have its segment', () => {
+  test('has segments that close by the end, and events that repeat a text refer to its segment', () => {
     for (const from of formats) {
       const events = read(from, 'completions', streams.completionsTools)
       const open = new Set<string>()
@@ -49,7 +49,7 @@ describe('text that guards see', () => {
     }
   })
 
-  test.each(formats)('%s: replaced text is what the client reads, and nothing else changes', (from) => {
+  test.each(formats)('can be replaced for clients of %s without other changes', (from) => {
     const events = read(from, from, from === 'completions' ? streams.completionsTools : from === 'messages' ? streams.messagesText : streams.responsesText)
     const before = renderEvents(events).toString()
     for (const { deltas } of events) for (const delta of deltas) delta.replace(delta.text.toUpperCase())
@@ -58,14 +58,14 @@ describe('text that guards see', () => {
     expect(after.toUpperCase()).toBe(before.toUpperCase())
   })
 
-  test('unknown members and large numbers of a guarded event stay', () => {
+  test('can be replaced without losing unknown members and large numbers of an event', () => {
     const [event] = read('completions', 'completions', chunk({ x: '§', choices: [{ index: 1, delta: { content: 'a' } }], n: 1 }))
     expect(event?.toBytes().toString()).toBe('data: {"x":"§","choices":[{"index":1,"delta":{"content":"a"}}],"n":1}\n\n')
     const [large] = read('completions', 'completions', Buffer.from('data: {"n":12345678901234567890}\n\n'))
     expect(large?.toBytes().toString()).toBe('data: {"n":12345678901234567890}\n\n')
   })
 
-  test('nothing reaches the client that guards could not read: comments, other lines, several readings of one line', () => {
+  test('includes all text that reaches the client: comments and ambiguous lines are dropped', () => {
     const odd = Buffer.from(
       ': {"choices":[{"delta":{"content":"secret"}}]}\n\n: x\rdata: {"choices":[{"delta":{"content":"one"}}]}\n\nid: secret\ndata: [1]\n\n',
     )

@@ -13,22 +13,22 @@ function scan(...chunks: readonly string[]): unknown[] {
 
 describe('server-sent events', () => {
   test.each<readonly [string, readonly string[], readonly unknown[]]>([
-    ['LF', ['data: a\n\ndata: b\n\n'], ['a', 'b']],
-    ['CRLF', ['data: a\r\n\r\ndata: b\r\n\r\n'], ['a', 'b']],
-    ['CRLF split in the middle', ['data: a\r', '\n\r', '\ndata: b\n\n'], ['a', 'b']],
+    ['lines that end with LF', ['data: a\n\ndata: b\n\n'], ['a', 'b']],
+    ['lines that end with CRLF', ['data: a\r\n\r\ndata: b\r\n\r\n'], ['a', 'b']],
+    ['a CRLF split across chunks', ['data: a\r', '\n\r', '\ndata: b\n\n'], ['a', 'b']],
     ['a name, an id, a comment and two lines of data', [': c\nevent: e\nid: 1\ndata: a\ndata: b\n\n'], [{ name: 'e', data: 'a\nb' }]],
-    ['no space after the colon, only one space taken', ['data:a\n\ndata:  b\n\n'], ['a', ' b']],
+    ['data without a space, or with two, after the colon', ['data:a\n\ndata:  b\n\n'], ['a', ' b']],
     ['a byte order mark', ['\ufeffdata: a\n\n'], ['a']],
-    ['no blank line at the end', ['data: a\n\ndata: b'], ['a', 'b']],
-    ['a comment at the end is nothing', ['data: a\n\n: bye'], ['a']],
-    ['no data', ['event: e\n\n'], [{ name: 'e', data: undefined }]],
+    ['a body without final blank line', ['data: a\n\ndata: b'], ['a', 'b']],
+    ['a comment at the end, which is ignored', ['data: a\n\n: bye'], ['a']],
+    ['an event without data', ['event: e\n\n'], [{ name: 'e', data: undefined }]],
     ['empty data', ['data\n\n'], ['']],
-    ['CR alone ends a line', ['event: e\rdata: a\n\n'], [{ name: 'e', data: 'a' }]],
-  ])('%s', (_name, chunks, expected) => {
+    ['a line that ends with CR', ['event: e\rdata: a\n\n'], [{ name: 'e', data: 'a' }]],
+  ])('are parsed from %s', (_name, chunks, expected) => {
     expect(scan(...chunks)).toEqual(expected)
   })
 
-  test('what is printed is read again, however it is split', () => {
+  test('that were printed are parsed again, wherever they are split', () => {
     const text = fc.string({ unit: 'grapheme' }).map((value) => JSON.stringify(value))
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.option(fc.constantFrom('a', 'b.c'), { nil: undefined }), text)), fc.array(fc.nat(200)), (events, cuts) => {
@@ -52,7 +52,7 @@ describe('AWS event stream frames', () => {
   const encode = (headers: Parameters<typeof codec.encode>[0]['headers'], body = ''): Buffer =>
     Buffer.from(codec.encode({ headers, body: new Uint8Array(Buffer.from(body)) }))
 
-  test('every type of header is passed over, texts are read', () => {
+  test('are parsed with headers of every type, of which strings are read', () => {
     const bytes = encode(
       {
         a: { type: 'boolean', value: true },
@@ -72,7 +72,7 @@ describe('AWS event stream frames', () => {
     expect(frame?.payload.toString()).toBe('x')
   })
 
-  test('noise is an error, never a throw, and nothing follows it', () => {
+  test('with invalid bytes end in an error without throwing', () => {
     const good = encode({}, 'x')
     fc.assert(
       fc.property(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), (at, bits) => {
@@ -86,7 +86,7 @@ describe('AWS event stream frames', () => {
     )
   })
 
-  test('a frame that is too large is refused by its head', () => {
+  test('that are too large are rejected by their prelude', () => {
     const scanner = new FrameScanner(50)
     scanner.push(encode({}, 'x'.repeat(100)).subarray(0, 12))
     expect(scanner.error).toContain('exceeds 50')

@@ -29,12 +29,13 @@ export interface LlmGateway {
   readonly url: string
   readonly port: number
   readonly registry: Registry
-  /** Exchanges that are over, oldest first. */
+  /** Finished exchanges, oldest first. */
   readonly finished: readonly Exchange[]
   update(change: Partial<LlmGatewayOptions>): void
   close(): Promise<void>
 }
 
+/** Starts a gateway in front of the configured providers. */
 export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGateway> {
   const registry = createRegistry()
   const store = createConfigStore()

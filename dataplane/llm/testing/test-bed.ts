@@ -3,7 +3,7 @@ import type { AIBackend, BackendFull, NamedLLMProvider } from '#gen/config/types
 import { startMockProvider, type MockProvider } from '../../../e2e/harness/llm/provider.ts'
 import { startLlmGateway, type LlmGateway, type LlmGatewayOptions } from './gateway.ts'
 
-/** JSON that a test looks into. */
+/** JSON with untyped members. */
 export interface Loose {
   readonly [key: string | number]: Loose
 }
@@ -12,7 +12,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
-  /** Parsed where it is JSON. */
+  /** The parsed text; an empty object if it is not JSON. */
   readonly json: Loose
 }
 
@@ -23,7 +23,7 @@ export interface Post {
   readonly body?: unknown
 }
 
-/** A gateway in front of mocks. */
+/** A gateway in front of mock providers. */
 export interface TestBed {
   readonly gateway: LlmGateway
   readonly mocks: readonly MockProvider[]
@@ -33,14 +33,14 @@ export interface TestBed {
 }
 
 export interface TestBedOptions extends Omit<LlmGatewayOptions, 'ai'> {
-  /** Default: providerA. `host` and `port` are filled in. */
+  /** Default: providerA. `host` and `port` are set to a mock. */
   readonly provider?: Omit<NamedLLMProvider, 'name'>
-  /** Instead: groups of providers by name, each with a mock of its own. */
+  /** Replaces `provider`: groups of providers by name, each with its own mock. */
   readonly groups?: readonly Readonly<Record<string, Omit<NamedLLMProvider, 'name'>>>[]
   readonly ai?: BackendFull['ai']
 }
 
-/** All of the routes that the vendors' SDKs use. */
+/** The routes that the vendors' SDKs use. */
 export const sdkRoutes = {
   '/chat/completions': 'Completions',
   '/messages': 'Messages',
@@ -54,17 +54,17 @@ export const sdkRoutes = {
 
 export async function startTestBed({ provider = { providerA: {} }, groups, ai, policies, ...options }: TestBedOptions = {}): Promise<TestBed> {
   const mocks: MockProvider[] = []
-  const place = async <T extends object>(config: T): Promise<T & { host: string; port: number }> => {
+  const addMock = async <T extends object>(config: T): Promise<T & { host: string; port: number }> => {
     const mock = await startMockProvider()
     mocks.push(mock)
     return { ...config, host: '127.0.0.1', port: mock.port }
   }
   const backend: AIBackend =
     groups === undefined
-      ? { provider: await place(provider) }
+      ? { provider: await addMock(provider) }
       : {
           groups: await Promise.all(
-            groups.map(async (group) => ({ providers: await Promise.all(Object.entries(group).map(([name, config]) => place({ name, ...config }))) })),
+            groups.map(async (group) => ({ providers: await Promise.all(Object.entries(group).map(([name, config]) => addMock({ name, ...config }))) })),
           ),
         }
   const gateway = await startLlmGateway({ ...options, ai: backend, policies: { ...policies, ...(ai && { ai }) } })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { readAnyUsage, toUsage } from './raw.ts'
 
-describe('usage of any shape', () => {
+describe('a usage object of any format', () => {
   test.each([
     ['chat completions', { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }, { inputTokens: 1, outputTokens: 2 }],
     ['messages', { input_tokens: 1, output_tokens: 2, cache_read_input_tokens: 3 }, { inputTokens: 4, outputTokens: 2, cachedInputTokens: 3 }],
@@ -9,12 +9,12 @@ describe('usage of any shape', () => {
     ['Converse', { inputTokens: 1, outputTokens: 2, totalTokens: 9, cacheWriteInputTokens: 6 }, { inputTokens: 7, outputTokens: 2, providerTotalTokens: 9 }],
     ['Gemini', { promptTokenCount: 1, candidatesTokenCount: 2, thoughtsTokenCount: 3 }, { inputTokens: 1, outputTokens: 5, reasoningTokens: 3 }],
     ['images', { input_tokens: 1, output_tokens: 2, total_tokens: 3, input_tokens_details: { image_tokens: 1 } }, { inputTokens: 1, inputImageTokens: 1 }],
-  ])('%s', (_name, usage, expected) => {
+  ])('of %s is read', (_name, usage, expected) => {
     const raw = readAnyUsage(usage)
     expect(raw && toUsage(raw)).toMatchObject(expected)
   })
 
-  test.each([{}, { usage: 1 }, { input_tokens: '5' }])('%j has none', (usage) => {
+  test.each([{}, { usage: 1 }, { input_tokens: '5' }])('without counts is undefined: %j', (usage) => {
     expect(readAnyUsage(usage)).toBeUndefined()
   })
 })

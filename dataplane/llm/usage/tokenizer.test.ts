@@ -11,7 +11,7 @@ const texts = [
   '{"messages":[{"role":"user","content":"a\\nb"}]}',
 ]
 
-describe('tokens', () => {
+describe('the tokenizer', () => {
   test.each([
     ['gpt-4o-mini', 'o200k_base'],
     ['claude-3', 'cl100k_base'],
@@ -23,24 +23,24 @@ describe('tokens', () => {
     }
   })
 
-  test('no messages are the end only', async () => {
+  test('counts only the end of the prompt without messages', async () => {
     await expect(countMessages('gpt-4', [])).resolves.toBe(3)
   })
 
-  test('a long run of letters takes time in proportion to its length', async () => {
+  test('takes linear time for a long run of letters', async () => {
     const started = performance.now()
     expect(await countMessages('gpt-4', [{ role: 'user', content: 'a'.repeat(200_000) }])).toBeGreaterThan(10_000)
-    // In quadratic time it would be many minutes.
+    // Quadratic time would be many minutes.
     expect(performance.now() - started).toBeLessThan(60_000)
   })
 
-  test('the thread counts the same, many at once', async () => {
+  test('returns the same counts in the worker thread, for many requests at once', async () => {
     const message = { role: 'user', content: 'Hello, world!' }
     const expected = await countMessages('gpt-4o', [message])
     await expect(Promise.all(Array.from({ length: 5 }, () => countTokens('gpt-4o', [message])))).resolves.toEqual(Array(5).fill(expected))
   })
 
-  test('too many at once are refused rather than made to wait', async () => {
+  test('rejects requests beyond the queue limit', async () => {
     const results = await Promise.allSettled(Array.from({ length: 300 }, () => countTokens('gpt-4o', [])))
     expect(results.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
     expect(results[0]).toEqual({ status: 'fulfilled', value: 3 })

@@ -1,7 +1,7 @@
 import { EventStreamCodec } from '@smithy/eventstream-codec'
 import type { JsonObject } from '../../common/types.ts'
 
-/** Streams as upstreams send them. */
+/** Streams in the formats of upstreams. */
 
 const sse = (...events: readonly (JsonObject | string)[]): Buffer =>
   Buffer.from(events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join(''))
@@ -11,7 +11,7 @@ const codec = new EventStreamCodec(
   (bytes) => Buffer.from(bytes).toString(),
   (text) => new Uint8Array(Buffer.from(text)),
 )
-/** A frame made by the vendor's own codec. */
+/** A frame encoded by the vendor's codec. */
 export function frame(type: string, payload: JsonObject, kind: 'event' | 'exception' = 'event'): Buffer {
   const headers = {
     ':message-type': { type: 'string' as const, value: kind },
@@ -51,7 +51,7 @@ export const streams = {
     chunk({}, 'tool_calls', { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } }),
     '[DONE]',
   ),
-  /** Two calls whose arguments come in turns. */
+  /** Two calls with interleaved arguments. */
   completionsInterleaved: sse(
     chunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"x":' } }] }),
     chunk({ tool_calls: [{ index: 1, id: 'b', function: { name: 'g', arguments: '{"y":' } }] }),
@@ -60,7 +60,7 @@ export const streams = {
     chunk({}, 'tool_calls'),
     '[DONE]',
   ),
-  /** A bare end, usual among compatible servers. */
+  /** An end without terminator, common among compatible servers. */
   completionsNoDone: sse(chunk({ content: 'x' }), chunk({}, 'length')),
   completionsError: sse(chunk({ content: 'x' }), { error: { message: 'overloaded', type: 'server_error' } }),
   messagesText: named(

@@ -11,7 +11,7 @@ const toCv = { from: 'completions', to: 'converse' } as const
 const words = (n: number): string => Array.from({ length: n }, () => 'word').join(' ')
 const caching = { cacheSystem: true, cacheMessages: true, cacheTools: false, minTokens: 1024 }
 
-/** What must become of requests in the format of chat completions (CC). */
+/** Expected conversions of Chat Completions requests. */
 export const completionsRows: RequestRows = {
   'CC -> MSG: two system messages are joined by a newline, max_tokens is 4096': {
     ...toMsg,

@@ -1,6 +1,6 @@
 import type { RequestRows } from './row.ts'
 
-/** What must become of requests for embeddings. */
+/** Expected conversions of Embeddings requests. */
 export const embeddingsRows: RequestRows = {
   'embeddings -> Vertex': {
     from: 'embeddings',

@@ -4,7 +4,7 @@ const msgTool = { name: 'get_weather', description: 'Weather', input_schema: { t
 const msgToCc = { from: 'messages', to: 'completions' } as const
 const msgToCv = { from: 'messages', to: 'converse' } as const
 
-/** What must become of requests in the format of messages (MSG). */
+/** Expected conversions of Messages requests. */
 export const messagesRows: RequestRows = {
   'MSG -> CC: tool results come before the text of their turn': {
     ...msgToCc,

@@ -1,6 +1,6 @@
 import { call, type RequestRows } from './row.ts'
 
-/** What must become of requests in the format of responses (RSP). */
+/** Expected conversions of Responses requests. */
 export const responsesRows: RequestRows = {
   'RSP -> CV: instructions, items, files and tools': {
     from: 'responses',

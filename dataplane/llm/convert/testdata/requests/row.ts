@@ -5,15 +5,15 @@ interface RequestRow {
   readonly to: UpstreamFormat
   readonly body: JsonObject
   readonly context?: Partial<RequestContext>
-  /** The whole converted body. */
+  /** The complete converted body. */
   readonly is?: JsonObject
-  /** Members of it; undefined: must be absent. */
+  /** Some members of the converted body; undefined if a member must be absent. */
   readonly has?: JsonObject
-  /** The error's text has this. */
+  /** Part of the error message. */
   readonly refuses?: string
 }
 
-/** Rows, keyed by a sentence. */
+/** Rows, keyed by a description. */
 export type RequestRows = Readonly<Record<string, RequestRow>>
 
 export const hi = { role: 'user', content: 'hi' }
