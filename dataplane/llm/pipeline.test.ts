@@ -119,7 +119,7 @@ describe('compressed bodies', () => {
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
     ['zstd', zstdCompressSync],
-  ] as const)('a request in %s is read and sent plain', async (coding, compress) => {
+  ] as const)('a request in %s is decoded and sent uncompressed', async (coding, compress) => {
     const { post, mock } = await start()
     const { status } = await post({ body: compress(Buffer.from(JSON.stringify(chat('packed')))), headers: { 'content-encoding': coding } })
     expect([status, mock.requests[0]?.headers['content-encoding'], mock.requests[0]?.body?.['model']]).toEqual([200, undefined, 'gpt-4o'])

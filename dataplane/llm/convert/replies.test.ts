@@ -41,7 +41,7 @@ const choice = (message: JsonObject, finish: string): JsonObject => ({
 })
 
 const rows: Readonly<Record<string, Row>> = {
-  'MSG -> CC: thinking, text and a tool call': {
+  'Messages -> Chat Completions: thinking, text and a tool call': {
     from: 'completions',
     to: 'messages',
     body: {
@@ -95,8 +95,13 @@ const rows: Readonly<Record<string, Row>> = {
       cacheCreationInputTokens: 1,
     },
   },
-  'MSG -> CC: an answer without content is refused': { from: 'completions', to: 'messages', body: { id: 'x' }, refuses: 'failed to parse response' },
-  'CC -> MSG: length is max_tokens, cached tokens are taken out': {
+  'Messages -> Chat Completions: an answer without content is refused': {
+    from: 'completions',
+    to: 'messages',
+    body: { id: 'x' },
+    refuses: 'failed to parse response',
+  },
+  'Chat Completions -> Messages: length becomes max_tokens, cached tokens are subtracted': {
     from: 'messages',
     to: 'completions',
     body: { id: 'c1', model: 'gpt', ...choice({ role: 'assistant', content: 'Hi' }, 'length') },
@@ -112,13 +117,13 @@ const rows: Readonly<Record<string, Row>> = {
     },
     usage: { inputTokens: 10, outputTokens: 2, totalTokens: 12, providerInputTokens: 10, providerTotalTokens: 12, cachedInputTokens: 4 },
   },
-  'CC -> MSG: content_filter is a refusal': {
+  'Chat Completions -> Messages: content_filter becomes refusal': {
     from: 'messages',
     to: 'completions',
     body: choice({ content: null }, 'content_filter'),
     has: { stop_reason: 'refusal', content: [] },
   },
-  'CC -> MSG: tool calls under `stop` are tool use': {
+  'Chat Completions -> Messages: `stop` with tool calls becomes tool_use': {
     from: 'messages',
     to: 'completions',
     body: choice(
@@ -133,8 +138,8 @@ const rows: Readonly<Record<string, Row>> = {
     ),
     has: { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
   },
-  'CC -> MSG: no choices are refused': { from: 'messages', to: 'completions', body: { choices: [] }, refuses: 'choices' },
-  'CV -> CC': {
+  'Chat Completions -> Messages: a response without choices is rejected': { from: 'messages', to: 'completions', body: { choices: [] }, refuses: 'choices' },
+  'Converse -> Chat Completions: reasoning, text and a tool call': {
     from: 'completions',
     to: 'converse',
     memo: { toolNames },
@@ -162,7 +167,7 @@ const rows: Readonly<Record<string, Row>> = {
     },
     usage: { inputTokens: 8, outputTokens: 7, totalTokens: 15, providerInputTokens: 5, providerTotalTokens: 15, cachedInputTokens: 3 },
   },
-  'CV -> MSG': {
+  'Converse -> Messages: thinking, text and a tool call': {
     from: 'messages',
     to: 'converse',
     memo: { toolNames },
@@ -178,7 +183,7 @@ const rows: Readonly<Record<string, Row>> = {
       usage: { input_tokens: 5, output_tokens: 7, cache_read_input_tokens: 3 },
     },
   },
-  'CV -> RSP': {
+  'Converse -> Responses: text and a tool call': {
     from: 'responses',
     to: 'converse',
     memo: { toolNames },
@@ -209,32 +214,37 @@ const rows: Readonly<Record<string, Row>> = {
       },
     },
   },
-  'CV -> CC: guardrails filter': {
+  'Converse -> Chat Completions: guardrail_intervened becomes content_filter': {
     from: 'completions',
     to: 'converse',
     body: stopped('guardrail_intervened'),
     has: { choices: [expect.objectContaining({ finish_reason: 'content_filter' })] },
   },
-  'CV -> MSG: the context window': {
+  'Converse -> Messages: the stop reason of a full context window is kept': {
     from: 'messages',
     to: 'converse',
     body: stopped('model_context_window_exceeded'),
     has: { stop_reason: 'model_context_window_exceeded' },
   },
-  'CV -> RSP: max_tokens is incomplete': {
+  'Converse -> Responses: max_tokens becomes status incomplete': {
     from: 'responses',
     to: 'converse',
     body: stopped('max_tokens'),
     has: { status: 'incomplete', incomplete_details: { reason: 'max_tokens' } },
   },
-  'CV -> RSP: filtered is failed': {
+  'Converse -> Responses: content_filtered becomes status failed': {
     from: 'responses',
     to: 'converse',
     body: stopped('content_filtered'),
     has: { status: 'failed', error: expect.objectContaining({ code: 'content_filter' }) },
   },
-  'CV: an answer without a message is refused': { from: 'completions', to: 'converse', body: { output: {} }, refuses: 'output.message' },
-  'CC -> RSP: totals that hide thinking are output': {
+  'Converse -> Chat Completions: a response without message is rejected': {
+    from: 'completions',
+    to: 'converse',
+    body: { output: {} },
+    refuses: 'output.message',
+  },
+  'Chat Completions -> Responses: thinking tokens that only the total includes become output tokens': {
     from: 'responses',
     to: 'completions',
     body: {
@@ -247,7 +257,7 @@ const rows: Readonly<Record<string, Row>> = {
       usage: { input_tokens: 4, input_tokens_details: { cached_tokens: 0 }, output_tokens: 5, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 9 },
     },
   },
-  'Vertex embeddings': {
+  'from embeddings of Vertex AI': {
     from: 'embeddings',
     to: 'predictEmbeddings',
     body: {
@@ -264,28 +274,28 @@ const rows: Readonly<Record<string, Row>> = {
     },
     usage: { inputTokens: 7, totalTokens: 7, providerInputTokens: 7, providerTotalTokens: 7 },
   },
-  'Titan embeddings as base64': {
+  'from embeddings of Titan, to base64': {
     from: 'embeddings',
     to: 'titanEmbeddings',
     memo: { isBase64: true },
     body: { embedding: [1, -2], inputTextTokenCount: 2 },
     has: { data: [{ object: 'embedding', embedding: 'AACAPwAAAMA=', index: 0 }], usage: { prompt_tokens: 2, total_tokens: 2 } },
   },
-  'Cohere embeddings count by header': {
+  'from embeddings of Cohere, with the token count in a header': {
     from: 'embeddings',
     to: 'cohereEmbeddings',
     headers: { 'x-amzn-bedrock-input-token-count': '6' },
     body: { embeddings: { float: [[1], [2]] } },
     has: { usage: { prompt_tokens: 6, total_tokens: 6 } },
   },
-  'Nova embeddings': {
+  'from embeddings of Nova': {
     from: 'embeddings',
     to: 'novaEmbeddings',
     body: { embeddings: [{ embeddingType: 'TEXT', embedding: [1] }] },
     has: { data: [{ object: 'embedding', embedding: [1], index: 0 }] },
   },
-  'embeddings without vectors are refused': { from: 'embeddings', to: 'novaEmbeddings', body: {}, refuses: 'no embeddings' },
-  'a count of Bedrock': { from: 'tokenCount', to: 'invokeCount', body: { inputTokens: 12 }, is: { input_tokens: 12 } },
+  'from embeddings of Nova: a response without vectors is rejected': { from: 'embeddings', to: 'novaEmbeddings', body: {}, refuses: 'no embeddings' },
+  'from a token count of Bedrock': { from: 'tokenCount', to: 'invokeCount', body: { inputTokens: 12 }, is: { input_tokens: 12 } },
 }
 
 describe('a response is converted', () => {
@@ -327,43 +337,78 @@ describe('an error response', () => {
   const google = '[{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}]'
   const bedrock = '{"Message":"denied"}'
   const rowsOfErrors: readonly (readonly [string, ClientFormat, UpstreamFormat, number, string, unknown])[] = [
-    ["OpenAI's to CC is verbatim", 'completions', 'completions', 400, openai, undefined],
-    ["OpenAI's to MSG", 'messages', 'completions', 400, openai, { type: 'error', error: { type: 'invalid_request_error', message: 'no' } }],
-    ["OpenAI's to RSP is verbatim", 'responses', 'completions', 400, openai, undefined],
-    ["Anthropic's to CC", 'completions', 'messages', 529, anthropic, { error: { type: 'invalid_request_error', message: 'busy' } }],
-    ["Anthropic's to MSG is verbatim", 'messages', 'messages', 529, anthropic, undefined],
+    ['of OpenAI passes unchanged to Chat Completions', 'completions', 'completions', 400, openai, undefined],
+    ['of OpenAI is translated to Messages', 'messages', 'completions', 400, openai, { type: 'error', error: { type: 'invalid_request_error', message: 'no' } }],
+    ['of OpenAI passes unchanged to Responses', 'responses', 'completions', 400, openai, undefined],
     [
-      "Google's list to CC",
+      'of Anthropic is translated to Chat Completions',
+      'completions',
+      'messages',
+      529,
+      anthropic,
+      { error: { type: 'invalid_request_error', message: 'busy' } },
+    ],
+    ['of Anthropic passes unchanged to Messages', 'messages', 'messages', 529, anthropic, undefined],
+    [
+      "Google's list to Chat Completions",
       'completions',
       'completions',
       429,
       google,
       { error: { type: 'rate_limit_error', message: 'quota', param: null, code: 'RESOURCE_EXHAUSTED' } },
     ],
-    ["Google's list to MSG", 'messages', 'completions', 429, google, { type: 'error', error: { type: 'rate_limit_error', message: 'quota' } }],
-    ["Google's to embeddings is verbatim", 'embeddings', 'predictEmbeddings', 429, google, undefined],
-    ["Bedrock's to CC", 'completions', 'converse', 403, bedrock, { error: { type: 'invalid_request_error', message: 'denied' } }],
-    ["Bedrock's to MSG", 'messages', 'converse', 403, bedrock, { type: 'error', error: { type: 'authentication_error', message: 'denied' } }],
-    ["Bedrock's to embeddings", 'embeddings', 'titanEmbeddings', 400, bedrock, { error: { type: 'invalid_request_error', message: 'denied' } }],
     [
-      'an HTML page to MSG is wrapped',
+      'of Google in a list is translated to Messages',
+      'messages',
+      'completions',
+      429,
+      google,
+      { type: 'error', error: { type: 'rate_limit_error', message: 'quota' } },
+    ],
+    ['of Google passes unchanged to Embeddings', 'embeddings', 'predictEmbeddings', 429, google, undefined],
+    ['of Bedrock is translated to Chat Completions', 'completions', 'converse', 403, bedrock, { error: { type: 'invalid_request_error', message: 'denied' } }],
+    [
+      'of Bedrock is translated to Messages',
+      'messages',
+      'converse',
+      403,
+      bedrock,
+      { type: 'error', error: { type: 'authentication_error', message: 'denied' } },
+    ],
+    ['of Bedrock is translated to Embeddings', 'embeddings', 'titanEmbeddings', 400, bedrock, { error: { type: 'invalid_request_error', message: 'denied' } }],
+    [
+      'that is an HTML page becomes the message of a Messages error',
       'messages',
       'completions',
       502,
       '<html>bad</html>',
       { type: 'error', error: { type: 'api_error', message: '<html>bad</html>' } },
     ],
-    ['an HTML page to CC over MSG is wrapped', 'completions', 'messages', 404, '<html>', { error: { type: 'not_found_error', message: '<html>' } }],
-    ['an HTML page on a native path is verbatim', 'completions', 'completions', 502, '<html>', undefined],
     [
-      'an empty body says the status',
+      'that is an HTML page becomes the message of a Chat Completions error',
+      'completions',
+      'messages',
+      404,
+      '<html>',
+      { error: { type: 'not_found_error', message: '<html>' } },
+    ],
+    ['that is an HTML page passes unchanged on a native path', 'completions', 'completions', 502, '<html>', undefined],
+    [
+      'with an empty body becomes a message with the status',
       'messages',
       'messages',
       500,
       '',
       { type: 'error', error: { type: 'api_error', message: 'the upstream answered with status 500' } },
     ],
-    ['a count error', 'tokenCount', 'invokeCount', 429, '{"message":"slow"}', { type: 'error', error: { type: 'rate_limit_error', message: 'slow' } }],
+    [
+      'of token counting is translated',
+      'tokenCount',
+      'invokeCount',
+      429,
+      '{"message":"slow"}',
+      { type: 'error', error: { type: 'rate_limit_error', message: 'slow' } },
+    ],
   ]
   test.each(rowsOfErrors)('%s', (_name, from, to, status, body, expected) => {
     const written = pair(from, to).error(status, Buffer.from(body))

@@ -37,7 +37,7 @@ describe('streams', () => {
     ],
     ['converse', streams.converseText, 'Hellö', [['a.b', '{"a":1}']], 14],
     ['completions', streams.completionsText, 'Grüß Gott 👋', undefined, 14],
-  ] as const)("OpenAI's chat over %s", async (to, bytes, content, calls, total) => {
+  ] as const)("of OpenAI's chat over %s are read by its SDK", async (to, bytes, content, calls, total) => {
     const completion = await openai(translate('completions', to, bytes))
       .chat.completions.stream({ model: 'm', messages })
       .finalChatCompletion()
@@ -51,7 +51,7 @@ describe('streams', () => {
   test.each([
     ['completions', streams.completionsTools, ['message', 'function_call', 'function_call'], 'Let me see.'],
     ['converse', streams.converseText, ['message', 'function_call'], 'hmHellö'],
-  ] as const)("OpenAI's responses over %s", async (to, bytes, items, text) => {
+  ] as const)("of OpenAI's responses over %s are read by its SDK", async (to, bytes, items, text) => {
     const response = await openai(translate('responses', to, bytes))
       .responses.stream({ model: 'm', input: 'hi' })
       .finalResponse()
@@ -64,7 +64,7 @@ describe('streams', () => {
     ['completions', streams.completionsInterleaved, ['tool_use', 'tool_use'], 'tool_use'],
     ['converse', streams.converseText, ['thinking', 'text', 'tool_use'], 'tool_use'],
     ['messages', streams.messagesText, ['thinking', 'text', 'tool_use', 'tool_use'], 'tool_use'],
-  ] as const)("Anthropic's messages over %s", async (to, bytes, blocks, stop) => {
+  ] as const)("of Anthropic's messages over %s are read by its SDK", async (to, bytes, blocks, stop) => {
     const message = await anthropic(translate('messages', to, bytes))
       .messages.stream({ model: 'm', max_tokens: 9, messages })
       .finalMessage()

@@ -190,7 +190,7 @@ describe('streams', () => {
   test.each([
     ['converse', streams.converseText, ['message', 'function_call'], 'hmHellö'],
     ['completions', streams.completionsTools, ['message', 'function_call', 'function_call'], 'Let me see.'],
-  ] as const)('%s -> RSP: events are numbered from 1 and the end has the whole', (to, bytes, items, said) => {
+  ] as const)('%s -> Responses: events are numbered from 1, and the last one repeats the whole response', (to, bytes, items, said) => {
     const events = outline(run(open('responses', to), bytes)).map((event) => JSON.parse(event) as Record<string, unknown>)
     expect(events.map((event) => event['sequence_number'])).toEqual(events.map((_, at) => at + 1))
     expect(events.map(({ type }) => type)).toEqual(
@@ -247,10 +247,10 @@ const pairs = [
   ['responses', 'converse', 'converse'],
 ] as const
 
-describe.each(pairs)('%s over %s', (from, to, source) => {
+describe.each(pairs)('a client of %s over an upstream of %s', (from, to, source) => {
   const corpora = Object.entries(streams).filter(([name]) => name.startsWith(source))
 
-  test.each(corpora)('stream %s split at every byte yields the same events', (_name, bytes) => {
+  test.each(corpora)('receives the same events if the stream %s is split at every byte', (_name, bytes) => {
     for (const isGuarded of from === to ? [true, false] : [false]) {
       const whole = run(open(from, to, { collects: true, isGuarded }), bytes)
       const wholeFacts = open(from, to)
@@ -267,7 +267,7 @@ describe.each(pairs)('%s over %s', (from, to, source) => {
     }
   })
 
-  test('a truncated stream ends with an error and without terminator', () => {
+  test('receives an error and no terminator if the stream is truncated', () => {
     const [, bytes] = corpora[0] ?? ['', Buffer.alloc(0)]
     const cut = bytes.subarray(0, bytes.length >> 1)
     const stream = open(from, to)
@@ -282,7 +282,7 @@ describe.each(pairs)('%s over %s', (from, to, source) => {
     expect(stream.push(bytes)).toEqual([])
   })
 
-  test('fail returns one error event in the format of the client', () => {
+  test('receives one error event in its format from fail()', () => {
     const stream = open(from, to)
     expect(renderEvents(stream.fail('stopped by a guard', 'content_filter')).toString()).toContain('stopped by a guard')
     expect([...stream.fail('again'), ...stream.end(), ...stream.push(Buffer.from('data: {}\n\n'))]).toEqual([])
@@ -296,7 +296,7 @@ describe('errors in streams', () => {
     ['messages', 'converse', streams.converseError, 'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"slow down"}}'],
     ['responses', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error"'],
     ['completions', 'converse', streams.converseError, 'data: {"error":{"message":"slow down"'],
-  ] as const)('%s over %s', (from, to, bytes, expected) => {
+  ] as const)('of an upstream are translated for a client of %s over %s', (from, to, bytes, expected) => {
     const stream = open(from, to)
     const text = run(stream, bytes)
     expect(text).toContain(expected)

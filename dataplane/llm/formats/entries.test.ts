@@ -78,11 +78,11 @@ const requests: readonly (readonly [ClientFormat, JsonObject, readonly string[]]
 ]
 
 describe('texts of requests', () => {
-  test.each(requests)('%s %#: segments of all scopes are in order, with adjacent parts joined', (format, body, expected) => {
+  test.each(requests)('of a %s body are segments of all scopes in order, with adjacent parts joined (%#)', (format, body, expected) => {
     expect(short(clientFormats[format].requestSegments(body))).toEqual(expected)
   })
 
-  test.each(requests)('%s %#: replacing every text changes only texts, and not the original', (format, body) => {
+  test.each(requests)('of a %s body can be replaced without other changes, and not in the original (%#)', (format, body) => {
     const before = JSON.stringify(body)
     const entry = clientFormats[format]
     const segments = entry.requestSegments(body)
@@ -93,7 +93,7 @@ describe('texts of requests', () => {
     expect(replaceTexts(body, new Map())).toBe(body)
   })
 
-  test('a replaced run collapses into its last part, and other parts stay', () => {
+  test('of adjacent parts collapse into the last part if they are replaced, and other parts stay', () => {
     const [, body] = requests[0] ?? ['', {}]
     const segment = clientFormats.completions.requestSegments(body)[2]
     if (segment === undefined) throw new Error('no segment')

@@ -74,7 +74,7 @@ describe.each(Object.keys(clients) as (keyof typeof clients)[])('a client of %s'
     test.each([
       ['a service rejects the response', (): number => (refuses.address() as AddressInfo).port, 418, 'not this'],
       ['the service is unavailable', (): number => 1, 503, 'prompt guard failed'],
-    ] as const)('gets nothing of the answer when %s', async (_, port, status, text) => {
+    ] as const)('receives no text of the response if %s', async (_, port, status, text) => {
       const answer = await ask(format, webhook(port()), stream)
       expect(answer.text).not.toMatch(/Smaug|6789|echo/)
       expect(answer.text).toContain(text)
@@ -92,6 +92,6 @@ test.each([
   ['completions', { providerC: {} }],
   ['messages', { providerC: {} }],
   ['responses', { providerD: {} }],
-] as const)('a client of %s whose provider speaks another format, or its own, gets the same', async (format, provider) => {
+] as const)('a client of %s whose provider speaks another format, or its own, receives the same masked text', async (format, provider) => {
   expect(textsOf(await ask(format, { regex: { builtins: ['Ssn'] } }, true, { provider }))).toContain('echo: Smaug has <SSN> here')
 })

@@ -28,7 +28,7 @@ describe('built-in patterns', () => {
     ['Email', 'a@b', 'a@b'],
     ['CaSin', '046 454 286 046-454-286 046454286', '<CA_SIN> <CA_SIN> <CA_SIN>'],
     ['CaSin', '046-454 286', '046-454 286'],
-  ] as const)('%s: %s', (builtin, text, masked) => {
+  ] as const)('%s guard masks the text %s', (builtin, text, masked) => {
     expect(mask(builtin, text)).toBe(masked)
   })
 

@@ -67,8 +67,8 @@ const requestText = 'The request was rejected due to inappropriate content'
 const responseText = 'The response was rejected due to inappropriate content'
 const failures = ['please fail', 'talk nonsense']
 
-describe.each(formatNames)('a client of %s', (format) => {
-  describe.each([false, true])('with stream=%s', (stream) => {
+describe.each(formatNames)('a client of %s,', (format) => {
+  describe.each([false, true])('with stream=%s,', (stream) => {
     describe.each(Object.keys(guards) as GuardName[])('has prompts that %s', (name) => {
       test('allows, rejects, or blocks because it fails', async () => {
         const guard: AIPromptGuard = { request: [guards[name]] }
@@ -92,13 +92,13 @@ describe.each(formatNames)('a client of %s', (format) => {
 
     describe.each(onAnswers)('has responses that %s', (name) => {
       const guard: AIPromptGuard = { response: [guards[name]] }
-      test('allows', async () => {
+      test('allows, so that they arrive unchanged', async () => {
         const passed = await ask(format, guard, 'hello there', stream)
         expect(passed.status).toBe(200)
         expect(passed.text).toMatch(/hello/)
       })
 
-      test('rejects', async () => {
+      test('rejects, so that no text arrives', async () => {
         const refused = await ask(format, { response: [{ ...guards[name], response: { statusCode: 451, message: 'no such tales' } }] }, 'of the dragon', stream)
         expect(refused.text).not.toMatch(/dragon|echo/)
         if (stream) expect([refused.status, refused.text]).toEqual([200, formats[format].error('content_filter', 'no such tales')])

@@ -15,7 +15,7 @@ describe('the tokenizer', () => {
   test.each([
     ['gpt-4o-mini', 'o200k_base'],
     ['claude-3', 'cl100k_base'],
-  ] as const)("%s counts as the vendor's tables say", async (model, name) => {
+  ] as const)("counts tokens for %s by the vendor's table %s", async (model, name) => {
     const encoder = getEncoding(name)
     for (const content of texts) {
       const expected = 3 + 3 + encoder.encode('user').length + encoder.encode(content).length

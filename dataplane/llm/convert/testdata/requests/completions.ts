@@ -13,12 +13,12 @@ const caching = { cacheSystem: true, cacheMessages: true, cacheTools: false, min
 
 /** Expected conversions of Chat Completions requests. */
 export const completionsRows: RequestRows = {
-  'CC -> MSG: two system messages are joined by a newline, max_tokens is 4096': {
+  'Chat Completions -> Messages: two system messages are joined by a newline, max_tokens is 4096': {
     ...toMsg,
     body: { model: 'x', messages: [{ role: 'system', content: 'one' }, hi, { role: 'developer', content: [{ type: 'text', text: 'two' }] }] },
     is: { model: 'm', max_tokens: 4096, system: 'one\ntwo', messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] },
   },
-  'CC -> MSG: a tool round trip keeps ids, and no arguments are {}': {
+  'Chat Completions -> Messages: a tool round trip keeps ids, and empty arguments become {}': {
     ...toMsg,
     body: {
       messages: [
@@ -42,7 +42,7 @@ export const completionsRows: RequestRows = {
       ],
     },
   },
-  'CC -> MSG: parallel_tool_calls false without a choice becomes auto with the flag': {
+  'Chat Completions -> Messages: parallel_tool_calls false without a choice becomes auto with the flag': {
     ...toMsg,
     body: { messages: [hi], tools: [tool, { type: 'web_search' }], parallel_tool_calls: false },
     has: {
@@ -50,22 +50,22 @@ export const completionsRows: RequestRows = {
       tools: [{ name: 'get_weather', description: 'Weather', input_schema: tool.function.parameters }],
     },
   },
-  'CC -> MSG: a json_schema response format becomes output_config': {
+  'Chat Completions -> Messages: a json_schema response format becomes output_config': {
     ...toMsg,
     body: { messages: [hi], response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } } },
     has: { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
   },
-  'CC -> MSG: effort high is off below the least budget': {
+  'Chat Completions -> Messages: effort high is dropped if max_tokens is below the smallest budget': {
     ...toMsg,
     body: { messages: [hi], max_tokens: 1000, reasoning_effort: 'high' },
     has: { thinking: undefined },
   },
-  'CC -> MSG: effort high is capped below max_tokens': {
+  'Chat Completions -> Messages: effort high is capped below max_tokens': {
     ...toMsg,
     body: { messages: [hi], max_tokens: 2000, reasoning_effort: 'high' },
     has: { thinking: { type: 'enabled', budget_tokens: 1999 } },
   },
-  'CC -> MSG: images, stops, user and named choice are carried, the rest is dropped': {
+  'Chat Completions -> Messages: images, stop sequences, user and named choice are converted, other parts dropped': {
     ...toMsg,
     body: {
       messages: [
@@ -115,27 +115,27 @@ export const completionsRows: RequestRows = {
       metadata: { user_id: 'u' },
     },
   },
-  'CC: a stream asks for its usage': {
+  'Chat Completions -> Chat Completions: usage is requested for a stream': {
     from: 'completions',
     to: 'completions',
     body: { messages: [hi], stream: true },
     has: { stream_options: { include_usage: true } },
   },
-  'CC: explicit stream options stay': {
+  'Chat Completions -> Chat Completions: explicit stream options are kept': {
     from: 'completions',
     to: 'completions',
     body: { stream: true, stream_options: { include_usage: false } },
     has: { stream_options: { include_usage: false } },
   },
-  'CC: gpt models get max_completion_tokens': {
+  'Chat Completions -> Chat Completions: max_tokens becomes max_completion_tokens for gpt models': {
     from: 'completions',
     to: 'completions',
     context: { model: 'gpt-4o' },
     body: { max_tokens: 5, x: 1 },
     is: { x: 1, max_completion_tokens: 5 },
   },
-  'CC: other models keep max_tokens': { from: 'completions', to: 'completions', context: { model: 'llama' }, body: { max_tokens: 5 }, is: { max_tokens: 5 } },
-  'CC -> CV: data URLs become bytes, tool messages one user message': {
+  'Chat Completions -> Chat Completions: max_tokens is kept for other models': { from: 'completions', to: 'completions', context: { model: 'llama' }, body: { max_tokens: 5 }, is: { max_tokens: 5 } },
+  'Chat Completions -> Converse: data URLs become bytes, tool messages become one user message': {
     ...toCv,
     body: {
       messages: [
@@ -176,12 +176,12 @@ export const completionsRows: RequestRows = {
       additionalModelRequestFields: { top_k: 4 },
     },
   },
-  'CC -> CV: a remote image is refused': {
+  'Chat Completions -> Converse: an image URL is rejected': {
     ...toCv,
     body: { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x' } }] }] },
     refuses: 'unsupported conversion',
   },
-  'CC -> CV: tool names are made safe everywhere': {
+  'Chat Completions -> Converse: tool names are replaced by accepted ones everywhere': {
     ...toCv,
     body: {
       messages: [{ role: 'assistant', tool_calls: [call('1', 'a.b/c', '{}')] }],
@@ -202,7 +202,7 @@ export const completionsRows: RequestRows = {
       },
     },
   },
-  'CC -> CV: guardrail, effort, format and metadata': {
+  'Chat Completions -> Converse: guardrail, effort, format and metadata are converted': {
     ...toCv,
     context: { guardrail: { identifier: 'g', version: '1' }, bedrockMetadata: '{"a":"x","b":2,"c":true,"d":{},"e":12345678901234567890}' },
     body: {
@@ -220,7 +220,7 @@ export const completionsRows: RequestRows = {
       stream: undefined,
     },
   },
-  'CC -> CV: 700 system words are too few for a cache point, messages get one at len-2': {
+  'Chat Completions -> Converse: 700 system words are too few for a cache point, the second last message has one': {
     ...toCv,
     context: { model: 'anthropic.claude-3-5-sonnet-v2:0', promptCaching: caching },
     body: { messages: [{ role: 'system', content: words(700) }, hi, { role: 'assistant', content: 'a' }, hi] },
@@ -233,7 +233,7 @@ export const completionsRows: RequestRows = {
       ],
     },
   },
-  'CC -> CV: 800 system words get one, and tools when asked': {
+  'Chat Completions -> Converse: 800 system words have a cache point, and tools if configured': {
     ...toCv,
     context: { model: 'amazon.nova-pro-v1:0', promptCaching: { ...caching, cacheTools: true } },
     body: { messages: [{ role: 'system', content: words(800) }, hi], tools: [tool] },
@@ -242,7 +242,7 @@ export const completionsRows: RequestRows = {
       toolConfig: { tools: [{ toolSpec: expect.objectContaining({ name: 'get_weather' }) }, { cachePoint: { type: 'default' } }] },
     },
   },
-  'CC -> CV: Titan has no cache points': {
+  'Chat Completions -> Converse: no cache points are added for Titan': {
     ...toCv,
     context: { model: 'amazon.titan-text', promptCaching: caching },
     body: { messages: [{ role: 'system', content: words(900) }, hi] },

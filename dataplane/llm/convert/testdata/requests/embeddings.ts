@@ -2,7 +2,7 @@ import type { RequestRows } from './row.ts'
 
 /** Expected conversions of Embeddings requests. */
 export const embeddingsRows: RequestRows = {
-  'embeddings -> Vertex': {
+  'Embeddings -> Vertex AI': {
     from: 'embeddings',
     to: 'predictEmbeddings',
     body: { input: ['a', 'b'], dimensions: 3, title: 't' },
@@ -14,21 +14,21 @@ export const embeddingsRows: RequestRows = {
       parameters: { outputDimensionality: 3 },
     },
   },
-  'embeddings -> Titan': {
+  'Embeddings -> Titan': {
     from: 'embeddings',
     to: 'titanEmbeddings',
     body: { input: 'a', dimensions: 256, normalize: true, encoding_format: 'float' },
     is: { inputText: 'a', dimensions: 256, normalize: true, embeddingTypes: ['float'] },
   },
-  'embeddings -> Titan refuses a list': { from: 'embeddings', to: 'titanEmbeddings', body: { input: ['a', 'b'] }, refuses: 'unsupported conversion' },
-  'embeddings -> Cohere takes a list': {
+  'Embeddings -> Titan: a list of texts is rejected': { from: 'embeddings', to: 'titanEmbeddings', body: { input: ['a', 'b'] }, refuses: 'unsupported conversion' },
+  'Embeddings -> Cohere: a list of texts is converted': {
     from: 'embeddings',
     to: 'cohereEmbeddings',
     context: { model: 'cohere.embed-v4:0' },
     body: { input: ['a', 'b'], dimensions: 256, truncate: 'END' },
     is: { texts: ['a', 'b'], input_type: 'search_query', truncate: 'END', output_dimension: 256 },
   },
-  'embeddings -> Nova': {
+  'Embeddings -> Nova': {
     from: 'embeddings',
     to: 'novaEmbeddings',
     body: { input: 'a', dimensions: 256 },
@@ -37,5 +37,5 @@ export const embeddingsRows: RequestRows = {
       singleEmbeddingParams: { embeddingPurpose: 'GENERIC_INDEX', embeddingDimension: 256, text: { truncationMode: 'END', value: 'a' } },
     },
   },
-  'embeddings: token lists are for OpenAI only': { from: 'embeddings', to: 'predictEmbeddings', body: { input: [1, 2] }, refuses: 'token lists' },
+  'Embeddings -> Vertex AI: a list of tokens is rejected': { from: 'embeddings', to: 'predictEmbeddings', body: { input: [1, 2] }, refuses: 'token lists' },
 }

@@ -6,7 +6,7 @@ const msgToCv = { from: 'messages', to: 'converse' } as const
 
 /** Expected conversions of Messages requests. */
 export const messagesRows: RequestRows = {
-  'MSG -> CC: tool results come before the text of their turn': {
+  'Messages -> Chat Completions: tool results come before the text of their turn': {
     ...msgToCc,
     body: {
       max_tokens: 9,
@@ -63,7 +63,7 @@ export const messagesRows: RequestRows = {
       stream_options: { include_usage: true },
     },
   },
-  'MSG -> CC: tools, choice, format and adaptive thinking': {
+  'Messages -> Chat Completions: tools, choice, format and adaptive thinking are converted': {
     ...msgToCc,
     body: {
       max_tokens: 9,
@@ -88,20 +88,20 @@ export const messagesRows: RequestRows = {
       response_format: { type: 'json_schema', json_schema: { name: 'structured_output', schema: { type: 'object' } } },
     },
   },
-  'MSG -> CC: new gpt models with tools do not reason': {
+  'Messages -> Chat Completions: reasoning is disabled for newer gpt models with tools': {
     ...msgToCc,
     context: { model: 'gpt-5.4' },
     body: { max_tokens: 9, messages: [], tools: [msgTool] },
     has: { reasoning_effort: 'none' },
   },
-  'MSG -> CC: gpt-5.1 with tools keeps its way': {
+  'Messages -> Chat Completions: reasoning stays for gpt-5.1 with tools': {
     ...msgToCc,
     context: { model: 'gpt-5.1' },
     body: { max_tokens: 9, messages: [], tools: [msgTool] },
     has: { reasoning_effort: undefined },
   },
-  'MSG -> CC: max_tokens is required': { ...msgToCc, body: { messages: [] }, refuses: 'max_tokens' },
-  'MSG -> CV: thinking takes the sampling out and forces tools; betas are filtered': {
+  'Messages -> Chat Completions: max_tokens is required': { ...msgToCc, body: { messages: [] }, refuses: 'max_tokens' },
+  'Messages -> Converse: thinking removes sampling parameters and forces tools; betas are filtered': {
     ...msgToCv,
     context: { betas: ['context-1m-2025-08-07', 'unknown-beta'] },
     body: {
@@ -134,7 +134,7 @@ export const messagesRows: RequestRows = {
       },
     },
   },
-  'MSG -> CV: at most four cache points; tool results have a status': {
+  'Messages -> Converse: at most four cache points; tool results receive a status': {
     ...msgToCv,
     body: {
       max_tokens: 1,
@@ -171,7 +171,7 @@ export const messagesRows: RequestRows = {
       ],
     },
   },
-  'MSG -> CV: an image by URL is refused': {
+  'Messages -> Converse: an image URL is rejected': {
     ...msgToCv,
     body: { max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://x' } }] }] },
     refuses: 'unsupported conversion',

@@ -2,7 +2,7 @@ import { call, type RequestRows } from './row.ts'
 
 /** Expected conversions of Responses requests. */
 export const responsesRows: RequestRows = {
-  'RSP -> CV: instructions, items, files and tools': {
+  'Responses -> Converse: instructions, items, files and tools are converted': {
     from: 'responses',
     to: 'converse',
     body: {
@@ -49,13 +49,13 @@ export const responsesRows: RequestRows = {
       additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: 1024 } },
     },
   },
-  'RSP -> CV: a file of an unknown kind is refused': {
+  'Responses -> Converse: a file of an unknown type is rejected': {
     from: 'responses',
     to: 'converse',
     body: { input: [{ role: 'user', content: [{ type: 'input_file', filename: 'x.zip', file_data: 'QQ==' }] }] },
     refuses: 'a file must be one of',
   },
-  'RSP -> CC: string input, instructions and stream': {
+  'Responses -> Chat Completions: string input, instructions and stream are converted': {
     from: 'responses',
     to: 'completions',
     body: { instructions: 'i', input: 'hi', max_output_tokens: 5, stream: true, reasoning: { effort: 'none' }, parallel_tool_calls: true },
@@ -71,7 +71,7 @@ export const responsesRows: RequestRows = {
       stream_options: { include_usage: true },
     },
   },
-  'RSP -> CC: images and files are dropped, text stays': {
+  'Responses -> Chat Completions: images and files are dropped, text is kept': {
     from: 'responses',
     to: 'completions',
     body: {
@@ -89,7 +89,7 @@ export const responsesRows: RequestRows = {
     },
     is: { model: 'm', messages: [{ role: 'user', content: [{ type: 'text', text: 'what is this?' }] }] },
   },
-  'RSP -> CC: neighbouring calls are one message, outputs are tool messages': {
+  'Responses -> Chat Completions: consecutive calls become one message, outputs become tool messages': {
     from: 'responses',
     to: 'completions',
     body: {
