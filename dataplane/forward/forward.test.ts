@@ -78,25 +78,25 @@ async function codeOf(exchange: Exchange, plan: ForwardPlan): Promise<string | n
 
 describe('forward', () => {
   test.each<[string, Answer[], RetryPlan | undefined, string | number, number]>([
-    ['passes an answer on', [200], undefined, 200, 1],
-    ['passes an unlisted status on', [500, 200], retry(2), 500, 1],
+    ['returns the response', [200], undefined, 200, 1],
+    ['returns an unlisted status without a retry', [500, 200], retry(2), 500, 1],
     ['retries a listed status', [503, 503, 200], retry(2), 200, 3],
-    ['returns the last answer as it is', [503, 503, 503], retry(2), 503, 3],
+    ['returns the last response unchanged', [503, 503, 503], retry(2), 503, 3],
     ['retries a refused connection', [refused, 200], retry(1), 200, 2],
     ['retries a reset', [new UpstreamError('reset', 'closed'), 200], retry(1), 200, 2],
     ['retries DNS failures', [new UpstreamError('dns', 'ENOTFOUND'), 200], retry(1), 200, 2],
     ['retries connect timeouts', [new UpstreamError('connect-timeout', 'late'), 200], retry(1), 200, 2],
     ['does not retry an upstream that breaks HTTP', [new UpstreamError('protocol', 'two lengths'), 200], retry(1), 'UPSTREAM_FAILED', 1],
-    ['does not retry unasked', [refused, 200], undefined, 'UPSTREAM_FAILED', 1],
-    ['names a connect timeout 504', [new UpstreamError('connect-timeout', 'late')], undefined, 'UPSTREAM_TIMEOUT', 1],
-    ['names a DNS failure', [new UpstreamError('dns', 'ENOTFOUND')], undefined, 'DNS_FAILED', 1],
+    ['does not retry without a policy', [refused, 200], undefined, 'UPSTREAM_FAILED', 1],
+    ['reports a connect timeout as UPSTREAM_TIMEOUT', [new UpstreamError('connect-timeout', 'late')], undefined, 'UPSTREAM_TIMEOUT', 1],
+    ['reports a DNS failure as DNS_FAILED', [new UpstreamError('dns', 'ENOTFOUND')], undefined, 'DNS_FAILED', 1],
   ])('%s', async (_, answers, retryPlan, expected, calls) => {
     const upstream = new ScriptedUpstream(...answers)
     expect(await codeOf(testExchange(), planFor(upstream, {}, { retry: retryPlan }))).toBe(expected)
     expect(upstream.requests.length).toBe(calls)
   })
 
-  test('numbers the tries in x-retry-attempt and sends the body again', async () => {
+  test('numbers retries in x-retry-attempt and sends the body again', async () => {
     const upstream = new ScriptedUpstream(503, 503, 200)
     const exchange = testExchange({ method: 'POST', body: new BufferBody('hello') })
     expect(await codeOf(exchange, planFor(upstream, {}, { retry: retry(2) }))).toBe(200)
@@ -107,7 +107,7 @@ describe('forward', () => {
     ])
   })
 
-  test('several attempts are noted for logs and traces, one alone is not', async () => {
+  test('records several attempts for logs and traces, but not a single one', async () => {
     const [one, several] = [testExchange(), testExchange()]
     await codeOf(one, planFor(new ScriptedUpstream(200), {}, { retry: retry(2) }))
     await codeOf(several, planFor(new ScriptedUpstream(503, refused, 200), {}, { retry: retry(2) }))
@@ -115,7 +115,7 @@ describe('forward', () => {
     expect(attemptsOf(several).map(({ status, error }) => status ?? error?.name)).toEqual([503, 'ProxyError', 200])
   })
 
-  test('a mirrored call is counted', async () => {
+  test('counts mirrored calls', async () => {
     const registry = createRegistry()
     const plan = planFor(new ScriptedUpstream(200))
     const mirror = { destination: new Destination('default/mirror:80', baseConfig, () => new ScriptedUpstream(200).pool()), numerator: 1, denominator: 1 }
@@ -124,21 +124,21 @@ describe('forward', () => {
     expect([...registry.expose('text')].join('')).toContain('proxy_upstream_call_duration_seconds_count{kind="Mirror",subtype="Http"} 1')
   })
 
-  test('a body of known length above 64 KiB gets one attempt', async () => {
+  test('does not retry a body of known length above 64 KiB', async () => {
     const upstream = new ScriptedUpstream(503, 200)
     const exchange = testExchange({ method: 'POST', body: new BufferBody('x'.repeat(65_537)) })
     expect(await codeOf(exchange, planFor(upstream, {}, { retry: retry(2) }))).toBe(503)
     expect(upstream.requests.length).toBe(1)
   })
 
-  test('an attempt that is late is 504 and retried', async () => {
+  test('retries an attempt that exceeds its timeout and reports 504 for the last one', async () => {
     const upstream = new ScriptedUpstream('never', 200)
     expect(await codeOf(testExchange(), planFor(upstream, {}, { backendRequestMs: 20, retry: retry(1) }))).toBe(200)
     expect(upstream.cancelled).toBe(1)
     expect(await codeOf(testExchange(), planFor(new ScriptedUpstream('never'), {}, { backendRequestMs: 20 }))).toBe('UPSTREAM_TIMEOUT')
   })
 
-  test('the request timeout covers all attempts and is not outlived by backoff', async () => {
+  test('ends at the request timeout, which covers all attempts and the backoff', async () => {
     const exchange = testExchange()
     const upstream = new ScriptedUpstream(503, 200)
     const startedAt = performance.now()
@@ -154,8 +154,8 @@ describe('forward', () => {
   test.each<[string, Partial<DestinationConfig>, string]>([
     ['a reference that does not resolve', { error: 'BACKEND_NOT_FOUND' }, 'BACKEND_NOT_FOUND'],
     ['no endpoint', { endpoints: [] }, 'NO_HEALTHY_BACKENDS'],
-    ['TLS material that is missing fails closed', { settings: { ...defaultSettings, broken: 'no CA' } }, 'UPSTREAM_FAILED'],
-  ])('%s', async (_, config, code) => {
+    ['missing TLS material', { settings: { ...defaultSettings, broken: 'no CA' } }, 'UPSTREAM_FAILED'],
+  ])('makes no call for %s', async (_, config, code) => {
     const upstream = new ScriptedUpstream(200)
     expect(await codeOf(testExchange(), planFor(upstream, config))).toBe(code)
     expect(upstream.requests.length).toBe(0)
@@ -172,19 +172,24 @@ describe('forward', () => {
     expect([response.status, (await readBody(response.body, 1000)).bytes.toString()]).toEqual([503, 'no healthy backends'])
   })
 
-  test('no backend to choose is 500 no valid backends', async () => {
+  test('reports NO_VALID_BACKENDS if there is no backend to pick', async () => {
     const plan = { ...planFor(new ScriptedUpstream(200)), pick: () => undefined }
     expect(await codeOf(testExchange(), plan)).toBe('NO_VALID_BACKENDS')
   })
 
   test.each<[string, Partial<DestinationConfig>, (exchange: Exchange) => void, string]>([
-    ['a Service keeps the Host of the client', { hostname: 'svc.default.svc.cluster.local' }, () => {}, 'client.example'],
-    ['a ProxyBackend host replaces it', { hostname: 'api.example', isHostRewritten: true }, () => {}, 'api.example'],
-    ['hostRewrite Auto names the Service', { hostname: 'svc.default.svc.cluster.local' }, (e) => (e.isHostRewritten = true), 'svc.default.svc.cluster.local'],
-    ['a fixed authority stays', { hostname: 'api.example', isHostRewritten: true }, (e) => (e.isAuthorityFixed = true), 'client.example'],
-    ['a default port is dropped', {}, (e) => (e.request.authority = 'client.example:80'), 'client.example'],
-    ['another port stays', {}, (e) => (e.request.authority = 'client.example:8080'), 'client.example:8080'],
-  ])('%s', async (_, config, prepare, authority) => {
+    ['the Host of the client for a Service', { hostname: 'svc.default.svc.cluster.local' }, () => {}, 'client.example'],
+    ['the host of a ProxyBackend', { hostname: 'api.example', isHostRewritten: true }, () => {}, 'api.example'],
+    [
+      'the name of the Service for hostRewrite Auto',
+      { hostname: 'svc.default.svc.cluster.local' },
+      (e) => (e.isHostRewritten = true),
+      'svc.default.svc.cluster.local',
+    ],
+    ['a fixed authority', { hostname: 'api.example', isHostRewritten: true }, (e) => (e.isAuthorityFixed = true), 'client.example'],
+    ['the Host without a default port', {}, (e) => (e.request.authority = 'client.example:80'), 'client.example'],
+    ['the Host with another port', {}, (e) => (e.request.authority = 'client.example:8080'), 'client.example:8080'],
+  ])('sends %s', async (_, config, prepare, authority) => {
     const upstream = new ScriptedUpstream(200)
     const exchange = testExchange({ authority: 'client.example' })
     prepare(exchange)
@@ -192,7 +197,7 @@ describe('forward', () => {
     expect(upstream.requests[0]?.authority).toBe(authority)
   })
 
-  test('a client that leaves cancels the call', async () => {
+  test('cancels the call if the client disconnects', async () => {
     const upstream = new ScriptedUpstream('never')
     const exchange = testExchange()
     const result = codeOf(exchange, planFor(upstream, {}, { retry: retry(3) }))
@@ -202,7 +207,7 @@ describe('forward', () => {
     expect([upstream.cancelled, upstream.requests.length]).toEqual([1, 1])
   })
 
-  test('mirrors get the head without a body, by their share', async () => {
+  test('sends the head without a body to mirrors, by their share', async () => {
     const upstream = new ScriptedUpstream(200)
     const mirror = new ScriptedUpstream(200)
     const destination = new Destination('mirror', baseConfig, () => mirror.pool())

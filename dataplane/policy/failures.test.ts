@@ -361,10 +361,10 @@ row('backend.health', 'the condition does not compile or fails', 'responses coun
   }
 })
 
-describe('what a policy does when something is wrong', () => {
+describe('the behavior of policies in case of errors', () => {
   test.each(rows.map((each) => [`${each.policy}: ${each.wrong}: ${each.answer}`, each] as const))('%s', (_, { run }) => run())
 
-  test('is in the guide, row by row', () => {
+  test('is documented in docs/guide/failures.md row by row', () => {
     const text = readFileSync(join(import.meta.dirname, '../../docs/guide/failures.md'), 'utf8')
     const documented = [...text.matchAll(/^\| `(.*)` \| (.*) \| (.*) \|$/gm)].map(([, policy, wrong, answer]) => `${policy}: ${wrong}: ${answer}`)
     const tested = rows.map(({ policy, wrong, answer }) => `${policy}: ${wrong}: ${answer}`)

@@ -17,8 +17,8 @@ async function send(filters: RouteFilters, traffic: EffectiveTraffic, init: Requ
   return { exchange, isForwarded, status: response.status, text: await response.text(), headers: Object.fromEntries(response.headers) }
 }
 
-describe('where filters and policies meet', () => {
-  test('a header filter replaces the same side of a policy, and only that', async () => {
+describe('combinations of filters and policies', () => {
+  test('a header filter replaces the same side of a policy only', async () => {
     const result = await send({ requestHeaders: [set('filter')] }, { headerModifiers: { request: set('policy'), response: set('policy') } })
     expect([result.exchange.request.headers.getAll('x-a'), result.headers['x-a']]).toEqual([['filter'], 'policy'])
   })
@@ -28,7 +28,7 @@ describe('where filters and policies meet', () => {
     expect(result.headers['access-control-allow-origin']).toBeUndefined()
   })
 
-  test('a hostname of a rewrite wins over hostRewrite', async () => {
+  test('a hostname of URLRewrite overrides hostRewrite', async () => {
     const { exchange } = await send({ urlRewrite: { hostname: 'b.com' } }, { hostRewrite: { mode: 'Auto' } })
     expect([exchange.request.authority, exchange.isAuthorityFixed]).toEqual(['b.com', true])
   })
@@ -37,29 +37,29 @@ describe('where filters and policies meet', () => {
     expect((await send({ redirect: { scheme: 'https' } }, { directResponse: { status: 418 } })).status).toBe(302)
   })
 
-  test('a redirect goes where a header modifier pointed the request', async () => {
+  test('a redirect uses the Host that a header modifier set', async () => {
     const result = await send({ redirect: { scheme: 'https' }, requestHeaders: [{ set: [{ name: 'Host', value: 'b.com' }] }] }, {})
     expect(result.headers['location']).toBe('https://b.com/a')
   })
 })
 
-describe('responses made here', () => {
+describe('responses of the gateway itself', () => {
   test.each<[string, RouteFilters, EffectiveTraffic, number]>([
     ['a redirect', { redirect: {} }, {}, 302],
     ['a direct response', {}, { directResponse: { status: 418, body: 'tea' } }, 418],
     ['a failed filter', { urlRewrite: { path: { type: 'ReplacePrefixMatch', value: '/' } } }, {}, 500],
-  ])('%s has the headers of CORS and of header modifiers', async (_, filters, traffic, status) => {
+  ])('have the headers of CORS and header modifiers: %s', async (_, filters, traffic, status) => {
     const result = await send({ ...filters, cors, responseHeaders: [set('1')] }, traffic, { headers: origin })
     expect(result).toMatchObject({ status, headers: { 'access-control-allow-origin': 'https://a.com', 'x-a': '1' } })
   })
 
-  test('CORS has the last word over header modifiers', async () => {
+  test('have CORS headers that override those of header modifiers', async () => {
     const responseHeaders = [{ set: [{ name: 'access-control-allow-origin', value: '*' }] }]
     expect((await send({ cors, responseHeaders }, {}, { headers: origin })).headers['access-control-allow-origin']).toBe('https://a.com')
   })
 })
 
-test('responses are transformed by the route, then by the backend, and then go to the processor', () => {
+test('responses are transformed by the route, then by the backend, and then sent to the processor', () => {
   const traffic: EffectiveTraffic = {
     transformation: { response: { set: [{ name: 'x-a', value: '"1"' }] } },
     extProc: { backendRef: { address: 'a:1' } },
@@ -76,7 +76,7 @@ test('rules without filters have no policies', () => {
   expect(compileFilters({ mirrors: [{ backend: { address: 'a:1' } }] })).toEqual([])
 })
 
-describe('every filter of the schema is carried out where its line says', () => {
+describe('filters of the schema are implemented', () => {
   const samples: Required<RouteFilters> = {
     requestHeaders: [set('1')],
     responseHeaders: [set('1')],
@@ -87,7 +87,7 @@ describe('every filter of the schema is carried out where its line says', () => 
     extAuth: { policy: { backendRef: { address: 'a:1' }, grpc: {} } },
     invalid: 'broken',
   }
-  test.each(Object.entries(filterHomes))('%s by %s', (filter, home) => {
+  test.each(Object.entries(filterHomes))('%s is implemented by %s', (filter, home) => {
     const count = home === 'forward' || home === 'rule' ? 0 : 1
     const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
     expect(compilePolicies({ filters: { [filter]: samples[filter as keyof RouteFilters] }, state })).toHaveLength(count)
@@ -117,7 +117,7 @@ describe('every traffic section of the schema', () => {
     retry: { attempts: 1 },
   }
   const sections = Object.keys(samples) as (keyof Traffic)[]
-  test.each(sections)('%s is carried out by the policy of its name, or elsewhere', (section) => {
+  test.each(sections)('%s is implemented by the policy of its name or elsewhere', (section) => {
     const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
     // Authorization is a list, because rules of several policies are combined.
     const traffic = (section === 'authorization' ? { authorization: [samples.authorization] } : { [section]: samples[section] }) as EffectiveTraffic

@@ -4,10 +4,10 @@ import { KeptState, selectSecrets } from './state.ts'
 
 const secret = (key: string, type: Secret['type'] = 'opaque'): [string, Secret] => [key, { key, type }]
 
-describe('what is kept for a section', () => {
+describe('the kept state of a section', () => {
   const section = { requests: 1 }
 
-  test('stays as long as the section and its inputs do', () => {
+  test('is kept while the section and its inputs are the same objects', () => {
     const kept = new KeptState()
     const [first, second] = [{}, {}]
     expect(kept.get(section, [first], () => 1)).toBe(1)
@@ -16,7 +16,7 @@ describe('what is kept for a section', () => {
     expect(kept.get(section, [second, undefined], () => 4)).toBe(4)
   })
 
-  test('is not that of an equal section', () => {
+  test('is not shared with an equal section', () => {
     const kept = new KeptState()
     expect([kept.get(section, [], () => 1), kept.get({ ...section }, [], () => 2), kept.get(section, [], () => 3)]).toEqual([1, 2, 1])
   })
@@ -29,10 +29,10 @@ describe('Secrets that policies read', () => {
   test('are those with credentials', () => expect([...before.keys()]).toEqual(['a', 'b']))
 
   test.each<[string, [string, Secret][], boolean]>([
-    ['a certificate that comes', [a, b, certificate, secret('d', 'ca')], true],
-    ['a certificate that goes', [a, b], true],
-    ['a credential that comes', [a, b, secret('d')], false],
-    ['a credential that goes', [a, certificate], false],
-    ['a credential that changes', [a, secret('b'), certificate], false],
-  ])('%s: unchanged is %j', (_, secrets, isSame) => expect(selectSecrets(before, new Map(secrets)) === before).toBe(isSame))
+    ['a new certificate', [a, b, certificate, secret('d', 'ca')], true],
+    ['a removed certificate', [a, b], true],
+    ['a new credential', [a, b, secret('d')], false],
+    ['a removed credential', [a, certificate], false],
+    ['a changed credential', [a, secret('b'), certificate], false],
+  ])('are the same object after %s: %j', (_, secrets, isSame) => expect(selectSecrets(before, new Map(secrets)) === before).toBe(isSame))
 })

@@ -73,7 +73,7 @@ function start(...messages: ConfigMessage[]) {
 const route = (change: Partial<Route> = {}): ConfigMessage => testRoute({ backend: 'ns/api' }, change)
 const api = (transformation: Transformation): ConfigMessage => backend('api', { transformation })
 
-describe('the request side', () => {
+describe('the request side of a backend transformation', () => {
   test('sees the chosen backend and the credentials, and precedes the header modifiers of the backendRef', async () => {
     const transformation: Transformation = {
       request: {
@@ -112,7 +112,7 @@ describe('the request side', () => {
     expect(seen['api']).toEqual([{ line: 'POST fixed.example.com /', headers: {}, body: '{"wrapped":{"a":1}}' }])
   })
 
-  test('is done once for all attempts, which stay on one backend', async () => {
+  test('runs once for all attempts, which use one backend', async () => {
     const { send, seen, statuses } = start(
       route({ retry: { codes: [503], attempts: 2 } }),
       api({ request: { add: [{ name: 'x-added', value: 'uuid()' }], body: '"<" + string(request.body) + ">"' } }),
@@ -124,7 +124,7 @@ describe('the request side', () => {
     expect(new Set(attempts.map(({ headers }) => headers['x-added'])).size).toBe(1)
   })
 
-  test('of a mirror is its own, and leaves the request alone', async () => {
+  test('of a mirror does not change the forwarded request', async () => {
     const { send, seen } = start(
       route({ filters: { mirrors: [{ backend: { backend: 'ns/mirror' } }] } }),
       backend('api'),
@@ -136,7 +136,7 @@ describe('the request side', () => {
   })
 })
 
-describe('the response side', () => {
+describe('the response side of a backend transformation', () => {
   test('follows the transformation of the route and precedes that of the phase before routing', async () => {
     const append = (text: string): Transformation => ({ response: set('x-order', `default(response.headers["x-order"], "") + ">${text}"`) })
     const { send } = start(
@@ -153,7 +153,7 @@ describe('the response side', () => {
     expect(await send()).toMatchObject({ status: 203, text: 'FROM API' })
   })
 
-  test('runs on failures behind it, and not where its backend was not reached', async () => {
+  test('runs on failures of its backend, but not if the backend was not reached', async () => {
     const mark: Transformation = { response: set('x-mark', '"1"') }
     const { send, statuses } = start(route(), api(mark), onGateway({ traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } } }))
     statuses.push('refused')
@@ -161,27 +161,27 @@ describe('the response side', () => {
     expect((await send()).headers).not.toHaveProperty('x-mark')
   })
 
-  test('sees the method that the backend got; the client is answered for its own', async () => {
+  test('reads the forwarded method, while the response follows the method of the client', async () => {
     const { send } = start(route(), api({ request: set(':method', '"GET"'), response: set('x-method', 'request.method') }))
     expect(await send({}, undefined, 'HEAD')).toMatchObject({ method: 'HEAD', headers: { 'x-method': 'GET' } })
   })
 })
 
-describe('which transformation it is', () => {
+describe('the effective transformation', () => {
   const named = (name: string): BackendFull => ({ transformation: { request: set('x-by', `"${name}"`) } })
   const onBackend = (name: string): ConfigMessage => attached(name, { kind: 'Backend', namespace: 'ns', name: 'api' }, { backend: named(name) })
 
   test.each<[string, ConfigMessage[], string]>([
-    ['a Gateway policy applies to whatever is behind it', [backend('api'), onGateway({ backend: named('gateway') })], 'gateway'],
-    ['one on the backend is stronger', [backend('api'), onGateway({ backend: named('gateway') }), onBackend('attached')], 'attached'],
-    ['the own one is the strongest', [backend('api', named('inline')), onBackend('attached')], 'inline'],
-  ])('%s', async (_, messages, expected) => {
+    ['that of a Gateway policy for all backends', [backend('api'), onGateway({ backend: named('gateway') })], 'gateway'],
+    ['that of a policy on the backend over the Gateway', [backend('api'), onGateway({ backend: named('gateway') }), onBackend('attached')], 'attached'],
+    ['that of the backend itself over all others', [backend('api', named('inline')), onBackend('attached')], 'inline'],
+  ])('is %s', async (_, messages, expected) => {
     const { send, seen } = start(route(), ...messages)
     await send()
     expect(seen['api']?.[0]?.headers['x-by']).toBe(expected)
   })
 
-  test('one that comes with a new version of the backend takes effect at once, on responses too', async () => {
+  test('changes with a new version of the backend, on responses too', async () => {
     const { send, replace } = start(route(), backend('api'))
     expect((await send()).headers).not.toHaveProperty('x-new')
     replace(route(), api({ response: set('x-new', '"1"') }))

@@ -33,13 +33,13 @@ async function send(section: APIKeyAuthentication, authorization: string | strin
 }
 
 describe('an API key', () => {
-  test.each(['k-raw', 'k-json', 'k-hashed'])('%s passes and goes no further', async (key) => {
+  test.each(['k-raw', 'k-json', 'k-hashed'])('%s is accepted and removed from the request', async (key) => {
     const { status, forwarded, apiKey } = await send(config, [`bearer ${key}`, 'Basic x'])
     expect([status, forwarded, apiKey?.key.reveal()]).toEqual([200, ['Basic x'], key])
     expect(JSON.stringify(apiKey)).not.toContain(key)
   })
 
-  test('comes with its metadata, which does not replace the key', async () => {
+  test('has metadata that cannot replace the key', async () => {
     const { apiKey } = await send(config, 'Bearer k-json')
     expect(apiKey).toMatchObject({ group: 'sales' })
     expect(apiKey?.key.reveal()).toBe('k-json')
@@ -55,16 +55,16 @@ describe('an API key', () => {
     ['an entry that is no JSON', 'Bearer {"key":', 'invalid credentials'],
     ['an entry with key and hash', 'Bearer k-both', 'invalid credentials'],
     ['an entry with bad metadata', 'Bearer k-listed', 'invalid credentials'],
-    ['nothing, which an empty entry is not the key for', 'Bearer', 'invalid credentials'],
+    ['no key, which does not match an empty entry', 'Bearer', 'invalid credentials'],
     ['the key of a Secret that is not referred to', 'Bearer k-two', 'invalid credentials'],
     ['two keys', ['Bearer k-raw', 'Bearer k-raw'], 'invalid credentials'],
-  ])('%s is refused', async (_, authorization, text) => {
+  ])('is rejected for %s', async (_, authorization, text) => {
     const result = await send(config, authorization)
     expect(result).toMatchObject({ status: 401, text: `api key authentication failure: ${text}`, isForwarded: false, apiKey: undefined })
     expect(result.response.headers.get('www-authenticate')).toBeNull()
   })
 
-  test('a selector takes keys from several Secrets', async () => {
+  test('can be in several Secrets of a selector', async () => {
     const section: APIKeyAuthentication = { secretSelector: { secrets: [one.key, two.key, 'opaque/ns/gone'] } }
     expect([(await send(section, 'Bearer k-raw')).status, (await send(section, 'Bearer k-two')).status]).toEqual([200, 200])
   })
@@ -85,24 +85,24 @@ describe('modes', () => {
   })
 })
 
-describe('no keys', () => {
+describe('API keys that are missing', () => {
   test.each<[string, APIKeyAuthentication]>([
     ['the Secret is missing', { secretRef: { secret: 'opaque/ns/gone' } }],
     ['the reference is bad', { secretRef: { invalid: 'not found' } }],
     ['the selector matches nothing', { secretSelector: { secrets: [] } }],
     ['the Secret is missing, in mode Optional', { mode: 'Optional', secretRef: { secret: 'opaque/ns/gone' } }],
-  ])('%s: nobody passes', async (_, section) => {
+  ])('lead to 401: %s', async (_, section) => {
     expect([(await send(section)).status, (await send(section, 'Bearer k-raw')).status]).toEqual([401, 401])
   })
 
-  test('a new version of a Secret counts at once', async () => {
+  test('apply as soon as a new version of the Secret has them', async () => {
     const state = createPolicyState()
     expect((await send(config, 'Bearer k-raw', [one], state)).status).toBe(200)
     expect((await send(config, 'Bearer k-raw', [secretOf('one', { raw: 'k-new' })], state)).status).toBe(401)
   })
 })
 
-test('a key is found as fast among 10,000 as among 10', () => {
+test('finding a key takes as long among 10,000 as among 10', () => {
   const make = (count: number) => readKeys([secretOf('many', Object.fromEntries(Array.from({ length: count }, (_, index) => [`e${index}`, `key-${index}`])))])
   const time = (count: number) => {
     const table = make(count)

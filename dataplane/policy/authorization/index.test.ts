@@ -33,7 +33,7 @@ async function send(sets: readonly Authorization[], request: { headers?: Record<
 const ALLOWED = '200 upstream'
 const DENIED = '403 authorization failed'
 
-describe('which requests pass', () => {
+describe('authorization of requests', () => {
   const yes = 'request.method == "GET"'
   const no = 'request.method == "PUT"'
   const fails = 'request.headers["x-missing"] == "1"'
@@ -57,14 +57,14 @@ describe('which requests pass', () => {
     ['a Require that matches still needs an Allow where there is one', [rules('Require', yes), rules('Allow', no)], DENIED],
     ['an Allow that fails does not allow', [rules('Allow', fails)], DENIED],
     ['a Require that fails is not met', [rules('Require', fails)], DENIED],
-    ['an Allow that gives no bool does not allow', [rules('Allow', text)], DENIED],
-    ['a Require that gives no bool is not met', [rules('Require', text)], DENIED],
-    ['a Deny that gives no bool does not deny', [rules('Deny', text)], ALLOWED],
-    ['an Allow that does not compile allows nobody', [rules('Allow', broken)], DENIED],
-    ['a Require that does not compile lets nobody pass', [rules('Require', broken), rules('Allow', yes)], DENIED],
-    ['an expression that does not compile leaves its neighbours alone', [rules('Allow', broken, yes)], ALLOWED],
+    ['an Allow that returns no bool does not allow', [rules('Allow', text)], DENIED],
+    ['a Require that returns no bool is not met', [rules('Require', text)], DENIED],
+    ['a Deny that returns no bool does not deny', [rules('Deny', text)], ALLOWED],
+    ['an Allow that does not compile allows nothing', [rules('Allow', broken)], DENIED],
+    ['a Require that does not compile rejects all requests', [rules('Require', broken), rules('Allow', yes)], DENIED],
+    ['an expression that does not compile does not affect others', [rules('Allow', broken, yes)], ALLOWED],
     ['a variable of another phase is a failure', [rules('Allow', 'response.code == 200')], DENIED],
-  ])('%s', async (_, sets, expected) => {
+  ])('follows the rules: %s', async (_, sets, expected) => {
     const { answer, isForwarded } = await send(sets)
     expect([answer, isForwarded]).toEqual([expected, expected === ALLOWED])
   })
@@ -73,11 +73,11 @@ describe('which requests pass', () => {
     ['claims of a token', '"admin" in jwt.groups', { jwt: { groups: ['admin'] } }, ALLOWED],
     ['metadata of an API key (row 38)', 'apiKey.group == "sales"', { apiKey: { group: 'sales' } }, ALLOWED],
     ['another group (row 38)', 'apiKey.group == "sales"', { apiKey: { group: 'hr' } }, DENIED],
-    ['nobody was authenticated', 'apiKey.group == "sales"', {}, DENIED],
-    ['where the client is', 'cidr("127.0.0.0/8").containsIP(source.address)', {}, ALLOWED],
-  ])('%s', async (_, expression, values, expected) => expect((await send([rules('Allow', expression)], { values })).answer).toBe(expected))
+    ['metadata that is missing', 'apiKey.group == "sales"', {}, DENIED],
+    ['the address of the client', 'cidr("127.0.0.0/8").containsIP(source.address)', {}, ALLOWED],
+  ])('can use %s', async (_, expression, values, expected) => expect((await send([rules('Allow', expression)], { values })).answer).toBe(expected))
 
-  test('a header that is sent twice is a list and does not pass for one value', async () => {
+  test('reads a header that is sent twice as a list, which does not equal one value', async () => {
     const app = mountPolicies([compile([rules('Allow', 'request.headers["x-team"] == "sales"')])], {
       prepare: ({ request }) => ['sales', 'other'].forEach((team) => request.headers.append('x-team', team)),
     })
@@ -85,14 +85,14 @@ describe('which requests pass', () => {
   })
 })
 
-test('gRPC callers are denied in their own format', async () => {
+test('denials of gRPC calls have a grpc-status', async () => {
   const { exchange } = await send([rules('Allow', 'false')], { headers: { 'content-type': 'application/grpc' } })
   expect([exchange.response?.status, exchange.response?.headers.get('grpc-status'), exchange.error?.row.reason]).toEqual([200, '7', 'Authorization'])
 })
 
-test('no rules are no policy', () => expect(compileAuthorization([], createPolicyState())).toBeUndefined())
+test('without rules there is no policy', () => expect(compileAuthorization([], createPolicyState())).toBeUndefined())
 
-test('a rule set is compiled once for all rules under its target', () => {
+test('a rule set is compiled once for all routes of its target', () => {
   const state = createPolicyState()
   const set = rules('Allow', 'true')
   compileAuthorization([set], state)
@@ -107,7 +107,7 @@ describe('rules about the body', () => {
   test.each([
     ['{"model":"chat"}', ALLOWED],
     ['{"model":"other"}', DENIED],
-    ['no JSON', DENIED],
+    ['not JSON', DENIED],
   ])('%s: %s', async (text, expected) => {
     const { answer, exchange } = await send([isChat], { body: new BufferBody(text) })
     expect(answer).toBe(expected)
@@ -122,7 +122,7 @@ describe('rules about the body', () => {
     expect([answer, body.isCancelled]).toEqual([DENIED, true])
   })
 
-  test('its first 2 MiB can be used, and all of it goes on (row 67)', async () => {
+  test('the first 2 MiB of a body can be used, and all of it is forwarded (row 67)', async () => {
     const policy = compile([rules('Allow', 'size(request.bodyPrefix) == 2097152')])
     const exchange = testExchange({ method: 'POST', body: new LongBody(large) })
     let received = 0
@@ -133,13 +133,13 @@ describe('rules about the body', () => {
     expect(received).toBe(large)
   })
 
-  test('without such a rule nothing is read before the upstream asks (row 67)', async () => {
+  test('the body is not read before the upstream reads it if no rule uses it (row 67)', async () => {
     const body = new ManualBody()
     const { answer, exchange } = await send([rules('Allow', 'request.method == "GET"')], { body })
     expect([answer, body.asked, exchange.request.body]).toEqual([ALLOWED, [], body])
   })
 
-  test('a body that nobody went on with is given up', async () => {
+  test('the body of a rejected request is cancelled', async () => {
     const body = new LongBody(large)
     const { answer } = await send([rules('Allow', 'size(request.bodyPrefix) > 0')], { body })
     // The upstream of this test responds without reading.

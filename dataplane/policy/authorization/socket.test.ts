@@ -32,20 +32,20 @@ const statuses = (text: string): (string | undefined)[] => [...text.matchAll(/HT
 const get = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 test.each([
   ['a body within the limit', [post('abc') + get]],
-  ['a larger one', [post('abcdefghij') + get]],
-  ['one whose rest comes after the answer', [post('abcdefghij').slice(0, -3), / 403 /, `hij${get}`]],
-])('a connection goes on after a denial: %s', async (_, pieces) => {
+  ['a body above the limit', [post('abcdefghij') + get]],
+  ['a body whose rest follows the response', [post('abcdefghij').slice(0, -3), / 403 /, `hij${get}`]],
+])('a connection stays usable after a denial: %s', async (_, pieces) => {
   const port = await serve('request.method == "GET" && request.bodyPrefix == b""')
   expect(statuses((await sendRaw(port, pieces, 200)).text)).toEqual(['403', '200'])
 })
 
-test('a client that waits for 100 is asked for its body, and judged by it', async () => {
+test('a client that expects 100 is sent one, and its body is checked', async () => {
   const port = await serve('request.body == b"abc"')
   const { text } = await sendRaw(port, ['POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\nconnection: close\r\nexpect: 100-continue\r\n\r\n', / 100 /, 'abc'])
   expect([statuses(text), text.includes('got 3')]).toEqual([['100', '200'], true])
 })
 
-test('chunks keep their framing, whatever was read of them', async () => {
+test('a chunked body is forwarded unchanged after a part was read', async () => {
   const framings: (number | undefined)[] = []
   const port = await serve('request.bodyPrefix.size() > 0', (exchange) => (framings.push(exchange.request.body?.length), countBytes(exchange)))
   const chunked = (...chunks: string[]): string =>
@@ -54,7 +54,7 @@ test('chunks keep their framing, whatever was read of them', async () => {
   expect([framings, [...text.matchAll(/got \d/g)].join()]).toEqual([[undefined, undefined, 6], 'got 2,got 8,got 6'])
 })
 
-test('a client that leaves while its body is read has its request dropped', async () => {
+test('a request is dropped if the client disconnects while its body is read', async () => {
   let isForwarded = false
   const port = await serve('size(request.body) >= 0', () => void (isForwarded = true))
   const socket = connect(port, '127.0.0.1')
@@ -66,7 +66,7 @@ test('a client that leaves while its body is read has its request dropped', asyn
   expect([isForwarded, server?.finished[0]?.cutBy]).toEqual([false, 'client'])
 })
 
-test('an upstream that does not read stops the client, one that reads gets it all', async () => {
+test('an upstream that stops reading pauses the client, and receives everything after it resumes', async () => {
   const total = 20_000_000
   let received = 0
   let resume = (): void => undefined

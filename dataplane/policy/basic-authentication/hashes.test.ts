@@ -23,13 +23,13 @@ const vectors: [string, string, string][] = [
 ]
 
 describe('hashes of htpasswd', () => {
-  test.each(vectors)('%s', (_, password, hash) => {
+  test.each(vectors)('of format %s are verified', (_, password, hash) => {
     expect(verifyPassword(password, hash)).toBe(true)
     expect(verifyPassword(`x${password}`, hash)).toBe(false)
     expect(verifyPassword('', hash)).toBe(false)
   })
 
-  test('2x of anything else is refused: its bytes went in wrong', () => {
+  test('of format bcrypt 2x are rejected for passwords beyond ASCII', () => {
     expect(verifyPassword('пароль-ü', '$2x$04$NgJ11vAyX78koMiZCuMSpuyKwHbmHSnI3TO4vh4DRF7LR4QELHUgW')).toBe(false)
   })
 
@@ -42,12 +42,12 @@ describe('hashes of htpasswd', () => {
     '{SHA}x',
     '*',
     '!',
-  ])('%j is none', (text) => {
+  ])('do not include %j', (text) => {
     expect(isKnownFormat(text)).toBe(false)
     expect(verifyPassword(text, text)).toBe(false)
   })
 
-  test('a raw password that looks like DES does not open', () => {
+  test('are not compared as raw passwords, even if they look like DES', () => {
     expect(verifyPassword('abcdefghijklm', 'abcdefghijklm')).toBe(false)
   })
 })

@@ -43,7 +43,7 @@ describe('basic authentication', () => {
   test.each([
     ['bcrypt', 'bob'],
     ['SHA', 'alice'],
-  ])('right credentials (%s) go no further; the user does', async (_, username) => {
+  ])('valid credentials (%s) are removed, and the user is passed on', async (_, username) => {
     const result = await send({ users: [bcrypt, sha] }, [basic(`${username}:secret`), 'Bearer x'])
     expect(result).toMatchObject({ status: 200, user: { username }, forwarded: ['Bearer x'] })
   })
@@ -52,27 +52,27 @@ describe('basic authentication', () => {
     ['a wrong password', basic('bob:wrong'), 'invalid credentials'],
     ["another user's password", basic('eve:secret'), 'invalid credentials'],
     ['an empty password', basic('bob:'), 'invalid credentials'],
-    ['a user that every object has', basic('__proto__:secret'), 'invalid credentials'],
+    ['a user named like a member of Object.prototype', basic('__proto__:secret'), 'invalid credentials'],
     ['no colon', basic('bobsecret'), 'invalid credentials'],
     ['a control character', basic('bob:secret\0'), 'invalid credentials'],
-    ['bytes that are no UTF-8', `Basic ${Buffer.from('bob:\xff', 'latin1').toString('base64')}`, 'invalid credentials'],
+    ['bytes that are not UTF-8', `Basic ${Buffer.from('bob:\xff', 'latin1').toString('base64')}`, 'invalid credentials'],
     ['no base64', 'Basic ***', 'invalid credentials'],
-    ['base64 with what does not belong', `${basic('bob:secret')}!`, 'invalid credentials'],
-    ['nothing after the scheme', 'Basic', 'invalid credentials'],
+    ['base64 with an invalid character', `${basic('bob:secret')}!`, 'invalid credentials'],
+    ['no credentials after the scheme', 'Basic', 'invalid credentials'],
     ['two credentials', [basic('bob:secret'), basic('bob:secret')], 'invalid credentials'],
     ['another scheme', 'Bearer x', 'no basic authentication credentials found'],
     ['no header', [], 'no basic authentication credentials found'],
-  ])('%s', async (_, authorization, text) => {
+  ])('rejects %s', async (_, authorization, text) => {
     expect(await send({ users: [bcrypt, sha] }, authorization)).toMatchObject(refused(text))
   })
 
-  test('Optional lets requests without credentials pass, and no others', async () => {
+  test('admits requests without credentials in mode Optional, but none with invalid ones', async () => {
     const config: BasicAuthentication = { mode: 'Optional', users: [bcrypt] }
     expect(await send(config)).toMatchObject({ status: 200, user: undefined })
     expect(await send(config, basic('bob:wrong'))).toMatchObject(refused('invalid credentials'))
   })
 
-  test('a realm is quoted', async () => {
+  test('quotes the realm in the challenge', async () => {
     expect((await send({ users: [bcrypt], realm: 'a "b"\\\r\nx-evil: 1' })).challenge).toBe(String.raw`Basic realm="a \"b\"\\??x-evil: 1"`)
   })
 })
@@ -80,7 +80,7 @@ describe('basic authentication', () => {
 describe('users in a Secret', () => {
   const config: BasicAuthentication = { secretRef: { secret: 'opaque/ns/users' } }
 
-  test('its entry .htaccess is an htpasswd file', async () => {
+  test('are read from the htpasswd file in its entry .htaccess', async () => {
     const secret = secretOf({ '.htaccess': `# users\r\n\r\nnonsense\nbob:raw\n${bcrypt}\r\n${sha}\n` })
     expect((await send(config, basic('bob:secret'), secret)).status).toBe(200)
     expect((await send(config, basic('bob:raw'), secret)).status).toBe(401)
@@ -91,12 +91,12 @@ describe('users in a Secret', () => {
     ['the entry is missing', config, secretOf({ auth: bcrypt })],
     ['the reference is bad', { secretRef: { invalid: 'not found' } }, undefined],
     ['the Secret is missing, in mode Optional', { ...config, mode: 'Optional' }, undefined],
-  ])('%s: nobody passes', async (_, section, secret) => {
+  ])('are missing, and all requests get 401: %s', async (_, section, secret) => {
     expect((await send(section, basic('bob:secret'), secret)).status).toBe(401)
     expect((await send(section, [], secret)).status).toBe(401)
   })
 
-  test('a new version of it counts at once', async () => {
+  test('apply as soon as the Secret changes', async () => {
     const state = createPolicyState()
     const sendWith = async (data: Record<string, string>) => {
       const policy = compileBasicAuthentication(config, { ...state, secrets: new Map([['opaque/ns/users', secretOf(data)]]) }, check)
@@ -107,7 +107,7 @@ describe('users in a Secret', () => {
 })
 
 describe('verified credentials', () => {
-  test('are checked once, also when they come together; wrong ones each time', async () => {
+  test('are checked once, also when they arrive concurrently, and wrong ones each time', async () => {
     const counted = jest.fn(check)
     const verify = createUserVerifier(readUsers([bcrypt]), counted)
     expect(await Promise.all([verify('bob', 'secret'), verify('bob', 'secret')])).toEqual([true, true])
@@ -117,13 +117,13 @@ describe('verified credentials', () => {
     expect(counted).toHaveBeenCalledTimes(3)
   })
 
-  test('strangers cost as much as users', async () => {
+  test('take as long to check for unknown users as for known ones', async () => {
     const counted = jest.fn(check)
     expect(await createUserVerifier(readUsers([bcrypt]), counted)('eve', 'secret')).toBe(false)
     expect(counted.mock.calls).toEqual([['secret', bcrypt.slice('bob:'.length)]])
   })
 
-  test('the last line of a user counts; comments do not', () => {
+  test('are those of the last line of a user, and comments are ignored', () => {
     expect(readUsers(['bob:ZYzkUPb0dAg3s', bcrypt, '#eve:ZYzkUPb0dAg3s', 'raw:password', ':ZYzkUPb0dAg3s', 'x:ZYzkUPb0dAg3s:more'])).toEqual(
       new Map([
         ['bob', bcrypt.slice('bob:'.length)],
@@ -133,10 +133,10 @@ describe('verified credentials', () => {
   })
 })
 
-describe('the thread that checks', () => {
+describe('the worker thread for checks', () => {
   const hash = bcrypt.slice('bob:'.length)
 
-  test('leaves this one free', async () => {
+  test('does not block the main thread', async () => {
     const costly = '$2y$11$abcdefghijklmnopqrstuuXzJQ9tDZ7q0L3bq5jO8hV0kq1yYw3eO'
     let turns = 0
     const timer = setInterval(() => turns++, 1)
@@ -146,7 +146,7 @@ describe('the thread that checks', () => {
     expect(turns).toBeGreaterThan(1)
   })
 
-  test('turns away whoever would wait too long', async () => {
+  test('rejects checks beyond the length of its queue', async () => {
     const checks = await Promise.allSettled(Array.from({ length: 300 }, () => checkInThread('secret', hash)))
     const refusals = checks.flatMap((result) => (result.status === 'rejected' ? [result.reason as ProxyError] : []))
     expect(refusals).toHaveLength(300 - 256)

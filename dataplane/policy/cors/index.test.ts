@@ -38,15 +38,21 @@ async function send(cors: CORS, method: string, headers: Record<string, string>,
 
 describe('cors', () => {
   const rows: [string, string, Record<string, string>, Record<string, string>, boolean][] = [
-    ['no origin: untouched', 'GET', {}, {}, true],
-    ['no origin, OPTIONS: forwarded', 'OPTIONS', preflight, {}, true],
-    ['allowed preflight: answered', 'OPTIONS', { origin: 'https://a.com', ...preflight }, allHeaders, false],
-    ['allowed OPTIONS that asks for no method: answered too', 'OPTIONS', { origin: 'https://a.com' }, allHeaders, false],
-    ['foreign preflight: answered without CORS headers', 'OPTIONS', { origin: 'https://b.com', ...preflight }, {}, false],
-    ['foreign OPTIONS that is no preflight: forwarded', 'OPTIONS', { origin: 'https://b.com' }, {}, true],
-    ['foreign request: forwarded without CORS headers', 'GET', { origin: 'https://b.com' }, {}, true],
-    ['allowed request: forwarded, with headers', 'GET', { origin: 'https://a.com' }, responseHeaders, true],
-    ['the origin is echoed as sent', 'GET', { origin: 'HTTPS://A.com' }, { ...responseHeaders, 'access-control-allow-origin': 'HTTPS://A.com' }, true],
+    ['a request without origin is forwarded without CORS headers', 'GET', {}, {}, true],
+    ['OPTIONS without origin is forwarded', 'OPTIONS', preflight, {}, true],
+    ['a preflight of an allowed origin gets the CORS headers', 'OPTIONS', { origin: 'https://a.com', ...preflight }, allHeaders, false],
+    ['OPTIONS of an allowed origin without requested method gets the CORS headers', 'OPTIONS', { origin: 'https://a.com' }, allHeaders, false],
+    ['a preflight of a foreign origin gets no CORS headers', 'OPTIONS', { origin: 'https://b.com', ...preflight }, {}, false],
+    ['OPTIONS of a foreign origin that is no preflight is forwarded', 'OPTIONS', { origin: 'https://b.com' }, {}, true],
+    ['a request of a foreign origin is forwarded without CORS headers', 'GET', { origin: 'https://b.com' }, {}, true],
+    ['a request of an allowed origin is forwarded, and the response has CORS headers', 'GET', { origin: 'https://a.com' }, responseHeaders, true],
+    [
+      'the origin is echoed in the spelling of the client',
+      'GET',
+      { origin: 'HTTPS://A.com' },
+      { ...responseHeaders, 'access-control-allow-origin': 'HTTPS://A.com' },
+      true,
+    ],
   ]
   test.each(rows)('%s', async (_, method, headers, expected, isForwarded) => {
     expect(await send(config, method, headers)).toEqual({ status: 200, headers: expected, isForwarded })
@@ -66,7 +72,12 @@ describe('cors', () => {
       {},
       { 'access-control-allow-methods': '*', 'access-control-allow-headers': '*' },
     ],
-    ['and nothing with credentials', { allowMethods: ['*'], allowHeaders: ['*'], allowCredentials: true }, {}, { 'access-control-allow-credentials': 'true' }],
+    [
+      'stars without requested values leave the headers out with credentials',
+      { allowMethods: ['*'], allowHeaders: ['*'], allowCredentials: true },
+      {},
+      { 'access-control-allow-credentials': 'true' },
+    ],
     ['max age is 5 by default', {}, preflight, {}],
   ]
   test.each(lists)('%s', async (_, cors, headers, expected) => {
@@ -74,17 +85,17 @@ describe('cors', () => {
     expect(answer.headers).toEqual({ 'access-control-allow-origin': 'null', 'access-control-max-age': '5', vary: 'Origin', ...expected })
   })
 
-  test('headers of the upstream are overwritten, Vary is added to', async () => {
+  test('headers of the upstream are replaced, and Vary is extended', async () => {
     const headers = { 'access-control-allow-origin': '*', 'access-control-allow-credentials': 'true', 'access-control-expose-headers': 'x', vary: 'accept' }
     const answer = await send({ allowOrigins: ['https://a.com'] }, 'GET', { origin: 'https://a.com' }, { headers })
     expect(answer.headers).toEqual({ 'access-control-allow-origin': 'https://a.com', 'access-control-expose-headers': 'x', vary: 'accept, Origin' })
   })
 
-  test.each(['Origin', 'accept, ORIGIN', '*'])('Vary %s says enough', async (vary) => {
+  test.each(['Origin', 'accept, ORIGIN', '*'])('Vary: %s is not extended', async (vary) => {
     expect((await send(config, 'GET', { origin: 'https://a.com' }, { headers: { vary } })).headers['vary']).toBe(vary)
   })
 
-  test('errors carry the headers of allowed origins', async () => {
+  test('error responses to allowed origins have CORS headers', async () => {
     const answer = await send(config, 'GET', { origin: 'https://a.com' }, { error: new ProxyError('NO_HEALTHY_BACKENDS') })
     expect(answer).toMatchObject({ status: 503, headers: responseHeaders })
   })
@@ -121,7 +132,7 @@ describe('origins', () => {
     ['https://a*b*c.com', 'https://a1b2c.com', true],
     ['https://a*a.com', 'https://a.com', false],
     ['https://a*b*b.com', 'https://ab.com', false],
-  ])('%s and %s: %j', (pattern, origin, expected) => {
+  ])('that match the pattern %s include %s: %j', (pattern, origin, expected) => {
     expect(compileOrigins([pattern])(origin)).toBe(expected)
   })
 })

@@ -62,8 +62,8 @@ const refuseByStatus = (): Response => {
   throw Object.assign(new Error('no'), { code: 16 })
 }
 
-describe('the question', () => {
-  test('tells everything about the request', async () => {
+describe('the check request', () => {
+  test('contains all attributes of the request', async () => {
     const certificate = { pem: '', subject: '', subjectCn: '', issuer: '', subjectAltNames: ['a.example', 'spiffe://td/ns/a/sa/b'] }
     const tls = { sni: 'sni.example', alpn: 'h2', protocol: 'TLSv1.3', clientCertificate: certificate }
     const headers = new HeaderList(['x-a', '1', 'cookie', 'a=1', 'x-a', 'zwölf', 'cookie', 'b=2'].map((text) => Buffer.from(text).toString('latin1')))
@@ -101,36 +101,36 @@ describe('the question', () => {
     })
   })
 
-  test('has the claims of a verified token, never the token', async () => {
+  test('contains the claims of a verified token, but not the token', async () => {
     const prepare = (exchange: Exchange): void => variables.jwt.set(exchange, { sub: 'me', groups: ['a'], rawToken: new Secret('secret') })
     const { asked } = await send(ok({}), {}, { prepare })
     expect(asked[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ 'envoy.filters.http.jwt_authn': { jwt_payload: { sub: 'me', groups: ['a'] } } })
   })
 
-  test('has the metadata of the policy instead; what is no map is left out', async () => {
+  test('contains the metadata of the policy in place of claims, without values that are no maps', async () => {
     const prepare = (exchange: Exchange): void => variables.jwt.set(exchange, { sub: 'me', rawToken: new Secret('secret') })
     const requestMetadata = { a: '{"m": request.method, "n": 1}', b: '"text"', c: 'nothing.here' }
     const { asked } = await send(ok({}), { grpc: { requestMetadata } }, { prepare })
     expect(asked[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ a: { m: 'GET', n: 1 } })
   })
 
-  test('has the body, which goes on unchanged', async () => {
+  test('contains the body, which is forwarded unchanged', async () => {
     const { asked, forwarded } = await send(ok({}), { forwardBody: { maxSize: 5 } }, { method: 'POST', body: new BufferBody('hello') })
     expect([asked[0]?.attributes?.request?.http?.body, asked[0]?.attributes?.request?.http?.size, forwarded]).toEqual(['hello', 5n, 'hello'])
   })
 
   test.each<[string, Change['body']]>([
     ['of known length', new BufferBody('hello!')],
-    ['that is longer than it is read', new LongBody(1_000_000)],
+    ['of known length above the limit', new LongBody(1_000_000)],
     ['of unknown length', Object.defineProperty(new LongBody(100_000), 'length', { value: undefined })],
-  ])('is not asked for a body over the limit, %s', async (_, body) => {
+  ])('is not sent for a body over the limit, %s', async (_, body) => {
     const { asked, answer, forwarded } = await send(ok({}), { forwardBody: { maxSize: 5 }, failureMode: 'FailOpen' }, { method: 'POST', body })
     expect([asked.length, answer, forwarded]).toEqual([0, '413 external authorization failed', undefined])
   })
 })
 
-describe('an answer that allows', () => {
-  test('changes the request: removes first, then sets', async () => {
+describe('a response that allows', () => {
+  test('changes the request: headers are removed first, then set', async () => {
     const value = {
       headersToRemove: ['X-Gone', 'x-both', ':path', 'host', 'content-length'],
       headers: [
@@ -176,25 +176,25 @@ describe('an answer that allows', () => {
     ])
   })
 
-  test('leaves metadata for expressions', async () => {
+  test('sets metadata for expressions', async () => {
     const { exchange } = await send({ ...ok({}), dynamicMetadata: { user: 'me' } })
     expect({ ...(variables.extauthz.get(exchange) as object) }).toEqual({ user: 'me' })
   })
 
   const answers: Record<string, { answer: Response; expected: string }> = {
-    'status OK alone': { answer: { status: { code: 0 } }, expected: '200 up' },
+    'status OK only': { answer: { status: { code: 0 } }, expected: '200 up' },
     'status OK with a denial, which is ignored': { answer: denied({ body: 'no' }, 0), expected: '200 up' },
-    'an OK response without a status, as Envoy takes it': { answer: { httpResponse: { case: 'okResponse', value: {} } }, expected: '200 up' },
-    'nothing at all is no answer that allows': { answer: {}, expected: '403 external authorization failed' },
-    'an error beside an OK response is none': { answer: ok({}, 13), expected: '403 external authorization failed' },
+    'an OK response without a status, like Envoy': { answer: { httpResponse: { case: 'okResponse', value: {} } }, expected: '200 up' },
+    'an empty response, which denies': { answer: {}, expected: '403 external authorization failed' },
+    'an error status with an OK response, which denies': { answer: ok({}, 13), expected: '403 external authorization failed' },
   }
-  test.each(Object.keys(answers))('%s', async (name) => {
+  test.each(Object.keys(answers))('can be %s', async (name) => {
     expect((await send(answers[name]?.answer ?? {})).answer).toBe(answers[name]?.expected)
   })
 })
 
-describe('an answer that denies', () => {
-  test('is what the client gets (row 54)', async () => {
+describe('a response that denies', () => {
+  test('is returned to the client (row 54)', async () => {
     const value = { status: { code: 418 }, body: 'short and stout', headers: [option('x-why', 'tea'), option('content-length', '3')] }
     const { answer, response, forwarded, exchange } = await send(denied(value))
     expect([answer, response?.headers.get('x-why'), response?.headers.getAll('content-length'), forwarded]).toEqual([
@@ -207,23 +207,23 @@ describe('an answer that denies', () => {
   })
 
   const refusals: Record<string, { answer: Response | (() => Response); expected: string }> = {
-    'without a response of its own': { answer: { status: { code: 7 } }, expected: '403 external authorization failed' },
-    'without a status of its own': { answer: denied({ body: 'no' }), expected: '403 no' },
-    'with a status that no response has': { answer: denied({ status: { code: 999 }, body: 'no' }), expected: '403 no' },
+    'without a denied response': { answer: { status: { code: 7 } }, expected: '403 external authorization failed' },
+    'without an HTTP status': { answer: denied({ body: 'no' }), expected: '403 no' },
+    'with an invalid status': { answer: denied({ status: { code: 999 }, body: 'no' }), expected: '403 no' },
     'with a status that has no body': { answer: denied({ status: { code: 204 }, body: 'no' }), expected: '204 ' },
     'by the status of the call': { answer: refuseByStatus, expected: '403 external authorization failed' },
   }
-  test.each(Object.keys(refusals))('%s', async (name) => {
+  test.each(Object.keys(refusals))('is accepted %s', async (name) => {
     expect((await send(refusals[name]?.answer ?? {}, { failureMode: 'FailOpen' })).answer).toBe(refusals[name]?.expected)
   })
 
-  test('leaves metadata for logs', async () => {
+  test('sets metadata for logs', async () => {
     const { exchange } = await send({ ...denied({}), dynamicMetadata: { why: 'x' } })
     expect({ ...variables.extauthz.get(exchange) }).toEqual({ why: 'x' })
   })
 })
 
-describe('without an answer', () => {
+describe('a failed call', () => {
   const broken = (): Response => {
     throw Object.assign(new Error('broken'), { code: 13 })
   }
@@ -231,12 +231,12 @@ describe('without an answer', () => {
     [undefined, '403 external authorization failed'],
     ['FailClosed', '403 external authorization failed'],
     ['FailOpen', '200 up'],
-  ])('%s', async (failureMode, expected) => {
+  ])('is handled as %s says', async (failureMode, expected) => {
     expect((await send(broken, { failureMode } as ExtAuth)).answer).toBe(expected)
     expect((await sendTo(1, { failureMode } as ExtAuth)).answer).toBe(expected)
   })
 
-  test("the request's own timeout is its end, whatever the failure mode", async () => {
+  test('ends with the request timeout, whatever the failure mode', async () => {
     const prepare = (exchange: Exchange): void => void (exchange.deadlineAtMs = performance.now() - 1)
     expect((await send(ok({}), { failureMode: 'FailOpen' }, { prepare })).answer).toBe('504 request timeout')
   })

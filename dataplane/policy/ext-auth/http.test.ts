@@ -60,8 +60,8 @@ const answerWith =
     void response.writeHead(status, headers).end(body)
 const fields = (...raw: string[]): HeaderList => new HeaderList(raw)
 
-describe('the question', () => {
-  test('has method, path and Authorization, and nothing else of the request', async () => {
+describe('the authorization request', () => {
+  test('has method, path and Authorization of the request only', async () => {
     const headers = fields('authorization', 'Basic x', 'x-a', '1', 'cookie', 'c', 'content-type', 'text/plain')
     const { asked, sent } = await send(allow, {}, {}, { method: 'POST', target: '/p?q=1', headers, body: new BufferBody('hello') })
     expect(asked).toMatchObject({ method: 'POST', url: '/p?q=1', body: '' })
@@ -71,7 +71,7 @@ describe('the question', () => {
     expect(sent).toBe('hello')
   })
 
-  test('has the headers that are allowed instead, and computed ones', async () => {
+  test('has the allowed headers in place of Authorization, and computed ones', async () => {
     const headers = fields('authorization', 'Basic x', 'x-a', '1', 'x-a', '2', 'x-forged', 'yes')
     const http = {
       allowedRequestHeaders: ['X-A', 'x-forged', 'connection'],
@@ -82,7 +82,7 @@ describe('the question', () => {
     expect([asked?.headers['authorization'], asked?.headers['x-forged'], asked?.headers.host?.startsWith('127.0.0.1')]).toEqual([undefined, undefined, true])
   })
 
-  test("has the client's Host where it is allowed", async () => {
+  test("has the client's Host if it is allowed", async () => {
     expect((await send(allow, { allowedRequestHeaders: [':authority'] })).asked?.headers.host).toBe('example.com')
     expect((await send(allow, {}, {}, { filter: { isHostSent: true } })).asked?.headers.host).toBe('example.com')
   })
@@ -90,33 +90,33 @@ describe('the question', () => {
   test.each<[string, string, string]>([
     ['a constant', '"/check"', '/check'],
     ['a prefix', '"/auth" + string(request.pathAndQuery)', '/auth/p?q=1'],
-  ])('goes to the path that the policy computes: %s', async (_, path, expected) => {
+  ])('is sent to the computed path: %s', async (_, path, expected) => {
     expect((await send(allow, { path }, {}, { target: '/p?q=1' })).asked?.url).toBe(expected)
   })
 
-  test.each(['nothing.here', '"no-slash"', '"/a b"', '1'])('with %s for a path is not asked: 403', async (path) => {
+  test.each(['nothing.here', '"no-slash"', '"/a b"', '1'])('is not sent and leads to 403 if the path is %s', async (path) => {
     const { asked, answer } = await send(allow, { path }, { failureMode: 'FailOpen' })
     expect([asked, answer]).toEqual([undefined, '403 external authorization failed'])
   })
 
-  test('has the body where it is forwarded, and says that it is whole', async () => {
+  test('has the body if it is configured, and marks it as complete', async () => {
     const { asked, sent } = await send(allow, {}, { forwardBody: { maxSize: 10 } }, { method: 'POST', body: new BufferBody('hello') })
     expect([asked?.body, asked?.headers['x-envoy-auth-partial-body'], sent]).toEqual(['hello', 'false', 'hello'])
   })
 
-  test('is not asked about a body over the limit: 413', async () => {
+  test('is not sent for a body over the limit, which is a 413', async () => {
     const { asked, answer } = await send(allow, {}, { forwardBody: { maxSize: 4 } }, { method: 'POST', body: new BufferBody('hello') })
     expect([asked, answer]).toEqual([undefined, '413 external authorization failed'])
   })
 
-  test('may be computed from the body', async () => {
+  test('can be computed from the body', async () => {
     const { asked, sent } = await send(allow, { addRequestHeaders: { 'x-size': 'size(request.body)' } }, {}, { method: 'POST', body: new BufferBody('hello') })
     expect([asked?.headers['x-size'], asked?.body, sent]).toEqual(['5', '', 'hello'])
   })
 })
 
-describe('200', () => {
-  test("copies what is allowed over the client's (row 53)", async () => {
+describe('a response with status 200', () => {
+  test('replaces headers of the client by allowed ones (row 53)', async () => {
     const { exchange, answer } = await send(
       allow,
       { allowedResponseHeaders: ['X-User', 'x-missing'] },
@@ -132,7 +132,7 @@ describe('200', () => {
     ])
   })
 
-  test('copies everything but framing for a filter that names nothing', async () => {
+  test('replaces all headers except for framing if a filter names none', async () => {
     const { exchange } = await send(allow, {}, {}, { filter: { areAllHeadersCopied: true }, headers: fields('x-user', 'forged') })
     const copied = Object.fromEntries(exchange.request.headers)
     expect(copied).toMatchObject({ 'x-user': 'me', 'x-other': 'o' })
@@ -144,27 +144,27 @@ describe('200', () => {
     ])
   })
 
-  test('leaves what is computed from the answer', async () => {
+  test('sets metadata computed from the response', async () => {
     const responseMetadata = { body: 'string(response.body)', user: 'response.headers["x-user"] + " " + request.method', none: 'nothing.here' }
     const { exchange } = await send(allow, { responseMetadata })
     expect({ ...(variables.extauthz.get(exchange) as object) }).toEqual({ body: 'fine', user: 'me GET' })
   })
 })
 
-describe('everything else is a denial', () => {
+describe('a response with another status denies', () => {
   test.each([
     [401, 'no', { 'www-authenticate': 'Basic', 'x-a': '1' }],
     [201, 'other than 200', {}],
     [302, '', { location: '/login' }],
     [500, 'broken', {}],
-  ])('%s with its headers and body (row 52)', async (status, body, headers) => {
+  ])('and %s is returned with its headers and body (row 52)', async (status, body, headers) => {
     const { response, answer, sent } = await send(answerWith(status, body, headers), {}, { failureMode: 'FailOpen' })
     expect([answer, sent]).toEqual([`${status} ${body}`, undefined])
     for (const [name, value] of Object.entries(headers)) expect(response?.headers.getAll(name)).toEqual([value])
     expect(response?.headers.getAll('content-length')).toEqual([String(body.length)])
   })
 
-  test('cookies of the server reach the client, each for itself', async () => {
+  test('and its cookies reach the client as separate lines', async () => {
     const { response } = await send((_request, res) => void res.writeHead(401, { 'set-cookie': ['a=1', 'b=2'] }).end())
     expect(response?.headers.getAll('set-cookie')).toEqual(['a=1', 'b=2'])
   })
@@ -174,27 +174,27 @@ describe('everything else is a denial', () => {
     [401, '302 ', '/login?to=/p'],
     [403, '302 ', '/login?to=/p'],
     [500, '500 no', undefined],
-  ])('%s with a redirect', async (status, expected, location) => {
+  ])('and %s is turned into a configured redirect', async (status, expected, location) => {
     const { answer, response } = await send(answerWith(status, 'no'), { redirect }, {}, { target: '/p' })
     expect([answer, response?.headers.get('location')]).toEqual([expected, location])
   })
 
-  test('a redirect that fails leaves the denial', async () => {
+  test('and is returned if the redirect fails', async () => {
     expect((await send(answerWith(401, 'no'), { redirect: 'nothing.here' })).answer).toBe('401 no')
   })
 })
 
-describe('without an answer', () => {
+describe('a failed call', () => {
   test.each<[string, Answer]>([
     ['a cut connection', (request) => request.socket.destroy()],
-    ['nonsense', (request) => request.socket.end('nonsense\r\n\r\n')],
+    ['a response that is not HTTP', (request) => request.socket.end('nonsense\r\n\r\n')],
     ['a body of gigabytes', (_request, response) => void response.writeHead(401, { 'content-length': String(2 ** 32) }).write(Buffer.alloc(3_000_000))],
-  ])('%s is what the failure mode says', async (_, answer) => {
+  ])('is handled by the failure mode: %s', async (_, answer) => {
     expect((await send(answer)).answer).toBe('403 external authorization failed')
     expect((await send(answer, {}, { failureMode: 'FailOpen' })).answer).toBe('200 up')
   })
 
-  test('a server that hangs is waited for 2 s, and no longer than the request may take', async () => {
+  test('ends after 2 s for a silent server, but not after the request timeout', async () => {
     const startedAt = performance.now()
     expect((await send(() => undefined)).answer).toBe('403 external authorization failed')
     expect(performance.now() - startedAt).toBeGreaterThan(1900)

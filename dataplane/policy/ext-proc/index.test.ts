@@ -136,8 +136,8 @@ class Pieces implements Body {
   cancel(): void {}
 }
 
-describe('what the processor sees', () => {
-  test('by default everything, streamed, on one stream that ends with the exchange', async () => {
+describe('the processor receives', () => {
+  test('all parts by default, on one stream that ends with the exchange', async () => {
     const { seen, forwarded, answer, ends } = await send(agree, { request: { ...post('hello'), target: '/p?q' } })
     expect(kinds(seen)).toEqual(['requestHeaders', 'requestBody', 'requestBody', 'responseHeaders', 'responseBody', 'responseBody'])
     expect([forwarded, answer]).toEqual(['hello', '200 answer'])
@@ -145,7 +145,7 @@ describe('what the processor sees', () => {
     await until(() => ends() === 1)
   })
 
-  test('headers as bytes, pseudo headers as text', async () => {
+  test('header values as bytes and pseudo headers as text', async () => {
     const headers = new HeaderList(['x-a', Buffer.from('zwölf').toString('latin1')])
     const { seen } = await send(agree, { request: { headers, target: '/p?q' } })
     const value = seen[0]?.request.value as { headers: { headers: { key: string; value: string; rawValue: Uint8Array }[] }; endOfStream: boolean }
@@ -160,15 +160,15 @@ describe('what the processor sees', () => {
   })
 
   test.each<[string, ExtProcProcessing, string[]]>([
-    ['nothing of bodies', { requestBodyMode: 'None', responseBodyMode: 'None' }, ['requestHeaders', 'responseHeaders']],
-    ['bodies as a whole', { requestBodyMode: 'Buffered', responseBodyMode: 'Buffered' }, ['requestHeaders', 'requestBody', 'responseHeaders', 'responseBody']],
+    ['no bodies', { requestBodyMode: 'None', responseBodyMode: 'None' }, ['requestHeaders', 'responseHeaders']],
+    ['buffered bodies', { requestBodyMode: 'Buffered', responseBodyMode: 'Buffered' }, ['requestHeaders', 'requestBody', 'responseHeaders', 'responseBody']],
     [
       'only the request body',
       { requestHeaderMode: 'Skip', requestBodyMode: 'Buffered', responseHeaderMode: 'Skip', responseBodyMode: 'None', responseTrailerMode: 'Skip' },
       ['requestBody'],
     ],
     ['only the response', { requestHeaderMode: 'Skip', requestBodyMode: 'None', requestTrailerMode: 'Skip', responseBodyMode: 'None' }, ['responseHeaders']],
-  ])('%s', async (_, modes, expected) => {
+  ])('the configured parts: %s', async (_, modes, expected) => {
     const { seen, forwarded, answer, ends } = await send((request) => agree(request, false), { modes, request: post('hello') })
     expect([kinds(seen), forwarded, answer]).toEqual([expected, 'hello', '200 answer'])
     await until(() => ends() === 1)
@@ -177,8 +177,8 @@ describe('what the processor sees', () => {
   test.each<[string, ExtProcProcessing]>([
     ['streamed bodies', {}],
     ['buffered bodies', { requestBodyMode: 'Buffered', responseBodyMode: 'Buffered' }],
-    ['bodies that it does not see', { requestBodyMode: 'None', responseBodyMode: 'None' }],
-  ])('trailers of %s, which it may change', async (_, modes) => {
+    ['bodies that are not sent', { requestBodyMode: 'None', responseBodyMode: 'None' }],
+  ])('trailers of %s and may change them', async (_, modes) => {
     const trailers = new HeaderList(['x-end', '1', 'x-gone', '1'])
     const mutation = { headerMutation: { setHeaders: [setHeader('x-new', '2')], removeHeaders: ['x-gone'] } }
     const isStreamed = Object.keys(modes).length === 0
@@ -200,7 +200,7 @@ describe('what the processor sees', () => {
     await until(() => result.ends() === 1)
   })
 
-  test('nothing of a response that no upstream made', async () => {
+  test('no response that the gateway made', async () => {
     const fail = (): void => {
       throw new ProxyError('NO_HEALTHY_BACKENDS')
     }
@@ -210,8 +210,8 @@ describe('what the processor sees', () => {
   })
 })
 
-describe('what the processor changes', () => {
-  test('headers of the request, removals first', async () => {
+describe('the processor changes', () => {
+  test('headers of the request and removes headers first', async () => {
     const mutation = {
       removeHeaders: ['x-gone', 'x-both'],
       setHeaders: [setHeader('x-both', 'new'), setHeader(':path', '/other'), setHeader('host', 'other.example')],
@@ -236,8 +236,8 @@ describe('what the processor changes', () => {
   test.each<[string, object, string]>([
     ['replaced', { case: 'body', value: Buffer.from('other') }, 'other'],
     ['cleared', { case: 'clearBody', value: true }, ''],
-    ['left alone', { case: undefined }, 'hello'],
-  ])('a buffered request body: %s', async (_, mutation, expected) => {
+    ['unchanged', { case: undefined }, 'hello'],
+  ])('a buffered request body, which is then %s', async (_, mutation, expected) => {
     const reply = { response: { case: 'requestBody', value: { response: { bodyMutation: { mutation } } } } } as Reply
     const { forwarded, exchange } = await send(onlyWhen('requestBody', reply), {
       modes: { requestBodyMode: 'Buffered', responseBodyMode: 'None' },
@@ -246,7 +246,7 @@ describe('what the processor changes', () => {
     expect([forwarded, exchange.request.headers.get('content-length')]).toEqual([expected, expected === 'hello' ? '5' : undefined])
   })
 
-  test('a buffered response body', async () => {
+  test('a buffered response body and its length', async () => {
     const reply = {
       response: { case: 'responseBody', value: { response: { bodyMutation: { mutation: { case: 'body', value: Buffer.from('longer than before') } } } } },
     } as Reply
@@ -254,7 +254,7 @@ describe('what the processor changes', () => {
     expect([answer, response?.headers.has('content-length')]).toEqual(['200 longer than before', false])
   })
 
-  test('the beginning of a long body; the rest follows', async () => {
+  test('the beginning of a long body, and the rest follows', async () => {
     const reply = {
       response: { case: 'requestBody', value: { response: { bodyMutation: { mutation: { case: 'body', value: Buffer.from('NEW') } } } } },
     } as Reply
@@ -267,7 +267,7 @@ describe('what the processor changes', () => {
     expect([forwarded, textOf(bodyOf(seen[1])?.body), bodyOf(seen[1])?.endOfStream]).toEqual(['NEWefghi', 'abcd', false])
   })
 
-  test('streamed bodies, with more or fewer pieces than there were', async () => {
+  test('streamed bodies into more or fewer chunks', async () => {
     const processor: Processor = (request) => {
       const { case: kind, value } = request.request
       if (kind !== 'requestBody') return agree(request)
@@ -285,7 +285,7 @@ describe('what the processor changes', () => {
     expect([forwarded, exchange.request.headers.has('content-length')]).toEqual(['<a><b>!?', false])
   })
 
-  test('a body of 20 MB streams through', async () => {
+  test('a streamed body of 20 MB', async () => {
     const { forwarded, answer } = await send(agree, {
       request: { method: 'POST', body: new LongBody(20_000_000) },
       response: { body: new LongBody(5_000_000), headers: {} },
@@ -293,7 +293,7 @@ describe('what the processor changes', () => {
     expect([forwarded?.length, answer.length]).toEqual([20_000_000, 5_000_004])
   })
 
-  test('what it gets, where it may: by mode override', async () => {
+  test('the parts that it receives by a permitted mode override', async () => {
     const reply: Reply = { response: { case: 'responseHeaders', value: {} }, modeOverride: { responseBodyMode: Wire.BUFFERED } }
     const modes = { responseBodyMode: 'None', responseTrailerMode: 'Skip' } as const
     expect(kinds((await send(onlyWhen('responseHeaders', reply), { modes: { ...modes, allowModeOverride: true } })).seen)).toEqual([
@@ -311,7 +311,7 @@ describe('a mode override', () => {
     onlyWhen('requestHeaders', { response: { case: 'requestHeaders', value: {} }, modeOverride }, true)
 
   test.each<[string, ExtProcProcessing, NonNullable<Reply['modeOverride']>, string[]]>([
-    ['changes what comes of the response, which has not begun', {}, { responseBodyMode: Wire.NONE }, ['requestHeaders', 'requestBody', 'responseHeaders']],
+    ['changes the parts of the response, which has not started', {}, { responseBodyMode: Wire.NONE }, ['requestHeaders', 'requestBody', 'responseHeaders']],
     [
       'lets a body stream',
       { requestBodyMode: 'None', responseBodyMode: 'None' },
@@ -324,12 +324,12 @@ describe('a mode override', () => {
       { responseBodyMode: Wire.STREAMED },
       ['requestHeaders', 'requestBody', 'responseHeaders'],
     ],
-  ])('%s', async (_, configured, modeOverride, expected) => {
+  ])('is applied to later parts: %s', async (_, configured, modeOverride, expected) => {
     const { seen, forwarded, answer } = await send(overriding(modeOverride), { modes: { ...modes, ...configured }, request: post('hello') })
     expect([[...new Set(kinds(seen))], forwarded, answer]).toEqual([expected, 'hello', '200 answer'])
   })
 
-  test('of a body that streams already changes nothing', async () => {
+  test('does not change a body that is streaming already', async () => {
     const { seen, forwarded } = await send(overriding({ requestBodyMode: Wire.NONE }), {
       modes: { ...modes, responseBodyMode: 'None' },
       request: post('hello'),
@@ -338,7 +338,7 @@ describe('a mode override', () => {
   })
 })
 
-describe('a processor that says how long its body is', () => {
+describe('a processor that declares the length of its body', () => {
   const bodyReply = (length: string): Reply => ({
     response: {
       case: 'requestBody',
@@ -351,10 +351,10 @@ describe('a processor that says how long its body is', () => {
     },
   })
   test.each<[string, string, string, ExtProcProcessing]>([
-    ['is right', '5', '200 answer', {}],
-    ['is wrong', '4', '500 ext_proc failed: the processor says content-length 4 and sends a body of 5 bytes', {}],
-    ['has no say without headers', '4', '200 answer', { requestHeaderMode: 'Skip' }],
-  ])('%s', async (_, length, expected, modes) => {
+    ['with the right length', '5', '200 answer', {}],
+    ['with a wrong length', '4', '500 ext_proc failed: the processor says content-length 4 and sends a body of 5 bytes', {}],
+    ['with a wrong length but without headers', '4', '200 answer', { requestHeaderMode: 'Skip' }],
+  ])('%s gets the expected response', async (_, length, expected, modes) => {
     const options: Options = { modes: { requestBodyMode: 'Buffered', responseBodyMode: 'None', ...modes }, request: post('hello') }
     expect((await send(onlyWhen('requestBody', bodyReply(length)), options)).answer).toBe(expected)
   })
@@ -364,26 +364,26 @@ describe('an immediate response', () => {
   const value = { status: { code: 451 }, headers: { setHeaders: [setHeader('x-by', 'processor')] }, body: Buffer.from('withheld') }
   const reply = { response: { case: 'immediateResponse', value } } as Reply
 
-  test('to headers is the answer, and nothing is forwarded (row 56)', async () => {
+  test('to request headers is returned, and nothing is forwarded (row 56)', async () => {
     const { answer, forwarded, response, exchange } = await send(onlyWhen('requestHeaders', reply))
     expect([answer, forwarded, response?.headers.get('x-by'), exchange.error?.row.reason]).toEqual(['451 withheld', undefined, 'processor', 'ExtProc'])
   })
 
-  test('to a buffered body is the answer', async () => {
+  test('to a buffered request body is returned to the client', async () => {
     const { answer, forwarded } = await send(onlyWhen('requestBody', reply), { modes: { requestBodyMode: 'Buffered' }, request: post('hello') })
     expect([answer, forwarded]).toEqual(['451 withheld', undefined])
   })
 
-  test('to a body that streams replaces what the upstream says', async () => {
+  test('to a streaming request body replaces the response of the upstream', async () => {
     const { answer } = await send(onlyWhen('requestBody', reply, true), { request: post('hello') })
     expect(answer).toBe('451 withheld')
   })
 
-  test('to response headers replaces the response', async () => {
+  test('to response headers replaces the response of the upstream', async () => {
     expect((await send(onlyWhen('responseHeaders', reply, true))).answer).toBe('451 withheld')
   })
 
-  test.each([undefined, { code: 0 }])('without a status is 200: %j', async (status) => {
+  test.each([undefined, { code: 0 }])('without a status is sent with 200: %j', async (status) => {
     expect((await send(onlyWhen('requestHeaders', { response: { case: 'immediateResponse', value: { status } } }))).answer).toBe('200 ')
   })
 })
@@ -392,18 +392,18 @@ describe('a processor that fails', () => {
   const broken = Object.assign(new Error('broken'), { code: 13, details: 'broken' })
 
   test.each<[string, Options, Processor]>([
-    ['is not there', { port: 1 }, agree],
+    ['is unreachable', { port: 1 }, agree],
     ['ends with an error', {}, () => broken],
-    ['replies about something else', {}, () => ({ response: { case: 'responseTrailers', value: {} } })],
-    ['replies with nothing', {}, () => ({})],
-    ['says nothing in time', { policy: { messageTimeout: '50ms' } }, () => undefined],
-  ])('%s: 500, or the exchange goes on', async (_, options, processor) => {
+    ['replies to another message', {}, () => ({ response: { case: 'responseTrailers', value: {} } })],
+    ['sends an empty reply', {}, () => ({})],
+    ['exceeds the message timeout', { policy: { messageTimeout: '50ms' } }, () => undefined],
+  ])('that %s leads to 500 or, with FailOpen, is skipped', async (_, options, processor) => {
     expect((await send(processor, options)).answer).toMatch(/^500 ext_proc failed: /)
     const failOpen = { ...options, policy: { ...options.policy, failureMode: 'FailOpen' as const } }
     expect((await send(processor, failOpen)).answer).toBe('200 answer')
   })
 
-  test('is not there for a request with a body: fails open all the same', async () => {
+  test('that is unreachable is skipped for a request with a body too', async () => {
     const { answer, forwarded } = await send(agree, { port: 1, request: post('hello'), policy: { failureMode: 'FailOpen' } })
     expect([answer, forwarded]).toEqual(['200 answer', 'hello'])
   })
@@ -412,20 +412,20 @@ describe('a processor that fails', () => {
     ['after a byte of the request body was sent', { requestBodyMode: 'Buffered' }, onlyWhen('requestBody', broken)],
     ['on the response', { responseBodyMode: 'None' }, onlyWhen('responseHeaders', broken, true)],
     ['on a buffered response body', { responseBodyMode: 'Buffered' }, onlyWhen('responseBody', broken, true)],
-  ])('%s, always fails the request', async (_, modes, processor) => {
+  ])('fails the request in any mode: %s', async (_, modes, processor) => {
     expect((await send(processor, { modes, request: post('hello'), policy: { failureMode: 'FailOpen' } })).answer).toMatch(/^500 ext_proc failed: /)
   })
 
-  test('while the response streams breaks it off', async () => {
+  test('aborts a response that is streaming', async () => {
     expect((await send(onlyWhen('responseBody', broken, true))).answer).toMatch(/^200 broken: ext_proc failed: /)
   })
 
-  test('a body over the buffer is an error', async () => {
+  test('includes one that needs a body above the buffer limit', async () => {
     const { answer, forwarded } = await send(agree, { modes: { requestBodyMode: 'Buffered' }, maxBufferBytes: 4, request: post('hello') })
     expect([answer, forwarded]).toEqual(['500 ext_proc failed: the request body exceeds 4 bytes', undefined])
   })
 
-  test("the request's own timeout is its end", async () => {
+  test('does not delay the request timeout', async () => {
     const prepare = (exchange: Exchange): void => void (exchange.deadlineAtMs = performance.now() + 60)
     expect((await send(() => undefined, { prepare, policy: { failureMode: 'FailOpen' } })).answer).toBe('504 request timeout')
   })

@@ -42,7 +42,7 @@ const bearer = (token: string): string => `Bearer ${token}`
 const good = makeToken(key, claims)
 
 describe('a valid token', () => {
-  test('goes no further; its claims do, and the token as a secret', async () => {
+  test('is removed, and its claims are passed on with the token as a secret', async () => {
     const { status, forwarded, jwt, exchange } = await send({}, bearer(good))
     expect([status, forwarded]).toEqual([200, []])
     expect(jwt).toMatchObject({ sub: 'bob', groups: ['a'] })
@@ -50,7 +50,7 @@ describe('a valid token', () => {
     expect(logFieldsOf(exchange)).toEqual({ 'jwt.sub': 'bob' })
   })
 
-  test('a claim named rawToken does not replace the token', async () => {
+  test('is not replaced by a claim named rawToken', async () => {
     const token = makeToken(key, { ...claims, rawToken: 'forged' })
     expect((await send({}, bearer(token))).jwt?.rawToken.reveal()).toBe(token)
   })
@@ -64,18 +64,21 @@ describe('a valid token', () => {
     ['expired for less than the leeway', bearer(good), claims.exp + 59],
     ['not yet valid, by less than the leeway', bearer(makeToken(key, { ...claims, nbf: nowSeconds + 59 }))],
   ]
-  test.each(rows.map(([name, authorization, seconds = nowSeconds]) => [name, authorization, seconds] as const))('%s', async (_, authorization, seconds) => {
-    expect(await send({}, authorization, seconds)).toMatchObject({ status: 200, isForwarded: true })
-  })
+  test.each(rows.map(([name, authorization, seconds = nowSeconds]) => [name, authorization, seconds] as const))(
+    'is accepted: %s',
+    async (_, authorization, seconds) => {
+      expect(await send({}, authorization, seconds)).toMatchObject({ status: 200, isForwarded: true })
+    },
+  )
 
-  test.each(['P-384', 'Ed25519'] as const)('a key of %s', async (type) => {
+  test.each(['P-384', 'Ed25519'] as const)('can be signed with a key of %s', async (type) => {
     const special = makeSigningKey('special', type)
     const providers = [{ ...provider, jwks: { inline: keySet(special) } }]
     const token = makeToken(special, claims, { alg: type === 'P-384' ? 'ES384' : 'EdDSA' })
     expect(await send({ providers }, bearer(token))).toMatchObject({ status: 200 })
   })
 
-  test('credentials of other schemes stay', async () => {
+  test('is removed without credentials of other schemes', async () => {
     expect(await send({}, [bearer(good), 'Basic Ym9iOng='])).toMatchObject({ status: 200, forwarded: ['Basic Ym9iOng='] })
   })
 })
@@ -93,27 +96,27 @@ describe('a bad token', () => {
     ['another scheme', 'Basic Ym9iOng=', 'no bearer token found'],
     ['no token', 'Bearer', 'malformed authorization header'],
     ['two tokens', [bearer(good), bearer(good)], 'malformed authorization header'],
-    ['garbage', bearer('garbage'), 'malformed token'],
+    ['text that is no token', bearer('garbage'), 'malformed token'],
     ['a token of two parts', bearer(`${head}.${body}`), 'malformed token'],
     ['no kid', bearer(makeToken(key, claims, { kid: undefined })), 'token has no kid'],
     ['an empty kid', bearer(makeToken(key, claims, { kid: '' })), 'token has no kid'],
-    ['a kid that is no text', bearer(makeToken(key, claims, { kid: ['one'] })), 'token has no kid'],
+    ['a kid that is not a string', bearer(makeToken(key, claims, { kid: ['one'] })), 'token has no kid'],
     ['an unknown kid', bearer(makeToken(key, claims, { kid: '../one' })), 'unknown key'],
-    ['a kid that every object has', bearer(makeToken(key, claims, { kid: '__proto__' })), 'unknown key'],
-    ['a key of its own in the header', bearer(makeToken(stranger, claims, { jwk: stranger.jwk })), 'InvalidSignature'],
+    ['a kid named like a member of Object.prototype', bearer(makeToken(key, claims, { kid: '__proto__' })), 'unknown key'],
+    ['a key in the token header', bearer(makeToken(stranger, claims, { jwk: stranger.jwk })), 'InvalidSignature'],
     ["another provider's key", bearer(makeToken(other, claims)), 'InvalidIssuer'],
     ['no issuer', bearer(makeToken(key, { ...claims, iss: undefined })), 'missing claim iss'],
     ['another audience', bearer(makeToken(key, { ...claims, aud: 'x' })), 'InvalidAudience'],
     ['no audience', bearer(makeToken(key, { ...claims, aud: undefined })), 'missing claim aud'],
     ['no expiry', bearer(makeToken(key, { ...claims, exp: undefined })), 'missing claim exp'],
-    ['an expiry that is text', bearer(makeToken(key, { ...claims, exp: '9999999999' })), 'invalid claim exp'],
+    ['an expiry that is a string', bearer(makeToken(key, { ...claims, exp: '9999999999' })), 'invalid claim exp'],
     ['expired two minutes ago', bearer(good), 'ExpiredSignature', claims.exp + 120],
     ['not yet valid', bearer(makeToken(key, { ...claims, nbf: nowSeconds + 61 })), 'ImmatureSignature'],
     ['HMAC with a public key', bearer(hmac()), 'InvalidAlgorithm'],
-    ['none', bearer(none), 'InvalidAlgorithm'],
+    ['the algorithm none', bearer(none), 'InvalidAlgorithm'],
     ['changed claims', bearer(good.replace(body, `${body.slice(0, -4)}AAAA`)), 'InvalidSignature'],
-    ['critical extensions that nobody knows', bearer(makeToken(key, claims, { crit: ['x'], x: 1 })), 'InvalidToken'],
-    ['too long a token', bearer(makeToken(key, { ...claims, filler: 'x'.repeat(16_384) })), 'token too long'],
+    ['unknown critical extensions', bearer(makeToken(key, claims, { crit: ['x'], x: 1 })), 'InvalidToken'],
+    ['a token that is too long', bearer(makeToken(key, { ...claims, filler: 'x'.repeat(16_384) })), 'token too long'],
   ]
   test.each(rows.map(([name, authorization, text, seconds = nowSeconds]) => [name, authorization, text, seconds] as const))(
     '%s',
@@ -124,7 +127,7 @@ describe('a bad token', () => {
     },
   )
 
-  test('a gRPC caller is told in its own way', async () => {
+  test('is reported to a gRPC caller by grpc-status', async () => {
     const policy = compileJwtAuthentication({ providers: [provider] }, createPolicyState())
     const { response } = await mountPolicies([policy]).request('http://host/', { headers: { 'content-type': 'application/grpc' } })
     expect([response.status, response.headers.get('grpc-status')]).toEqual([200, '16'])
@@ -148,26 +151,26 @@ describe('modes', () => {
   })
 })
 
-describe('key sets that cannot be relied on', () => {
+describe('invalid key sets', () => {
   const { kid: _, ...nameless } = key.jwk
   test.each<[string, JWTProvider['jwks']]>([
-    ['garbage', { inline: 'garbage' }],
-    ['no list', { inline: '{"keys":1}' }],
-    ['none yet', { remote: { invalid: 'not fetched yet' } }],
-    ['empty', { inline: '{"keys":[]}' }],
+    ['text that is not JSON', { inline: 'garbage' }],
+    ['keys that are no array', { inline: '{"keys":1}' }],
+    ['a key set that was not fetched yet', { remote: { invalid: 'not fetched yet' } }],
+    ['an empty key set', { inline: '{"keys":[]}' }],
     ['a key without kid', { inline: keySet(key, { jwk: nameless }) }],
     ['a symmetric key', { inline: keySet(key, { jwk: { kty: 'oct', kid: 'x', k: 'AAAA' } }) }],
-    ['a curve that is not used', { inline: keySet(key, { jwk: { ...key.jwk, kid: 'x', crv: 'secp256k1' } }) }],
+    ['an unsupported curve', { inline: keySet(key, { jwk: { ...key.jwk, kid: 'x', crv: 'secp256k1' } }) }],
     [
       'a short RSA key',
       { inline: keySet(key, { jwk: { ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }), kid: 'x' } }) },
     ],
     ['a key of another algorithm', { inline: keySet({ jwk: { ...key.jwk, alg: 'ES384' } }) }],
-  ])('%s: every token is refused', async (_name, jwks) => {
+  ])('lead to 401 for every token: %s', async (_name, jwks) => {
     expect((await send({ providers: [{ ...provider, jwks }] }, bearer(good))).status).toBe(401)
   })
 
-  test('they take nothing from other providers, and encryption keys are passed over', async () => {
+  test('do not affect other providers, and encryption keys are skipped', async () => {
     const jwks = { inline: keySet({ jwk: { kty: 'RSA', use: 'enc', n: 'x' } }, key) }
     expect(
       (
@@ -184,7 +187,7 @@ describe('key sets that cannot be relied on', () => {
     ).toBe(200)
   })
 
-  test('an alg of the key rules out the others of its type', async () => {
+  test('do not include keys with an alg, which restricts the algorithm of tokens', async () => {
     const providers = [{ ...provider, jwks: { inline: keySet({ jwk: { ...rsa.jwk, alg: 'RS256' } }) } }]
     const send1 = (alg: string) => send({ providers }, bearer(makeToken(rsa, claims, { alg })))
     expect([(await send1('RS256')).status, (await send1('PS256')).text]).toEqual([200, 'authentication failure: InvalidAlgorithm'])
@@ -202,7 +205,7 @@ describe('verified tokens', () => {
     await expect(verify(good)).rejects.toThrow('ExpiredSignature')
   })
 
-  test('are shared by the rules of a policy, and forgotten with it', async () => {
+  test('are shared by the routes of a policy and dropped with it', async () => {
     const state = createPolicyState({ epochMs: () => nowSeconds * 1000 })
     const config: JWTAuthentication = { providers: [provider] }
     const read = async (section: JWTAuthentication) =>

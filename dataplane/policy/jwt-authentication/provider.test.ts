@@ -70,8 +70,8 @@ async function send(token: string, provider: Partial<JWTProvider> = {}) {
   return { status: response.status, text: await response.text(), jwt: variables.jwt.get(exchange) }
 }
 
-describe('an identity provider', () => {
-  test.each(['RS256', 'ES256'])('its tokens of %s are good, with its keys as it publishes them', async (alg) => {
+describe('tokens of an identity provider', () => {
+  test.each(['RS256', 'ES256'])('signed with %s are accepted with its published keys', async (alg) => {
     expect(await send(await fetchToken(alg))).toMatchObject({ status: 200, jwt: { iss: issuer, sub: 'app', aud: 'shop', scope: 'read' } })
   })
 
@@ -79,7 +79,7 @@ describe('an identity provider', () => {
     ['another audience', { audiences: ['office'] }, 'InvalidAudience'],
     ['another issuer', { issuer: 'https://elsewhere' }, 'InvalidIssuer'],
     ['no keys', { jwks: { remote: { invalid: 'not fetched yet' } } }, 'unknown key'],
-  ])('for %s they are not', async (_, change, text) => {
+  ])('are rejected with %s', async (_, change, text) => {
     expect(await send(await fetchToken('ES256'), change)).toMatchObject({ status: 401, text: `authentication failure: ${text}` })
   })
 })

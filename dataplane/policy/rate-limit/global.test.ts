@@ -87,8 +87,8 @@ async function send(answer: Answer | ((request: RateLimitRequest) => Answer), op
 const descriptorsOf = (request: RateLimitRequest | undefined) =>
   request?.descriptors.map(({ entries, hitsAddend }) => [entries.map(({ key, value }) => `${key}=${value}`).join(), hitsAddend])
 
-describe('the question', () => {
-  test('has the domain and a counter for each descriptor; the cost is left to the service', async () => {
+describe('the request to the service', () => {
+  test('has the domain and the descriptors, without a cost', async () => {
     const { asked } = await send(ok, { policy: { descriptors: [perPath, perTenant] }, headers: { 'x-tenant': 'blue' } })
     expect(asked[0]).toMatchObject({ domain: 'shop', hitsAddend: 0 })
     expect(descriptorsOf(asked[0])).toEqual([
@@ -97,18 +97,18 @@ describe('the question', () => {
     ])
   })
 
-  test('leaves out a descriptor of which one entry fails', async () => {
+  test('has no descriptor with a failed entry', async () => {
     const { asked } = await send(ok, { policy: { descriptors: [perTenant, perPath] } })
     expect(descriptorsOf(asked[0])).toEqual([['path=/p', undefined]])
   })
 
-  test('is not put without a descriptor, whatever the service would say', async () => {
+  test('is not sent without a descriptor', async () => {
     const { asked, answer } = await send(over, { policy: { descriptors: [perTenant] } })
     expect([asked.length, answer]).toEqual([0, '200 '])
   })
 })
 
-describe('OK', () => {
+describe('a response with status OK', () => {
   test('adds the headers of the service to request and response', async () => {
     const { exchange, headers } = await send({
       ...ok,
@@ -118,7 +118,7 @@ describe('OK', () => {
     expect([exchange.request.headers.get('x-up'), headers?.get('x-down')]).toEqual(['1', '2'])
   })
 
-  test('tells the counter with the least left', async () => {
+  test('sets the x-ratelimit headers of the counter with the least left', async () => {
     expect((await send({ ...ok, statuses: [status(10, 5, 60), { code: Code.OK }, status(100, 2, 3600), status(7, 6, 1)] })).numbers).toEqual([
       '100',
       '2',
@@ -126,7 +126,7 @@ describe('OK', () => {
     ])
   })
 
-  test('a local limit with less left is told instead', async () => {
+  test('is overridden by a local limit with less left in the x-ratelimit headers', async () => {
     const local: LocalRateLimit[] = [{ requests: 2, unit: 'Minutes' }]
     expect((await send({ ...ok, statuses: [status(10, 5, 1)] }, { local })).numbers).toEqual(['10', '5', '1'])
     expect((await send({ ...ok, statuses: [] }, { local })).numbers).toEqual(['2', '1', '60'])
@@ -140,18 +140,18 @@ describe('OK', () => {
       ['10, 10;w=60', undefined, undefined],
     ],
     ['the upstream', { ...ok, statuses: [status(10, 5, 60)] }, { 'x-ratelimit-remaining': '3' }, [undefined, '3', undefined]],
-  ])('numbers that %s sends stay as they are', async (_, answer, upstreamHeaders, expected) => {
+  ])('keeps the x-ratelimit headers of %s', async (_, answer, upstreamHeaders, expected) => {
     expect((await send(answer, { upstreamHeaders })).numbers).toEqual(expected)
   })
 })
 
-describe('over the limit', () => {
-  test('is 429, empty, with the numbers', async () => {
+describe('a request over the limit', () => {
+  test('gets an empty 429 with x-ratelimit headers', async () => {
     const { answer, numbers, isForwarded, exchange } = await send({ ...over, statuses: [status(10, 0, 60, Code.OVER_LIMIT)] })
     expect([answer, numbers, isForwarded, exchange.error?.row.reason]).toEqual(['429 ', ['10', '0', '60'], false, 'RateLimit'])
   })
 
-  test('is said in the words of the service, for gRPC callers too', async () => {
+  test('gets the headers and body of the service, for gRPC calls too', async () => {
     const answer = { ...over, rawBody: Buffer.from('slow down'), responseHeadersToAdd: [{ key: 'retry-after', value: '7' }] }
     for (const headers of [{}, { 'content-type': 'application/grpc' }] as Record<string, string>[]) {
       const result = await send(answer, { headers })
@@ -159,7 +159,7 @@ describe('over the limit', () => {
     }
   })
 
-  test('is not asked of a request that a local limit refuses', async () => {
+  test('is not reported to the service if a local limit rejects it', async () => {
     const local: LocalRateLimit[] = [{ requests: 1, unit: 'Minutes' }]
     expect((await send(ok, { local })).asked).toHaveLength(1)
     const service = await send(ok, { local: [{ tokens: 1, unit: 'Minutes' }, ...local] })
@@ -167,38 +167,38 @@ describe('over the limit', () => {
   })
 })
 
-describe('tokens', () => {
+describe('counters of tokens', () => {
   const policy = { descriptors: [tokens] }
 
-  test('are no concern of traffic without an LLM', async () => {
+  test('do not apply to traffic without an LLM', async () => {
     expect((await send(over, { policy })).asked).toHaveLength(0)
   })
 
-  test('cost the estimate before, and the rest when they are known', async () => {
+  test('are charged the estimate before the call and the rest afterwards', async () => {
     const { asked, answer } = await send(ok, { policy: { descriptors: [perPath, tokens] }, llm: { estimate: 20, tokens: 50 } })
     await until(() => asked.length === 3)
     expect([answer, asked.map(descriptorsOf)]).toEqual(['200 ', [[['path=/p', undefined]], [['model=m', 20n]], [['model=m', 30n]]]])
   })
 
-  test('of unknown number only ask before', async () => {
+  test('are only read before the call if there is no estimate', async () => {
     const { asked } = await send(ok, { policy, llm: { estimate: 0, tokens: 50 } })
     await until(() => asked.length === 2)
     expect(asked.map(descriptorsOf)).toEqual([[['model=m', 0n]], [['model=m', 50n]]])
   })
 
-  test('that turn out to be fewer are not given back', async () => {
+  test('are not refunded if the usage is less than the estimate', async () => {
     const { asked } = await send(ok, { policy, llm: { estimate: 20, tokens: 10 } })
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(asked).toHaveLength(1)
   })
 
-  test('over the limit are 429', async () => {
+  test('that are exhausted lead to 429', async () => {
     const result = await send({ ...over, statuses: [status(100, 0, 60, Code.OVER_LIMIT)] }, { policy, llm: { estimate: 0, tokens: 50 } })
     expect([result.answer, result.numbers, result.isForwarded]).toEqual(['429 rate limit exceeded', ['100', '0', '60'], false])
   })
 })
 
-describe('a service that cannot be asked', () => {
+describe('an unreachable service', () => {
   const broken = (): Answer => {
     throw Object.assign(new Error('broken'), { code: 14 })
   }
@@ -206,7 +206,7 @@ describe('a service that cannot be asked', () => {
     [undefined, '500 rate limit failed'],
     ['FailClosed', '500 rate limit failed'],
     ['FailOpen', '200 '],
-  ])('%s', async (failureMode, expected) => {
+  ])('is handled as %s says', async (failureMode, expected) => {
     const policy = failureMode === undefined ? {} : { failureMode }
     expect((await send(broken, { policy })).answer).toBe(expected)
     expect((await send(ok, { policy, port: 1 })).answer).toBe(expected)
@@ -214,7 +214,7 @@ describe('a service that cannot be asked', () => {
     expect((await send(broken, { policy: { ...policy, descriptors: [tokens] }, llm: { estimate: 0, tokens: 1 } })).answer).toBe(expected)
   })
 
-  test("does not keep a request beyond its own timeout, which is the client's answer", async () => {
+  test('does not delay the request timeout', async () => {
     const prepare = (exchange: Exchange): void => void (exchange.deadlineAtMs = performance.now() - 1)
     expect((await send(ok, { policy: { failureMode: 'FailOpen' }, prepare })).answer).toBe('504 request timeout')
   })

@@ -29,7 +29,7 @@ const sendMany = async (count: number, local: LocalRateLimit[]) => {
 }
 
 describe('a limit of requests', () => {
-  test('holds a unit and the burst, and tells on every answer', async () => {
+  test('admits the rate plus burst and sets x-ratelimit headers on every response', async () => {
     const results = await sendMany(3, [{ requests: 1, unit: 'Hours', burst: 1 }])
     expect(results.map(({ status, numbers }) => [status, ...numbers])).toEqual([
       [200, '2', '1', '3600'],
@@ -39,7 +39,7 @@ describe('a limit of requests', () => {
     expect(results[2]).toMatchObject({ text: 'rate limit exceeded', isForwarded: false })
   })
 
-  test('is refilled in steps, by a unit each, up to the burst', async () => {
+  test('is refilled once per unit, up to the burst', async () => {
     const local: LocalRateLimit[] = [{ requests: 2, unit: 'Seconds', burst: 1 }]
     expect((await sendMany(4, local)).map(({ status }) => status)).toEqual([200, 200, 200, 429])
     nowMs += 999
@@ -50,17 +50,17 @@ describe('a limit of requests', () => {
     expect(await send(local)).toMatchObject({ status: 200, numbers: ['3', '2', '1'] })
   })
 
-  test('answers of errors carry its numbers too', async () => {
+  test('sets x-ratelimit headers on errors too', async () => {
     const { status, numbers } = await send([{ requests: 5, unit: 'Minutes' }], { error: new ProxyError('NO_HEALTHY_BACKENDS') })
     expect([status, ...numbers]).toEqual([503, '5', '4', '60'])
   })
 
-  test('numbers of the upstream stay', async () => {
+  test('keeps x-ratelimit headers of the upstream', async () => {
     const { numbers } = await send([{ requests: 5, unit: 'Minutes' }], { headers: { 'x-ratelimit-limit': '10, 10;w=60' } })
     expect(numbers).toEqual(['10, 10;w=60', null, null])
   })
 
-  test('a gRPC caller is told in its own way', async () => {
+  test('rejects a gRPC call with a grpc-status', async () => {
     const local: LocalRateLimit[] = [{ requests: 1, unit: 'Hours' }]
     await send(local)
     const { response, numbers } = await send(local, {}, { headers: { 'content-type': 'application/grpc' } })
@@ -68,8 +68,8 @@ describe('a limit of requests', () => {
   })
 })
 
-describe('several entries', () => {
-  test('all must admit; the one with the least left is told', async () => {
+describe('several limits', () => {
+  test('must all admit a request, and the headers are those of the one with the least left', async () => {
     const results = await sendMany(3, [
       { requests: 10, unit: 'Hours' },
       { requests: 2, unit: 'Seconds' },
@@ -81,7 +81,7 @@ describe('several entries', () => {
     ])
   })
 
-  test('those before the one that refuses are charged', async () => {
+  test('are charged up to the one that rejects', async () => {
     const local: LocalRateLimit[] = [
       { requests: 3, unit: 'Hours' },
       { requests: 1, unit: 'Seconds' },
@@ -93,7 +93,7 @@ describe('several entries', () => {
     expect(await send(local)).toMatchObject({ status: 429, numbers: ['3', '0', '3598'] })
   })
 
-  test('entries for tokens are no concern of requests', async () => {
+  test('of tokens do not apply to requests', async () => {
     const results = await sendMany(2, [
       { tokens: 1, unit: 'Hours' },
       { requests: 2, unit: 'Hours' },
@@ -106,13 +106,13 @@ describe('several entries', () => {
 })
 
 describe('budgets', () => {
-  test('are one for all routes of a target, and new ones with a new version of the policy', async () => {
+  test('are shared by all routes of a target and new with a new version of the policy', async () => {
     const local: LocalRateLimit[] = [{ requests: 1, unit: 'Hours' }]
     expect([(await send(local)).status, (await send(local)).status]).toEqual([200, 429])
     expect((await send([...local])).status).toBe(200)
   })
 
-  test('never admit more than what was filled in, however time goes', () => {
+  test('never admit more than was refilled, whatever the clock does', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.nat(20), fc.array(fc.nat(700), { maxLength: 300 }), (amount, burst, steps) => {
         const bucket = new Bucket({ amount, burst, unitMs: 1000, nowMs: 7 })
@@ -131,7 +131,7 @@ describe('budgets', () => {
     )
   })
 
-  test('do not drift over a hundred thousand requests a second', () => {
+  test('do not drift at 100,000 requests per second', () => {
     const bucket = new Bucket({ amount: 1000, burst: 0, unitMs: 1000, nowMs: 0 })
     let admitted = 0
     for (let event = 0; event < 500_000; event++) if (bucket.take(event / 100).isAdmitted) admitted++

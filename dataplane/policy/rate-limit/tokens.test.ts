@@ -43,7 +43,7 @@ async function ask(local: LocalRateLimit[], answer: Answer | 'no LLM') {
 describe('a limit of tokens', () => {
   const local: LocalRateLimit[] = [{ tokens: 1000, unit: 'Minutes' }]
 
-  test('lets the answer pass that overshoots, refuses the next, and forgets the overshoot with the refill (row 48)', async () => {
+  test('admits the response that exceeds it, rejects the next request, and drops the excess at the refill (row 48)', async () => {
     expect(await ask(local, { tokens: 1200 })).toEqual([200, '1000', '1000', '60'])
     expect(await ask(local, { tokens: 1 })).toEqual([429, '1000', '0', '60'])
     nowMs += 59_999
@@ -52,46 +52,46 @@ describe('a limit of tokens', () => {
     expect(await ask(local, { tokens: 1 })).toEqual([200, '1000', '1000', '60'])
   })
 
-  test('is charged what answers took, and admits while one token is left', async () => {
+  test('is charged the usage of responses and admits while one token is left', async () => {
     await ask(local, { tokens: 999 })
     expect(await ask(local, { tokens: 1 })).toEqual([200, '1000', '1', '60'])
     expect(await ask(local, {})).toEqual([429, '1000', '0', '60'])
   })
 
-  test('a prompt that was counted must fit, and is charged before the answer', async () => {
+  test('must cover an estimated prompt, which is charged before the response', async () => {
     expect(await ask(local, { estimate: 600 })).toEqual([200, '1000', '400', '60'])
     expect(await ask(local, { estimate: 401 })).toEqual([429, '1000', '400', '60'])
     expect(await ask(local, { estimate: 400, tokens: 100 })).toEqual([200, '1000', '0', '60'])
     expect(await ask(local, {})).toEqual([200, '1000', '300', '60'])
   })
 
-  test('attempts of one request are counted once', async () => {
+  test('counts the attempts of a request once', async () => {
     expect(await ask(local, { estimate: 400, attempts: 3, tokens: 500 })).toEqual([200, '1000', '600', '60'])
     expect(await ask(local, {})).toEqual([200, '1000', '500', '60'])
   })
 
-  test('is no concern of traffic without an LLM', async () => {
+  test('does not apply to traffic without an LLM', async () => {
     expect(await ask(local, 'no LLM')).toEqual([200, undefined, undefined, undefined])
     await ask(local, { tokens: 5000 })
     expect(await ask(local, 'no LLM')).toEqual([200, undefined, undefined, undefined])
   })
 
-  test('numbers of the provider stay', async () => {
+  test('keeps x-ratelimit headers of the provider', async () => {
     expect(await ask(local, { headers: { 'x-ratelimit-limit': '7' } })).toEqual([200, '7', undefined, undefined])
   })
 
-  test('holds the burst', async () => {
+  test('includes the burst in its budget', async () => {
     expect(await ask([{ tokens: 10, unit: 'Seconds', burst: 5 }], {})).toEqual([200, '15', '15', '1'])
   })
 })
 
-describe('beside a limit of requests', () => {
+describe('a limit of tokens beside one of requests', () => {
   const local: LocalRateLimit[] = [
     { requests: 2, unit: 'Seconds' },
     { tokens: 10, unit: 'Hours' },
   ]
 
-  test('the one with the least left is told, and each refuses on its own', async () => {
+  test('shares the x-ratelimit headers, and each limit rejects independently', async () => {
     expect(await ask(local, { tokens: 9 })).toEqual([200, '2', '1', '1'])
     expect(await ask(local, { tokens: 9 })).toEqual([200, '2', '0', '1'])
     expect(await ask(local, {})).toEqual([429, '2', '0', '1'])
@@ -109,7 +109,7 @@ describe('the budgets of several policies', () => {
     settle: (tokens: number): void => void log.push(`${name} settles ${tokens}`),
   })
 
-  test('are asked in order and settled once', async () => {
+  test('are checked in order and settled once', async () => {
     const log: string[] = []
     const budgets = new TokenBudgets()
     budgets.add(budget(log, 'local'))
@@ -122,7 +122,7 @@ describe('the budgets of several policies', () => {
     expect(log).toEqual(['local checks 3', 'global checks 3', 'local settles 5', 'global settles 5'])
   })
 
-  test('one that refuses ends it: nothing is settled', async () => {
+  test('are not settled if one rejects', async () => {
     const log: string[] = []
     const budgets = new TokenBudgets()
     budgets.add(budget(log, 'local', true))
@@ -133,7 +133,7 @@ describe('the budgets of several policies', () => {
   })
 })
 
-test('a budget stays between nothing and full, whatever is charged and given back', () => {
+test('a budget stays between empty and full, whatever is charged and returned', () => {
   const step = fc.record({ waitMs: fc.nat(700), tokens: fc.integer({ min: -50, max: 50 }), estimate: fc.nat(30) })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40 }), fc.nat(20), fc.array(step, { maxLength: 100 }), (amount, burst, steps) => {

@@ -14,11 +14,11 @@ async function send(filter: RequestRedirect, url: string, match: PathMatch = bel
 
 const rows: [string, RequestRedirect, string, string][] = [
   ['another scheme drops the port', { scheme: 'https' }, 'http://host:8080/a?x=1', 'https://host/a?x=1'],
-  ['the same scheme, if named, drops the port too', { scheme: 'http' }, 'http://host:8080/a', 'http://host/a'],
+  ['the same scheme, if configured, drops the port too', { scheme: 'http' }, 'http://host:8080/a', 'http://host/a'],
   ['another host keeps the port', { hostname: 'b.com' }, 'http://host:8080/a', 'http://b.com:8080/a'],
   ['another host has no default port to keep', { hostname: 'b.com' }, 'http://host/a', 'http://b.com/a'],
   ['host and scheme drop the port', { hostname: 'b.com', scheme: 'https' }, 'http://host:8080/a', 'https://b.com/a'],
-  ['a port alone replaces the port', { port: 9000 }, 'http://host:8080/a', 'http://host:9000/a'],
+  ['a port without other changes replaces the port', { port: 9000 }, 'http://host:8080/a', 'http://host:9000/a'],
   ['the default port of http is dropped', { port: 80 }, 'http://host:8080/a', 'http://host/a'],
   ['the default port of https is dropped', { port: 443, scheme: 'https' }, 'http://host:8080/a', 'https://host/a'],
   ['port 443 of http stays', { port: 443 }, 'http://host/a', 'http://host:443/a'],
@@ -45,7 +45,7 @@ test.each(rows)('%s', async (_, filter, url, location) => {
   expect(redirectTo(exchange.request, filter, below).headers.get('location')).toBe(location)
 })
 
-test.each([301, 302, 303, 307, 308] as const)('status %d', async (statusCode) => {
+test.each([301, 302, 303, 307, 308] as const)('a redirect has the configured status %d', async (statusCode) => {
   expect((await send({ statusCode }, 'http://host/a')).response.status).toBe(statusCode)
 })
 
@@ -54,6 +54,6 @@ test('a prefix rewrite of an exact match fails', async () => {
   expect([response.status, await response.text()]).toEqual([500, 'failed to apply filters: ReplacePrefixMatch needs a PathPrefix match'])
 })
 
-test('a target that is no path redirects to the root', () => {
+test('a target that is not a path redirects to the root', () => {
   expect(redirectTo(testRequest({ target: '*', method: 'OPTIONS' }), { scheme: 'https' }, below).headers.get('location')).toBe('https://example.com/')
 })

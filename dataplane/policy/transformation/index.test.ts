@@ -35,24 +35,24 @@ const bodyOf = async (body: Body | undefined): Promise<string> => (await readBod
 
 describe('request headers', () => {
   test.each<[string, Transform, string[]]>([
-    ['set replaces', set('X-A', '"new"'), ['new']],
+    ['set replaces a header', set('X-A', '"new"'), ['new']],
     ['add appends a field line', { add: [{ name: 'x-a', value: '"new"' }] }, ['old', 'new']],
-    ['remove removes', { remove: ['X-A'] }, []],
+    ['remove deletes a header', { remove: ['X-A'] }, []],
     ['a failing set removes the header (row 58)', set('x-a', 'request.headers["x-missing"]'), []],
-    ['a failing add removes it too', { add: [{ name: 'x-a', value: 'jwt.sub' }] }, []],
-    ['what does not compile removes it', set('x-a', 'jwt.'), []],
-    ['null removes it', set('x-a', 'null'), []],
-    ['a list removes it', set('x-a', '["a"]'), []],
-    ['a map removes it', set('x-a', '{"a": 1}'), []],
-    ['numbers', set('x-a', '1 + 1'), ['2']],
-    ['unsigned numbers', set('x-a', '7u'), ['7']],
-    ['fractions', set('x-a', '0.5'), ['0.5']],
-    ['bools', set('x-a', 'true'), ['true']],
-    ['bytes', set('x-a', 'b"\\x41\\xe9"'), ['Aé']],
-    ['text beyond ASCII travels as UTF-8', set('x-a', '"é"'), ['Ã©']],
-    ['white space around goes', set('x-a', '" a "'), ['a']],
-    ['text with a line end removes it', set('x-a', '"a\\r\\nx-admin: 1"'), []],
-    ['what the request is made of', set('x-a', 'request.pathAndQuery'), ['/a?b=1']],
+    ['a failing add removes the header', { add: [{ name: 'x-a', value: 'jwt.sub' }] }, []],
+    ['an expression that does not compile removes the header', set('x-a', 'jwt.'), []],
+    ['null removes the header', set('x-a', 'null'), []],
+    ['a list removes the header', set('x-a', '["a"]'), []],
+    ['a map removes the header', set('x-a', '{"a": 1}'), []],
+    ['numbers are values', set('x-a', '1 + 1'), ['2']],
+    ['unsigned numbers are values', set('x-a', '7u'), ['7']],
+    ['fractions are values', set('x-a', '0.5'), ['0.5']],
+    ['bools are values', set('x-a', 'true'), ['true']],
+    ['bytes are values', set('x-a', 'b"\\x41\\xe9"'), ['Aé']],
+    ['text beyond ASCII is sent as UTF-8', set('x-a', '"é"'), ['Ã©']],
+    ['white space around a value is trimmed', set('x-a', '" a "'), ['a']],
+    ['text with a line end removes the header', set('x-a', '"a\\r\\nx-admin: 1"'), []],
+    ['attributes of the request are values', set('x-a', 'request.pathAndQuery'), ['/a?b=1']],
     [
       'the order is add, set, remove',
       { remove: ['x-b'], set: [{ name: 'x-a', value: 'request.headers["x-b"]' }], add: [{ name: 'x-b', value: '"b"' }] },
@@ -68,12 +68,12 @@ describe('request headers', () => {
       },
       ['12'],
     ],
-    ['metadata comes first', { ...set('x-a', 'metadata.user'), metadata: { user: '"ann"' } }, ['ann']],
+    ['metadata is computed before headers', { ...set('x-a', 'metadata.user'), metadata: { user: '"ann"' } }, ['ann']],
   ])('%s', async (_, request, expected) => {
     expect((await send({ request }, { headers: { 'x-a': 'old' } })).head.getAll('x-a')).toEqual(expected)
   })
 
-  test.each(['content-length', 'Transfer-Encoding', 'connection', 'upgrade'])("%s is the codec's", async (name) => {
+  test.each(['content-length', 'Transfer-Encoding', 'connection', 'upgrade'])('the framing header %s cannot be changed', async (name) => {
     const { head } = await send({ request: { ...set(name, '"5"'), remove: [name] } }, { headers: { 'content-length': '3' } })
     expect([head.get('content-length'), head.get('transfer-encoding'), head.get('connection'), head.get('upgrade')]).toEqual([
       '3',
@@ -83,7 +83,7 @@ describe('request headers', () => {
     ])
   })
 
-  test('UTF-8 is copied byte for byte', async () => {
+  test('UTF-8 values are copied byte by byte', async () => {
     const { head } = await send({ request: set('x-b', 'request.headers["x-a"]') }, { headers: { 'x-a': 'Ã©' } })
     expect(head.get('x-b')).toBe('Ã©')
   })
@@ -97,7 +97,7 @@ describe('pseudo headers of requests', () => {
     [':authority', '"b.com:81"', 'GET http://b.com:81/a?b=1'],
     ['Host', '"b.com"', 'GET http://b.com/a?b=1'],
     [':scheme', '"https"', 'GET https://host/a?b=1'],
-  ])('%s: %s', async (name, value, expected) => expect((await send({ request: set(name, value) })).sent).toBe(expected))
+  ])('%s can be set to %s', async (name, value, expected) => expect((await send({ request: set(name, value) })).sent).toBe(expected))
 
   test.each<[string, string]>([
     [':path', '"x"'],
@@ -110,14 +110,14 @@ describe('pseudo headers of requests', () => {
     [':authority', '"user@a"'],
     [':scheme', '"ftp"'],
     [':status', '500'],
-  ])('%s stays when the value is %s', async (name, value) => expect((await send({ request: set(name, value) })).sent).toBe('GET http://host/a?b=1'))
+  ])('%s is unchanged if the value is %s', async (name, value) => expect((await send({ request: set(name, value) })).sent).toBe('GET http://host/a?b=1'))
 
-  test('an authority that was set is final', async () => {
+  test('an authority that was set is not rewritten later', async () => {
     expect((await send({ request: set(':authority', '"b.com"') })).exchange.isAuthorityFixed).toBe(true)
     expect((await send({ request: set(':authority', '""') })).exchange.isAuthorityFixed).toBe(false)
   })
 
-  test("the client's method decides about the response: a HEAD that goes on as GET is HEAD again", async () => {
+  test('a HEAD that is forwarded as GET gets a response without body', async () => {
     const { sent, exchange } = await send({ request: set(':method', '"GET"'), response: set('x-m', 'request.method') }, { method: 'HEAD' })
     expect([sent, exchange.request.method, exchange.response?.headers.get('x-m')]).toEqual(['GET http://host/a?b=1', 'HEAD', 'GET'])
   })
@@ -126,35 +126,35 @@ describe('pseudo headers of requests', () => {
 describe('request bodies', () => {
   const json = (): Body => new BufferBody('{"a":1}')
   test.each<[string, string, string]>([
-    ['text', '"new"', 'new'],
-    ['bytes', 'b"new"', 'new'],
-    ['other values as JSON', '{"a": [1, true]}', '{"a":[1,true]}'],
-    ['the old body', '{"was": json(request.body).a}', '{"was":1}'],
-    ['a failure is an empty body (row 59)', 'request.headers["x-missing"]', ''],
-    ['an empty body when it does not compile', 'json(', ''],
+    ['text is a body', '"new"', 'new'],
+    ['bytes are a body', 'b"new"', 'new'],
+    ['other values are sent as JSON', '{"a": [1, true]}', '{"a":[1,true]}'],
+    ['the old body is available', '{"was": json(request.body).a}', '{"was":1}'],
+    ['a failed expression makes an empty body (row 59)', 'request.headers["x-missing"]', ''],
+    ['an expression that does not compile makes an empty body', 'json(', ''],
   ])('%s', async (_, body, expected) => {
     const { exchange } = await send({ request: { body } }, { method: 'POST', body: json(), headers: { 'content-length': '7', 'content-type': 'a/b' } })
     expect(await bodyOf(exchange.request.body)).toBe(expected)
     expect([exchange.request.headers.get('content-length'), exchange.request.headers.get('content-type')]).toEqual([undefined, 'a/b'])
   })
 
-  test('a body that is replaced unread is given up', async () => {
+  test('a body that is replaced unread is cancelled', async () => {
     const body = new ManualBody()
     await send({ request: { body: '"new"' } }, { method: 'POST', body })
     expect(body.asked).toEqual(['cancel'])
   })
 
-  test('later steps see the new body', async () => {
+  test('later steps read the new body', async () => {
     const { head } = await send([{ request: { body: '"new"' } }, { request: set('x-a', 'string(request.body)') }], { method: 'POST', body: json() })
     expect(head.get('x-a')).toBe('new')
   })
 
-  test('the response side sees the body that was sent', async () => {
+  test('the response side reads the forwarded body', async () => {
     const { response } = await send({ response: set('x-a', 'json(request.body).a') }, { method: 'POST', body: json() })
     expect(response.headers.get('x-a')).toBe('1')
   })
 
-  test('a body past the limit goes on unharmed, and its header does not', async () => {
+  test('a body above the limit is forwarded unchanged, without the header that reads it', async () => {
     const body = new LongBody(3 * 1024 * 1024)
     const { head, exchange } = await send({ request: set('x-size', 'size(request.body)') }, { method: 'POST', body, headers: { 'x-size': '1' } })
     expect([head.has('x-size'), exchange.request.body?.length]).toEqual([false, 3 * 1024 * 1024])
@@ -163,34 +163,34 @@ describe('request bodies', () => {
 
 describe('responses', () => {
   test.each<[string, Transform, Record<string, unknown>]>([
-    ['headers', set('x-a', 'response.code + 1'), { a: '201' }],
-    ['what the upstream sent', set('x-a', 'response.headers["x-up"]'), { a: 'u' }],
-    ['the request as it was sent', set('x-a', 'request.path'), { a: '/a' }],
+    ['headers can be computed', set('x-a', 'response.code + 1'), { a: '201' }],
+    ['headers of the upstream are available', set('x-a', 'response.headers["x-up"]'), { a: 'u' }],
+    ['the forwarded request is available', set('x-a', 'request.path'), { a: '/a' }],
     ['a failing header is removed', set('x-up', 'response.headers["x-missing"]'), { up: null }],
-    ['the status (row 60)', set(':status', '418'), { status: 418 }],
-    ['the status as text', set(':status', '"418"'), { status: 418 }],
-    ['a status that is none', set(':status', '99'), { status: 200 }],
-    ['an interim status', set(':status', '101'), { status: 200 }],
-    ['a status that fails', set(':status', 'jwt.status'), { status: 200 }],
-    ['a status without a body', set(':status', '204'), { status: 204, text: '' }],
-    ['a body', { body: '"new"' }, { text: 'new' }],
-    ['the old body', { body: '{"was": string(response.body)}' }, { text: '{"was":"upstream"}' }],
-    ['the beginning of the old body', { body: 'response.bodyPrefix' }, { text: 'upstream' }],
-    ['a failing body is empty', { body: 'response.headers["x-missing"]' }, { text: '', length: null }],
-    ['a body under a status without one', { ...set(':status', '304'), body: '"new"' }, { status: 304, text: '' }],
-    ['pseudo headers of requests', set(':path', '"/x"'), { status: 200 }],
+    ['the status can be set (row 60)', set(':status', '418'), { status: 418 }],
+    ['the status can be text', set(':status', '"418"'), { status: 418 }],
+    ['an invalid status is ignored', set(':status', '99'), { status: 200 }],
+    ['an interim status is ignored', set(':status', '101'), { status: 200 }],
+    ['a failed status is ignored', set(':status', 'jwt.status'), { status: 200 }],
+    ['a status without a body drops the body', set(':status', '204'), { status: 204, text: '' }],
+    ['the body can be replaced', { body: '"new"' }, { text: 'new' }],
+    ['the old body is available', { body: '{"was": string(response.body)}' }, { text: '{"was":"upstream"}' }],
+    ['the beginning of the old body is available', { body: 'response.bodyPrefix' }, { text: 'upstream' }],
+    ['a failed body is empty', { body: 'response.headers["x-missing"]' }, { text: '', length: null }],
+    ['a body for a status without one is dropped', { ...set(':status', '304'), body: '"new"' }, { status: 304, text: '' }],
+    ['pseudo headers of requests are ignored', set(':path', '"/x"'), { status: 200 }],
   ])('%s', async (_, transform, expected) => {
     const { response, text } = await send({ response: transform }, { upstream: { 'x-up': 'u', 'content-length': '8' } })
     const { headers, status } = response
     expect({ status, text, a: headers.get('x-a'), up: headers.get('x-up'), length: headers.get('content-length') }).toMatchObject(expected)
   })
 
-  test('a length that the body no longer has is dropped', async () => {
+  test('the content-length of a replaced body is dropped', async () => {
     const { exchange } = await send({ response: { body: '"longer than before"' } }, { upstream: { 'content-length': '8', 'content-type': 'a/b' } })
     expect([exchange.response?.headers.get('content-length'), exchange.response?.headers.get('content-type')]).toEqual([undefined, 'a/b'])
   })
 
-  test('run on errors of the gateway, whose step was reached', async () => {
+  test('are transformed for errors of the gateway too, after the request side ran', async () => {
     const { response, text } = await send(
       { response: { ...set(':status', 'response.code == 503 ? 502 : response.code'), body: '{"error": string(response.body)}' } },
       { error: new ProxyError('NO_HEALTHY_BACKENDS') },
@@ -198,7 +198,7 @@ describe('responses', () => {
     expect([response.status, text]).toEqual([502, '{"error":"no healthy backends"}'])
   })
 
-  test('metadata of the request side is there, and can be overridden', async () => {
+  test('can read and override metadata of the request side', async () => {
     const { response, exchange } = await send({
       request: { metadata: { a: '"request"', b: 'request.path', c: 'jwt.sub' } },
       response: { metadata: { a: '"response"' }, ...set('x-a', 'metadata.a + metadata.b + string(has(metadata.c))') },
@@ -207,13 +207,13 @@ describe('responses', () => {
     expect(variables.metadata.get(exchange)).toEqual({ a: 'response', b: '/a' })
   })
 
-  test('the one that was configured nearer to the client has the last word', async () => {
+  test('are changed last by the transformation nearest to the client', async () => {
     const { response } = await send([{ response: set('x-a', 'response.headers["x-a"] + "2"') }, { response: set('x-a', '"1"') }])
     expect(response.headers.get('x-a')).toBe('12')
   })
 })
 
-test('nothing is read, on either side, that no expression asks for', async () => {
+test('bodies are read only if an expression uses them', async () => {
   const body = new ManualBody()
   await send({ request: set('x-a', 'request.path'), response: set('x-a', 'response.code') }, { method: 'POST', body })
   expect(body.asked).toEqual([])

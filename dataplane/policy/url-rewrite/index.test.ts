@@ -32,7 +32,7 @@ test.each([
   ['/a/b', '/a', '/x y?z#é', '/x%20y%3Fz%23%C3%A9/b'],
   ['*', '/', '/a', '*'],
   ['', '/', '/a', ''],
-])('%s with prefix %s replaced by %j is %s', (target, prefix, value, expected) => {
+])('path %s with prefix %s replaced by %j becomes %s', (target, prefix, value, expected) => {
   expect(rewritePath(target, { type: 'ReplacePrefixMatch', value }, prefixed(prefix))).toBe(expected)
 })
 
@@ -41,14 +41,14 @@ test.each([
   ['/a', 'c/', '/c/'],
   ['/a?x', '', '/?x'],
   ['/a', '/c d\r\nx: y', '/c%20d%0D%0Ax:%20y'],
-])('%s replaced by %j is %s', (target, value, expected) => {
+])('path %s replaced by %j becomes %s', (target, value, expected) => {
   expect(rewritePath(target, { type: 'ReplaceFullPath', value }, undefined)).toBe(expected)
 })
 
 const send = (rewrite: UrlRewrite, match: PathMatch) =>
   mountPolicies([compileUrlRewrite(rewrite)], { prepare: (exchange) => (exchange.pathMatch = match) }).request('http://host:8080/a/b?x=1')
 
-test('a hostname replaces the authority, for good; the path stays', async () => {
+test('a hostname replaces and fixes the authority without changing the path', async () => {
   const { exchange } = await send({ hostname: 'b.com' }, prefixed('/a'))
   expect([exchange.request.authority, exchange.isAuthorityFixed, exchange.request.target, exchange.receivedAuthority]).toEqual([
     'b.com',
@@ -58,7 +58,7 @@ test('a hostname replaces the authority, for good; the path stays', async () => 
   ])
 })
 
-test('a path leaves the authority to others', async () => {
+test('a path rewrite does not fix the authority', async () => {
   const { exchange } = await send({ path: { type: 'ReplacePrefixMatch', value: '/' } }, prefixed('/a'))
   expect([exchange.request.authority, exchange.isAuthorityFixed, exchange.request.target, exchange.receivedTarget]).toEqual([
     'host:8080',
