@@ -25,7 +25,9 @@ export const fileDefinitions: Definitions = {
     connectionMinTerminationDeadline: string(
       'Duration for which new requests are still accepted after SIGTERM. Environment: CONNECTION_MIN_TERMINATION_DEADLINE.',
     ),
-    connectionTerminationDeadline: string('Duration after which what is still open at shutdown is cut. Environment: TERMINATION_GRACE_PERIOD_SECONDS.'),
+    connectionTerminationDeadline: string(
+      'Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.',
+    ),
   }),
   FileBind: object(
     'A port.',

@@ -35,7 +35,7 @@ const sections = {
   tracing: ref('Tracing'),
   networkAuthorization: ref(
     'Authorization',
-    'Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels are taken together.',
+    'Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.',
   ),
   proxyProtocol: ref('ProxyProtocol'),
 }
@@ -51,7 +51,7 @@ export const frontendDefinitions: Definitions = {
   FrontendTLS: object(
     'TLS settings of client connections. Only TLS 1.2 and 1.3 are supported.',
     {
-      handshakeTimeout: duration('Time for the protocol to show and the handshake to end; then the connection is closed.', 100, '15s'),
+      handshakeTimeout: duration('Timeout for the first bytes and the handshake; then the connection is closed.', 100, '15s'),
       alpnProtocols: list(ref('TinyString', 'Protocol name.'), 'ALPN protocols offered, in order of preference. Default: h2 and http/1.1.', 1, 16, {
         default: ['h2', 'http/1.1'],
       }),
@@ -78,23 +78,23 @@ export const frontendDefinitions: Definitions = {
     'HTTP settings of client connections.',
     {
       maxBufferSize: integer(
-        'Largest body in bytes that is held in memory, for policies that need a whole body. What happens to a larger one is said at each such policy.',
+        'Maximum size in bytes of a body that is buffered for policies that need a complete body. Each such policy documents how it handles a larger one.',
         1,
         MAX_U32,
         { default: 2097152 },
       ),
-      http1MaxHeaders: integer('Most headers in an HTTP/1 request; more are answered 431.', 1, 4096, { default: 100 }),
-      http1IdleTimeout: duration('Time after which an unused HTTP/1 connection is closed, and within which a request head must arrive.', 1000, '10m'),
+      http1MaxHeaders: integer('Maximum number of headers of an HTTP/1 request; a request with more is rejected with 431.', 1, 4096, { default: 100 }),
+      http1IdleTimeout: duration('Time after which an idle HTTP/1 connection is closed; also the timeout for a request head.', 1000, '10m'),
       http2WindowSize: integer('Initial flow-control window of a stream in bytes. With neither window set, windows adapt.', 1, 2147483647),
       http2ConnectionWindowSize: integer('Initial flow-control window of a connection in bytes.', 1, 2147483647),
       http2FrameSize: integer('Largest HTTP/2 frame accepted, in bytes.', 16384, 1677215, { default: 16384 }),
       http2KeepaliveInterval: duration('Time between HTTP/2 pings. Not set: no pings.', 1000),
       http2KeepaliveTimeout: duration(
-        'Time to wait for the answer to a ping before the connection is closed; only with http2KeepaliveInterval. Default: 20s.',
+        'Timeout for the reply to a ping, after which the connection is closed; only with http2KeepaliveInterval. Default: 20s.',
         1000,
       ),
       maxConnectionDuration: duration(
-        'Age at which a connection is asked to close (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit.',
+        'Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit.',
         1000,
       ),
     },
@@ -118,7 +118,7 @@ export const frontendDefinitions: Definitions = {
     mode: choice(['Strict', 'Optional'], 'Strict closes connections without a header (5 s to send it); Optional lets them pass.', { default: 'Strict' }),
   }),
   AccessLog: object('Access log: one line on standard output per request, and optionally an OTLP log record.', {
-    filter: ref('CELExpression', 'A request is logged only when this is true; failing counts as false. Default: all.'),
+    filter: ref('CELExpression', 'Only requests for which this is true are logged; a failure counts as false. Default: all.'),
     attributes: ref('LogTracingAttributes'),
     otlp: ref('OtlpAccessLog'),
   }),
@@ -142,11 +142,11 @@ export const frontendDefinitions: Definitions = {
       resources: list(ref('ResourceAdd'), 'Resource attributes, evaluated once at start; expressions see only `env`.', undefined, 64),
       randomSampling: ref(
         'CELExpression',
-        'Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. Failing counts as false. Not set: never.',
+        'Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. A failure counts as false. Not set: never.',
       ),
       clientSampling: ref(
         'CELExpression',
-        'Whether a request that is part of a trace gets a span: a boolean, or a probability. Failing counts as false. Not set: always.',
+        'Whether a request that is part of a trace gets a span: a boolean, or a probability. A failure counts as false. Not set: always.',
       ),
     },
     ['backendRef'],
@@ -154,13 +154,13 @@ export const frontendDefinitions: Definitions = {
   ),
   ResourceAdd: object(
     'A resource attribute.',
-    { name: ref('ShortString', 'Attribute name.'), expression: ref('CELExpression', 'Value; one that fails is left out.') },
+    { name: ref('ShortString', 'Attribute name.'), expression: ref('CELExpression', 'Value; the attribute is omitted if this fails.') },
     ['name', 'expression'],
   ),
   LogTracingAttributes: object(
     'Changes to the attributes that are recorded by default.',
     {
-      remove: list(ref('TinyString', 'Attribute name.'), 'Default attributes to leave out, for example `http.method`.', 1, 32),
+      remove: list(ref('TinyString', 'Attribute name.'), 'Default attributes to omit, for example `http.method`.', 1, 32),
       add: list(ref('AttributeAdd'), 'Attributes to add; one with the name of a default attribute replaces it.', 1, 64),
     },
     [],
@@ -168,7 +168,7 @@ export const frontendDefinitions: Definitions = {
   ),
   AttributeAdd: object(
     'A computed attribute.',
-    { name: ref('ShortString', 'Attribute name.'), expression: ref('CELExpression', 'Value; the attribute is left out when this fails or gives null.') },
+    { name: ref('ShortString', 'Attribute name.'), expression: ref('CELExpression', 'Value; the attribute is omitted if this fails or is null.') },
     ['name', 'expression'],
   ),
 }

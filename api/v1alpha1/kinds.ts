@@ -9,7 +9,7 @@ interface Column {
   description?: string
 }
 
-/** What a CustomResourceDefinition says besides the schema, which is the definition named like the kind. */
+/** A kind of the API: the parts of its CustomResourceDefinition besides the schema, which is the definition of the same name. */
 export interface Kind {
   kind: 'ProxyPolicy' | 'ProxyBackend' | 'ProxyParameters'
   plural: string
@@ -76,11 +76,11 @@ export const kindDefinitions: Definitions = {
   ),
   ProxyBackend: envelope(
     'ProxyBackend',
-    'A destination other than a Service, to be named in backendRefs: a fixed host, the host of the request, LLM providers, MCP servers, a cloud service.',
+    'A destination other than a Service, for backendRefs: a fixed host, the host of the request, LLM providers, MCP servers, a cloud service.',
   ),
   ProxyParameters: envelope(
     'ProxyParameters',
-    'How data planes are deployed; named in parametersRef of a GatewayClass or in infrastructure.parametersRef of a Gateway.',
+    'Deployment settings of data planes, for parametersRef of a GatewayClass or infrastructure.parametersRef of a Gateway.',
   ),
   ProxyBackendSpec: object(
     'Exactly one of ai, static, dynamicForwardProxy, mcp, cloudBackend, and optionally policies.',
@@ -90,7 +90,7 @@ export const kindDefinitions: Definitions = {
       dynamicForwardProxy: ref('DynamicForwardProxyBackend'),
       mcp: ref('MCPBackend'),
       cloudBackend: ref('CloudBackend'),
-      policies: ref('BackendFull', 'Policies for connections to this backend; they merge field by field with those of ProxyPolicies, and win.'),
+      policies: ref('BackendFull', 'Policies for connections to this backend; they merge field by field with those of ProxyPolicies and take precedence.'),
     },
     [],
     [
@@ -121,8 +121,8 @@ export const kindDefinitions: Definitions = {
       status: choice(['True', 'False', 'Unknown'], 'Whether it holds.'),
       observedGeneration: integer('Generation of the object that the condition was computed from.', 0),
       lastTransitionTime: string('When status last changed.', { format: 'date-time' }),
-      reason: string('Why, in one word.', { minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
-      message: string('Why, in a sentence.', { maxLength: 32768 }),
+      reason: string('Reason as one word.', { minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
+      message: string('Reason as text.', { maxLength: 32768 }),
     },
     ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
   ),

@@ -7,19 +7,19 @@ const optionalBool: Schema = { type: 'boolean', description: 'Whether the object
 const keyOf = (what: string): Schema =>
   object(`A key of a ${what}.`, { name: string(`Name of the ${what}.`), key: string('Key to select.'), optional: optionalBool }, ['key'])
 
-/** No field has a default here: the operator applies them while it merges GatewayClass and Gateway parameters (operator.md §1). */
+/** Without defaults: the operator applies them when it merges the parameters of GatewayClass and Gateway (operator.md §1). */
 export const parametersDefinitions: Definitions = {
   ProxyParametersSpec: object(
-    'How data planes are deployed. Parameters of a GatewayClass and of a Gateway merge field by field, the Gateway wins; then overlays apply, GatewayClass first.',
+    'Deployment settings of data planes. Parameters of a GatewayClass and of a Gateway merge field by field, those of the Gateway take precedence; then overlays apply, that of the GatewayClass first.',
     {
       logging: ref('ProxyLogging'),
       rawConfig: anyObject(
-        'Content of the data plane’s config file (see the config reference), merged with what typed fields give; typed fields win. Not checked by the API server; an error is reported by the data plane.',
+        'Content of the data plane’s config file (see the config reference), merged with the typed fields, which take precedence. Not validated by the API server; the data plane reports errors.',
       ),
       image: ref('Image'),
       env: list(
         ref('EnvVar'),
-        'Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY given here takes the place of the session key Secret that the operator keeps for each Gateway.',
+        'Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY replaces the session key Secret that the operator maintains for each Gateway.',
       ),
       resources: ref('ResourceRequirements'),
       shutdown: ref('ShutdownSpec'),
@@ -27,8 +27,8 @@ export const parametersDefinitions: Definitions = {
       deployment: overlay('Changes to the Deployment.'),
       service: overlay('Changes to the Service.'),
       serviceAccount: overlay('Changes to the ServiceAccount.'),
-      podDisruptionBudget: overlay('Makes a PodDisruptionBudget that selects the pods of the data plane, with these changes. Not set: none.'),
-      horizontalPodAutoscaler: overlay('Makes a HorizontalPodAutoscaler that scales the Deployment of the data plane, with these changes. Not set: none.'),
+      podDisruptionBudget: overlay('Creates a PodDisruptionBudget that selects the pods of the data plane, with these changes. Not set: none.'),
+      horizontalPodAutoscaler: overlay('Creates a HorizontalPodAutoscaler that scales the Deployment of the data plane, with these changes. Not set: none.'),
     },
   ),
   ProxyLogging: object('Logging of the data plane.', {
@@ -43,10 +43,10 @@ export const parametersDefinitions: Definitions = {
     pullPolicy: string('`Always`, `IfNotPresent` or `Never`. Default: that of Kubernetes for the tag.'),
   }),
   ShutdownSpec: object(
-    'What happens between SIGTERM and the end of the process. Default: 10 and 60.',
+    'Timing of the shutdown after SIGTERM. Default: 10 and 60.',
     {
       min: integer('Seconds for which new requests are still accepted (CONNECTION_MIN_TERMINATION_DEADLINE).', 0, SECONDS_OF_A_YEAR, { format: 'int64' }),
-      max: integer('Seconds after which what is still open is cut (TERMINATION_GRACE_PERIOD_SECONDS).', 0, SECONDS_OF_A_YEAR, { format: 'int64' }),
+      max: integer('Seconds after which open connections are closed (TERMINATION_GRACE_PERIOD_SECONDS).', 0, SECONDS_OF_A_YEAR, { format: 'int64' }),
     },
     ['min', 'max'],
     [{ rule: 'self.min <= self.max', message: 'min must be <= max' }],
@@ -96,8 +96,8 @@ export const parametersDefinitions: Definitions = {
     ['name'],
   ),
   ResourceRequirements: object('Compute resources of the container (core/v1 ResourceRequirements). Default: requests of 100m CPU and 128Mi memory.', {
-    limits: map(quantity('Quantity.'), 'Most that may be used.'),
-    requests: map(quantity('Quantity.'), 'What is reserved. Default: the limits, where given.'),
+    limits: map(quantity('Quantity.'), 'Maximum.'),
+    requests: map(quantity('Quantity.'), 'Reserved resources. Default: the limits.'),
     claims: list(
       object('A resource claim of the pod.', { name: string('Name of the claim.'), request: string('Request within the claim. Default: all of it.') }, [
         'name',

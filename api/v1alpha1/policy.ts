@@ -27,8 +27,8 @@ const sectionName = ref(
   'Part of the target: a listener of a Gateway or ListenerSet, a rule of a route, a port (number) of a Service, a target or provider of a ProxyBackend. Not set: the whole target.',
 )
 
-/** Holds when `condition` does not, or when `predicate` is true of every target, whichever list it stands in. */
-function ofTargets(condition: string, predicate: string, message: string, fieldPath: string): ValidationRule {
+/** A rule that requires `predicate` of every target in either list if `condition` holds. */
+function everyTarget(condition: string, predicate: string, message: string, fieldPath: string): ValidationRule {
   const all = (field: string): string => `(!has(self.${field}) || self.${field}.all(t, ${predicate}))`
   return { rule: `!(${condition}) || (${all('targetRefs')} && ${all('targetSelectors')})`, message, fieldPath, reason: 'FieldValueForbidden' }
 }
@@ -67,27 +67,27 @@ export const policyDefinitions: Definitions = {
       atLeastOneOf('traffic', 'frontend', 'backend'),
       sameKind('targetRefs'),
       sameKind('targetSelectors'),
-      ofTargets('has(self.frontend)', "t.kind == 'Gateway'", 'frontend can only target a Gateway', '.frontend'),
-      ofTargets(
+      everyTarget('has(self.frontend)', "t.kind == 'Gateway'", 'frontend can only target a Gateway', '.frontend'),
+      everyTarget(
         'has(self.frontend)',
         "t.kind != 'Gateway' || !has(t.sectionName)",
         'frontend may only target a Gateway, not a listener (sectionName)',
         '.frontend',
       ),
-      ofTargets(
+      everyTarget(
         'has(self.traffic)',
         `t.kind in ${quoted(['Gateway', 'ListenerSet', ...ROUTES, 'InferencePool'])}`,
         'traffic can only target Gateway, ListenerSet, HTTPRoute, GRPCRoute or InferencePool',
         '.traffic',
       ),
-      ofTargets(
+      everyTarget(
         "has(self.traffic) && has(self.traffic.phase) && self.traffic.phase == 'PreRouting'",
         "t.kind in ['Gateway', 'ListenerSet']",
         'phase PreRouting can only target a Gateway or ListenerSet',
         '.traffic.phase',
       ),
-      ofTargets('has(self.backend) && has(self.backend.ai)', "t.kind != 'Service'", 'backend.ai may not target a Service', '.backend.ai'),
-      ofTargets(
+      everyTarget('has(self.backend) && has(self.backend.ai)', "t.kind != 'Service'", 'backend.ai may not target a Service', '.backend.ai'),
+      everyTarget(
         'has(self.backend) && has(self.backend.mcp)',
         "t.kind != 'Service' && !(t.kind == 'ProxyBackend' && has(t.sectionName))",
         'backend.mcp may not target a Service or a part (sectionName) of a ProxyBackend',
@@ -119,12 +119,12 @@ export const policyDefinitions: Definitions = {
     [targetKind, servicePort],
   ),
   ProxyPolicyStatus: object(
-    'Where the policy is in force.',
+    'Status of the policy for each Gateway.',
     {
       conditions: ref('Conditions'),
       ancestors: list(
         ref('PolicyAncestorStatus'),
-        'One entry for each Gateway that the policy takes effect on. One named StatusSummary lists what it could not be attached to.',
+        'One entry for each Gateway that the policy takes effect on. One named StatusSummary lists the targets that the policy could not be attached to.',
         undefined,
         16,
         {
@@ -151,7 +151,7 @@ export const policyDefinitions: Definitions = {
     ['ancestorRef', 'controllerName'],
   ),
   ParentReference: object(
-    'The object that a status entry is about.',
+    'The object of a status entry.',
     {
       group: string('API group.', { maxLength: 253, default: GATEWAY_GROUP }),
       kind: string('Kind.', { minLength: 1, maxLength: 63, default: 'Gateway' }),

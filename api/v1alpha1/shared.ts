@@ -4,7 +4,7 @@ import { exactlyOneOf, integer, list, map, object, ref, string, type Definitions
 const DNS_SUBDOMAIN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'
 const TOKEN = "[A-Za-z0-9!#$%&'*+\\-.^_`|~]+"
 
-/** A duration field; `minMs` becomes a CEL rule, since a pattern cannot compare. */
+/** A duration field. `minMs` becomes a CEL rule, because a pattern cannot compare durations. */
 export function duration(description: string, minMs?: number, fallback?: string): Schema {
   const least = minMs === undefined ? undefined : formatDuration(minMs)
   return {
@@ -27,7 +27,7 @@ export const sharedDefinitions: Definitions = {
   TinyString: string('Text of 1 to 64 characters.', { minLength: 1, maxLength: 64 }),
   LongString: string('Text of 1 to 1024 characters.', { minLength: 1, maxLength: 1024 }),
   CELExpression: string(
-    'A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. What a failed evaluation means is said where the expression is used.',
+    'A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. The field that uses the expression documents the effect of a failed evaluation.',
     { minLength: 1, maxLength: 16384 },
   ),
   HeaderName: string('HTTP header name (RFC 9110 token), or one of the pseudo headers `:authority`, `:method`, `:path`, `:scheme`, `:status`.', {
@@ -37,13 +37,16 @@ export const sharedDefinitions: Definitions = {
   }),
   HTTPHeaderName: string('HTTP header name (RFC 9110 token), without pseudo headers.', { minLength: 1, maxLength: 256, pattern: `^${TOKEN}$` }),
   SNI: string('TLS server name: a lower-case DNS name.', { minLength: 1, maxLength: 253, pattern: DNS_SUBDOMAIN }),
-  Duration: string('Duration as GEP-2257 writes it: up to four numbers with a unit h, m, s or ms, for example `3s`, `5m`, `1h30m`. No fractions, no sign.', {
-    maxLength: 32,
-    pattern: DURATION_PATTERN,
-  }),
+  Duration: string(
+    'Duration in the format of GEP-2257: up to four numbers with a unit h, m, s or ms, for example `3s`, `5m`, `1h30m`. No fractions, no sign.',
+    {
+      maxLength: 32,
+      pattern: DURATION_PATTERN,
+    },
+  ),
   SectionName: string('Name of a part of an object: lower-case letters, digits, `-` and `.`.', { minLength: 1, maxLength: 253, pattern: DNS_SUBDOMAIN }),
   BackendObjectReference: object(
-    'Where the traffic goes: a Service (the default kind, with `port`) or a ProxyBackend (`group: proxy.dev`, `kind: ProxyBackend`). A reference that does not resolve is reported in the status; the policy stays in force and treats every call as failed.',
+    'Destination: a Service (the default kind, with `port`) or a ProxyBackend (`group: proxy.dev`, `kind: ProxyBackend`). A reference that does not resolve is reported in the status; the policy stays in force and treats every call as failed.',
     {
       group: string('API group of the referent: empty for a Service, `proxy.dev` for a ProxyBackend.', {
         maxLength: 253,
@@ -73,12 +76,12 @@ export const sharedDefinitions: Definitions = {
     ],
   ),
   SecretReference: object(
-    'A Secret in the namespace of the referring object. A Secret that is missing, or lacks the entry it should have, is reported in the status and nothing passes where it is needed.',
+    'A Secret in the namespace of the referring object. A Secret that is missing, or lacks the entry it should have, is reported in the status, and features that need it reject all requests.',
     { name: string('Name of the Secret.', { minLength: 1, maxLength: 253 }) },
     ['name'],
   ),
   ConfigMapReference: object(
-    'A ConfigMap in the namespace of the referring object, with PEM certificates under the key `ca.crt`. When it is missing or holds no certificate, connections fail.',
+    'A ConfigMap in the namespace of the referring object, with PEM certificates under the key `ca.crt`. If it is missing or contains no certificate, connections fail.',
     { name: string('Name of the ConfigMap.', { minLength: 1, maxLength: 253 }) },
     ['name'],
   ),
@@ -103,7 +106,7 @@ export const sharedDefinitions: Definitions = {
     ),
   }),
   RemoteJWKS: object(
-    'A JSON Web Key Set that the operator fetches and hands to the data plane. While it has never been fetched, no token verifies and the policy is PartiallyValid; after a failed refresh the last good set stays in use.',
+    'A JSON Web Key Set that the operator fetches and sends to the data plane. Until it has been fetched once, no token is valid and the policy is PartiallyValid; after a failed refresh the last valid set stays in use.',
     {
       jwksPath: string('Path of the key set on the identity provider, relative to its root, for example `/realms/demo/protocol/openid-connect/certs`.', {
         minLength: 1,
@@ -118,10 +121,10 @@ export const sharedDefinitions: Definitions = {
     ['jwksPath', 'backendRef'],
   ),
   JWKS: object(
-    'Where the keys that verify tokens come from: exactly one of remote, inline.',
+    'Source of the keys that verify tokens: exactly one of remote, inline.',
     {
       remote: ref('RemoteJWKS'),
-      inline: string('A JSON Web Key Set as text. One that does not parse is reported in the status and no token verifies.', {
+      inline: string('A JSON Web Key Set as text. One that does not parse is reported in the status, and no token is valid.', {
         minLength: 2,
         maxLength: 65536,
       }),

@@ -149,7 +149,7 @@ export interface Traffic {
   directResponse?: DirectResponse
 }
 /**
- * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. When it fails, the request is answered 500 unless failureMode says otherwise.
+ * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. If it fails, the request fails with 500 unless failureMode is FailOpen.
  */
 export interface ExtProc {
   /**
@@ -157,17 +157,17 @@ export interface ExtProc {
    */
   backendRef: BackendRef
   /**
-   * What happens when the processor fails: 500, or the exchange goes on without it. FailOpen holds as long as nothing of the request body was sent to it; later failures, and those of the response, are always 500. Default: "FailClosed".
+   * Handling of a failure of the processor. FailClosed responds with 500; FailOpen continues without the processor, unless part of the request body was already sent to it. Later failures, and those of the response, always result in 500. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
   /**
-   * How long the processor may take for each message. Unset: as long as the request may take.
+   * Timeout for the response of the processor to each message. Not set: the timeout of the request.
    */
   messageTimeout?: Duration
   processingOptions?: ExtProcProcessing
 }
 /**
- * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403 unless failureMode says otherwise.
+ * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. If the service cannot be reached or the reference does not resolve, the request is rejected with 403 unless failureMode is FailOpen.
  */
 export interface ExtAuth {
   /**
@@ -178,16 +178,16 @@ export interface ExtAuth {
   http?: AgentExtAuthHTTP
   forwardBody?: ExtAuthBody
   /**
-   * What happens to requests that the service gives no decision about: 403, or they pass. Default: "FailClosed".
+   * Handling of requests without a decision of the service. FailClosed rejects them with 403, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
 }
 /**
- * Rate limits. A request over a limit is answered 429 and not forwarded. `local` and `global` merge separately with those of other policies.
+ * Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.
  */
 export interface RateLimits {
   /**
-   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for everything that its target serves.
+   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target.
    *
    * @minItems 1
    * @maxItems 16
@@ -196,7 +196,7 @@ export interface RateLimits {
   global?: GlobalRateLimit
 }
 /**
- * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500 unless failureMode says otherwise.
+ * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. If the service cannot be reached, requests fail with 500 unless failureMode is FailOpen.
  */
 export interface GlobalRateLimit {
   /**
@@ -204,18 +204,18 @@ export interface GlobalRateLimit {
    */
   backendRef: BackendRef
   /**
-   * Tells the applications of one rate limit service apart.
+   * Distinguishes the applications of one rate limit service.
    */
   domain: ShortString
   /**
-   * What is counted. The service limits on all of them.
+   * Counters. The service applies the limits of all of them.
    *
    * @minItems 1
    * @maxItems 16
    */
   descriptors: RateLimitDescriptor[]
   /**
-   * What happens to requests that the service cannot be asked about: 500, or they pass. Default: "FailClosed".
+   * Handling of requests if the service cannot be reached. FailClosed fails them with 500, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
 }
@@ -313,7 +313,7 @@ export interface BasicAuthentication {
    */
   users?: string[]
   /**
-   * Secret whose entry `.htaccess` is a complete htpasswd file. When it is missing nobody passes.
+   * Secret whose entry `.htaccess` is a complete htpasswd file. If it is missing, all requests are rejected.
    */
   secretRef?: ResolvedSecret
 }
@@ -326,11 +326,11 @@ export interface APIKeyAuthentication {
    */
   mode?: 'Strict' | 'Optional' | 'Permissive'
   /**
-   * Secret whose entries are API keys. When it is missing nobody passes.
+   * Secret whose entries are API keys. If it is missing, all requests are rejected, unless mode is Permissive.
    */
   secretRef?: ResolvedSecret
   /**
-   * Selects several Secrets whose entries are API keys. The same key in several of them gives undefined behavior. When none matches nobody passes.
+   * Selects several Secrets whose entries are API keys. The same key in several of them is undefined behavior. If none matches, all requests are rejected, unless mode is Permissive.
    */
   secretSelector?: ResolvedSecrets
 }
@@ -344,7 +344,7 @@ export interface Frontend {
   accessLog?: AccessLog
   tracing?: Tracing
   /**
-   * Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels are taken together.
+   * Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.
    */
   networkAuthorization?: Authorization
   proxyProtocol?: ProxyProtocol
@@ -354,7 +354,7 @@ export interface Frontend {
  */
 export interface AccessLog {
   /**
-   * A request is logged only when this is true; failing counts as false. Default: all.
+   * Only requests for which this is true are logged; a failure counts as false. Default: all.
    */
   filter?: CELExpression
   attributes?: LogTracingAttributes
@@ -401,11 +401,11 @@ export interface Tracing {
    */
   resources?: ResourceAdd[]
   /**
-   * Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. Failing counts as false. Not set: never.
+   * Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. A failure counts as false. Not set: never.
    */
   randomSampling?: CELExpression
   /**
-   * Whether a request that is part of a trace gets a span: a boolean, or a probability. Failing counts as false. Not set: always.
+   * Whether a request that is part of a trace gets a span: a boolean, or a probability. A failure counts as false. Not set: always.
    */
   clientSampling?: CELExpression
 }
@@ -487,27 +487,27 @@ export interface BackendTunnel {
  */
 export interface BackendTLS {
   /**
-   * Client certificate: a Secret with `tls.key` and `tls.crt`. A `ca.cert` in it verifies the server, unless caCertificateRefs is given. When the Secret is missing, connections fail.
+   * Client certificate: a Secret with `tls.key` and `tls.crt`. A `ca.cert` in it verifies the server, unless caCertificateRefs is set. If the Secret is missing, connections fail.
    *
    * @maxItems 1
    */
   mtlsCertificateRef?: ResolvedSecret[]
   /**
-   * CA certificates that verify the server; default: those of the system. When missing, connections fail.
+   * CA certificates that verify the server; default: those of the system. If missing, connections fail.
    *
    * @maxItems 1
    */
   caCertificateRefs?: ResolvedSecret[]
   /**
-   * All turns every check of the certificate off. Hostname verifies its chain but not its names.
+   * All disables verification of the certificate. Hostname verifies its chain but not its names.
    */
   insecureSkipVerify?: 'All' | 'Hostname'
   /**
-   * Server name sent, and verified unless verifySubjectAltNames is given. Default: host name of the destination.
+   * Server name sent, and verified unless verifySubjectAltNames is set. Default: host name of the destination.
    */
   sni?: SNI
   /**
-   * Names of which the certificate must carry one. Default: host name of the destination.
+   * Names; the certificate must have one of them. Default: host name of the destination.
    *
    * @minItems 1
    * @maxItems 16
@@ -516,7 +516,7 @@ export interface BackendTLS {
    */
   verifySubjectAltNames?: ShortString[]
   /**
-   * ALPN protocols offered. Default: h2 and http/1.1, narrowed to the HTTP version where that is given.
+   * ALPN protocols offered. Default: h2 and http/1.1, narrowed to the HTTP version if that is set.
    *
    * @minItems 1
    * @maxItems 16
@@ -526,11 +526,11 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. When they cannot be had, the request fails with 500.
+ * Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. If they are not available, the request fails with 500.
  */
 export interface BackendAuth {
   /**
-   * Value sent as `Authorization: Bearer`. Least secure: it is readable by all who may read this object; prefer secretRef.
+   * Value sent as `Authorization: Bearer`. Not recommended: everyone who may read this object can read it; prefer secretRef.
    */
   key?: string
   /**
@@ -550,7 +550,7 @@ export interface BackendAuth {
  */
 export interface CloudAAuth {
   /**
-   * Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. When not set, the usual sources are tried: environment, web identity, container and instance metadata.
+   * Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. Not set: the default credential chain: environment, web identity, container and instance metadata.
    */
   secretRef?: ResolvedSecret
 }
@@ -592,31 +592,31 @@ export interface BackendAI {
    */
   transformations?: FieldTransformation[]
   /**
-   * Model names that clients may use, each with the model name of the provider. A `*` in a name stands for any text; an exact name wins over patterns, a longer pattern over a shorter one.
+   * Model names that clients may use, each with the model name of the provider. A `*` in a name matches any text; an exact name takes precedence over patterns, a longer pattern over a shorter one.
    */
   modelAliases?: {
     [k: string]: string
   }
   promptCaching?: PromptCachingConfig
   /**
-   * What requests are, by URL path: keys are path suffixes, the longest that fits decides; `*` fits any path. When not set, all requests are Completions.
+   * Types of requests by URL path: keys are path suffixes, the longest match decides; `*` matches any path. Not set: all requests are Completions.
    */
   routes?: {
     [k: string]: RouteType
   }
   /**
-   * Prices of models, for `llm.cost` and the cost metric. Keys are model names as the provider answers or as it was asked; `*` stands for any text, an exact name wins over patterns, a longer pattern over a shorter one.
+   * Prices of models, for `llm.cost` and the cost metric. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.
    */
   prices?: {
     [k: string]: ModelPrice
   }
   /**
-   * Count the tokens of prompts, and take them from token limits before requests go out; the answer settles what they really took. Requests whose prompt does not fit get 429. Default: false.
+   * Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429. Default: false.
    */
   reserveTokens?: boolean
 }
 /**
- * Checks of prompts and answers, each list in order; the first that rejects ends the request.
+ * Checks of prompts and responses. Each list runs in order; the first rejection ends the request.
  */
 export interface AIPromptGuard {
   /**
@@ -627,7 +627,7 @@ export interface AIPromptGuard {
    */
   request?: PromptguardRequest[]
   /**
-   * Checks of the answer.
+   * Checks of the response.
    *
    * @minItems 1
    * @maxItems 8
@@ -649,7 +649,7 @@ export interface PromptguardRequest {
   response?: CustomResponse
 }
 /**
- * One check of the answer: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the answer.
+ * One check of the response: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the response.
  */
 export interface PromptguardResponse {
   regex?: Regex
@@ -657,12 +657,12 @@ export interface PromptguardResponse {
   cloudGuardrails?: CloudGuardrails
   modelArmor?: ModelArmor
   /**
-   * Response in place of rejected answers. Default message: The response was rejected due to inappropriate content.
+   * Replacement of rejected responses. Default message: The response was rejected due to inappropriate content.
    */
   response?: CustomResponse
 }
 /**
- * Asks an own service over HTTP.
+ * Calls a webhook over HTTP.
  */
 export interface Webhook {
   /**
@@ -670,14 +670,14 @@ export interface Webhook {
    */
   backendRef: BackendRef
   /**
-   * Request headers to send along: those that any of these matches. Default: none.
+   * Request headers to send to the webhook: those that match one of these. Default: none.
    *
    * @maxItems 64
    */
   forwardHeaderMatches?: HTTPHeaderMatch[]
 }
 /**
- * Asks the moderation endpoint of OpenAI.
+ * Calls the moderation endpoint of OpenAI.
  */
 export interface ModerationAPI {
   /**
@@ -685,12 +685,12 @@ export interface ModerationAPI {
    */
   model?: string
   /**
-   * How to reach it; `auth` with key or secretRef is needed.
+   * Connection to the service; `auth` with key or secretRef is needed.
    */
   policies?: BackendSimple
 }
 /**
- * Asks Amazon Bedrock Guardrails.
+ * Calls Amazon Bedrock Guardrails.
  */
 export interface CloudGuardrails {
   /**
@@ -706,12 +706,12 @@ export interface CloudGuardrails {
    */
   region: ShortString
   /**
-   * How to reach it; `auth` with cloudA, key or secretRef.
+   * Connection to the service; `auth` with cloudA, key or secretRef.
    */
   policies?: BackendSimple
 }
 /**
- * Asks Google Model Armor.
+ * Calls Google Model Armor.
  */
 export interface ModelArmor {
   /**
@@ -727,7 +727,7 @@ export interface ModelArmor {
    */
   location?: ShortString
   /**
-   * How to reach it; `auth` with cloudC.
+   * Connection to the service; `auth` with cloudC.
    */
   policies?: BackendSimple
 }
@@ -736,17 +736,17 @@ export interface ModelArmor {
  */
 export interface BackendMCP {
   /**
-   * Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists leave out what is not allowed, calls of it are rejected as unknown. Rules of all levels are taken together.
+   * Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists omit those that are not allowed, and calls of them are rejected as unknown. Rules of all levels apply together.
    */
   authorization?: Authorization
   authentication?: MCPAuthentication
 }
 /**
- * MCP OAuth: clients without a valid token are told where to get one, and the proxy serves the discovery documents and registers clients with the identity provider on their behalf.
+ * MCP OAuth: clients without a valid token receive the location of the authorization server. The proxy serves the discovery documents and registers clients with the identity provider on their behalf.
  */
 export interface MCPAuthentication {
   /**
-   * Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they win over computed ones.
+   * Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they take precedence over computed ones.
    */
   resourceMetadata?: {
     /**
@@ -761,7 +761,7 @@ export interface MCPAuthentication {
    */
   provider?: 'IdpKind1' | 'IdpKind2'
   /**
-   * Required value of the `iss` claim; also where the metadata of the identity provider is looked for.
+   * Required value of the `iss` claim; also the location of the metadata of the identity provider.
    */
   issuer?: ShortString
   /**
@@ -834,7 +834,7 @@ export interface NamedLLMProvider {
    */
   path?: LongString
   /**
-   * Policies for this provider; they win over those of the backend.
+   * Policies for this provider; they take precedence over those of the backend.
    */
   policies?: BackendWithAI
 }
@@ -850,15 +850,15 @@ export interface MCPBackend {
    */
   targets: McpTargetSelector[]
   /**
-   * Stateful gives clients a session (`mcp-session-id`) that keeps going to the same replica of each target. Stateless makes a session with the target for each request. Default: "Stateful".
+   * Stateful: clients have a session (`mcp-session-id`) that stays on the same replica of each target. Stateless: each request has its own session with the target. Default: "Stateful".
    */
   sessionRouting?: 'Stateful' | 'Stateless'
   /**
-   * When a target fails: FailClosed fails requests that need all targets; FailOpen answers with what the others gave. Default: "FailClosed".
+   * Handling of a target that fails. FailClosed fails requests that need all targets; FailOpen returns the results of the other targets. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
   /**
-   * Whether names get the target name as prefix. Conditional: with more than one target. Never: names that several targets offer are left out. Default: "Conditional".
+   * Whether names get the name of the target as prefix. Conditional: if there is more than one target. Never: names that several targets offer are omitted. Default: "Conditional".
    */
   prefixMode?: 'Conditional' | 'Always' | 'Never'
 }
@@ -894,17 +894,17 @@ export interface McpTarget {
    */
   protocol?: 'StreamableHTTP' | 'SSE'
   /**
-   * Policies for this target; they win over those of the backend and of ProxyPolicies.
+   * Policies for this target; they take precedence over those of the backend and of ProxyPolicies.
    */
   policies?: BackendWithMCP
 }
 /**
- * Where the keys that verify tokens come from: exactly one of remote, inline.
+ * Source of the keys that verify tokens: exactly one of remote, inline.
  */
 export interface JWKS {
   remote?: ResolvedKeySet
   /**
-   * A JSON Web Key Set as text. One that does not parse is reported in the status and no token verifies.
+   * A JSON Web Key Set as text. One that does not parse is reported in the status, and no token is valid.
    */
   inline?: string
 }
@@ -1765,7 +1765,7 @@ export interface ProcessConfig {
    */
   connectionMinTerminationDeadline?: string
   /**
-   * Duration after which what is still open at shutdown is cut. Environment: TERMINATION_GRACE_PERIOD_SECONDS.
+   * Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.
    */
   connectionTerminationDeadline?: string
 }

@@ -39,7 +39,7 @@ export class ProxyPolicy extends Model<Types.ProxyPolicy> implements Types.Proxy
 }
 setValidateFunc(ProxyPolicy, validatorOf<Types.ProxyPolicy>('ProxyPolicy'))
 
-/** A destination other than a Service, to be named in backendRefs: a fixed host, the host of the request, LLM providers, MCP servers, a cloud service. */
+/** A destination other than a Service, for backendRefs: a fixed host, the host of the request, LLM providers, MCP servers, a cloud service. */
 export class ProxyBackend extends Model<Types.ProxyBackend> implements Types.ProxyBackend {
   declare apiVersion: 'proxy.dev/v1alpha1'
   declare kind: 'ProxyBackend'
@@ -58,7 +58,7 @@ export class ProxyBackend extends Model<Types.ProxyBackend> implements Types.Pro
 }
 setValidateFunc(ProxyBackend, validatorOf<Types.ProxyBackend>('ProxyBackend'))
 
-/** How data planes are deployed; named in parametersRef of a GatewayClass or in infrastructure.parametersRef of a Gateway. */
+/** Deployment settings of data planes, for parametersRef of a GatewayClass or infrastructure.parametersRef of a Gateway. */
 export class ProxyParameters extends Model<Types.ProxyParameters> implements Types.ProxyParameters {
   declare apiVersion: 'proxy.dev/v1alpha1'
   declare kind: 'ProxyParameters'

@@ -11,7 +11,7 @@ export type Conditions = Condition[]
  */
 export type CIDR = string
 /**
- * What a request is. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded as it is. Detect: forwarded as it is, but read for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).
+ * Type of a request. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded unchanged. Detect: forwarded unchanged, but parsed for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).
  */
 export type RouteType = 'Completions' | 'Messages' | 'Models' | 'Passthrough' | 'Detect' | 'Responses' | 'TokenCount' | 'Embeddings' | 'Realtime'
 /**
@@ -27,7 +27,7 @@ export type TinyString = string
  */
 export type LongString = string
 /**
- * A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. What a failed evaluation means is said where the expression is used.
+ * A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. The field that uses the expression documents the effect of a failed evaluation.
  */
 export type CELExpression = string
 /**
@@ -43,7 +43,7 @@ export type HTTPHeaderName = string
  */
 export type SNI = string
 /**
- * Duration as GEP-2257 writes it: up to four numbers with a unit h, m, s or ms, for example `3s`, `5m`, `1h30m`. No fractions, no sign.
+ * Duration in the format of GEP-2257: up to four numbers with a unit h, m, s or ms, for example `3s`, `5m`, `1h30m`. No fractions, no sign.
  */
 export type Duration = string
 /**
@@ -68,7 +68,7 @@ export interface ProxyPolicy {
   status?: ProxyPolicyStatus
 }
 /**
- * A destination other than a Service, to be named in backendRefs: a fixed host, the host of the request, LLM providers, MCP servers, a cloud service.
+ * A destination other than a Service, for backendRefs: a fixed host, the host of the request, LLM providers, MCP servers, a cloud service.
  */
 export interface ProxyBackend {
   /**
@@ -84,7 +84,7 @@ export interface ProxyBackend {
   status?: ProxyBackendStatus
 }
 /**
- * How data planes are deployed; named in parametersRef of a GatewayClass or in infrastructure.parametersRef of a Gateway.
+ * Deployment settings of data planes, for parametersRef of a GatewayClass or infrastructure.parametersRef of a Gateway.
  */
 export interface ProxyParameters {
   /**
@@ -109,7 +109,7 @@ export interface ProxyBackendSpec {
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
   /**
-   * Policies for connections to this backend; they merge field by field with those of ProxyPolicies, and win.
+   * Policies for connections to this backend; they merge field by field with those of ProxyPolicies and take precedence.
    */
   policies?: BackendFull
 }
@@ -140,11 +140,11 @@ export interface Condition {
    */
   lastTransitionTime: string
   /**
-   * Why, in one word.
+   * Reason as one word.
    */
   reason: string
   /**
-   * Why, in a sentence.
+   * Reason as text.
    */
   message: string
 }
@@ -319,12 +319,12 @@ export interface PolicyTargetSelector {
   sectionName?: SectionName
 }
 /**
- * Where the policy is in force.
+ * Status of the policy for each Gateway.
  */
 export interface ProxyPolicyStatus {
   conditions?: Conditions
   /**
-   * One entry for each Gateway that the policy takes effect on. One named StatusSummary lists what it could not be attached to.
+   * One entry for each Gateway that the policy takes effect on. One named StatusSummary lists the targets that the policy could not be attached to.
    *
    * @maxItems 16
    */
@@ -345,7 +345,7 @@ export interface PolicyAncestorStatus {
   conditions?: Conditions
 }
 /**
- * The object that a status entry is about.
+ * The object of a status entry.
  */
 export interface ParentReference {
   /**
@@ -407,7 +407,7 @@ export interface HeaderTransformation {
    */
   name: HeaderName
   /**
-   * Value. When it fails, or gives neither string, bytes nor number, the header is removed, so that a client cannot smuggle its own; a pseudo header stays as it was.
+   * Value. If it fails, or is neither string, bytes nor number, the header is removed, so that a client cannot inject its own; a pseudo header stays unchanged.
    */
   value: CELExpression
 }
@@ -439,11 +439,11 @@ export interface Transform {
    */
   remove?: HeaderName[]
   /**
-   * New body: strings and bytes as they are, other values as JSON. When it fails, the body is empty. An expression that reads the old body makes the proxy buffer it, up to `frontend.http.maxBufferSize`.
+   * New body: strings and bytes unchanged, other values as JSON. If it fails, the body is empty. An expression that reads the old body makes the proxy buffer it, up to `frontend.http.maxBufferSize`.
    */
   body?: CELExpression
   /**
-   * Values computed first and kept as `metadata.<key>` for later expressions, the response side and logs. An entry that fails is left out.
+   * Values computed first and kept as `metadata.<key>` for later expressions, the response side and logs. An entry that fails is omitted.
    */
   metadata?: {
     [k: string]: CELExpression
@@ -463,7 +463,7 @@ export interface Transformation {
   response?: Transform
 }
 /**
- * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. When it fails, the request is answered 500 unless failureMode says otherwise.
+ * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. If it fails, the request fails with 500 unless failureMode is FailOpen.
  */
 export interface ExtProc {
   /**
@@ -471,50 +471,50 @@ export interface ExtProc {
    */
   backendRef: BackendObjectReference
   /**
-   * What happens when the processor fails: 500, or the exchange goes on without it. FailOpen holds as long as nothing of the request body was sent to it; later failures, and those of the response, are always 500. Default: "FailClosed".
+   * Handling of a failure of the processor. FailClosed responds with 500; FailOpen continues without the processor, unless part of the request body was already sent to it. Later failures, and those of the response, always result in 500. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
   /**
-   * How long the processor may take for each message. Unset: as long as the request may take.
+   * Timeout for the response of the processor to each message. Not set: the timeout of the request.
    */
   messageTimeout?: Duration
   processingOptions?: ExtProcProcessing
 }
 /**
- * What the processor gets to see.
+ * Parts of request and response that are sent to the processor.
  */
 export interface ExtProcProcessing {
   /**
-   * Whether the processor gets the headers of the request. Default: "Send".
+   * Whether to send the headers of the request to the processor. Default: "Send".
    */
   requestHeaderMode?: 'Send' | 'Skip'
   /**
-   * How the processor gets the request's body. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest follows unchanged. FullDuplexStreamed: piece by piece, and what it sends back is the body. Default: "FullDuplexStreamed".
+   * How the request's body is sent to the processor. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest is forwarded unchanged. FullDuplexStreamed: in chunks; the processor returns the body in chunks. Default: "FullDuplexStreamed".
    */
   requestBodyMode?: 'None' | 'Buffered' | 'BufferedPartial' | 'FullDuplexStreamed'
   /**
-   * Whether the processor gets the trailers of the request; they are always sent with FullDuplexStreamed bodies. Default: "Send".
+   * Whether to send the trailers of the request; they are always sent with FullDuplexStreamed bodies to the processor. Default: "Send".
    */
   requestTrailerMode?: 'Send' | 'Skip'
   /**
-   * Whether the processor gets the headers of the response. Default: "Send".
+   * Whether to send the headers of the response to the processor. Default: "Send".
    */
   responseHeaderMode?: 'Send' | 'Skip'
   /**
-   * How the processor gets the response's body. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest follows unchanged. FullDuplexStreamed: piece by piece, and what it sends back is the body. Default: "FullDuplexStreamed".
+   * How the response's body is sent to the processor. None: not at all. Buffered: as a whole, up to maxBufferSize; a longer one is an error. BufferedPartial: its beginning, up to maxBufferSize; the rest is forwarded unchanged. FullDuplexStreamed: in chunks; the processor returns the body in chunks. Default: "FullDuplexStreamed".
    */
   responseBodyMode?: 'None' | 'Buffered' | 'BufferedPartial' | 'FullDuplexStreamed'
   /**
-   * Whether the processor gets the trailers of the response; they are always sent with FullDuplexStreamed bodies. Default: "Send".
+   * Whether to send the trailers of the response; they are always sent with FullDuplexStreamed bodies to the processor. Default: "Send".
    */
   responseTrailerMode?: 'Send' | 'Skip'
   /**
-   * Whether the processor may change, with its answer to the response headers, what it gets of the response's body and trailers. Default: false.
+   * Whether the processor, with its reply to the response headers, may override the modes of response body and trailers. Default: false.
    */
   allowModeOverride?: boolean
 }
 /**
- * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. When the service cannot be reached or the reference does not resolve, the request is answered 403 unless failureMode says otherwise.
+ * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. If the service cannot be reached or the reference does not resolve, the request is rejected with 403 unless failureMode is FailOpen.
  */
 export interface ExtAuth {
   /**
@@ -525,12 +525,12 @@ export interface ExtAuth {
   http?: AgentExtAuthHTTP
   forwardBody?: ExtAuthBody
   /**
-   * What happens to requests that the service gives no decision about: 403, or they pass. Default: "FailClosed".
+   * Handling of requests without a decision of the service. FailClosed rejects them with 403, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
 }
 /**
- * Asks by gRPC, in Envoy's protocol (`envoy.service.auth.v3.Authorization/Check`).
+ * Calls the service by gRPC, with Envoy's protocol (`envoy.service.auth.v3.Authorization/Check`).
  */
 export interface AgentExtAuthGRPC {
   /**
@@ -540,22 +540,22 @@ export interface AgentExtAuthGRPC {
     [k: string]: string
   }
   /**
-   * Computed values sent as filter metadata of `metadata_context`; each must give a map, and one that fails is left out. When this is not set and a JWT was verified, its claims are sent under `envoy.filters.http.jwt_authn`.
+   * Computed values sent as filter metadata of `metadata_context`; each must be a map, and one that fails is omitted. If this is not set and a JWT was verified, its claims are sent under `envoy.filters.http.jwt_authn`.
    */
   requestMetadata?: {
     [k: string]: CELExpression
   }
 }
 /**
- * Asks by HTTP, with the method of the request. Status 200 allows; anything else is a denial and its status, headers and body go to the client. The call times out after 2 s.
+ * Calls the service by HTTP, with the method of the request. Status 200 allows the request; any other response denies it, and its status, headers and body are sent to the client. The call times out after 2 s.
  */
 export interface AgentExtAuthHTTP {
   /**
-   * Path to ask for; default: path and query of the request. When it fails, the request is answered 403.
+   * Path of the call; default: path and query of the request. If it fails, the request is rejected with 403.
    */
   path?: CELExpression
   /**
-   * Where to send the client (302) when the server answers 401 or 403, for example a sign-in page.
+   * Location to redirect the client to (302) if the server responds with 401 or 403, for example a sign-in page.
    */
   redirect?: CELExpression
   /**
@@ -573,7 +573,7 @@ export interface AgentExtAuthHTTP {
     [k: string]: CELExpression
   }
   /**
-   * Headers copied from the server's answer to the request for the backend, replacing what the client sent.
+   * Headers of the response of the server to copy to the request for the backend. They replace those of the client.
    *
    * @maxItems 64
    *
@@ -581,7 +581,7 @@ export interface AgentExtAuthHTTP {
    */
   allowedResponseHeaders?: ShortString[]
   /**
-   * Values computed from `request` and the server's `response`, kept as `extauthz.<key>` for later expressions; an entry that fails is left out.
+   * Values computed from `request` and the server's `response`, kept as `extauthz.<key>` for later expressions; an entry that fails is omitted.
    */
   responseMetadata?: {
     [k: string]: CELExpression
@@ -592,16 +592,16 @@ export interface AgentExtAuthHTTP {
  */
 export interface ExtAuthBody {
   /**
-   * Largest body in bytes. A larger one is answered 413 and the server is not asked.
+   * Maximum body size in bytes. A request with a larger one is rejected with 413 and the server is not called.
    */
   maxSize: number
 }
 /**
- * Rate limits. A request over a limit is answered 429 and not forwarded. `local` and `global` merge separately with those of other policies.
+ * Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.
  */
 export interface RateLimits {
   /**
-   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for everything that its target serves.
+   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target.
    *
    * @minItems 1
    * @maxItems 16
@@ -618,7 +618,7 @@ export interface LocalRateLimit {
    */
   requests?: number
   /**
-   * LLM tokens (input and output) per unit. They are charged when the response has ended, so the request that crosses the budget succeeds and later ones get 429. Other traffic is not limited.
+   * LLM tokens (input and output) per unit. They are charged when the response has ended, so the request that exceeds the budget succeeds and later ones are rejected with 429. Other traffic is not limited.
    */
   tokens?: number
   /**
@@ -631,7 +631,7 @@ export interface LocalRateLimit {
   burst?: number
 }
 /**
- * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500 unless failureMode says otherwise.
+ * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. If the service cannot be reached, requests fail with 500 unless failureMode is FailOpen.
  */
 export interface GlobalRateLimit {
   /**
@@ -639,18 +639,18 @@ export interface GlobalRateLimit {
    */
   backendRef: BackendObjectReference
   /**
-   * Tells the applications of one rate limit service apart.
+   * Distinguishes the applications of one rate limit service.
    */
   domain: ShortString
   /**
-   * What is counted. The service limits on all of them.
+   * Counters. The service applies the limits of all of them.
    *
    * @minItems 1
    * @maxItems 16
    */
   descriptors: RateLimitDescriptor[]
   /**
-   * What happens to requests that the service cannot be asked about: 500, or they pass. Default: "FailClosed".
+   * Handling of requests if the service cannot be reached. FailClosed fails them with 500, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
 }
@@ -659,7 +659,7 @@ export interface GlobalRateLimit {
  */
 export interface RateLimitDescriptor {
   /**
-   * Key and value pairs that name the counter. One that fails drops the whole descriptor; when none is left, the service is not asked.
+   * Key and value pairs that name the counter. If one fails, the descriptor is omitted; without descriptors, the service is not called.
    *
    * @minItems 1
    * @maxItems 16
@@ -684,7 +684,7 @@ export interface RateLimitDescriptorEntry {
   expression: CELExpression
 }
 /**
- * Cross-origin resource sharing (Gateway API HTTPCORSFilter). Answers preflight requests itself, with 200, before authentication; adds CORS headers to responses for allowed origins. A CORS filter in the route replaces this.
+ * Cross-origin resource sharing (Gateway API HTTPCORSFilter). Responds to preflight requests with 200, before authentication; adds CORS headers to responses for allowed origins. A CORS filter in the route replaces this.
  */
 export interface CORS {
   /**
@@ -700,7 +700,7 @@ export interface CORS {
    */
   allowCredentials?: boolean
   /**
-   * Methods named in preflight answers.
+   * Methods listed in preflight responses.
    *
    * @maxItems 9
    *
@@ -708,7 +708,7 @@ export interface CORS {
    */
   allowMethods?: ('GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'CONNECT' | 'OPTIONS' | 'TRACE' | 'PATCH' | '*')[]
   /**
-   * Request headers named in preflight answers.
+   * Request headers listed in preflight responses.
    *
    * @maxItems 64
    *
@@ -724,7 +724,7 @@ export interface CORS {
    */
   exposeHeaders?: string[]
   /**
-   * Seconds for which a browser may cache a preflight answer. Default: 5.
+   * Seconds for which a browser may cache a preflight response. Default: 5.
    */
   maxAge?: number
 }
@@ -743,18 +743,18 @@ export interface CSRF {
   additionalOrigins?: string[]
 }
 /**
- * Admits or rejects requests by the address of the client, which is the one that the PROXY protocol names where a listener accepts it; headers such as `X-Forwarded-For` are not read. Requests of other clients get 403.
+ * Accepts or rejects requests by the address of the client: the one in the PROXY protocol header if the listener accepts it. Headers such as `X-Forwarded-For` are not read. Rejected requests get a 403 response.
  */
 export interface IPAllowList {
   /**
-   * Addresses of clients that are admitted. Absent: all.
+   * Addresses of clients that are accepted. Not set: all.
    *
    * @minItems 1
    * @maxItems 256
    */
   allow?: CIDR[]
   /**
-   * Addresses of clients that are rejected, even where `allow` admits them.
+   * Addresses of clients that are rejected, even if `allow` contains them.
    *
    * @minItems 1
    * @maxItems 256
@@ -830,7 +830,7 @@ export interface HeaderModifiers {
   response?: HTTPHeaderFilter
 }
 /**
- * What the backend sees as Host. Without this policy: Auto for backends named by host, None for Services and IP addresses. Ignored where a URLRewrite filter of the route sets a host.
+ * Host header of requests to the backend. Without this policy: Auto for backends named by host, None for Services and IP addresses. Ignored if a URLRewrite filter of the route sets a host.
  */
 export interface HostnameRewrite {
   /**
@@ -860,16 +860,16 @@ export interface Retry {
    */
   codes?: number[]
   /**
-   * Further tries after the first; more than 254 count as 254. Bodies are kept for replay up to 64 KiB; larger ones get one attempt. Default: 1.
+   * Number of retries after the first attempt; more than 254 count as 254. Bodies of up to 64 KiB are buffered for retries; requests with larger ones are not retried. Default: 1.
    */
   attempts?: number
   /**
-   * Delay before each retry; default: none. Never outlives timeouts.request.
+   * Delay before each retry; default: none. The request timeout includes it.
    */
   backoff?: Duration
 }
 /**
- * Answers the request without forwarding it, after authentication, authorization and limits have passed.
+ * Responds to the request without forwarding it, after authentication, authorization and limits.
  */
 export interface DirectResponse {
   /**
@@ -882,12 +882,12 @@ export interface DirectResponse {
   body?: string
 }
 /**
- * Authorization by CEL expressions. The rules of all policies that apply to a request, on whatever level, are taken together within a phase: any Deny that matches denies; every Require must match; then, if there are Allow rules, one of them must match. A denied request is answered 403.
+ * Authorization by CEL expressions. The rules of all policies that apply to a request, on any level, are evaluated together within a phase: a matching Deny rejects the request; every Require must match; if there are Allow rules, one of them must match. Denied requests are rejected with 403.
  */
 export interface Authorization {
   policy: AuthorizationPolicy
   /**
-   * What a match means. Allow and Deny match when any expression is true, Require when all are. An expression that fails counts as false. Default: "Allow".
+   * Effect of a match. Allow and Deny match if any expression is true, Require if all are. An expression that fails counts as false. Default: "Allow".
    */
   action?: 'Allow' | 'Deny' | 'Require'
 }
@@ -896,7 +896,7 @@ export interface Authorization {
  */
 export interface AuthorizationPolicy {
   /**
-   * Expressions that give a boolean, for example `jwt.team == "sales"` or `request.method == "GET"`.
+   * Expressions of type boolean, for example `jwt.team == "sales"` or `request.method == "GET"`.
    *
    * @minItems 1
    * @maxItems 256
@@ -960,7 +960,7 @@ export interface BasicAuthentication {
    */
   users?: string[]
   /**
-   * Secret whose entry `.htaccess` is a complete htpasswd file. When it is missing nobody passes.
+   * Secret whose entry `.htaccess` is a complete htpasswd file. If it is missing, all requests are rejected.
    */
   secretRef?: SecretReference
 }
@@ -973,11 +973,11 @@ export interface APIKeyAuthentication {
    */
   mode?: 'Strict' | 'Optional' | 'Permissive'
   /**
-   * Secret whose entries are API keys. When it is missing nobody passes.
+   * Secret whose entries are API keys. If it is missing, all requests are rejected, unless mode is Permissive.
    */
   secretRef?: SecretReference
   /**
-   * Selects several Secrets whose entries are API keys. The same key in several of them gives undefined behavior. When none matches nobody passes.
+   * Selects several Secrets whose entries are API keys. The same key in several of them is undefined behavior. If none matches, all requests are rejected, unless mode is Permissive.
    */
   secretSelector?: SecretSelector
 }
@@ -991,7 +991,7 @@ export interface Frontend {
   accessLog?: AccessLog
   tracing?: Tracing
   /**
-   * Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels are taken together.
+   * Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.
    */
   networkAuthorization?: Authorization
   proxyProtocol?: ProxyProtocol
@@ -1007,7 +1007,7 @@ export interface FrontendTCP {
  */
 export interface FrontendTLS {
   /**
-   * Time for the protocol to show and the handshake to end; then the connection is closed. At least 100ms. Default: "15s".
+   * Timeout for the first bytes and the handshake; then the connection is closed. At least 100ms. Default: "15s".
    */
   handshakeTimeout?: Duration
   /**
@@ -1051,15 +1051,15 @@ export interface FrontendTLS {
  */
 export interface FrontendHTTP {
   /**
-   * Largest body in bytes that is held in memory, for policies that need a whole body. What happens to a larger one is said at each such policy. Default: 2097152.
+   * Maximum size in bytes of a body that is buffered for policies that need a complete body. Each such policy documents how it handles a larger one. Default: 2097152.
    */
   maxBufferSize?: number
   /**
-   * Most headers in an HTTP/1 request; more are answered 431. Default: 100.
+   * Maximum number of headers of an HTTP/1 request; a request with more is rejected with 431. Default: 100.
    */
   http1MaxHeaders?: number
   /**
-   * Time after which an unused HTTP/1 connection is closed, and within which a request head must arrive. At least 1s. Default: "10m".
+   * Time after which an idle HTTP/1 connection is closed; also the timeout for a request head. At least 1s. Default: "10m".
    */
   http1IdleTimeout?: Duration
   /**
@@ -1079,11 +1079,11 @@ export interface FrontendHTTP {
    */
   http2KeepaliveInterval?: Duration
   /**
-   * Time to wait for the answer to a ping before the connection is closed; only with http2KeepaliveInterval. Default: 20s. At least 1s.
+   * Timeout for the reply to a ping, after which the connection is closed; only with http2KeepaliveInterval. Default: 20s. At least 1s.
    */
   http2KeepaliveTimeout?: Duration
   /**
-   * Age at which a connection is asked to close (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit. At least 1s.
+   * Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit. At least 1s.
    */
   maxConnectionDuration?: Duration
 }
@@ -1105,7 +1105,7 @@ export interface ProxyProtocol {
  */
 export interface AccessLog {
   /**
-   * A request is logged only when this is true; failing counts as false. Default: all.
+   * Only requests for which this is true are logged; a failure counts as false. Default: all.
    */
   filter?: CELExpression
   attributes?: LogTracingAttributes
@@ -1152,11 +1152,11 @@ export interface Tracing {
    */
   resources?: ResourceAdd[]
   /**
-   * Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. Failing counts as false. Not set: never.
+   * Whether a request without a trace starts one: a boolean, or a probability from 0.0 to 1.0. A failure counts as false. Not set: never.
    */
   randomSampling?: CELExpression
   /**
-   * Whether a request that is part of a trace gets a span: a boolean, or a probability. Failing counts as false. Not set: always.
+   * Whether a request that is part of a trace gets a span: a boolean, or a probability. A failure counts as false. Not set: always.
    */
   clientSampling?: CELExpression
 }
@@ -1169,7 +1169,7 @@ export interface ResourceAdd {
    */
   name: ShortString
   /**
-   * Value; one that fails is left out.
+   * Value; the attribute is omitted if this fails.
    */
   expression: CELExpression
 }
@@ -1178,7 +1178,7 @@ export interface ResourceAdd {
  */
 export interface LogTracingAttributes {
   /**
-   * Default attributes to leave out, for example `http.method`.
+   * Default attributes to omit, for example `http.method`.
    *
    * @minItems 1
    * @maxItems 32
@@ -1203,7 +1203,7 @@ export interface AttributeAdd {
    */
   name: ShortString
   /**
-   * Value; the attribute is left out when this fails or gives null.
+   * Value; the attribute is omitted if this fails or is null.
    */
   expression: CELExpression
 }
@@ -1277,7 +1277,7 @@ export interface BackendWithMCP {
 export interface BackendTCP {
   keepalive?: Keepalive
   /**
-   * Time for a connection to be made; then the attempt fails with 504. Default: 10s. At least 100ms.
+   * Timeout for establishing a connection; then the attempt fails with 504. Default: 10s. At least 100ms.
    */
   connectTimeout?: Duration
 }
@@ -1286,7 +1286,7 @@ export interface BackendTCP {
  */
 export interface BackendHTTP {
   /**
-   * HTTP version. Default: what appProtocol of the Service port says; HTTP2 for gRPC; the version of the client when it came in plaintext; HTTP1 when it came over TLS.
+   * HTTP version. Default: that of appProtocol of the Service port; HTTP2 for gRPC; the version of the client for plaintext requests; HTTP1 for requests over TLS.
    */
   version?: 'HTTP1' | 'HTTP2'
   /**
@@ -1308,27 +1308,27 @@ export interface BackendTunnel {
  */
 export interface BackendTLS {
   /**
-   * Client certificate: a Secret with `tls.key` and `tls.crt`. A `ca.cert` in it verifies the server, unless caCertificateRefs is given. When the Secret is missing, connections fail.
+   * Client certificate: a Secret with `tls.key` and `tls.crt`. A `ca.cert` in it verifies the server, unless caCertificateRefs is set. If the Secret is missing, connections fail.
    *
    * @maxItems 1
    */
   mtlsCertificateRef?: SecretReference[]
   /**
-   * CA certificates that verify the server; default: those of the system. When missing, connections fail.
+   * CA certificates that verify the server; default: those of the system. If missing, connections fail.
    *
    * @maxItems 1
    */
   caCertificateRefs?: ConfigMapReference[]
   /**
-   * All turns every check of the certificate off. Hostname verifies its chain but not its names.
+   * All disables verification of the certificate. Hostname verifies its chain but not its names.
    */
   insecureSkipVerify?: 'All' | 'Hostname'
   /**
-   * Server name sent, and verified unless verifySubjectAltNames is given. Default: host name of the destination.
+   * Server name sent, and verified unless verifySubjectAltNames is set. Default: host name of the destination.
    */
   sni?: SNI
   /**
-   * Names of which the certificate must carry one. Default: host name of the destination.
+   * Names; the certificate must have one of them. Default: host name of the destination.
    *
    * @minItems 1
    * @maxItems 16
@@ -1337,7 +1337,7 @@ export interface BackendTLS {
    */
   verifySubjectAltNames?: ShortString[]
   /**
-   * ALPN protocols offered. Default: h2 and http/1.1, narrowed to the HTTP version where that is given.
+   * ALPN protocols offered. Default: h2 and http/1.1, narrowed to the HTTP version if that is set.
    *
    * @minItems 1
    * @maxItems 16
@@ -1347,11 +1347,11 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. When they cannot be had, the request fails with 500.
+ * Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. If they are not available, the request fails with 500.
  */
 export interface BackendAuth {
   /**
-   * Value sent as `Authorization: Bearer`. Least secure: it is readable by all who may read this object; prefer secretRef.
+   * Value sent as `Authorization: Bearer`. Not recommended: everyone who may read this object can read it; prefer secretRef.
    */
   key?: string
   /**
@@ -1371,7 +1371,7 @@ export interface BackendAuth {
  */
 export interface CloudAAuth {
   /**
-   * Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. When not set, the usual sources are tried: environment, web identity, container and instance metadata.
+   * Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. Not set: the default credential chain: environment, web identity, container and instance metadata.
    */
   secretRef?: SecretReference
 }
@@ -1416,7 +1416,7 @@ export interface CloudCAuth {
   audience?: ShortString
 }
 /**
- * Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy nothing is evicted.
+ * Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy no endpoint is evicted.
  */
 export interface Health {
   /**
@@ -1426,11 +1426,11 @@ export interface Health {
   eviction?: BackendEviction
 }
 /**
- * When and how long an endpoint is taken out. Either threshold suffices; with neither, one unhealthy response evicts. When all endpoints are evicted, they are used all the same.
+ * Conditions and duration of the eviction of an endpoint. Either threshold suffices; with neither, one unhealthy response evicts. If all endpoints are evicted, all are used.
  */
 export interface BackendEviction {
   /**
-   * Base time of an eviction; multiplied by the number of evictions in a row. At least 1s. Default: "3s".
+   * Base time of an eviction; multiplied by the number of consecutive evictions. At least 1s. Default: "3s".
    */
   duration?: Duration
   /**
@@ -1438,11 +1438,11 @@ export interface BackendEviction {
    */
   restoreHealth?: number
   /**
-   * Unhealthy responses in a row that evict; only a healthy one ends the row.
+   * Number of consecutive unhealthy responses that evict; only a healthy response resets the count.
    */
   consecutiveFailures?: number
   /**
-   * An unhealthy response evicts when the health score was below this already.
+   * An unhealthy response evicts if the health score was already below this value.
    */
   healthThreshold?: number
 }
@@ -1474,26 +1474,26 @@ export interface BackendAI {
    */
   transformations?: FieldTransformation[]
   /**
-   * Model names that clients may use, each with the model name of the provider. A `*` in a name stands for any text; an exact name wins over patterns, a longer pattern over a shorter one.
+   * Model names that clients may use, each with the model name of the provider. A `*` in a name matches any text; an exact name takes precedence over patterns, a longer pattern over a shorter one.
    */
   modelAliases?: {
     [k: string]: string
   }
   promptCaching?: PromptCachingConfig
   /**
-   * What requests are, by URL path: keys are path suffixes, the longest that fits decides; `*` fits any path. When not set, all requests are Completions.
+   * Types of requests by URL path: keys are path suffixes, the longest match decides; `*` matches any path. Not set: all requests are Completions.
    */
   routes?: {
     [k: string]: RouteType
   }
   /**
-   * Prices of models, for `llm.cost` and the cost metric. Keys are model names as the provider answers or as it was asked; `*` stands for any text, an exact name wins over patterns, a longer pattern over a shorter one.
+   * Prices of models, for `llm.cost` and the cost metric. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.
    */
   prices?: {
     [k: string]: ModelPrice
   }
   /**
-   * Count the tokens of prompts, and take them from token limits before requests go out; the answer settles what they really took. Requests whose prompt does not fit get 429. Default: false.
+   * Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429. Default: false.
    */
   reserveTokens?: boolean
 }
@@ -1598,7 +1598,7 @@ export interface PromptCachingConfig {
   minTokens?: number
 }
 /**
- * Checks of prompts and answers, each list in order; the first that rejects ends the request.
+ * Checks of prompts and responses. Each list runs in order; the first rejection ends the request.
  */
 export interface AIPromptGuard {
   /**
@@ -1609,7 +1609,7 @@ export interface AIPromptGuard {
    */
   request?: PromptguardRequest[]
   /**
-   * Checks of the answer.
+   * Checks of the response.
    *
    * @minItems 1
    * @maxItems 8
@@ -1631,7 +1631,7 @@ export interface PromptguardRequest {
   response?: CustomResponse
 }
 /**
- * One check of the answer: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the answer.
+ * One check of the response: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the response.
  */
 export interface PromptguardResponse {
   regex?: Regex
@@ -1639,12 +1639,12 @@ export interface PromptguardResponse {
   cloudGuardrails?: CloudGuardrails
   modelArmor?: ModelArmor
   /**
-   * Response in place of rejected answers. Default message: The response was rejected due to inappropriate content.
+   * Replacement of rejected responses. Default message: The response was rejected due to inappropriate content.
    */
   response?: CustomResponse
 }
 /**
- * What the client gets when content is rejected.
+ * Response to the client if content is rejected.
  */
 export interface CustomResponse {
   /**
@@ -1657,11 +1657,11 @@ export interface CustomResponse {
   statusCode?: number
 }
 /**
- * Looks for patterns; `matches` and `builtins` add up.
+ * Searches for patterns: those of `matches` and of `builtins`.
  */
 export interface Regex {
   /**
-   * Own patterns. One that does not compile is reported in the status and rejects everything.
+   * Custom patterns. One that does not compile is reported in the status and rejects everything.
    *
    * @minItems 1
    *
@@ -1669,7 +1669,7 @@ export interface Regex {
    */
   matches?: LongString[]
   /**
-   * Ready-made patterns.
+   * Predefined patterns.
    *
    * @minItems 1
    *
@@ -1677,12 +1677,12 @@ export interface Regex {
    */
   builtins?: ('Ssn' | 'CreditCard' | 'PhoneNumber' | 'Email' | 'CaSin')[]
   /**
-   * What happens on a match in a prompt: Mask replaces the text, Reject rejects the request. Matches in answers are always masked. Default: "Mask".
+   * Action on a match in a prompt. Mask replaces the text, Reject rejects the request. Matches in responses are always masked. Default: "Mask".
    */
   action?: 'Mask' | 'Reject'
 }
 /**
- * Asks an own service over HTTP.
+ * Calls a webhook over HTTP.
  */
 export interface Webhook {
   /**
@@ -1690,14 +1690,14 @@ export interface Webhook {
    */
   backendRef: BackendObjectReference
   /**
-   * Request headers to send along: those that any of these matches. Default: none.
+   * Request headers to send to the webhook: those that match one of these. Default: none.
    *
    * @maxItems 64
    */
   forwardHeaderMatches?: HTTPHeaderMatch[]
 }
 /**
- * Asks the moderation endpoint of OpenAI.
+ * Calls the moderation endpoint of OpenAI.
  */
 export interface ModerationAPI {
   /**
@@ -1705,12 +1705,12 @@ export interface ModerationAPI {
    */
   model?: string
   /**
-   * How to reach it; `auth` with key or secretRef is needed.
+   * Connection to the service; `auth` with key or secretRef is needed.
    */
   policies?: BackendSimple
 }
 /**
- * Asks Amazon Bedrock Guardrails.
+ * Calls Amazon Bedrock Guardrails.
  */
 export interface CloudGuardrails {
   /**
@@ -1726,12 +1726,12 @@ export interface CloudGuardrails {
    */
   region: ShortString
   /**
-   * How to reach it; `auth` with cloudA, key or secretRef.
+   * Connection to the service; `auth` with cloudA, key or secretRef.
    */
   policies?: BackendSimple
 }
 /**
- * Asks Google Model Armor.
+ * Calls Google Model Armor.
  */
 export interface ModelArmor {
   /**
@@ -1747,7 +1747,7 @@ export interface ModelArmor {
    */
   location?: ShortString
   /**
-   * How to reach it; `auth` with cloudC.
+   * Connection to the service; `auth` with cloudC.
    */
   policies?: BackendSimple
 }
@@ -1756,17 +1756,17 @@ export interface ModelArmor {
  */
 export interface BackendMCP {
   /**
-   * Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists leave out what is not allowed, calls of it are rejected as unknown. Rules of all levels are taken together.
+   * Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists omit those that are not allowed, and calls of them are rejected as unknown. Rules of all levels apply together.
    */
   authorization?: Authorization
   authentication?: MCPAuthentication
 }
 /**
- * MCP OAuth: clients without a valid token are told where to get one, and the proxy serves the discovery documents and registers clients with the identity provider on their behalf.
+ * MCP OAuth: clients without a valid token receive the location of the authorization server. The proxy serves the discovery documents and registers clients with the identity provider on their behalf.
  */
 export interface MCPAuthentication {
   /**
-   * Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they win over computed ones.
+   * Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they take precedence over computed ones.
    */
   resourceMetadata?: {
     /**
@@ -1781,7 +1781,7 @@ export interface MCPAuthentication {
    */
   provider?: 'IdpKind1' | 'IdpKind2'
   /**
-   * Required value of the `iss` claim; also where the metadata of the identity provider is looked for.
+   * Required value of the `iss` claim; also the location of the metadata of the identity provider.
    */
   issuer?: ShortString
   /**
@@ -1877,7 +1877,7 @@ export interface NamedLLMProvider {
    */
   path?: LongString
   /**
-   * Policies for this provider; they win over those of the backend.
+   * Policies for this provider; they take precedence over those of the backend.
    */
   policies?: BackendWithAI
 }
@@ -1886,7 +1886,7 @@ export interface NamedLLMProvider {
  */
 export interface ProviderA {
   /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
+   * Model to use instead of that of the request. Not set: that of the request.
    */
   model?: ShortString
 }
@@ -1912,7 +1912,7 @@ export interface ProviderB {
  */
 export interface ProviderC {
   /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
+   * Model to use instead of that of the request. Not set: that of the request.
    */
   model?: ShortString
 }
@@ -1921,7 +1921,7 @@ export interface ProviderC {
  */
 export interface ProviderD {
   /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
+   * Model to use instead of that of the request. Not set: that of the request.
    */
   model?: ShortString
 }
@@ -1930,7 +1930,7 @@ export interface ProviderD {
  */
 export interface ProviderE {
   /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
+   * Model to use instead of that of the request. Not set: that of the request.
    */
   model?: ShortString
   /**
@@ -1951,7 +1951,7 @@ export interface ProviderF {
    */
   region?: string
   /**
-   * Model to use instead of the one that the request names. Not set: that of the request.
+   * Model to use instead of that of the request. Not set: that of the request.
    */
   model?: ShortString
   /**
@@ -1980,15 +1980,15 @@ export interface MCPBackend {
    */
   targets: McpTargetSelector[]
   /**
-   * Stateful gives clients a session (`mcp-session-id`) that keeps going to the same replica of each target. Stateless makes a session with the target for each request. Default: "Stateful".
+   * Stateful: clients have a session (`mcp-session-id`) that stays on the same replica of each target. Stateless: each request has its own session with the target. Default: "Stateful".
    */
   sessionRouting?: 'Stateful' | 'Stateless'
   /**
-   * When a target fails: FailClosed fails requests that need all targets; FailOpen answers with what the others gave. Default: "FailClosed".
+   * Handling of a target that fails. FailClosed fails requests that need all targets; FailOpen returns the results of the other targets. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
   /**
-   * Whether names get the target name as prefix. Conditional: with more than one target. Never: names that several targets offer are left out. Default: "Conditional".
+   * Whether names get the name of the target as prefix. Conditional: if there is more than one target. Never: names that several targets offer are omitted. Default: "Conditional".
    */
   prefixMode?: 'Conditional' | 'Always' | 'Never'
 }
@@ -2037,7 +2037,7 @@ export interface McpTarget {
    */
   protocol?: 'StreamableHTTP' | 'SSE'
   /**
-   * Policies for this target; they win over those of the backend and of ProxyPolicies.
+   * Policies for this target; they take precedence over those of the backend and of ProxyPolicies.
    */
   policies?: BackendWithMCP
 }
@@ -2078,19 +2078,19 @@ export interface AgentRuntime {
   qualifier?: string
 }
 /**
- * How data planes are deployed. Parameters of a GatewayClass and of a Gateway merge field by field, the Gateway wins; then overlays apply, GatewayClass first.
+ * Deployment settings of data planes. Parameters of a GatewayClass and of a Gateway merge field by field, those of the Gateway take precedence; then overlays apply, that of the GatewayClass first.
  */
 export interface ProxyParametersSpec {
   logging?: ProxyLogging
   /**
-   * Content of the data plane’s config file (see the config reference), merged with what typed fields give; typed fields win. Not checked by the API server; an error is reported by the data plane.
+   * Content of the data plane’s config file (see the config reference), merged with the typed fields, which take precedence. Not validated by the API server; the data plane reports errors.
    */
   rawConfig?: {
     [k: string]: unknown
   }
   image?: Image
   /**
-   * Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY given here takes the place of the session key Secret that the operator keeps for each Gateway.
+   * Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY replaces the session key Secret that the operator maintains for each Gateway.
    */
   env?: EnvVar[]
   resources?: ResourceRequirements
@@ -2109,11 +2109,11 @@ export interface ProxyParametersSpec {
    */
   serviceAccount?: KubernetesResourceOverlay
   /**
-   * Makes a PodDisruptionBudget that selects the pods of the data plane, with these changes. Not set: none.
+   * Creates a PodDisruptionBudget that selects the pods of the data plane, with these changes. Not set: none.
    */
   podDisruptionBudget?: KubernetesResourceOverlay
   /**
-   * Makes a HorizontalPodAutoscaler that scales the Deployment of the data plane, with these changes. Not set: none.
+   * Creates a HorizontalPodAutoscaler that scales the Deployment of the data plane, with these changes. Not set: none.
    */
   horizontalPodAutoscaler?: KubernetesResourceOverlay
 }
@@ -2156,7 +2156,7 @@ export interface Image {
   pullPolicy?: string
 }
 /**
- * What happens between SIGTERM and the end of the process. Default: 10 and 60.
+ * Timing of the shutdown after SIGTERM. Default: 10 and 60.
  */
 export interface ShutdownSpec {
   /**
@@ -2164,7 +2164,7 @@ export interface ShutdownSpec {
    */
   min: number
   /**
-   * Seconds after which what is still open is cut (TERMINATION_GRACE_PERIOD_SECONDS).
+   * Seconds after which open connections are closed (TERMINATION_GRACE_PERIOD_SECONDS).
    */
   max: number
 }
@@ -2317,7 +2317,7 @@ export interface EnvVar {
  */
 export interface ResourceRequirements {
   /**
-   * Most that may be used.
+   * Maximum.
    */
   limits?: {
     /**
@@ -2326,7 +2326,7 @@ export interface ResourceRequirements {
     [k: string]: number | string
   }
   /**
-   * What is reserved. Default: the limits, where given.
+   * Reserved resources. Default: the limits.
    */
   requests?: {
     /**
@@ -2355,7 +2355,7 @@ export interface ResourceRequirements {
  */
 export interface ProxyParametersStatus {}
 /**
- * Where the traffic goes: a Service (the default kind, with `port`) or a ProxyBackend (`group: proxy.dev`, `kind: ProxyBackend`). A reference that does not resolve is reported in the status; the policy stays in force and treats every call as failed.
+ * Destination: a Service (the default kind, with `port`) or a ProxyBackend (`group: proxy.dev`, `kind: ProxyBackend`). A reference that does not resolve is reported in the status; the policy stays in force and treats every call as failed.
  */
 export interface BackendObjectReference {
   /**
@@ -2380,7 +2380,7 @@ export interface BackendObjectReference {
   port?: number
 }
 /**
- * A Secret in the namespace of the referring object. A Secret that is missing, or lacks the entry it should have, is reported in the status and nothing passes where it is needed.
+ * A Secret in the namespace of the referring object. A Secret that is missing, or lacks the entry it should have, is reported in the status, and features that need it reject all requests.
  */
 export interface SecretReference {
   /**
@@ -2389,7 +2389,7 @@ export interface SecretReference {
   name: string
 }
 /**
- * A ConfigMap in the namespace of the referring object, with PEM certificates under the key `ca.crt`. When it is missing or holds no certificate, connections fail.
+ * A ConfigMap in the namespace of the referring object, with PEM certificates under the key `ca.crt`. If it is missing or contains no certificate, connections fail.
  */
 export interface ConfigMapReference {
   /**
@@ -2447,7 +2447,7 @@ export interface LabelSelector {
   }[]
 }
 /**
- * A JSON Web Key Set that the operator fetches and hands to the data plane. While it has never been fetched, no token verifies and the policy is PartiallyValid; after a failed refresh the last good set stays in use.
+ * A JSON Web Key Set that the operator fetches and sends to the data plane. Until it has been fetched once, no token is valid and the policy is PartiallyValid; after a failed refresh the last valid set stays in use.
  */
 export interface RemoteJWKS {
   /**
@@ -2464,12 +2464,12 @@ export interface RemoteJWKS {
   backendRef: BackendObjectReference
 }
 /**
- * Where the keys that verify tokens come from: exactly one of remote, inline.
+ * Source of the keys that verify tokens: exactly one of remote, inline.
  */
 export interface JWKS {
   remote?: RemoteJWKS
   /**
-   * A JSON Web Key Set as text. One that does not parse is reported in the status and no token verifies.
+   * A JSON Web Key Set as text. One that does not parse is reported in the status, and no token is valid.
    */
   inline?: string
 }

@@ -1,6 +1,6 @@
 import { exactlyOneOf, integer, keyedList, list, object, ref, string, type Definitions, type Schema, type ValidationRule } from '../../schema.ts'
 
-const model = ref('ShortString', 'Model to use instead of the one that the request names. Not set: that of the request.')
+const model = ref('ShortString', 'Model to use instead of that of the request. Not set: that of the request.')
 const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
 
 const providerFields: Readonly<Record<string, Schema>> = {
@@ -52,7 +52,7 @@ export const aiBackendDefinitions: Definitions = {
     {
       name: ref('SectionName', 'Name, unique in the backend; a policy can target the provider by it (`sectionName`).'),
       ...providerFields,
-      policies: ref('BackendWithAI', 'Policies for this provider; they win over those of the backend.'),
+      policies: ref('BackendWithAI', 'Policies for this provider; they take precedence over those of the backend.'),
     },
     ['name'],
     providerRules,

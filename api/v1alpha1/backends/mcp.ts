@@ -8,19 +8,19 @@ export const mcpBackendDefinitions: Definitions = {
       targets: keyedList('name', ref('McpTargetSelector'), 'MCP servers.', 1, 32),
       sessionRouting: choice(
         ['Stateful', 'Stateless'],
-        'Stateful gives clients a session (`mcp-session-id`) that keeps going to the same replica of each target. Stateless makes a session with the target for each request.',
+        'Stateful: clients have a session (`mcp-session-id`) that stays on the same replica of each target. Stateless: each request has its own session with the target.',
         { default: 'Stateful' },
       ),
       failureMode: choice(
         ['FailClosed', 'FailOpen'],
-        'When a target fails: FailClosed fails requests that need all targets; FailOpen answers with what the others gave.',
+        'Handling of a target that fails. FailClosed fails requests that need all targets; FailOpen returns the results of the other targets.',
         {
           default: 'FailClosed',
         },
       ),
       prefixMode: choice(
         ['Conditional', 'Always', 'Never'],
-        'Whether names get the target name as prefix. Conditional: with more than one target. Never: names that several targets offer are left out.',
+        'Whether names get the name of the target as prefix. Conditional: if there is more than one target. Never: names that several targets offer are omitted.',
         {
           default: 'Conditional',
         },
@@ -54,7 +54,7 @@ export const mcpBackendDefinitions: Definitions = {
       port: port('Port.'),
       path: ref('LongString', 'Path of the MCP endpoint. Default: /sse for SSE, /mcp for StreamableHTTP.'),
       protocol: choice(['StreamableHTTP', 'SSE'], 'Transport: StreamableHTTP, or the older HTTP with SSE.', { default: 'StreamableHTTP' }),
-      policies: ref('BackendWithMCP', 'Policies for this target; they win over those of the backend and of ProxyPolicies.'),
+      policies: ref('BackendWithMCP', 'Policies for this target; they take precedence over those of the backend and of ProxyPolicies.'),
     },
     ['host', 'port'],
   ),

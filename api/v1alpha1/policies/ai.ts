@@ -8,25 +8,25 @@ const fields = {
   transformations: list(ref('FieldTransformation'), 'Fields of the request body to compute. Wins over overrides of the same field.', 1, 64),
   modelAliases: map(
     { type: 'string' },
-    'Model names that clients may use, each with the model name of the provider. A `*` in a name stands for any text; an exact name wins over patterns, a longer pattern over a shorter one.',
+    'Model names that clients may use, each with the model name of the provider. A `*` in a name matches any text; an exact name takes precedence over patterns, a longer pattern over a shorter one.',
     undefined,
     64,
   ),
   promptCaching: ref('PromptCachingConfig'),
   routes: map(
     ref('RouteType'),
-    'What requests are, by URL path: keys are path suffixes, the longest that fits decides; `*` fits any path. When not set, all requests are Completions.',
+    'Types of requests by URL path: keys are path suffixes, the longest match decides; `*` matches any path. Not set: all requests are Completions.',
     undefined,
     64,
   ),
   prices: map(
     ref('ModelPrice'),
-    'Prices of models, for `llm.cost` and the cost metric. Keys are model names as the provider answers or as it was asked; `*` stands for any text, an exact name wins over patterns, a longer pattern over a shorter one.',
+    'Prices of models, for `llm.cost` and the cost metric. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.',
     undefined,
     128,
   ),
   reserveTokens: boolean(
-    'Count the tokens of prompts, and take them from token limits before requests go out; the answer settles what they really took. Requests whose prompt does not fit get 429.',
+    'Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429.',
     { default: false },
   ),
 }
@@ -37,7 +37,7 @@ export const aiDefinitions: Definitions = {
   BackendAI: object('LLM settings; only for backends of type ai. Merges field by field.', fields, [], [atLeastOneOf(...Object.keys(fields))]),
   RouteType: choice(
     ['Completions', 'Messages', 'Models', 'Passthrough', 'Detect', 'Responses', 'TokenCount', 'Embeddings', 'Realtime'],
-    'What a request is. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded as it is. Detect: forwarded as it is, but read for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).',
+    'Type of a request. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded unchanged. Detect: forwarded unchanged, but parsed for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).',
   ),
   FieldDefault: object(
     'A field of the request body and its value.',

@@ -9,10 +9,10 @@ export const apiKeyAuthenticationDefinitions: Definitions = {
         'Strict: a valid key must be present, else 401. Optional: a key that is present must be valid; requests without one pass. Permissive: no request is rejected.',
         { default: 'Strict' },
       ),
-      secretRef: ref('SecretReference', 'Secret whose entries are API keys. When it is missing nobody passes.'),
+      secretRef: ref('SecretReference', 'Secret whose entries are API keys. If it is missing, all requests are rejected, unless mode is Permissive.'),
       secretSelector: ref(
         'SecretSelector',
-        'Selects several Secrets whose entries are API keys. The same key in several of them gives undefined behavior. When none matches nobody passes.',
+        'Selects several Secrets whose entries are API keys. The same key in several of them is undefined behavior. If none matches, all requests are rejected, unless mode is Permissive.',
       ),
     },
     [],

@@ -2,12 +2,12 @@ import { choice, list, object, ref, type Definitions } from '../../schema.ts'
 
 export const authorizationDefinitions: Definitions = {
   Authorization: object(
-    'Authorization by CEL expressions. The rules of all policies that apply to a request, on whatever level, are taken together within a phase: any Deny that matches denies; every Require must match; then, if there are Allow rules, one of them must match. A denied request is answered 403.',
+    'Authorization by CEL expressions. The rules of all policies that apply to a request, on any level, are evaluated together within a phase: a matching Deny rejects the request; every Require must match; if there are Allow rules, one of them must match. Denied requests are rejected with 403.',
     {
       policy: ref('AuthorizationPolicy'),
       action: choice(
         ['Allow', 'Deny', 'Require'],
-        'What a match means. Allow and Deny match when any expression is true, Require when all are. An expression that fails counts as false.',
+        'Effect of a match. Allow and Deny match if any expression is true, Require if all are. An expression that fails counts as false.',
         { default: 'Allow' },
       ),
     },
@@ -16,7 +16,7 @@ export const authorizationDefinitions: Definitions = {
   AuthorizationPolicy: object(
     'Conditions.',
     {
-      matchExpressions: list(ref('CELExpression'), 'Expressions that give a boolean, for example `jwt.team == "sales"` or `request.method == "GET"`.', 1, 256),
+      matchExpressions: list(ref('CELExpression'), 'Expressions of type boolean, for example `jwt.team == "sales"` or `request.method == "GET"`.', 1, 256),
     },
     ['matchExpressions'],
   ),

@@ -4,9 +4,9 @@ const secretEntry = (name: string) => string(`${name}.`, { minLength: 1, maxLeng
 
 export const backendAuthDefinitions: Definitions = {
   BackendAuth: object(
-    'Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. When they cannot be had, the request fails with 500.',
+    'Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. If they are not available, the request fails with 500.',
     {
-      key: string('Value sent as `Authorization: Bearer`. Least secure: it is readable by all who may read this object; prefer secretRef.', {
+      key: string('Value sent as `Authorization: Bearer`. Not recommended: everyone who may read this object can read it; prefer secretRef.', {
         minLength: 1,
         maxLength: 2048,
       }),
@@ -28,7 +28,7 @@ export const backendAuthDefinitions: Definitions = {
   CloudAAuth: object('cloudA is AWS: requests are signed (Signature Version 4).', {
     secretRef: ref(
       'SecretReference',
-      'Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. When not set, the usual sources are tried: environment, web identity, container and instance metadata.',
+      'Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. Not set: the default credential chain: environment, web identity, container and instance metadata.',
     ),
   }),
   CloudBAuth: object(

@@ -4,6 +4,6 @@ import { duration } from '../shared.ts'
 export const backendTcpDefinitions: Definitions = {
   BackendTCP: object('TCP settings of connections to the backend.', {
     keepalive: ref('Keepalive'),
-    connectTimeout: duration('Time for a connection to be made; then the attempt fails with 504. Default: 10s.', 100),
+    connectTimeout: duration('Timeout for establishing a connection; then the attempt fails with 504. Default: 10s.', 100),
   }),
 }

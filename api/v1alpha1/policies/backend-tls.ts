@@ -6,27 +6,27 @@ export const backendTlsDefinitions: Definitions = {
     {
       mtlsCertificateRef: list(
         ref('SecretReference'),
-        'Client certificate: a Secret with `tls.key` and `tls.crt`. A `ca.cert` in it verifies the server, unless caCertificateRefs is given. When the Secret is missing, connections fail.',
+        'Client certificate: a Secret with `tls.key` and `tls.crt`. A `ca.cert` in it verifies the server, unless caCertificateRefs is set. If the Secret is missing, connections fail.',
         undefined,
         1,
       ),
       caCertificateRefs: list(
         ref('ConfigMapReference'),
-        'CA certificates that verify the server; default: those of the system. When missing, connections fail.',
+        'CA certificates that verify the server; default: those of the system. If missing, connections fail.',
         undefined,
         1,
       ),
-      insecureSkipVerify: choice(['All', 'Hostname'], 'All turns every check of the certificate off. Hostname verifies its chain but not its names.'),
-      sni: ref('SNI', 'Server name sent, and verified unless verifySubjectAltNames is given. Default: host name of the destination.'),
+      insecureSkipVerify: choice(['All', 'Hostname'], 'All disables verification of the certificate. Hostname verifies its chain but not its names.'),
+      sni: ref('SNI', 'Server name sent, and verified unless verifySubjectAltNames is set. Default: host name of the destination.'),
       verifySubjectAltNames: list(
         ref('ShortString', 'Subject alternative name.'),
-        'Names of which the certificate must carry one. Default: host name of the destination.',
+        'Names; the certificate must have one of them. Default: host name of the destination.',
         1,
         16,
       ),
       alpnProtocols: list(
         ref('TinyString', 'Protocol name.'),
-        'ALPN protocols offered. Default: h2 and http/1.1, narrowed to the HTTP version where that is given.',
+        'ALPN protocols offered. Default: h2 and http/1.1, narrowed to the HTTP version if that is set.',
         1,
         16,
       ),

@@ -18,7 +18,7 @@ export const basicAuthenticationDefinitions: Definitions = {
         1,
         256,
       ),
-      secretRef: ref('SecretReference', 'Secret whose entry `.htaccess` is a complete htpasswd file. When it is missing nobody passes.'),
+      secretRef: ref('SecretReference', 'Secret whose entry `.htaccess` is a complete htpasswd file. If it is missing, all requests are rejected.'),
     },
     [],
     [exactlyOneOf('users', 'secretRef')],

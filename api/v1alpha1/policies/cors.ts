@@ -6,7 +6,7 @@ const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?'
 
 export const corsDefinitions: Definitions = {
   CORS: object(
-    'Cross-origin resource sharing (Gateway API HTTPCORSFilter). Answers preflight requests itself, with 200, before authentication; adds CORS headers to responses for allowed origins. A CORS filter in the route replaces this.',
+    'Cross-origin resource sharing (Gateway API HTTPCORSFilter). Responds to preflight requests with 200, before authentication; adds CORS headers to responses for allowed origins. A CORS filter in the route replaces this.',
     {
       allowOrigins: {
         ...set(
@@ -25,15 +25,15 @@ export const corsDefinitions: Definitions = {
       allowMethods: {
         ...set(
           choice(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', '*'], 'Method, or `*`.'),
-          'Methods named in preflight answers.',
+          'Methods listed in preflight responses.',
           undefined,
           9,
         ),
         'x-kubernetes-validations': [alone('methods')],
       },
-      allowHeaders: { ...set(headerOrStar, 'Request headers named in preflight answers.', undefined, 64), 'x-kubernetes-validations': [alone('headers')] },
+      allowHeaders: { ...set(headerOrStar, 'Request headers listed in preflight responses.', undefined, 64), 'x-kubernetes-validations': [alone('headers')] },
       exposeHeaders: { ...set(headerOrStar, 'Response headers that scripts may read.', undefined, 64), 'x-kubernetes-validations': [alone('headers')] },
-      maxAge: integer('Seconds for which a browser may cache a preflight answer.', 1, 2147483647, { default: 5 }),
+      maxAge: integer('Seconds for which a browser may cache a preflight response.', 1, 2147483647, { default: 5 }),
     },
   ),
 }

@@ -3,7 +3,7 @@ import { duration } from '../shared.ts'
 
 export const healthDefinitions: Definitions = {
   Health: object(
-    'Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy nothing is evicted.',
+    'Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy no endpoint is evicted.',
     {
       unhealthyCondition: ref(
         'CELExpression',
@@ -13,12 +13,12 @@ export const healthDefinitions: Definitions = {
     },
   ),
   BackendEviction: object(
-    'When and how long an endpoint is taken out. Either threshold suffices; with neither, one unhealthy response evicts. When all endpoints are evicted, they are used all the same.',
+    'Conditions and duration of the eviction of an endpoint. Either threshold suffices; with neither, one unhealthy response evicts. If all endpoints are evicted, all are used.',
     {
-      duration: duration('Base time of an eviction; multiplied by the number of evictions in a row.', 1000, '3s'),
+      duration: duration('Base time of an eviction; multiplied by the number of consecutive evictions.', 1000, '3s'),
       restoreHealth: integer('Health score on return. Not set: the score that it had when evicted.', 0, 100),
-      consecutiveFailures: integer('Unhealthy responses in a row that evict; only a healthy one ends the row.', 0, 2147483647),
-      healthThreshold: integer('An unhealthy response evicts when the health score was below this already.', 0, 100),
+      consecutiveFailures: integer('Number of consecutive unhealthy responses that evict; only a healthy response resets the count.', 0, 2147483647),
+      healthThreshold: integer('An unhealthy response evicts if the health score was already below this value.', 0, 100),
     },
   ),
 }

@@ -18,10 +18,10 @@ export const ipAllowListDefinitions: Definitions = {
     pattern: CIDR,
   }),
   IPAllowList: object(
-    'Admits or rejects requests by the address of the client, which is the one that the PROXY protocol names where a listener accepts it; headers such as `X-Forwarded-For` are not read. Requests of other clients get 403.',
+    'Accepts or rejects requests by the address of the client: the one in the PROXY protocol header if the listener accepts it. Headers such as `X-Forwarded-For` are not read. Rejected requests get a 403 response.',
     {
-      allow: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are admitted. Absent: all.', 1, 256),
-      deny: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are rejected, even where `allow` admits them.', 1, 256),
+      allow: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are accepted. Not set: all.', 1, 256),
+      deny: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are rejected, even if `allow` contains them.', 1, 256),
     },
     [],
     [atLeastOneOf('allow', 'deny')],

@@ -7,7 +7,7 @@ export const mcpDefinitions: Definitions = {
     {
       authorization: ref(
         'Authorization',
-        'Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists leave out what is not allowed, calls of it are rejected as unknown. Rules of all levels are taken together.',
+        'Authorization of each tool, prompt and resource (`mcp.tool.name`, `mcp.tool.target`, and so on): lists omit those that are not allowed, and calls of them are rejected as unknown. Rules of all levels apply together.',
       ),
       authentication: ref('MCPAuthentication'),
     },
@@ -15,17 +15,17 @@ export const mcpDefinitions: Definitions = {
     [atLeastOneOf('authorization', 'authentication')],
   ),
   MCPAuthentication: object(
-    'MCP OAuth: clients without a valid token are told where to get one, and the proxy serves the discovery documents and registers clients with the identity provider on their behalf.',
+    'MCP OAuth: clients without a valid token receive the location of the authorization server. The proxy serves the discovery documents and registers clients with the identity provider on their behalf.',
     {
       resourceMetadata: map(
         anyJson('Any JSON value.'),
-        'Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they win over computed ones.',
+        'Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they take precedence over computed ones.',
       ),
       provider: choice(
         ['IdpKind1', 'IdpKind2'],
         'Kind of identity provider whose metadata needs adapting. IdpKind1: Auth0. IdpKind2: Keycloak. Not set: one that follows the standards.',
       ),
-      issuer: ref('ShortString', 'Required value of the `iss` claim; also where the metadata of the identity provider is looked for.'),
+      issuer: ref('ShortString', 'Required value of the `iss` claim; also the location of the metadata of the identity provider.'),
       audiences,
       jwks: ref('RemoteJWKS'),
       mode: jwtMode,

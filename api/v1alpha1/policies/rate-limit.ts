@@ -2,11 +2,11 @@ import { atLeastOneOf, choice, exactlyOneOf, integer, list, object, ref, type De
 
 export const rateLimitDefinitions: Definitions = {
   RateLimits: object(
-    'Rate limits. A request over a limit is answered 429 and not forwarded. `local` and `global` merge separately with those of other policies.',
+    'Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.',
     {
       local: list(
         ref('LocalRateLimit'),
-        'Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for everything that its target serves.',
+        'Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target.',
         1,
         16,
       ),
@@ -20,7 +20,7 @@ export const rateLimitDefinitions: Definitions = {
     {
       requests: integer('Requests per unit.', 1, 4294967295),
       tokens: integer(
-        'LLM tokens (input and output) per unit. They are charged when the response has ended, so the request that crosses the budget succeeds and later ones get 429. Other traffic is not limited.',
+        'LLM tokens (input and output) per unit. They are charged when the response has ended, so the request that exceeds the budget succeeds and later ones are rejected with 429. Other traffic is not limited.',
         1,
         4294967295,
       ),
@@ -31,14 +31,18 @@ export const rateLimitDefinitions: Definitions = {
     [exactlyOneOf('requests', 'tokens')],
   ),
   GlobalRateLimit: object(
-    "Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. When the service cannot be reached, requests are answered 500 unless failureMode says otherwise.",
+    "Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. If the service cannot be reached, requests fail with 500 unless failureMode is FailOpen.",
     {
       backendRef: ref('BackendObjectReference', 'The rate limit service: a Service or a ProxyBackend.'),
-      domain: ref('ShortString', 'Tells the applications of one rate limit service apart.'),
-      descriptors: list(ref('RateLimitDescriptor'), 'What is counted. The service limits on all of them.', 1, 16),
-      failureMode: choice(['FailClosed', 'FailOpen'], 'What happens to requests that the service cannot be asked about: 500, or they pass.', {
-        default: 'FailClosed',
-      }),
+      domain: ref('ShortString', 'Distinguishes the applications of one rate limit service.'),
+      descriptors: list(ref('RateLimitDescriptor'), 'Counters. The service applies the limits of all of them.', 1, 16),
+      failureMode: choice(
+        ['FailClosed', 'FailOpen'],
+        'Handling of requests if the service cannot be reached. FailClosed fails them with 500, FailOpen forwards them.',
+        {
+          default: 'FailClosed',
+        },
+      ),
     },
     ['backendRef', 'domain', 'descriptors'],
   ),
@@ -47,7 +51,7 @@ export const rateLimitDefinitions: Definitions = {
     {
       entries: list(
         ref('RateLimitDescriptorEntry'),
-        'Key and value pairs that name the counter. One that fails drops the whole descriptor; when none is left, the service is not asked.',
+        'Key and value pairs that name the counter. If one fails, the descriptor is omitted; without descriptors, the service is not called.',
         1,
         16,
       ),

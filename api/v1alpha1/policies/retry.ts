@@ -7,14 +7,14 @@ export const retryDefinitions: Definitions = {
     {
       codes: set(integer('Status code.', 400, 599), 'Response codes that are retried.', undefined, 200),
       attempts: integer(
-        'Further tries after the first; more than 254 count as 254. Bodies are kept for replay up to 64 KiB; larger ones get one attempt.',
+        'Number of retries after the first attempt; more than 254 count as 254. Bodies of up to 64 KiB are buffered for retries; requests with larger ones are not retried.',
         1,
         2147483647,
         {
           default: 1,
         },
       ),
-      backoff: duration('Delay before each retry; default: none. Never outlives timeouts.request.'),
+      backoff: duration('Delay before each retry; default: none. The request timeout includes it.'),
     },
   ),
 }

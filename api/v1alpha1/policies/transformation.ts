@@ -7,7 +7,7 @@ export const transformationDefinitions: Definitions = {
       name: ref('HeaderName', 'Header, or pseudo header: `:method`, `:scheme`, `:authority`, `:path` (with query) on requests, `:status` on responses.'),
       value: ref(
         'CELExpression',
-        'Value. When it fails, or gives neither string, bytes nor number, the header is removed, so that a client cannot smuggle its own; a pseudo header stays as it was.',
+        'Value. If it fails, or is neither string, bytes nor number, the header is removed, so that a client cannot inject its own; a pseudo header stays unchanged.',
       ),
     },
     ['name', 'value'],
@@ -20,11 +20,11 @@ export const transformationDefinitions: Definitions = {
       remove: set(ref('HeaderName', 'Header name; pseudo headers cannot be removed.'), 'Headers to remove.', 1, 16),
       body: ref(
         'CELExpression',
-        'New body: strings and bytes as they are, other values as JSON. When it fails, the body is empty. An expression that reads the old body makes the proxy buffer it, up to `frontend.http.maxBufferSize`.',
+        'New body: strings and bytes unchanged, other values as JSON. If it fails, the body is empty. An expression that reads the old body makes the proxy buffer it, up to `frontend.http.maxBufferSize`.',
       ),
       metadata: map(
         ref('CELExpression'),
-        'Values computed first and kept as `metadata.<key>` for later expressions, the response side and logs. An entry that fails is left out.',
+        'Values computed first and kept as `metadata.<key>` for later expressions, the response side and logs. An entry that fails is omitted.',
         1,
         16,
       ),
