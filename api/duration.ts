@@ -1,7 +1,6 @@
 // Durations in the format of GEP-2257: `1h30m`, `500ms`; without fractions, signs, ns and us.
 
 /** Pattern of a GEP-2257 duration, for schemas. */
-
 export const DURATION_PATTERN = '^([0-9]{1,5}(h|m|s|ms)){1,4}$'
 
 const duration = new RegExp(DURATION_PATTERN)

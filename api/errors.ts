@@ -36,6 +36,7 @@ export interface ErrorRow {
   grpc?: number
 }
 
+/** All error codes. docs/reference/errors.md is generated from it. */
 export const errorTable = {
   BIND_NOT_FOUND: { status: 404, reason: 'NotFound', text: 'bind not found' },
   LISTENER_NOT_FOUND: { status: 404, reason: 'NotFound', text: 'listener not found' },
@@ -85,6 +86,7 @@ export const errorTable = {
   INTERNAL: { status: 500, reason: 'Internal', text: 'internal error' },
 } as const satisfies Readonly<Record<string, ErrorRow>>
 
+/** Code of an error, a key of `errorTable`. */
 export type ErrorCode = keyof typeof errorTable
 
 /** grpc-status for an HTTP status (traffic.md §6, last line of the table). */

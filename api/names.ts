@@ -1,14 +1,20 @@
 // Names that several programs, or a program and its users, must agree on.
 
+/** API group and version of the kinds. */
 export const GROUP = 'proxy.dev'
 export const VERSION = 'v1alpha1'
+/** `controllerName` of GatewayClasses and in statuses. */
 export const CONTROLLER_NAME = 'proxy.dev/proxy'
 /** Server-side apply field manager. */
 export const FIELD_MANAGER = 'proxy.dev/proxy'
+/** GatewayClass that the operator creates. */
 export const GATEWAY_CLASS = 'proxy'
+/** Default namespace of the operator. */
 export const SYSTEM_NAMESPACE = 'proxy-system'
+/** Prefix of the names of metrics. */
 export const METRIC_PREFIX = 'proxy_'
 
+/** API group of Gateway API. */
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
 
 /** Replaces credentials in logs, dumps and results of expressions. */
@@ -18,10 +24,12 @@ export const REDACTED = '<redacted>'
 export const ADMIN_PORT = 15000
 export const STATS_PORT = 15020
 export const READINESS_PORT = 15021
+/** Ports that listeners cannot use. */
 export const RESERVED_PORTS: readonly number[] = [ADMIN_PORT, STATS_PORT, READINESS_PORT]
 
 /** Port of the operator's config stream. */
 export const XDS_PORT = 9978
+/** Audience of the tokens by which data planes authenticate to the config stream. */
 export const XDS_AUDIENCE = 'proxy'
 /** Type URLs of the config stream: per-Gateway resources, and the services they send traffic to. */
 export const RESOURCE_TYPE = 'type.googleapis.com/proxy.dev.resource.Resource'
@@ -30,10 +38,12 @@ export const ADDRESS_TYPE = 'type.googleapis.com/proxy.dev.resource.Address'
 /** Directory mode: addresses of a Service without EndpointSlices, comma separated `ip` or `ip:port`. */
 export const ENDPOINTS_ANNOTATION = `${GROUP}/endpoints`
 
+/** Values of `appProtocol` of Service ports that serve MCP. */
 export const APP_PROTOCOL_MCP = `${GROUP}/mcp`
 export const APP_PROTOCOL_MCP_SSE = `${GROUP}/mcp-sse`
 /** Name of the policy ancestor that summarizes targets without attachment (operator.md §4.8). */
 export const STATUS_SUMMARY = 'StatusSummary'
+/** Maximum number of ancestors in the status of a policy. */
 export const MAX_ANCESTORS = 16
 
 /** Condition types that the operator writes, those of Gateway API first. */

@@ -14,6 +14,7 @@ export interface ValidationRule {
   reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate'
 }
 
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 /** A JSON Schema with the extensions of Kubernetes. */
@@ -47,22 +48,22 @@ export interface Schema {
   'x-kubernetes-map-type'?: 'atomic' | 'granular'
 }
 
-/** Named definitions; the key is the generated TypeScript type's name. */
+/** Named definitions; the key is the name of the generated TypeScript type. */
 export type Definitions = Readonly<Record<string, Schema>>
 
-/** A reference to a named definition. `description` replaces the definition's own where the use needs other words. */
+/** A reference to a named definition. `description` replaces that of the definition. */
 export function ref(name: string, description?: string): Schema {
   return description === undefined ? { $ref: `#/$defs/${name}` } : { $ref: `#/$defs/${name}`, description }
 }
 
 const hasEach = (fields: readonly string[]): string => fields.map((field) => `has(self.${field})`).join(',')
 
-/** A rule that holds when exactly one of `fields` is set. */
+/** A rule that requires exactly one of `fields`. */
 export function exactlyOneOf(...fields: string[]): ValidationRule {
   return { rule: `[${hasEach(fields)}].exists_one(x,x)`, message: `exactly one of the fields in [${fields.join(' ')}] must be set` }
 }
 
-/** A rule that holds when at most one of `fields` is set. */
+/** A rule that permits at most one of `fields`. */
 export function atMostOneOf(...fields: string[]): ValidationRule {
   return { rule: `[${hasEach(fields)}].filter(x,x).size() <= 1`, message: `at most one of the fields in [${fields.join(' ')}] may be set` }
 }
@@ -72,7 +73,8 @@ export function atLeastOneOf(...fields: string[]): ValidationRule {
   return { rule: `[${hasEach(fields)}].exists(x,x)`, message: `at least one of the fields in [${fields.join(' ')}] must be set` }
 }
 
-/** Constructors: a schema is written `string('What it is.', { maxLength: 9 })`. */
+// Constructors of schemas: `string('Name of the user.', { maxLength: 9 })`.
+
 export const string = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more })
 export const integer = (description: string, minimum: number, maximum?: number, more: Schema = {}): Schema => ({
   type: 'integer',
@@ -113,7 +115,7 @@ export const object = (
 })
 /** An object of any content. */
 export const anyObject = (description: string): Schema => ({ type: 'object', description, 'x-kubernetes-preserve-unknown-fields': true })
-/** Any JSON value but null, which the API server takes for absence. */
+/** Any JSON value but null, which the API server treats as absent. */
 export const anyJson = (description: string): Schema => ({ description, 'x-kubernetes-preserve-unknown-fields': true })
 /** A list whose items are unique scalars. */
 export const set = (items: Schema, description: string, minItems?: number, maxItems?: number): Schema =>
@@ -122,10 +124,10 @@ export const set = (items: Schema, description: string, minItems?: number, maxIt
 export const keyedList = (key: string, items: Schema, description: string, minItems?: number, maxItems?: number): Schema =>
   list(items, description, minItems, maxItems, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] })
 
-/** The definition name that a `$ref` points to. */
+/** The name of the definition that a `$ref` points to. */
 export const refName = (pointer: string): string => pointer.slice('#/$defs/'.length)
 
-/** A copy of `schema` with `change` applied to each schema directly inside it. */
+/** Returns a copy of `schema` with `change` applied to each of its direct children. */
 export function mapChildren(schema: Schema, change: (child: Schema) => Schema): Schema {
   const copy: Schema = { ...schema }
   if (schema.properties) copy.properties = Object.fromEntries(Object.entries(schema.properties).map(([name, child]) => [name, change(child)]))
@@ -134,7 +136,7 @@ export function mapChildren(schema: Schema, change: (child: Schema) => Schema): 
   return copy
 }
 
-/** Names of the definitions that `roots` lead to, themselves included, in the order of `definitions`. */
+/** Names of the definitions that are reachable from `roots`, including `roots`, in the order of `definitions`. Throws for an unknown name. */
 export function reachableFrom(definitions: Definitions, roots: readonly string[]): string[] {
   const seen = new Set<string>()
   const visit = (schema: Schema): Schema => {

@@ -15,6 +15,7 @@ const programs = {
   operator: { main: 'operator/main.ts' },
 } as const
 
+/** Name of a program that has an image. */
 export type ProgramName = keyof typeof programs
 
 /** Bundles the data plane as in its image. Returns the path of its `main.js`. */

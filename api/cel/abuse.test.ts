@@ -8,7 +8,7 @@ import { evalBody, evalHost, evalString } from './outcome.ts'
 import { compile, compilePermissive, isParseError } from './program.ts'
 import { HostMap } from './values.ts'
 
-/** CPU time of this process, so that other programs do not count. Without a budget most of these expressions take hours to years. */
+/** CPU time of this process, so that other programs do not count. Without a budget most of these expressions run for hours to years. */
 const MAX_CPU_MS = 30_000
 const cpuMs = (): number => process.cpuUsage().user / 1000
 

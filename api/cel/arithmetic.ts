@@ -23,6 +23,8 @@ export function chargeNew(length: number): void {
   if (length > 64) charge(Math.floor(length / 64))
 }
 
+// int and uint results outside of 64 bits, and divisions of them by zero, are errors. Doubles follow IEEE 754.
+
 export const add: Arithmetic = (a, b) => {
   if (typeof a === 'bigint') return typeof b === 'bigint' ? int(a + b) : undefined
   if (typeof a === 'number') return typeof b === 'number' ? a + b : undefined

@@ -29,7 +29,7 @@ export function toBytes(value: Value): Uint8Array | undefined {
   return value instanceof Uint8Array ? value : undefined
 }
 
-// The conversions of the standard library. They return undefined for types that they do not convert.
+// Conversions of the standard library. They return undefined for types that they do not accept, and an error for invalid values.
 
 export function typeOf(value: Value): Value {
   switch (typeof value) {

@@ -18,6 +18,7 @@ function named(kind: ResultKind, names: string): [string, ResultKind][] {
   return names.split(' ').map((name) => [name, kind])
 }
 
+/** Type of the result of a node. */
 export function kindOf(node: Node): ResultKind {
   switch (node.kind) {
     case 'and':

@@ -2,6 +2,7 @@ import { SyntaxProblem } from './diagnostic.ts'
 import { readQuoted } from './quoted.ts'
 import { Uint, isInt64, isUint64 } from './values.ts'
 
+/** A token, with its range in the source. */
 export interface Token {
   readonly kind: 'literal' | 'ident' | 'quotedIdent' | 'operator' | 'end'
   /** The operator, the identifier, the back-quoted name or the number as written; empty for strings. */

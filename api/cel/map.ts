@@ -71,6 +71,7 @@ export function getMember(container: Stored, name: string): Stored {
   return container instanceof Map ? container.get(name) : undefined
 }
 
+/** Whether neither lists nor bytes have an own property of this name: not `length`, not an index. */
 export function isPlainName(name: string): boolean {
   return name !== 'length' && !/^\d/.test(name)
 }
@@ -83,6 +84,7 @@ export function getKey(container: Stored, key: Key): Stored {
   return container.get(key) ?? (typeof key === 'bigint' ? container.get(Number(key)) : undefined)
 }
 
+/** Whether a value is a map: of the language, of the host, or a plain object. */
 export function isMap(value: Stored): value is object {
   if (typeof value !== 'object' || value === null) return false
   if (value instanceof Special) return value instanceof CelMap || value instanceof HostMap
@@ -98,6 +100,7 @@ export function keysOf(map: object): Stored[] {
   return keys
 }
 
+/** Number of entries of a map. */
 export function sizeOfMap(map: object): number {
   if (map instanceof CelMap) return map.entries.size
   return map instanceof Map ? map.size : keysOf(map).length

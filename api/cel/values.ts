@@ -74,6 +74,7 @@ export class Type extends Opaque {
   }
 }
 
+/** The types of the language. */
 export const types = {
   bool: new Type('bool'),
   bytes: new Type('bytes'),
@@ -93,7 +94,7 @@ export const types = {
   uint: new Type('uint'),
 } as const
 
-/** An optional value; `none` is the one without a value. */
+/** An optional value. */
 export class Optional extends Special {
   /** Stored; undefined for none. */
   readonly value: Stored
@@ -104,6 +105,7 @@ export class Optional extends Special {
   }
 }
 
+/** The optional without a value. */
 export const none = new Optional(undefined)
 
 /** Text that only `unredacted()` reveals; everywhere else it is `<redacted>`. */
@@ -169,10 +171,12 @@ export function store(value: Value): Stored {
   return typeof value === 'number' && Number.isSafeInteger(value) ? new Double(value) : value
 }
 
+/** Whether the value fits into a signed 64-bit integer. */
 export function isInt64(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value
 }
 
+/** Whether the value fits into an unsigned 64-bit integer. */
 export function isUint64(value: bigint): boolean {
   return BigInt.asUintN(64, value) === value
 }

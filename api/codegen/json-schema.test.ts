@@ -22,7 +22,7 @@ const policy = {
 const timeouts = { ...policy, traffic: { timeouts: { request: '1s' } } }
 
 describe('the config schema', () => {
-  test.each([...roots])('%s compiles in Ajv', (name) => {
+  test.each([...roots])('definition %s compiles in Ajv', (name) => {
     expect(typeof ajv.compile({ $ref: `config#/$defs/${name}` })).toBe('function')
   })
 

@@ -30,4 +30,5 @@ export const messageKinds = {
   service: 'Service',
 } as const
 
+/** Kind of a message of the config stream. */
 export type MessageKind = keyof typeof messageKinds

@@ -4,7 +4,7 @@ import { mapChildren, reachableFrom, refName, type Definitions, type Schema } fr
 import { definitions } from './definitions.ts'
 import { kinds } from './kinds.ts'
 
-/** Every schema of a definition with the path that leads to it. */
+/** All schemas of a definition, each with its path. */
 function walk(schema: Schema, path: string): [path: string, schema: Schema][] {
   const children = [
     ...Object.entries(schema.properties ?? {}).map(([name, child]) => [`${path}.${name}`, child] as const),
@@ -26,26 +26,26 @@ const violates = ({ default: value, enum: choices, minimum, maximum, pattern }: 
     (typeof value === 'number' && (value < (minimum ?? -Infinity) || value > (maximum ?? Infinity))) ||
     (typeof value === 'string' && pattern !== undefined && !new RegExp(pattern).test(value)))
 
-describe('definitions', () => {
-  test('every definition is reached from a kind', () => {
+describe('API definitions', () => {
+  test('every definition is reachable from a kind', () => {
     const roots = kinds.map(({ kind }) => kind)
     expect(Object.keys(definitions).filter((name) => !reachableFrom(definitions, roots).includes(name))).toEqual([])
   })
 
-  test('every field is described, where it is used or where it is defined', () => {
+  test('every field has a description, or refers to a definition', () => {
     expect(find((schema, path) => schema.$ref === undefined && !isPlainValue(path) && (schema.description ?? '') === '')).toEqual([])
   })
 
-  test('descriptions are sentences', () => {
+  test('all descriptions are sentences', () => {
     expect(find(({ description }) => description !== undefined && description !== '' && !/[.:]$/.test(description))).toEqual([])
   })
 
-  test('a reference stands alone, or with what the generator merges', () => {
+  test('a reference has only siblings that the generator merges', () => {
     const allowed = ['$ref', 'description', 'default', 'x-kubernetes-validations']
     expect(find((schema) => schema.$ref !== undefined && Object.keys(schema).some((key) => !allowed.includes(key)))).toEqual([])
   })
 
-  test('required fields exist', () => {
+  test('all required fields exist', () => {
     expect(find(({ required = [], properties = {} }) => required.some((name) => !(name in properties)))).toEqual([])
   })
 
@@ -53,7 +53,7 @@ describe('definitions', () => {
     expect(find(violates)).toEqual([])
   })
 
-  test('ProxyParameters has no defaults: the operator applies them while it merges', () => {
+  test('ProxyParameters has no defaults, because the operator applies them', () => {
     const names = reachableFrom(definitions, ['ProxyParametersSpec'])
     expect(find((schema, path) => schema.default !== undefined && names.some((name) => path === name || path.startsWith(`${name}.`)))).toEqual([])
   })
@@ -62,7 +62,7 @@ describe('definitions', () => {
 describe('config definitions', () => {
   const roots = [...Object.values(messageKinds), 'ConfigFile']
 
-  test('no reference to another object is left unresolved', () => {
+  test('all references to other objects are resolved', () => {
     const reached = reachableFrom(configDefinitions, roots)
     const unresolved = ['BackendObjectReference', 'SecretReference', 'ConfigMapReference', 'SecretSelector', 'RemoteJWKS', 'McpSelector']
     expect(unresolved.filter((name) => reached.includes(name))).toEqual([])
@@ -76,11 +76,11 @@ describe('config definitions', () => {
     ['JWKS', 'remote', 'ResolvedKeySet'],
     ['MCPAuthentication', 'jwks', 'ResolvedKeySet'],
     ['McpTargetSelector', 'selector', 'ResolvedMcpTargets'],
-  ])('%s.%s is a %s', (definition, field, expected) => {
+  ])('%s.%s refers to %s', (definition, field, expected) => {
     expect(configDefinitions[definition]?.properties?.[field]?.$ref).toBe(`#/$defs/${expected}`)
   })
 
-  test('lists of references are resolved too', () => {
+  test('references in lists are resolved', () => {
     const tls = configDefinitions['BackendTLS']?.properties
     expect([tls?.['mtlsCertificateRef'], tls?.['caCertificateRefs']].map((field) => refName(field?.items?.$ref ?? ''))).toEqual([
       'ResolvedSecret',
@@ -88,7 +88,7 @@ describe('config definitions', () => {
     ])
   })
 
-  test('everything else is as the API says', () => {
+  test('all other schemas equal those of the API', () => {
     const withoutRefs = (schema: Schema): Schema => (schema.$ref === undefined ? mapChildren(schema, withoutRefs) : {})
     for (const name of ['Traffic', 'Frontend', 'BackendFull', 'LocalRateLimit', 'Authorization']) {
       expect(withoutRefs(configDefinitions[name] ?? {})).toEqual(withoutRefs(definitions[name] ?? {}))

@@ -15,6 +15,7 @@ const typeNames: ReadonlyMap<string, Value> = new Map(
     .map((type) => [type.name, type]),
 )
 
+/** `a`: a variable of a macro or the host, or a type. */
 export function compileIdent(compilation: Compilation, node: IdentNode, scope: Scope | undefined): Code {
   const variable = node.isAbsolute ? undefined : findVariable(node.name, scope)
   if (variable) {
@@ -51,6 +52,7 @@ function compileRoot(compilation: Compilation, node: Node, chain: readonly strin
   return { ...code, path: [name] }
 }
 
+/** `a.b` and `a.?b`. */
 export function compileSelect(compilation: Compilation, node: SelectNode, scope: Scope | undefined): Code {
   const chain = chainOf(node)
   if (chain) {
@@ -147,6 +149,7 @@ function mapOptional({ value }: Optional, read: (inner: Stored) => Stored): Stor
   return member instanceof CelError ? member : new Optional(member)
 }
 
+/** `a[b]` and `a[?b]`. */
 export function compileIndex(compilation: Compilation, node: IndexNode, scope: Scope | undefined): Code {
   const { stored: operand, path } = compilation.compile(node.operand, scope)
   const index = compilation.compile(node.index, scope)

@@ -22,6 +22,7 @@ const hostMethods: ReadonlyMap<string, number> = new Map([
   ['split', 0],
 ])
 
+/** Compiles a call of a function or method. Reports an unknown name or a wrong number of arguments. */
 export function compileCall(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code {
   const { name, target, args } = node
   const qualified = target && qualify(target, name, scope)

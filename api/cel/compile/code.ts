@@ -13,6 +13,7 @@ export interface Frame {
   readonly slots: Stored[]
 }
 
+/** Evaluates a node to a value, or a CelError. */
 export type Evaluate = (frame: Frame) => Value
 
 /** A compiled node. Both closures return a CelError if evaluation fails. */
@@ -25,14 +26,17 @@ export interface Code {
   readonly path?: readonly string[]
 }
 
+/** Code of a node whose result is a stored value. */
 export function fromStored(stored: (frame: Frame) => Stored): Code {
   return { stored, evaluate: (frame) => load(stored(frame)) }
 }
 
+/** Code of a node that computes a value. */
 export function fromLive(evaluate: Evaluate): Code {
   return { evaluate, stored: (frame) => store(evaluate(frame)) }
 }
 
+/** Code of a constant, or of an error that is known at compile time. */
 export function fromLiteral(value: Value): Code {
   const stored = store(value)
   return { literal: { value }, evaluate: () => value, stored: () => stored }
@@ -82,6 +86,7 @@ export class Compilation {
   }
 }
 
+/** The innermost variable of that name. */
 export function findVariable(name: string, scope: Scope | undefined): Scope | undefined {
   for (let at = scope; at; at = at.outer) if (at.name === name) return at
   return undefined

@@ -39,6 +39,7 @@ export function compileLogic(compilation: Compilation, node: LogicNode, scope: S
   })
 }
 
+/** `a ? b : c`: evaluates only the selected branch. */
 export function compileConditional(compilation: Compilation, node: ConditionalNode, scope: Scope | undefined): Code {
   const condition = compilation.compile(node.condition, scope).stored
   const consequence = compilation.compile(node.consequence, scope)
@@ -56,6 +57,7 @@ export function compileConditional(compilation: Compilation, node: ConditionalNo
   }
 }
 
+/** `!a` and `-a`. */
 export function compileUnary(compilation: Compilation, node: UnaryNode, scope: Scope | undefined): Code {
   const operand = compilation.compile(node.operand, scope)
   const noOverload = compilation.error(node, 'no_such_overload', `${node.operator} does not apply to this type`)
@@ -77,6 +79,7 @@ export function compileUnary(compilation: Compilation, node: UnaryNode, scope: S
 
 const arithmetic: Readonly<Partial<Record<BinaryOperator, Arithmetic>>> = { '+': add, '-': subtract, '*': multiply, '/': divide, '%': modulo }
 
+/** Arithmetic, comparisons and `in`. */
 export function compileBinary(compilation: Compilation, node: BinaryNode, scope: Scope | undefined): Code {
   const left = compilation.compile(node.left, scope)
   const right = compilation.compile(node.right, scope)

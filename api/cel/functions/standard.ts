@@ -18,6 +18,7 @@ function size(value: Value): Value {
 
 const SURROGATE = /[\ud800-\udfff]/
 
+/** Whether a string contains surrogates, so that its length in code points differs. */
 export function hasSurrogates(text: string): boolean {
   chargeLength(text.length)
   return SURROGATE.test(text)

@@ -132,7 +132,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\\\',
   '"': '\\"',
 }
-// oxlint-disable-next-line no-control-regex -- control characters are what quoting is about
+// oxlint-disable-next-line no-control-regex -- quoting escapes control characters
 const ESCAPED = /[\x07-\x0d\\"]/g
 
 function stripPrefix(text: Value, prefix: Value): Value {

@@ -9,6 +9,7 @@ const IPV6 = [
   `:(:${GROUP}){1,7}`,
   '::',
 ].join('|')
+/** An address, or a range with a prefix length. */
 const CIDR = `^(${OCTET}(\\.${OCTET}){3}(/(3[0-2]|[12]?[0-9]))?|(${IPV6})(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$`
 
 export const ipAllowListDefinitions: Definitions = {
