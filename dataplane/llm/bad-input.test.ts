@@ -1,10 +1,10 @@
 import { request as httpRequest } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { startMockServer, type Answer as Behave, type MockServer } from '../../e2e/harness/llm/server.ts'
+import { startMockServer, type Answer as Respond, type MockServer } from '../../e2e/harness/llm/server.ts'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { startLlmGateway, type LlmGateway, type LlmGatewayOptions } from './testing/gateway.ts'
-import { chat, sdkRoutes, send, startTestBed, type Answer, type Loose, type Post, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
+import { chat, sdkRoutes, send, startTestBed, type TestResponse, type Loose, type Post, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 import { letArrive } from '../testing/turns.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
@@ -18,13 +18,17 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
   return bed
 }
 
-interface Odd {
+interface UpstreamBed {
   readonly gateway: LlmGateway
   readonly mock: MockServer
-  post(post: Post): Promise<Answer>
+  post(post: Post): Promise<TestResponse>
 }
 /** Starts a gateway in front of an upstream with the given behaviour. */
-async function startOdd(answer: Behave, provider: Omit<NamedLLMProvider, 'name'> = { providerA: {} }, options: Partial<LlmGatewayOptions> = {}): Promise<Odd> {
+async function startWithUpstream(
+  answer: Respond,
+  provider: Omit<NamedLLMProvider, 'name'> = { providerA: {} },
+  options: Partial<LlmGatewayOptions> = {},
+): Promise<UpstreamBed> {
   const mock = await startMockServer({ answer })
   const gateway = await startLlmGateway({
     ai: { provider: { ...provider, host: '127.0.0.1', port: mock.port } },
@@ -47,22 +51,22 @@ test.each([
 ])('numbers of a response that a double cannot represent are kept %s', async (_, ai, content) => {
   const body = `{"id":12345678901234567890,"choices":[{"message":{"content":"${content}","n":0.12345678901234567890}}]}`
   const headers = { 'content-type': 'application/json' }
-  const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body), { providerA: {} }, { policies: { ai } })
+  const { post } = await startWithUpstream((_request, response) => void response.writeHead(200, headers).end(body), { providerA: {} }, { policies: { ai } })
   const { text } = await post({ body: chat() })
   expect(text).toBe(body.replace('123-45-6789', '<SSN>'))
 })
 
 describe('deep JSON', () => {
-  test.each<[string, TestBedOptions, 'refused' | 'passed' | 'either', string?]>([
+  test.each<[string, TestBedOptions, 'rejected' | 'passed' | 'either', string?]>([
     ['without policies', {}, 'passed'],
     ['with a default for another field', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }, 'passed'],
-    ['with an expression that reads it', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }, 'refused'],
+    ['with an expression that reads it', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }, 'rejected'],
     ['with a guard', { ai: { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } } }, 'either'],
-    ['with a number that a double cannot represent', {}, 'refused', deep.replace('1', '12345678901234567890')],
+    ['with a number that a double cannot represent', {}, 'rejected', deep.replace('1', '12345678901234567890')],
   ])('in a request is forwarded or rejected with 400 %s', async (_, options, expected, nested = deep) => {
     const { post, mock } = await start(options)
     const { status, text } = await post({ body: deepChat(nested) })
-    if (expected === 'refused') expect([status, text, mock.requests.length]).toEqual([400, tooDeep, 0])
+    if (expected === 'rejected') expect([status, text, mock.requests.length]).toEqual([400, tooDeep, 0])
     else if (expected === 'passed') expect([status, mock.requests.length]).toEqual([200, 1])
     else expect([200, 400]).toContain(status)
     expect((await post({ body: chat() })).status).toBe(200)
@@ -76,21 +80,21 @@ describe('deep JSON', () => {
       `{"content":[{"type":"tool_use","id":"t","name":"f","input":${deep}}],"usage":{"input_tokens":1,"output_tokens":1}}`,
     ],
     ['with a guard', '/v1/messages', `{"type":"message","content":[{"type":"text","text":"123-45-6789"}],"more":${deep}}`],
-  ])('in a response causes at most a 502 %s', async (_, path, body, isRefused = false) => {
+  ])('in a response causes at most a 502 %s', async (_, path, body, isRejected = false) => {
     const guard = { promptGuard: { response: [{ regex: { builtins: ['Ssn' as const] } }] } }
-    const { post } = await startOdd(
+    const { post } = await startWithUpstream(
       (_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(body),
       { providerC: {} },
       path === '/v1/messages' ? { policies: { ai: guard } } : {},
     )
     const { status, text } = await post({ path, body: chat('x', { max_tokens: 5 }) })
-    if (isRefused) expect([status, text]).toEqual([502, expect.stringMatching(/^failed to process LLM response: failed to parse response: /)])
+    if (isRejected) expect([status, text]).toEqual([502, expect.stringMatching(/^failed to process LLM response: failed to parse response: /)])
     else expect([200, 502]).toContain(status)
   })
 
   test('in a stream at most ends the stream', async () => {
     const event = `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","x":${deep}}}\n\n`
-    const { post } = await startOdd(
+    const { post } = await startWithUpstream(
       (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(event),
       { providerC: {} },
       { policies: { ai: { promptGuard: { response: [{ regex: { builtins: ['Ssn'] } }] } } } },
@@ -119,8 +123,8 @@ describe('unusual request text', () => {
 
   test('a lone surrogate survives translation', async () => {
     const { post, mock } = await start({ provider: { providerC: {} } })
-    const answer = await post({ body: '{"model":"claude-x","messages":[{"role":"user","content":"a\\ud800b"}]}' })
-    expect([answer.status, mock.requests[0]?.raw.toString()]).toEqual([200, expect.stringContaining('a\\ud800b')])
+    const response = await post({ body: '{"model":"claude-x","messages":[{"role":"user","content":"a\\ud800b"}]}' })
+    expect([response.status, mock.requests[0]?.raw.toString()]).toEqual([200, expect.stringContaining('a\\ud800b')])
   })
 
   test('a request with any content-type is accepted', async () => {
@@ -131,7 +135,7 @@ describe('unusual request text', () => {
 })
 
 describe('unusual responses', () => {
-  const whole = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }] })
+  const completion = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }] })
   const chunk = (delta: object, finish: string | null = null): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}`
   const sse = [chunk({ content: 'hi' }), chunk({}, 'stop'), 'data: [DONE]']
@@ -142,8 +146,8 @@ describe('unusual responses', () => {
   }
 
   test.each(paths)('a JSON response to a streaming request is not streamed: %s', async (path) => {
-    const { post, gateway } = await startOdd(
-      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(whole),
+    const { post, gateway } = await startWithUpstream(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(completion),
     )
     const { status, headers, json } = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
     expect([status, headers['content-type'], reads[path](json)]).toEqual([200, expect.stringMatching(/^application\/json/), 'hi'])
@@ -155,12 +159,12 @@ describe('unusual responses', () => {
     ['an HTML page instead of a stream', { 'content-type': 'text/html; charset=utf-8' }, '<html>hello</html>', true],
     ['an empty body', { 'content-type': 'application/json' }, '', false],
     ['a JSON array', { 'content-type': 'application/json' }, '[]', false],
-    ['a body that does not match its content-encoding', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, whole, false],
-    ['an unknown content-encoding', { 'content-type': 'application/json', 'content-encoding': 'lzma' }, whole, false],
+    ['a body that does not match its content-encoding', { 'content-type': 'application/json', 'content-encoding': 'gzip' }, completion, false],
+    ['an unknown content-encoding', { 'content-type': 'application/json', 'content-encoding': 'lzma' }, completion, false],
   ])('%s is a 502 for a client of Messages', async (_, headers, body, stream) => {
-    const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body))
-    const answer = await post({ path: '/v1/messages', body: chat('x', { stream, max_tokens: 5 }) })
-    expect([answer.status, answer.text]).toEqual([502, expect.stringMatching(/^failed to process LLM response: failed to parse response/)])
+    const { post } = await startWithUpstream((_request, response) => void response.writeHead(200, headers).end(body))
+    const response = await post({ path: '/v1/messages', body: chat('x', { stream, max_tokens: 5 }) })
+    expect([response.status, response.text]).toEqual([502, expect.stringMatching(/^failed to process LLM response: failed to parse response/)])
   })
 
   test.each<[string, Record<string, string>, string | Buffer]>([
@@ -171,16 +175,16 @@ describe('unusual responses', () => {
     ['after a byte order mark', { 'content-type': 'text/event-stream' }, `\ufeff${sse.join('\n\n')}\n\n`],
     ['in gzip', { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }, gzipSync(`${sse.join('\n\n')}\n\n`)],
   ])('a stream %s is translated', async (_, headers, body) => {
-    const { post } = await startOdd((_request, response) => void response.writeHead(200, headers).end(body))
+    const { post } = await startWithUpstream((_request, response) => void response.writeHead(200, headers).end(body))
     for (const path of paths) {
-      const answer = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
-      expect([answer.status, answer.headers['content-type'], answer.headers['content-encoding']]).toEqual([200, 'text/event-stream', undefined])
-      expect(answer.text).toMatch(path === '/v1/messages' ? /"text":"hi"[^]*event: message_stop/ : /"content":"hi"[^]*data: \[DONE\]/)
+      const response = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
+      expect([response.status, response.headers['content-type'], response.headers['content-encoding']]).toEqual([200, 'text/event-stream', undefined])
+      expect(response.text).toMatch(path === '/v1/messages' ? /"text":"hi"[^]*event: message_stop/ : /"content":"hi"[^]*data: \[DONE\]/)
     }
   })
 
   test.each(paths)('a stream without blank lines ends with an error at the size limit: %s', async (path) => {
-    const { post } = await startOdd((_request, response) => {
+    const { post } = await startWithUpstream((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const line = `data: ${'x'.repeat(1000)}\n`
       for (let count = 0; count < 3000; count++) response.write(line)
@@ -194,18 +198,18 @@ describe('unusual responses', () => {
 
 describe('slow upstreams and disconnected clients', () => {
   test('a response body that stalls is a 504', async () => {
-    const { post, mock } = await startOdd(
+    const { post, mock } = await startWithUpstream(
       (_request, response) => void response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":'),
       { providerA: {} },
       { route: { timeouts: { requestMs: 150 } } },
     )
-    const answer = await post({ body: chat() })
-    expect([answer.status, answer.text]).toEqual([504, 'request timeout'])
+    const response = await post({ body: chat() })
+    expect([response.status, response.text]).toEqual([504, 'request timeout'])
     await mock.requests[0]?.closed
   })
 
   test.each(['before the response head', 'during the response body'])('a client that disconnects closes the upstream connection %s', async (when) => {
-    const { gateway, mock } = await startOdd((_request, response) => {
+    const { gateway, mock } = await startWithUpstream((_request, response) => {
       if (when === 'during the response body') response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"id":')
     })
     const request = httpRequest({ port: gateway.port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions' })

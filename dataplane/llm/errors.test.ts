@@ -104,10 +104,10 @@ describe("the gateway's own errors", () => {
     ],
   ])('%s is reported as text with its status', async (_, options, post, status, text) => {
     const bed = await start(options)
-    const answer = await bed.post(post)
-    expect([answer.status, answer.headers['content-type']]).toEqual([status, 'text/plain'])
-    if (typeof text === 'string') expect(answer.text).toBe(text)
-    else expect(answer.text).toMatch(text)
+    const response = await bed.post(post)
+    expect([response.status, response.headers['content-type']]).toEqual([status, 'text/plain'])
+    if (typeof text === 'string') expect(response.text).toBe(text)
+    else expect(response.text).toMatch(text)
   })
 
   test.each<[string, string, object]>([
@@ -123,8 +123,8 @@ describe("the gateway's own errors", () => {
     ],
   ])('a client of %s that accepts JSON receives errors in its format', async (_, path, expected) => {
     const { post } = await start({ ai: messages.ai })
-    const answer = await post({ path, body: { messages: [] }, headers: { accept: 'application/json' } })
-    expect([answer.status, answer.headers['content-type'], answer.json]).toEqual([400, 'application/json', expected])
+    const response = await post({ path, body: { messages: [] }, headers: { accept: 'application/json' } })
+    expect([response.status, response.headers['content-type'], response.json]).toEqual([400, 'application/json', expected])
   })
 
   test('a provider that refuses connections is a 503, a slow one a 504', async () => {
@@ -154,8 +154,8 @@ describe("an upstream's errors", () => {
     ],
   ])('%s is translated and keeps its status', async (_, path, expected) => {
     const { post } = await start({ provider: path.endsWith('messages') ? { providerA: {} } : { providerC: {} }, ai: messages.ai })
-    const answer = await post({ path, body: chat('x', { max_tokens: 10 }), headers: { 'x-mock': 'status=502; html' } })
-    expect([answer.status, answer.json]).toEqual([502, expected])
+    const response = await post({ path, body: chat('x', { max_tokens: 10 }), headers: { 'x-mock': 'status=502; html' } })
+    expect([response.status, response.json]).toEqual([502, expected])
   })
 })
 
@@ -170,10 +170,10 @@ describe('streams that end with an error', () => {
   ])('%s ends with an error event', async (_, path, mock, ending) => {
     const { post, gateway } = await start({ ai: messages.ai })
     const body = path.endsWith('responses') ? { model: 'gpt-4o', input: 'one two three', stream: true } : chat('one two three', { stream: true, max_tokens: 9 })
-    const answer = await post({ path, body, headers: { 'x-mock': mock } })
-    expect(answer.status).toBe(200)
-    expect(answer.text).toMatch(ending)
-    expect(answer.text).not.toContain('[DONE]')
+    const response = await post({ path, body, headers: { 'x-mock': mock } })
+    expect(response.status).toBe(200)
+    expect(response.text).toMatch(ending)
+    expect(response.text).not.toContain('[DONE]')
     expect(gateway.finished.length).toBe(1)
   })
 })

@@ -24,44 +24,44 @@ async function startTwo(health: Health | undefined, more: Partial<TestBedOptions
   })
   const [first, second] = bed.mocks
   if (first === undefined || second === undefined) throw new Error('two mocks')
-  const asked = (): [number, number] => [first.requests.length, second.requests.length]
-  return { ...bed, first, second, asked, advance: (ms: number) => void (now += ms) }
+  const requestCounts = (): [number, number] => [first.requests.length, second.requests.length]
+  return { ...bed, first, second, requestCounts, advance: (ms: number) => void (now += ms) }
 }
 
 describe('failover', () => {
   test('requests go to the next group while the first is evicted; repeated evictions last longer until a success', async () => {
-    const { post, first, asked, advance } = await startTwo({ eviction: { duration: '3s' } })
+    const { post, first, requestCounts, advance } = await startTwo({ eviction: { duration: '3s' } })
     first.behave({ status: 500 })
     const statuses: number[] = []
     const ask = async (): Promise<void> => void statuses.push((await post({ body: chat() })).status)
     await ask()
     await ask()
-    expect([statuses, asked()]).toEqual([
+    expect([statuses, requestCounts()]).toEqual([
       [500, 200],
       [1, 1],
     ])
     advance(3000)
     await ask()
-    expect([statuses.at(-1), asked()]).toEqual([500, [2, 1]])
+    expect([statuses.at(-1), requestCounts()]).toEqual([500, [2, 1]])
     advance(3000)
     await ask()
-    expect(asked()).toEqual([2, 2])
+    expect(requestCounts()).toEqual([2, 2])
     advance(3000)
     first.behave({})
     await ask()
-    expect([statuses.at(-1), asked()]).toEqual([200, [3, 2]])
+    expect([statuses.at(-1), requestCounts()]).toEqual([200, [3, 2]])
   })
 
   test('the transformation of a failed provider is not applied to the response of the next one', async () => {
     const transformation = { response: { set: [{ name: 'x-from', value: '"first"' }] } }
-    const { post, first, asked } = await startTwo(
+    const { post, first, requestCounts } = await startTwo(
       { eviction: {} },
       { onProvider: { first: { transformation } }, route: { retry: { attempts: 1, codes: [500] } } },
     )
     const before = await post({ body: chat() })
     first.behave({ status: 500 })
     const after = await post({ body: chat() })
-    expect([before.headers['x-from'], after.status, after.headers['x-from'], asked()]).toEqual(['first', 200, undefined, [2, 1]])
+    expect([before.headers['x-from'], after.status, after.headers['x-from'], requestCounts()]).toEqual(['first', 200, undefined, [2, 1]])
   })
 
   test('onEviction is called at the start and the end of an eviction', async () => {
@@ -79,40 +79,40 @@ describe('failover', () => {
   })
 
   test('a provider is evicted after the configured number of consecutive failures', async () => {
-    const { post, first, asked } = await startTwo({ eviction: { consecutiveFailures: 3 } })
+    const { post, first, requestCounts } = await startTwo({ eviction: { consecutiveFailures: 3 } })
     first.behave({ status: 503 })
     for (let i = 0; i < 4; i++) await post({ body: chat() })
-    expect(asked()).toEqual([3, 1])
+    expect(requestCounts()).toEqual([3, 1])
   })
 
   test('a failing group keeps receiving requests without a health policy', async () => {
-    const { post, first, asked } = await startTwo(undefined)
+    const { post, first, requestCounts } = await startTwo(undefined)
     first.behave({ status: 500 })
     for (let i = 0; i < 3; i++) await post({ body: chat() })
-    expect(asked()).toEqual([3, 0])
+    expect(requestCounts()).toEqual([3, 0])
   })
 
   test('group 0 receives requests if all providers are evicted', async () => {
-    const { post, first, second, asked } = await startTwo({ eviction: {} })
+    const { post, first, second, requestCounts } = await startTwo({ eviction: {} })
     first.behave({ status: 500 })
     second.behave({ status: 500 })
     for (let i = 0; i < 4; i++) await post({ body: chat() })
-    expect(asked()).toEqual([3, 1])
+    expect(requestCounts()).toEqual([3, 1])
   })
 
   test.each<[string, Health, number]>([
     ['for the time in Retry-After', { unhealthyCondition: 'response.code == 429' }, 7000],
     ['for the configured time, if there is one', { unhealthyCondition: 'response.code == 429', eviction: {} }, 3000],
   ])('a provider with an unhealthy status is evicted %s', async (_, health, ms) => {
-    const { post, first, asked, advance } = await startTwo(health)
+    const { post, first, requestCounts, advance } = await startTwo(health)
     first.behave({ status: 429, retryAfter: '7' })
     expect((await post({ body: chat() })).status).toBe(429)
     advance(ms - 1)
     await post({ body: chat() })
-    expect(asked()).toEqual([1, 1])
+    expect(requestCounts()).toEqual([1, 1])
     advance(1)
     await post({ body: chat() })
-    expect(asked()).toEqual([2, 1])
+    expect(requestCounts()).toEqual([2, 1])
   })
 
   test('a retry goes to a new selection, in the format of that provider', async () => {
@@ -129,22 +129,22 @@ describe('failover', () => {
     ['a stream that is reset before any content', { cut: 1 }],
     ['a stream that ends before any content', { end: 1 }],
   ])('%s is retried with another provider', async (_, behaviour) => {
-    const { post, first, asked } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
+    const { post, first, requestCounts } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
     first.behave(behaviour)
     const { status, text } = await post({ body: chat('a b', { stream: true }) })
-    expect([status, asked()]).toEqual([200, [1, 1]])
+    expect([status, requestCounts()]).toEqual([200, [1, 1]])
     expect(text).toContain('"content":"echo: "')
     expect(text).not.toContain('error')
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
     await post({ body: chat() })
-    expect(asked()).toEqual([1, 2])
+    expect(requestCounts()).toEqual([1, 2])
   })
 
   test('a stream that fails after its first content is not retried', async () => {
-    const { post, first, asked } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
+    const { post, first, requestCounts } = await startTwo({ eviction: {} }, { route: { retry: { attempts: 1, codes: [503] } } })
     first.behave({ cut: 3 })
     const { text } = await post({ body: chat('a b c', { stream: true }) })
-    expect(asked()).toEqual([1, 0])
+    expect(requestCounts()).toEqual([1, 0])
     expect(text).toMatch(/"content":"echo: "[^]*"error"/)
   })
 
@@ -161,12 +161,12 @@ describe('failover', () => {
   })
 
   test('evictions survive a config update', async () => {
-    const { post, first, asked, gateway } = await startTwo({ eviction: {} })
+    const { post, first, requestCounts, gateway } = await startTwo({ eviction: {} })
     first.behave({ status: 500 })
     await post({ body: chat() })
     gateway.update({ policies: { health: { eviction: {} }, ai: { overrides: [{ field: 'seed', value: 1 as never }] } } })
     await post({ body: chat() })
-    expect(asked()).toEqual([1, 1])
+    expect(requestCounts()).toEqual([1, 1])
   })
 })
 
@@ -182,14 +182,14 @@ describe('token budgets', () => {
   ])('%s is charged at its end, and the next request is a 429 with rate limit headers', async (_, body, more) => {
     const { post, mock } = await start({ ...budget(7), ai: { routes: sdkRoutes } })
     expect((await post({ body, ...more })).status).toBe(200)
-    const refused = await post({ body, ...more })
-    expect([refused.status, refused.text, refused.headers['x-ratelimit-limit'], refused.headers['x-ratelimit-remaining']]).toEqual([
+    const rejected = await post({ body, ...more })
+    expect([rejected.status, rejected.text, rejected.headers['x-ratelimit-limit'], rejected.headers['x-ratelimit-remaining']]).toEqual([
       429,
       'rate limit exceeded',
       '7',
       '0',
     ])
-    expect(Number(refused.headers['x-ratelimit-reset'])).toBeGreaterThan(0)
+    expect(Number(rejected.headers['x-ratelimit-reset'])).toBeGreaterThan(0)
     expect(mock.requests.length).toBe(1)
   })
 
@@ -211,10 +211,10 @@ describe('token budgets', () => {
 
   test('with reserveTokens a prompt over the budget is rejected, and excess reservations are returned', async () => {
     const { post, mock } = await start({ ...budget(60), ai: { reserveTokens: true } })
-    const refused = await post({ body: chat('word '.repeat(200)) })
-    expect([refused.status, refused.headers['x-ratelimit-remaining'], mock.requests.length]).toEqual([429, '60', 0])
-    const answer = await post({ body: chat('one two') })
-    expect(answer.status).toBe(200)
+    const rejected = await post({ body: chat('word '.repeat(200)) })
+    expect([rejected.status, rejected.headers['x-ratelimit-remaining'], mock.requests.length]).toEqual([429, '60', 0])
+    const response = await post({ body: chat('one two') })
+    expect(response.status).toBe(200)
     // The provider counts five tokens; the estimate of the prompt is higher.
     expect((await post({ path: '/x', body: { messages: [] } })).status).toBe(400)
     expect((await post({ body: chat('word '.repeat(30)) })).status).toBe(200)

@@ -67,10 +67,10 @@ describe.each(Object.entries(providers))('random bodies for %s', (_, [provider, 
 
   test('are served by the provider or rejected with an LLM error, and the gateway keeps working', async () => {
     await fc.assert(
-      fc.asyncProperty(body, fc.constantFrom(...paths), async (given, path) => {
-        const answer = await bed.post({ path, body: { ...given, model } })
-        const isSaid = answer.status < 500 || answer.text.startsWith('failed to process LLM response: ')
-        if (!isSaid) throw new Error(`${answer.status} ${answer.text}`)
+      fc.asyncProperty(body, fc.constantFrom(...paths), async (fields, path) => {
+        const response = await bed.post({ path, body: { ...fields, model } })
+        const isExpected = response.status < 500 || response.text.startsWith('failed to process LLM response: ')
+        if (!isExpected) throw new Error(`${response.status} ${response.text}`)
       }),
       { numRuns: 80 },
     )

@@ -122,9 +122,9 @@ describe.each(rows)('provider %s', (_name, provider, client, model, path, stream
 
   test(`serves a streaming client of ${client}`, async () => {
     const { post, mock, gateway } = await start(provider)
-    const answer = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'chunk=7' } })
-    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream'])
-    expect(answer.text).toMatch(streamed)
+    const response = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'chunk=7' } })
+    expect([response.status, response.headers['content-type']]).toEqual([200, 'text/event-stream'])
+    expect(response.text).toMatch(streamed)
     expect(mock.requests.map((request) => request.path)).toEqual([streamPath])
     const fields = logFieldsOf(gateway.finished[0])
     expect([fields['gen_ai.usage.output_tokens'], Number(fields['gen_ai.usage.input_tokens']) >= 4, typeof fields['proxy.ai.time_to_first_token']]).toEqual([
@@ -136,10 +136,10 @@ describe.each(rows)('provider %s', (_name, provider, client, model, path, stream
 
   test(`returns an error to a client of ${client} in its format`, async () => {
     const { post } = await start(provider)
-    const answer = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'status=429; retry-after=7' } })
-    expect([answer.status, answer.headers['content-type'], answer.headers['retry-after']]).toEqual([429, 'application/json', '7'])
-    expect(answer.json['error']?.['message']).toBe('mock failure')
-    if (client === 'messages') expect([answer.json['type'], typeof answer.json['error']?.['type']]).toEqual(['error', 'string'])
+    const response = await post({ path: clientPath, body: { ...body(model), stream: true }, headers: { 'x-mock': 'status=429; retry-after=7' } })
+    expect([response.status, response.headers['content-type'], response.headers['retry-after']]).toEqual([429, 'application/json', '7'])
+    expect(response.json['error']?.['message']).toBe('mock failure')
+    if (client === 'messages') expect([response.json['type'], typeof response.json['error']?.['type']]).toEqual(['error', 'string'])
   })
 })
 
@@ -148,10 +148,10 @@ test.each<[string, Config, string, string]>([
   ['E with Claude', e, 'claude-x', 'unsupported conversion: from'],
 ])('a Responses request to %s is rejected', async (_, provider, model, text) => {
   const { post, mock } = await start(provider)
-  const answer = await post({ path: '/v1/responses', body: { model, input: 'x' } })
-  expect([answer.status, answer.headers['content-type'], mock.requests.length]).toEqual([400, 'text/plain', 0])
-  expect(answer.text).toContain(`failed to process LLM request: ${text}`)
-  expect(answer.text).toContain(model)
+  const response = await post({ path: '/v1/responses', body: { model, input: 'x' } })
+  expect([response.status, response.headers['content-type'], mock.requests.length]).toEqual([400, 'text/plain', 0])
+  expect(response.text).toContain(`failed to process LLM request: ${text}`)
+  expect(response.text).toContain(model)
 })
 
 test.each<[string, Config, string, string]>([

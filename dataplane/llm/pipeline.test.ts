@@ -127,8 +127,8 @@ describe('compressed bodies', () => {
 
   test('a changed response is compressed again', async () => {
     const { post } = await start({ provider: { providerC: {} } })
-    const answer = await post({ body: chat('x'), headers: { 'x-mock': 'gzip', 'accept-encoding': 'gzip' } })
-    expect([answer.status, answer.headers['content-encoding']]).toEqual([200, 'gzip'])
+    const response = await post({ body: chat('x'), headers: { 'x-mock': 'gzip', 'accept-encoding': 'gzip' } })
+    expect([response.status, response.headers['content-encoding']]).toEqual([200, 'gzip'])
   })
 })
 

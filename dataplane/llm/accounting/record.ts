@@ -47,7 +47,7 @@ const paramEntries = Object.entries(paramFields) as [keyof RequestParams, Contri
 const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
 /** How a response ended: complete, cut off (charged by the part that was forwarded), or as an error (not charged). */
-type ResponseEnd = 'whole' | 'part' | 'error'
+type ResponseEnd = 'complete' | 'partial' | 'error'
 
 /** Records one LLM exchange: the variable `llm` of expressions, access log and span fields, metrics and token budgets. */
 export class LlmRecord extends HostMap {
@@ -143,7 +143,7 @@ export class LlmRecord extends HostMap {
   /** Tokens to charge. A stream that was cut off may lack usage; the forwarded text is estimated instead (llm.md §11.2). */
   #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): number {
     const { inputTokens, outputTokens } = facts?.usage ?? {}
-    if (end === 'whole') return (inputTokens ?? 0) + (outputTokens ?? 0)
+    if (end === 'complete') return (inputTokens ?? 0) + (outputTokens ?? 0)
     const forwarded = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
     const input = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
     return input + Math.max(outputTokens ?? 0, forwarded)

@@ -67,7 +67,7 @@ function readProblem(text: string, status: number): ParsedError {
   const bare = textOf(body['message']) ?? textOf(body['Message']) ?? textOf(error)
   if (bare !== undefined) return { shape: 'bedrock', message: bare, type: undefined, status: undefined }
   const wrapped = text.trim().slice(0, MAX_MESSAGE_LENGTH)
-  return { shape: 'other', message: wrapped === '' ? `the upstream answered with status ${status}` : wrapped, type: undefined, status: undefined }
+  return { shape: 'other', message: wrapped === '' ? `the upstream returned status ${status}` : wrapped, type: undefined, status: undefined }
 }
 
 function toMessages({ shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {

@@ -79,8 +79,8 @@ describe('round trips', () => {
       fc.property(fc.array(block, { minLength: 1, maxLength: 5 }), (content) => {
         const { body, memo } = pair('messages', 'converse').request({ max_tokens: 1, messages: [{ role: 'assistant', content }] }, requestContext())
         const [message] = body['messages'] as JsonObject[]
-        const answer = { output: { message }, stopReason: 'end_turn', usage: {} }
-        expect(pair('messages', 'converse').response(answer, responseContext(memo)).body['content']).toEqual(content)
+        const response = { output: { message }, stopReason: 'end_turn', usage: {} }
+        expect(pair('messages', 'converse').response(response, responseContext(memo)).body['content']).toEqual(content)
       }),
       { numRuns: 150 },
     )
@@ -226,10 +226,10 @@ describe('random JSON', () => {
   test.each(everyPair)('as a request, response or error never throws unexpectedly: %s over %s', (from, to) => {
     const conversion = pair(from, to)
     fc.assert(
-      fc.property(object, fc.oneof(tree, object), (request, answer) => {
+      fc.property(object, fc.oneof(tree, object), (request, response) => {
         lenient(() => JSON.stringify(conversion.request(request, requestContext()).body))
-        lenient(() => JSON.stringify(conversion.response(answer, responseContext()).body))
-        conversion.error(400, Buffer.from(JSON.stringify(answer) ?? ''))
+        lenient(() => JSON.stringify(conversion.response(response, responseContext()).body))
+        conversion.error(400, Buffer.from(JSON.stringify(response) ?? ''))
       }),
       { numRuns: 100 },
     )

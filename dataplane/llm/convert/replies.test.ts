@@ -11,7 +11,7 @@ interface Row {
   readonly is?: JsonObject
   readonly has?: JsonObject
   readonly usage?: Usage
-  readonly refuses?: string
+  readonly error?: string
 }
 
 const created = Math.floor(NOW_MS / 1000)
@@ -95,11 +95,11 @@ const rows: Readonly<Record<string, Row>> = {
       cacheCreationInputTokens: 1,
     },
   },
-  'Messages -> Chat Completions: an answer without content is refused': {
+  'Messages -> Chat Completions: a response without content is rejected': {
     from: 'completions',
     to: 'messages',
     body: { id: 'x' },
-    refuses: 'failed to parse response',
+    error: 'failed to parse response',
   },
   'Chat Completions -> Messages: length becomes max_tokens, cached tokens are subtracted': {
     from: 'messages',
@@ -138,7 +138,7 @@ const rows: Readonly<Record<string, Row>> = {
     ),
     has: { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
   },
-  'Chat Completions -> Messages: a response without choices is rejected': { from: 'messages', to: 'completions', body: { choices: [] }, refuses: 'choices' },
+  'Chat Completions -> Messages: a response without choices is rejected': { from: 'messages', to: 'completions', body: { choices: [] }, error: 'choices' },
   'Converse -> Chat Completions: reasoning, text and a tool call': {
     from: 'completions',
     to: 'converse',
@@ -242,7 +242,7 @@ const rows: Readonly<Record<string, Row>> = {
     from: 'completions',
     to: 'converse',
     body: { output: {} },
-    refuses: 'output.message',
+    error: 'output.message',
   },
   'Chat Completions -> Responses: thinking tokens that only the total includes become output tokens': {
     from: 'responses',
@@ -294,20 +294,20 @@ const rows: Readonly<Record<string, Row>> = {
     body: { embeddings: [{ embeddingType: 'TEXT', embedding: [1] }] },
     has: { data: [{ object: 'embedding', embedding: [1], index: 0 }] },
   },
-  'from embeddings of Nova: a response without vectors is rejected': { from: 'embeddings', to: 'novaEmbeddings', body: {}, refuses: 'no embeddings' },
+  'from embeddings of Nova: a response without vectors is rejected': { from: 'embeddings', to: 'novaEmbeddings', body: {}, error: 'no embeddings' },
   'from a token count of Bedrock': { from: 'tokenCount', to: 'invokeCount', body: { inputTokens: 12 }, is: { input_tokens: 12 } },
 }
 
 describe('a response is converted', () => {
-  test.each(Object.entries(rows))('%s', (_name, { from, to, body, memo, headers, is, has = {}, usage, refuses }) => {
-    const answer = (): ReturnType<ReturnType<typeof pair>['response']> => pair(from, to).response(body, responseContext(memo, headers))
-    if (refuses !== undefined) {
-      expect(answer).toThrow(refuses)
+  test.each(Object.entries(rows))('%s', (_name, { from, to, body, memo, headers, is, has = {}, usage, error }) => {
+    const convert = (): ReturnType<ReturnType<typeof pair>['response']> => pair(from, to).response(body, responseContext(memo, headers))
+    if (error !== undefined) {
+      expect(convert).toThrow(error)
       return
     }
-    if (is) expect(answer().body).toEqual(is)
-    else for (const key of Object.keys(has)) expect([key, answer().body[key]]).toEqual([key, has[key]])
-    if (usage) expect(answer().facts.usage).toEqual(usage)
+    if (is) expect(convert().body).toEqual(is)
+    else for (const key of Object.keys(has)) expect([key, convert().body[key]]).toEqual([key, has[key]])
+    if (usage) expect(convert().facts.usage).toEqual(usage)
   })
 
   test('to the same object on native paths, and its facts are read', () => {
@@ -399,7 +399,7 @@ describe('an error response', () => {
       'messages',
       500,
       '',
-      { type: 'error', error: { type: 'api_error', message: 'the upstream answered with status 500' } },
+      { type: 'error', error: { type: 'api_error', message: 'the upstream returned status 500' } },
     ],
     [
       'of token counting is translated',

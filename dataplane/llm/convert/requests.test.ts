@@ -10,10 +10,10 @@ import { pair, requestContext } from './testing.ts'
 const rows = { ...completionsRows, ...messagesRows, ...responsesRows, ...embeddingsRows }
 
 describe('a request is converted', () => {
-  test.each(Object.entries(rows))('%s', (_name, { from, to, body, context, is, has = {}, refuses }) => {
+  test.each(Object.entries(rows))('%s', (_name, { from, to, body, context, is, has = {}, error }) => {
     const before = JSON.stringify(body)
     const convert = (): JsonObject => pair(from, to).request(body, requestContext(context)).body
-    if (refuses !== undefined) expect(convert).toThrow(refuses)
+    if (error !== undefined) expect(convert).toThrow(error)
     else if (is) expect(convert()).toEqual(is)
     else for (const key of Object.keys(has)) expect([key, convert()[key]]).toEqual([key, has[key]])
     expect(JSON.stringify(body)).toBe(before)

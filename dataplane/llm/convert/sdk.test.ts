@@ -78,8 +78,8 @@ describe('streams', () => {
   test('with an error event raise an error of the SDK', async () => {
     const chat = openai(translate('completions', 'messages', streams.messagesError)).chat.completions.stream({ model: 'm', messages })
     await expect(chat.finalChatCompletion()).rejects.toThrow('Overloaded')
-    const said = anthropic(translate('messages', 'converse', streams.converseError)).messages.stream({ model: 'm', max_tokens: 9, messages })
-    await expect(said.finalMessage()).rejects.toThrow('slow down')
+    const stream = anthropic(translate('messages', 'converse', streams.converseError)).messages.stream({ model: 'm', max_tokens: 9, messages })
+    await expect(stream.finalMessage()).rejects.toThrow('slow down')
     const response = openai(translate('responses', 'completions', streams.completionsError)).responses.stream({ model: 'm', input: 'hi' })
     await expect(response.finalResponse()).rejects.toThrow('overloaded')
   })
@@ -89,24 +89,24 @@ describe('responses', () => {
   test('with an error have the status, type and message that SDKs report', async () => {
     const google = Buffer.from('[{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}]')
     const { body = '', contentType = '' } = pair('messages', 'completions').error(429, google) ?? {}
-    const asked = anthropic(answerWith(body, contentType, 429)).messages.create({ model: 'm', max_tokens: 9, messages })
-    await expect(asked).rejects.toMatchObject({ status: 429, error: { error: { type: 'rate_limit_error', message: 'quota' } } })
+    const call = anthropic(answerWith(body, contentType, 429)).messages.create({ model: 'm', max_tokens: 9, messages })
+    await expect(call).rejects.toMatchObject({ status: 429, error: { error: { type: 'rate_limit_error', message: 'quota' } } })
     const other = pair('completions', 'converse').error(400, Buffer.from('{"message":"no"}'))
     const called = openai(answerWith(other?.body ?? '', 'application/json', 400)).chat.completions.create({ model: 'm', messages })
     await expect(called).rejects.toMatchObject({ status: 400, type: 'invalid_request_error', message: '400 no' })
   })
 
   test("with base64 embeddings are decoded by OpenAI's SDK, which requests them by default", async () => {
-    let asked: unknown
+    let requestBody: unknown
     const fetch: Fetch = (_url, init) => {
-      asked = JSON.parse(typeof init?.body === 'string' ? init.body : '')
+      requestBody = JSON.parse(typeof init?.body === 'string' ? init.body : '')
       const conversion = pair('embeddings', 'titanEmbeddings')
-      const { memo } = conversion.request(asked as Record<string, unknown>, { model: 'm' })
+      const { memo } = conversion.request(requestBody as Record<string, unknown>, { model: 'm' })
       const { body } = conversion.response({ embedding: [0.5, -1], inputTextTokenCount: 2 }, responseContext(memo))
       return answerWith(JSON.stringify(body), 'application/json')('')
     }
     const { data } = await openai(fetch).embeddings.create({ model: 'm', input: 'hi' })
-    expect(asked).toMatchObject({ encoding_format: 'base64' })
+    expect(requestBody).toMatchObject({ encoding_format: 'base64' })
     expect(data[0]?.embedding).toEqual([0.5, -1])
   })
 })

@@ -190,7 +190,7 @@ describe('streams', () => {
   test.each([
     ['converse', streams.converseText, ['message', 'function_call'], 'hmHellö'],
     ['completions', streams.completionsTools, ['message', 'function_call', 'function_call'], 'Let me see.'],
-  ] as const)('%s -> Responses: events are numbered from 1, and the last one repeats the whole response', (to, bytes, items, said) => {
+  ] as const)('%s -> Responses: events are numbered from 1, and the last one repeats the whole response', (to, bytes, items, outputText) => {
     const events = outline(run(open('responses', to), bytes)).map((event) => JSON.parse(event) as Record<string, unknown>)
     expect(events.map((event) => event['sequence_number'])).toEqual(events.map((_, at) => at + 1))
     expect(events.map(({ type }) => type)).toEqual(
@@ -211,7 +211,7 @@ describe('streams', () => {
     }
     expect(last).toMatchObject({ type: 'response.completed', response: { status: 'completed' } })
     expect(last.response.output.map(({ type }) => type)).toEqual(items)
-    expect(last.response.output[0]?.content?.map(({ text }) => text).join('')).toBe(said)
+    expect(last.response.output[0]?.content?.map(({ text }) => text).join('')).toBe(outputText)
     expect(last.response.usage.input_tokens).toBeGreaterThan(0)
   })
 
@@ -227,9 +227,9 @@ describe('streams', () => {
   })
 
   test('unknown events, comments and unreadable events pass natively, and are dropped with guards', () => {
-    const odd = Buffer.from(': ping\n\ndata: not json\n\ndata: {"future":1}\n\n')
-    expect(run(open('completions', 'completions'), odd, streams.completionsText)).toBe(odd.toString() + streams.completionsText.toString())
-    expect(run(open('completions', 'completions', { isGuarded: true }), odd, streams.completionsText)).toBe(
+    const unusual = Buffer.from(': ping\n\ndata: not json\n\ndata: {"future":1}\n\n')
+    expect(run(open('completions', 'completions'), unusual, streams.completionsText)).toBe(unusual.toString() + streams.completionsText.toString())
+    expect(run(open('completions', 'completions', { isGuarded: true }), unusual, streams.completionsText)).toBe(
       `data: {"future":1}\n\n${streams.completionsText.toString()}`,
     )
   })
@@ -252,18 +252,18 @@ describe.each(pairs)('a client of %s over an upstream of %s', (from, to, source)
 
   test.each(corpora)('receives the same events if the stream %s is split at every byte', (_name, bytes) => {
     for (const isGuarded of from === to ? [true, false] : [false]) {
-      const whole = run(open(from, to, { collects: true, isGuarded }), bytes)
+      const expected = run(open(from, to, { collects: true, isGuarded }), bytes)
       const wholeFacts = open(from, to)
       run(wholeFacts, bytes)
       const facts = JSON.stringify(wholeFacts.facts)
       const different: number[] = []
       for (let at = 1; at < bytes.length; at++) {
         const stream = open(from, to, { collects: true, isGuarded })
-        if (run(stream, bytes.subarray(0, at), bytes.subarray(at)) !== whole || JSON.stringify(stream.facts) !== facts) different.push(at)
+        if (run(stream, bytes.subarray(0, at), bytes.subarray(at)) !== expected || JSON.stringify(stream.facts) !== facts) different.push(at)
       }
       expect(different).toEqual([])
       const single = open(from, to, { collects: true, isGuarded })
-      expect(run(single, ...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)))).toBe(whole)
+      expect(run(single, ...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)))).toBe(expected)
     }
   })
 

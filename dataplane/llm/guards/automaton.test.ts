@@ -36,7 +36,7 @@ describe('the decided part of a text', () => {
         const front = new MatchFront(new Automaton(pattern))
         front.push(head)
         const { safe } = front
-        const beginning = (whole: string) => spans(pattern, whole).filter(([start]) => start < safe)
+        const beginning = (full: string) => spans(pattern, full).filter(([start]) => start < safe)
         expect(beginning(head + tail)).toEqual(beginning(head))
       }),
       { numRuns: 800 },
@@ -62,8 +62,8 @@ describe('the decided part of a text', () => {
     for (let round = 0; round < 30; round++) {
       const long = makeNoise()
       const [old, fresh] = [new MatchFront(used), new MatchFront(new Automaton(pattern))]
-      const said = [old, fresh].map((front) => ['c', long, 'c', 'a', 'd'].map((piece) => (front.push(piece), [front.safe, front.hasMatch])))
-      expect(said[0]).toEqual(said[1])
+      const results = [old, fresh].map((front) => ['c', long, 'c', 'a', 'd'].map((piece) => (front.push(piece), [front.safe, front.hasMatch])))
+      expect(results[0]).toEqual(results[1])
     }
   })
 })

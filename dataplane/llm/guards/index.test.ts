@@ -17,7 +17,7 @@ import { compileGuards } from './index.ts'
 /** A guard service with configurable responses that records its requests. */
 let service: Server
 let url: string
-let asked: { line: string; headers: IncomingMessage['headers']; body: unknown }[]
+let requests: { line: string; headers: IncomingMessage['headers']; body: unknown }[]
 let reply: { status?: number; body: unknown }
 let destinations: Destinations
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
-      asked.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: JSON.parse(body) })
+      requests.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: JSON.parse(body) })
       response.writeHead(reply.status ?? 200, { 'content-type': 'application/json' })
       response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body))
     })
@@ -45,7 +45,7 @@ afterAll(async () => {
   await new Promise((resolve) => service.close(resolve))
 })
 beforeEach(() => {
-  asked = []
+  requests = []
   reply = { body: {} }
   destinations?.close()
   destinations = new Destinations((kind, transport) => createPool(kind, transport))
@@ -53,7 +53,7 @@ beforeEach(() => {
 })
 
 const chat = (...messages: [role: string, content: unknown][]): JsonObject => ({ model: 'm', messages: messages.map(([role, content]) => ({ role, content })) })
-const answer = (...contents: string[]): JsonObject => ({
+const completion = (...contents: string[]): JsonObject => ({
   id: '1',
   choices: contents.map((content, index) => ({ index, message: { role: 'assistant', content } })),
 })
@@ -124,8 +124,8 @@ describe('a regex guard', () => {
   })
 
   test('masks responses, whatever its action', async () => {
-    const { body } = await judge('response', [{ regex: { builtins: ['Ssn'], action: 'Reject' } }], answer('a 123-45-6789', 'b'))
-    expect(body).toEqual(answer('a <SSN>', 'b'))
+    const { body } = await judge('response', [{ regex: { builtins: ['Ssn'], action: 'Reject' } }], completion('a 123-45-6789', 'b'))
+    expect(body).toEqual(completion('a <SSN>', 'b'))
   })
 
   test('masks the tool input of a response', async () => {
@@ -161,7 +161,7 @@ describe('a webhook', () => {
       ],
     )
     expect(await judge('request', [webhook()], body)).toEqual({ body, reason: undefined })
-    expect(asked).toMatchObject([
+    expect(requests).toMatchObject([
       {
         line: 'POST /request',
         body: {
@@ -178,8 +178,8 @@ describe('a webhook', () => {
 
   test('receives a response as choices and can change them', async () => {
     reply = { body: { action: { body: { choices: [{ message: { role: 'assistant', content: 'x' } }] }, reason: 'r' } } }
-    expect((await judge('response', [webhook()], answer('a'))).body).toEqual(answer('x'))
-    expect(asked).toMatchObject([{ line: 'POST /response', body: { body: { choices: [{ message: { role: 'assistant', content: 'a' } }] } } }])
+    expect((await judge('response', [webhook()], completion('a'))).body).toEqual(completion('x'))
+    expect(requests).toMatchObject([{ line: 'POST /response', body: { body: { choices: [{ message: { role: 'assistant', content: 'a' } }] } } }])
   })
 
   test('replaces the messages of a prompt', async () => {
@@ -199,9 +199,9 @@ describe('a webhook', () => {
     ['another number of choices', { body: { action: { body: { choices: [] } } } }],
     ['a message without content', { body: { action: { body: { choices: [{ message: {} }] } } } }],
     ['an invalid status', { body: { action: { body: 'x', status_code: 42 } } }],
-  ])('that returns %s lets nothing pass', async (_, answered) => {
-    reply = answered
-    expect(await failure(judge('response', [webhook()], answer('a')))).toBe('503 prompt guard failed')
+  ])('that returns %s lets nothing pass', async (_, returned) => {
+    reply = returned
+    expect(await failure(judge('response', [webhook()], completion('a')))).toBe('503 prompt guard failed')
   })
 
   test('that is unavailable lets nothing pass', async () => {
@@ -221,7 +221,7 @@ describe('a webhook', () => {
     ]
     const headers = { 'x-user': 'bob', 'x-team': 'blue', 'x-none': 'y', 'x-other': '1', 'content-length': '99999' }
     await judge('request', [{ webhook: { ...webhook().webhook, forwardHeaderMatches } }], chat(['user', 'a']), headers)
-    const seen = asked[0]?.headers ?? {}
+    const seen = requests[0]?.headers ?? {}
     expect([seen['x-user'], seen['x-team'], seen['x-none'], seen['x-other'], seen['content-length'] === '99999']).toEqual([
       'bob',
       undefined,
@@ -229,8 +229,8 @@ describe('a webhook', () => {
       undefined,
       false,
     ])
-    await judge('response', [{ webhook: { ...webhook().webhook, forwardHeaderMatches } }], answer('a'), { 'x-team': 'alpha' })
-    expect(asked[1]?.headers['x-team']).toBe('alpha')
+    await judge('response', [{ webhook: { ...webhook().webhook, forwardHeaderMatches } }], completion('a'), { 'x-team': 'alpha' })
+    expect(requests[1]?.headers['x-team']).toBe('alpha')
   })
 
   test('for responses can receive the traceparent of the request, traced or not', async () => {
@@ -238,8 +238,12 @@ describe('a webhook', () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const forwardHeaderMatches = [{ name: 'traceparent', value: '00-.*', type: 'RegularExpression' as const }]
     const guards = compile({ response: [{ webhook: { ...webhook().webhook, forwardHeaderMatches } }] })
-    await guards.response(answer('a'), { exchange: testExchange({}, { traceparent }), entry: clientFormats.completions, isStreaming: false }, new HeaderList())
-    expect(asked[0]?.headers['traceparent']).toBe(traceparent)
+    await guards.response(
+      completion('a'),
+      { exchange: testExchange({}, { traceparent }), entry: clientFormats.completions, isStreaming: false },
+      new HeaderList(),
+    )
+    expect(requests[0]?.headers['traceparent']).toBe(traceparent)
   })
 })
 
@@ -248,7 +252,7 @@ describe('a moderationApi guard', () => {
     const entry = { moderationApi: { policies: { auth: { key: 'k1' } } }, response: { statusCode: 400 } } satisfies PromptguardRequest
     reply = { body: { results: [{ flagged: false }] } }
     expect(await judge('request', [entry], chat(['system', 's'], ['user', 'u']))).toMatchObject({ reason: undefined })
-    expect(asked).toMatchObject([
+    expect(requests).toMatchObject([
       { line: 'POST /v1/moderations', headers: { authorization: 'Bearer k1' }, body: { input: ['s', 'u'], model: 'omni-moderation-latest' } },
     ])
     reply = { body: { results: [{ flagged: false }, { flagged: true }] } }
@@ -265,12 +269,12 @@ describe('a cloudGuardrails guard', () => {
   test('sends one block per text, signed for its region', async () => {
     reply = { body: { action: 'NONE' } }
     await judge('request', [entry], chat(['system', 's'], ['user', 'u']))
-    expect(asked).toMatchObject([
+    expect(requests).toMatchObject([
       { line: 'POST /guardrail/g%2F1/version/DRAFT/apply', body: { source: 'INPUT', content: [{ text: { text: 's' } }, { text: { text: 'u' } }] } },
     ])
-    expect(asked[0]?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/eu-west-1\/bedrock\/aws4_request, /)
-    await judge('response', [entry], answer('a'))
-    expect(asked[1]?.body).toMatchObject({ source: 'OUTPUT' })
+    expect(requests[0]?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/eu-west-1\/bedrock\/aws4_request, /)
+    await judge('response', [entry], completion('a'))
+    expect(requests[1]?.body).toMatchObject({ source: 'OUTPUT' })
   })
 
   test.each<[string, unknown, unknown]>([
@@ -282,14 +286,14 @@ describe('a cloudGuardrails guard', () => {
     ['rejects a blocked text', { outputs: [{ text: 'X' }, { text: 'Y' }], assessments: assessments('ANONYMIZED', 'BLOCKED') }, { status: 403 }],
     ['rejects a response with another number of texts', { outputs: [{ text: 'X' }], assessments: assessments('ANONYMIZED') }, { status: 403 }],
     ['rejects an intervention without assessments', { outputs: [] }, { status: 403 }],
-  ])('%s', async (_, answered, expected) => {
-    reply = { body: { action: 'GUARDRAIL_INTERVENED', ...(answered as object) } }
+  ])('%s', async (_, returned, expected) => {
+    reply = { body: { action: 'GUARDRAIL_INTERVENED', ...(returned as object) } }
     expect(await judge('request', [entry], chat(['system', 's'], ['user', 'u']))).toMatchObject(expected as object)
   })
 
   test('is not called without texts, and an invalid response lets nothing pass', async () => {
     await judge('request', [entry], { model: 'm', messages: [] })
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     reply = { body: {} }
     expect(await failure(judge('request', [entry], chat(['user', 'u'])))).toBe('503 prompt guard failed')
   })
@@ -302,8 +306,8 @@ describe('a modelArmor guard', () => {
   test('sends all text of a request or response at once', async () => {
     reply = { body: found({}) }
     await judge('request', [entry], chat(['system', 's'], ['user', 'u']))
-    await judge('response', [entry], answer('a', 'b'))
-    expect(asked).toMatchObject([
+    await judge('response', [entry], completion('a', 'b'))
+    expect(requests).toMatchObject([
       {
         line: 'POST /v1/projects/p/locations/l/templates/t:sanitizeUserPrompt',
         body: { user_prompt_data: { text: 's\nu' } },
@@ -320,6 +324,6 @@ describe('a modelArmor guard', () => {
     ['no match', { rai: { raiFilterResult: { matchState: 'NO_MATCH_FOUND' } } }, false],
   ])('reads filter results with %s', async (_, filter, isRejected) => {
     reply = { body: found(filter) }
-    expect((await judge('response', [entry], answer('a'))).status).toBe(isRejected ? 403 : undefined)
+    expect((await judge('response', [entry], completion('a'))).status).toBe(isRejected ? 403 : undefined)
   })
 })

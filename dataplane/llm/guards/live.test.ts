@@ -3,28 +3,28 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { PromptguardResponse } from '#gen/config/types.ts'
 import { startGuardService } from '../../../e2e/harness/llm/guard.ts'
-import { chat, sdkRoutes, startTestBed, type Answer, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
+import { chat, sdkRoutes, startTestBed, type TestResponse, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 
 /** Tests every kind of guard, in every client format, buffered and streamed, over sockets. */
 
 const open: TestBed[] = []
 let judge: Awaited<ReturnType<typeof startGuardService>>
-let refuses: Server
+let rejecting: Server
 beforeAll(async () => {
   judge = await startGuardService({ name: 'judge' })
-  refuses = createServer((request, response) => {
+  rejecting = createServer((request, response) => {
     request.resume()
     response.end('{"action":{"body":"not this","status_code":418}}')
   }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => refuses.once('listening', resolve))
+  await new Promise((resolve) => rejecting.once('listening', resolve))
 })
 afterEach(async () => {
   for (const bed of open.splice(0)) await bed.close()
 })
 afterAll(async () => {
   await judge.close()
-  refuses.closeAllConnections()
-  await new Promise((resolve) => refuses.close(resolve))
+  rejecting.closeAllConnections()
+  await new Promise((resolve) => rejecting.close(resolve))
 })
 
 const clients = {
@@ -45,7 +45,7 @@ const clients = {
 const webhook = (port: number): PromptguardResponse => ({ webhook: { backendRef: { address: `127.0.0.1:${port}` } } })
 const secret = 'Smaug has 123-45-6789 here'
 
-async function ask(format: keyof typeof clients, guard: PromptguardResponse, stream: boolean, options: TestBedOptions = {}): Promise<Answer> {
+async function sendChat(format: keyof typeof clients, guard: PromptguardResponse, stream: boolean, options: TestBedOptions = {}): Promise<TestResponse> {
   const bed = await startTestBed({ ...options, ai: { routes: sdkRoutes, promptGuard: { response: [guard] } } })
   open.push(bed)
   const { path, body } = clients[format]
@@ -53,36 +53,36 @@ async function ask(format: keyof typeof clients, guard: PromptguardResponse, str
 }
 
 /** The concatenated texts of a stream or a buffered response. */
-const textsOf = ({ text }: Answer): string => [...text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g)].map(([, piece]) => piece).join('')
+const textsOf = ({ text }: TestResponse): string => [...text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g)].map(([, piece]) => piece).join('')
 
 describe.each(Object.keys(clients) as (keyof typeof clients)[])('a client of %s', (format) => {
   describe.each([false, true])('with stream=%s', (stream) => {
     test('receives text masked by patterns', async () => {
-      const answer = await ask(format, { regex: { builtins: ['Ssn'] } }, stream)
-      expect([answer.status, textsOf(answer)]).toEqual([200, expect.stringContaining('echo: Smaug has <SSN> here')])
-      expect(answer.text).not.toMatch(/123|6789/)
-      if (stream) expect(answer.text).toContain(clients[format].end)
+      const response = await sendChat(format, { regex: { builtins: ['Ssn'] } }, stream)
+      expect([response.status, textsOf(response)]).toEqual([200, expect.stringContaining('echo: Smaug has <SSN> here')])
+      expect(response.text).not.toMatch(/123|6789/)
+      if (stream) expect(response.text).toContain(clients[format].end)
     })
 
     test('receives text masked by a service', async () => {
-      const answer = await ask(format, webhook(judge.port), stream)
-      expect([answer.status, textsOf(answer)]).toEqual([200, expect.stringContaining('echo: [somebody] has 123-45-6789 here')])
-      expect(answer.text).not.toContain('Smaug')
-      if (stream) expect(answer.text).toContain(clients[format].end)
+      const response = await sendChat(format, webhook(judge.port), stream)
+      expect([response.status, textsOf(response)]).toEqual([200, expect.stringContaining('echo: [somebody] has 123-45-6789 here')])
+      expect(response.text).not.toContain('Smaug')
+      if (stream) expect(response.text).toContain(clients[format].end)
     })
 
     test.each([
-      ['a service rejects the response', (): number => (refuses.address() as AddressInfo).port, 418, 'not this'],
+      ['a service rejects the response', (): number => (rejecting.address() as AddressInfo).port, 418, 'not this'],
       ['the service is unavailable', (): number => 1, 503, 'prompt guard failed'],
     ] as const)('receives no text of the response if %s', async (_, port, status, text) => {
-      const answer = await ask(format, webhook(port()), stream)
-      expect(answer.text).not.toMatch(/Smaug|6789|echo/)
-      expect(answer.text).toContain(text)
-      if (!stream) expect([answer.status, answer.text]).toEqual([status, text])
+      const response = await sendChat(format, webhook(port()), stream)
+      expect(response.text).not.toMatch(/Smaug|6789|echo/)
+      expect(response.text).toContain(text)
+      if (!stream) expect([response.status, response.text]).toEqual([status, text])
       else {
-        expect(answer.status).toBe(200)
-        expect(answer.text).toMatch(clients[format].error)
-        expect(answer.text).not.toContain(clients[format].end)
+        expect(response.status).toBe(200)
+        expect(response.text).toMatch(clients[format].error)
+        expect(response.text).not.toContain(clients[format].end)
       }
     })
   })
@@ -93,5 +93,5 @@ test.each([
   ['messages', { providerC: {} }],
   ['responses', { providerD: {} }],
 ] as const)('a client of %s whose provider speaks another format, or its own, receives the same masked text', async (format, provider) => {
-  expect(textsOf(await ask(format, { regex: { builtins: ['Ssn'] } }, true, { provider }))).toContain('echo: Smaug has <SSN> here')
+  expect(textsOf(await sendChat(format, { regex: { builtins: ['Ssn'] } }, true, { provider }))).toContain('echo: Smaug has <SSN> here')
 })

@@ -39,25 +39,25 @@ describe('a masked stream', () => {
   ]
 
   test.each(texts)('that is split at any two positions yields the masked text: %s', (text) => {
-    const whole = patterns.mask(text)
+    const expected = patterns.mask(text)
     for (let first = 0; first <= text.length; first++)
       for (let second = first; second <= Math.min(text.length, first + 16); second++) {
         const stream = start(patterns)
         const pieces = [text.slice(0, first), text.slice(first, second), text.slice(second)].filter((piece) => piece !== '')
         const out = pieces.flatMap((piece) => [...stream.push([event('d', piece)])])
-        expect(textOf([...out, ...stream.end()])).toBe(whole)
+        expect(textOf([...out, ...stream.end()])).toBe(expected)
       }
   })
 
   test.each(texts)('of single characters always yields a prefix of the masked text: %s', (text) => {
-    const whole = patterns.mask(text)
+    const expected = patterns.mask(text)
     const stream = start(patterns)
-    let said = ''
+    let received = ''
     for (const character of text) {
-      said += textOf(stream.push([event('d', character)]))
-      expect(whole.startsWith(said)).toBe(true)
+      received += textOf(stream.push([event('d', character)]))
+      expect(expected.startsWith(received)).toBe(true)
     }
-    expect(said + textOf(stream.end())).toBe(whole)
+    expect(received + textOf(stream.end())).toBe(expected)
   })
 
   test('of a random text and pattern, split at random, yields the masked text', () => {
@@ -132,9 +132,9 @@ describe('a masked stream', () => {
 
   test('passes a long response completely', () => {
     const stream = start(patterns)
-    let said = 0
-    for (let i = 0; i < 50_000; i++) said += textOf(stream.push([event('a', 'plain words of text. ')])).length
-    said += textOf(stream.end()).length
-    expect(said).toBe(1_050_000)
+    let received = 0
+    for (let i = 0; i < 50_000; i++) received += textOf(stream.push([event('a', 'plain words of text. ')])).length
+    received += textOf(stream.end()).length
+    expect(received).toBe(1_050_000)
   })
 })

@@ -15,7 +15,7 @@ const event = (type: string | undefined, data: object | string): string =>
 const halves = (text: string): [string, string] => [text.slice(0, text.length - 5), text.slice(-5)]
 
 /** A streamed response of each format with a text and a tool call, each in two pieces. */
-const answers: Readonly<Record<ChatFormat, (text: string, input: string) => string>> = {
+const upstreamResponses: Readonly<Record<ChatFormat, (text: string, input: string) => string>> = {
   completions(text, input) {
     const chunk = (delta: object, finish: string | null = null) =>
       event(undefined, { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })
@@ -81,7 +81,7 @@ const answers: Readonly<Record<ChatFormat, (text: string, input: string) => stri
   },
 }
 
-const formats = Object.keys(answers) as ChatFormat[]
+const formats = Object.keys(upstreamResponses) as ChatFormat[]
 const text = `my number is ${SECRET}, keep it`
 const input = JSON.stringify({ note: `ssn ${SECRET}`, n: 1 })
 
@@ -98,29 +98,29 @@ async function send(format: ChatFormat, guards: PromptGuards | undefined, pieces
 }
 
 describe.each(formats)('a stream in the %s format', (format) => {
-  const whole = Buffer.from(answers[format](text, input))
+  const upstreamBytes = Buffer.from(upstreamResponses[format](text, input))
   const guards = compile({ regex: { builtins: ['Ssn'] } })
 
   test('split at every byte never contains masked text or tool input, and always yields the same bytes', async () => {
-    const expected = await send(format, guards, [whole])
+    const expected = await send(format, guards, [upstreamBytes])
     expect(expected).toContain('<SSN>')
-    for (let at = 1; at < whole.length; at++) {
-      const said = await send(format, guards, [whole.subarray(0, at), whole.subarray(at)])
-      expect(said).toBe(expected)
+    for (let at = 1; at < upstreamBytes.length; at++) {
+      const received = await send(format, guards, [upstreamBytes.subarray(0, at), upstreamBytes.subarray(at)])
+      expect(received).toBe(expected)
     }
     // The secret is spread over events; no event may contain any of its digits.
     expect(expected).not.toMatch(/123|6789/)
   })
 
   test('that arrives byte by byte is masked', async () => {
-    const bytes = Array.from(whole, (_, at) => whole.subarray(at, at + 1))
-    expect(await send(format, guards, bytes)).toBe(await send(format, guards, [whole]))
+    const bytes = Array.from(upstreamBytes, (_, at) => upstreamBytes.subarray(at, at + 1))
+    expect(await send(format, guards, bytes)).toBe(await send(format, guards, [upstreamBytes]))
   })
 
   test('without a match has the text of the upstream', async () => {
-    const clean = Buffer.from(answers[format]('nothing to see here', '{"a":1}'))
-    const texts = (said: string): unknown[] =>
-      said
+    const clean = Buffer.from(upstreamResponses[format]('nothing to see here', '{"a":1}'))
+    const texts = (received: string): unknown[] =>
+      received
         .split('\n')
         .filter((line) => line.startsWith('data: {'))
         .map((line) => JSON.parse(line.slice(6)) as unknown)
@@ -128,7 +128,7 @@ describe.each(formats)('a stream in the %s format', (format) => {
   })
 
   test('is rejected if a guard does not compile', async () => {
-    await expect(send(format, compile({ regex: { matches: ['('] } }), [whole])).rejects.toThrow('prompt guard failed')
+    await expect(send(format, compile({ regex: { matches: ['('] } }), [upstreamBytes])).rejects.toThrow('prompt guard failed')
   })
 })
 
@@ -136,7 +136,7 @@ test('a held back stream that is rejected contains no text', async () => {
   const compiled = compile({ regex: { builtins: ['Ssn'] } }, { regex: { matches: ['('] } })
   const guard = compiled?.stream({ exchange: testExchange(), entry: clientFormats.completions, isStreaming: true }, new HeaderList())
   const stream = pair('completions', 'completions').stream(responseContext(), { isGuarded: true })
-  expect(await guard?.push(stream.push(Buffer.from(answers.completions(text, input))))).toEqual([])
+  expect(await guard?.push(stream.push(Buffer.from(upstreamResponses.completions(text, input))))).toEqual([])
   await expect(Promise.resolve(guard?.end())).rejects.toThrow('prompt guard failed')
 })
 

@@ -86,8 +86,8 @@ export class StreamSubject implements Subject {
   readonly phase = 'Response'
   readonly exchange: Exchange
   readonly headers: HeaderList
-  readonly #running = new Map<string, TextDelta[]>()
-  readonly #whole = new Map<string, TextDelta[]>()
+  readonly #pieces = new Map<string, TextDelta[]>()
+  readonly #repeats = new Map<string, TextDelta[]>()
 
   constructor(events: readonly ClientEvent[], exchange: Exchange, headers: HeaderList) {
     this.exchange = exchange
@@ -95,7 +95,7 @@ export class StreamSubject implements Subject {
     for (const { deltas } of events)
       for (const delta of deltas) {
         if (delta.kind === 'reasoning') continue
-        const kept = delta.isWhole ? this.#whole : this.#running
+        const kept = delta.isWhole ? this.#repeats : this.#pieces
         kept.set(delta.segment, [...(kept.get(delta.segment) ?? []), delta])
       }
   }
@@ -135,7 +135,7 @@ export class StreamSubject implements Subject {
   }
 
   #segments(): string[] {
-    return [...new Set([...this.#running.keys(), ...this.#whole.keys()])]
+    return [...new Set([...this.#pieces.keys(), ...this.#repeats.keys()])]
   }
 
   #textSegments(): string[] {
@@ -143,17 +143,17 @@ export class StreamSubject implements Subject {
   }
 
   #isText(segment: string): boolean {
-    return (this.#running.get(segment) ?? this.#whole.get(segment))?.[0]?.kind === 'text'
+    return (this.#pieces.get(segment) ?? this.#repeats.get(segment))?.[0]?.kind === 'text'
   }
 
   #textOf(segment: string): string {
-    const running = this.#running.get(segment)
-    return running === undefined ? (this.#whole.get(segment)?.[0]?.text ?? '') : running.map(({ text }) => text).join('')
+    const pieces = this.#pieces.get(segment)
+    return pieces === undefined ? (this.#repeats.get(segment)?.[0]?.text ?? '') : pieces.map(({ text }) => text).join('')
   }
 
   /** Puts the text into the first event and empties the others; events that repeat the whole text receive all of it. */
   #write(segment: string, text: string): void {
-    for (const [at, delta] of (this.#running.get(segment) ?? []).entries()) delta.replace(at === 0 ? text : '')
-    for (const delta of this.#whole.get(segment) ?? []) delta.replace(text)
+    for (const [at, delta] of (this.#pieces.get(segment) ?? []).entries()) delta.replace(at === 0 ? text : '')
+    for (const delta of this.#repeats.get(segment) ?? []) delta.replace(text)
   }
 }

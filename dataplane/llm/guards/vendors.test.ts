@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { AIPromptGuard } from '#gen/config/types.ts'
 import { startMockProvider, type MockProvider } from '../../../e2e/harness/llm/provider.ts'
-import { chat, sdkRoutes, startTestBed, type Answer, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
+import { chat, sdkRoutes, startTestBed, type TestResponse, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 
 /** Tests moderation, Bedrock Guardrails and Model Armor over sockets, with every format, buffered and streamed. */
 
@@ -12,7 +12,7 @@ const guards = {
   modelArmor: { modelArmor: { templateId: 't', projectId: 'p', policies: { auth } } },
 } as const
 type GuardName = keyof typeof guards
-const onAnswers = ['cloudGuardrails', 'modelArmor'] as const
+const responseGuards = ['cloudGuardrails', 'modelArmor'] as const
 
 const formats = {
   completions: {
@@ -50,17 +50,17 @@ afterAll(async () => {
   await screener.close()
 })
 
-interface Asked extends Answer {
+interface GuardedResponse extends TestResponse {
   /** The texts of the requests that the provider received. */
   readonly forwarded: readonly string[]
 }
 
-async function ask(format: Format, promptGuard: AIPromptGuard, text: string, stream: boolean, options: TestBedOptions = {}): Promise<Asked> {
+async function sendChat(format: Format, promptGuard: AIPromptGuard, text: string, stream: boolean, options: TestBedOptions = {}): Promise<GuardedResponse> {
   const bed = await startTestBed({ ...options, ai: { routes: sdkRoutes, promptGuard } })
   open.push(bed)
   const { path, body } = formats[format]
-  const answer = await bed.post({ path, body: { ...body(text), stream } })
-  return { ...answer, forwarded: bed.mock.requests.map(({ raw }) => raw.toString()) }
+  const response = await bed.post({ path, body: { ...body(text), stream } })
+  return { ...response, forwarded: bed.mock.requests.map(({ raw }) => raw.toString()) }
 }
 
 const requestText = 'The request was rejected due to inappropriate content'
@@ -72,12 +72,12 @@ describe.each(formatNames)('a client of %s,', (format) => {
     describe.each(Object.keys(guards) as GuardName[])('has prompts that %s', (name) => {
       test('allows, rejects, or blocks because it fails', async () => {
         const guard: AIPromptGuard = { request: [guards[name]] }
-        const passed = await ask(format, guard, 'hello there', stream)
+        const passed = await sendChat(format, guard, 'hello there', stream)
         expect([passed.status, passed.forwarded.length]).toEqual([200, 1])
-        const refused = await ask(format, guard, 'of the dragon', stream)
-        expect([refused.status, refused.headers['content-type'], refused.text, refused.forwarded]).toEqual([403, 'text/plain', requestText, []])
+        const rejected = await sendChat(format, guard, 'of the dragon', stream)
+        expect([rejected.status, rejected.headers['content-type'], rejected.text, rejected.forwarded]).toEqual([403, 'text/plain', requestText, []])
         for (const text of failures) {
-          const failed = await ask(format, guard, text, stream)
+          const failed = await sendChat(format, guard, text, stream)
           expect([failed.status, failed.text, failed.forwarded]).toEqual([503, 'prompt guard failed', []])
         }
         expect(screener.requests.map(({ headers }) => headers['authorization'])).toEqual(Array(4).fill('Bearer key-of-the-screener'))
@@ -85,38 +85,43 @@ describe.each(formatNames)('a client of %s,', (format) => {
     })
 
     test('has prompts anonymized by cloudGuardrails', async () => {
-      const { status, forwarded } = await ask(format, { request: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
+      const { status, forwarded } = await sendChat(format, { request: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
       expect([status, forwarded.length]).toEqual([200, 1])
       expect(forwarded[0]).toContain('{NAME} sleeps')
     })
 
-    describe.each(onAnswers)('has responses that %s', (name) => {
+    describe.each(responseGuards)('has responses that %s', (name) => {
       const guard: AIPromptGuard = { response: [guards[name]] }
       test('allows, so that they arrive unchanged', async () => {
-        const passed = await ask(format, guard, 'hello there', stream)
+        const passed = await sendChat(format, guard, 'hello there', stream)
         expect(passed.status).toBe(200)
         expect(passed.text).toMatch(/hello/)
       })
 
       test('rejects, so that no text arrives', async () => {
-        const refused = await ask(format, { response: [{ ...guards[name], response: { statusCode: 451, message: 'no such tales' } }] }, 'of the dragon', stream)
-        expect(refused.text).not.toMatch(/dragon|echo/)
-        if (stream) expect([refused.status, refused.text]).toEqual([200, formats[format].error('content_filter', 'no such tales')])
-        else expect([refused.status, refused.text]).toEqual([451, 'no such tales'])
-        const plain = await ask(format, guard, 'of the dragon', stream)
+        const rejected = await sendChat(
+          format,
+          { response: [{ ...guards[name], response: { statusCode: 451, message: 'no such tales' } }] },
+          'of the dragon',
+          stream,
+        )
+        expect(rejected.text).not.toMatch(/dragon|echo/)
+        if (stream) expect([rejected.status, rejected.text]).toEqual([200, formats[format].error('content_filter', 'no such tales')])
+        else expect([rejected.status, rejected.text]).toEqual([451, 'no such tales'])
+        const plain = await sendChat(format, guard, 'of the dragon', stream)
         if (stream) expect(plain.text).toBe(formats[format].error('content_filter', responseText))
         else expect([plain.status, plain.text]).toEqual([403, responseText])
       })
 
       test.each(failures)('blocks because it fails with %s', async (text) => {
-        const failed = await ask(format, guard, text, stream)
+        const failed = await sendChat(format, guard, text, stream)
         if (stream) expect([failed.status, failed.text]).toEqual([200, formats[format].error('guard_failed', 'prompt guard failed')])
         else expect([failed.status, failed.text]).toEqual([503, 'prompt guard failed'])
       })
     })
 
     test('has responses anonymized by cloudGuardrails', async () => {
-      const { text } = await ask(format, { response: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
+      const { text } = await sendChat(format, { response: [guards.cloudGuardrails] }, 'Smaug sleeps', stream)
       expect(text).toContain('{NAME} sleeps')
       expect(text).not.toContain('Smaug')
     })
@@ -126,12 +131,12 @@ describe.each(formatNames)('a client of %s,', (format) => {
 describe('a guard service that does not respond', () => {
   const within = (requestMs: number) => ({ route: { timeouts: { requestMs } } })
   test.each(Object.keys(guards) as GuardName[])('delays a prompt no longer than the request timeout: %s', async (name) => {
-    const { status, forwarded } = await ask('completions', { request: [guards[name]] }, 'stall', false, within(500))
+    const { status, forwarded } = await sendChat('completions', { request: [guards[name]] }, 'stall', false, within(500))
     expect([status, forwarded]).toEqual([504, []])
   })
 
   test.each(formatNames)('delays a streamed response no longer than the request timeout: %s', async (format) => {
-    const { status, text } = await ask(format, { response: [guards.modelArmor] }, 'stall', true, within(3000))
+    const { status, text } = await sendChat(format, { response: [guards.modelArmor] }, 'stall', true, within(3000))
     expect([status, text]).toEqual([200, formats[format].error('timeout_error', 'request timeout')])
   })
 })

@@ -2,10 +2,10 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
 const VERSION = '2023-06-01'
-/** What browsers add; the API takes a request with them for one from a web page. */
+/** Headers that browsers add. The API treats requests with them as coming from a web page. */
 const browserHeaders = /^(?:origin|access-control-request-.*|sec-fetch-.*)$/
 
-/** Anthropic. */
+/** Anthropic, with its Messages API. */
 export function createAnthropic({ model }: ProviderSettings<'providerC'>): Provider {
   return {
     system: 'anthropic',
@@ -18,7 +18,7 @@ export function createAnthropic({ model }: ProviderSettings<'providerC'>): Provi
   }
 }
 
-/** Keys go into x-api-key; only OAuth tokens stay bearer tokens (llm.md §4.3). */
+/** Moves API keys to x-api-key; only OAuth tokens stay bearer tokens (llm.md §4.3). */
 function finishHeaders(headers: HeaderList): void {
   headers.set('anthropic-version', VERSION)
   const token = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1]

@@ -3,7 +3,7 @@ import type { Provider, ProviderSettings } from './types.ts'
 
 const suffixes: Readonly<Record<string, string>> = { completions: '/chat/completions', responses: '/responses', embeddings: '/embeddings' }
 
-/** Azure OpenAI: the deployment is the model; dated API versions have it in the path. */
+/** Azure OpenAI. The deployment is the model; with dated API versions it is part of the path. */
 export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' }: ProviderSettings<'providerB'>): Provider {
   const { host, port } = splitEndpoint(endpoint)
   return {
@@ -26,12 +26,12 @@ export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' 
   }
 }
 
-/** A host, perhaps with a port; scheme and path are of no meaning. */
+/** Splits an endpoint, `host`, `host:port` or a URL, into host and port. Ignores scheme and path. */
 function splitEndpoint(endpoint: string): { host: string; port: number | undefined } {
-  const place = endpoint
+  const authority = endpoint
     .trim()
     .replace(/^https?:\/\//i, '')
     .replace(/[/?#].*$/, '')
-  const [, host = place, port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(place) ?? []
+  const [, host = authority, port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(authority) ?? []
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port: port === undefined ? undefined : Number(port) }
 }

@@ -3,7 +3,7 @@ import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
 const DEFAULT_REGION = 'us-east-1'
 
-/** Amazon Bedrock. */
+/** Amazon Bedrock: Converse for chats, InvokeModel for embeddings. */
 export function createBedrock({ model, region = DEFAULT_REGION, guardrail }: ProviderSettings<'providerF'>): Provider {
   return {
     system: 'aws.bedrock',
@@ -20,7 +20,7 @@ export function createBedrock({ model, region = DEFAULT_REGION, guardrail }: Pro
     },
     pathFor: ({ format, model: requested, isStreaming }) => `/model/${encodeModel(requested)}/${verbOf(format, isStreaming)}`,
     finishHeaders(headers, from) {
-      // Told in the body instead (llm.md §4.3), or of no meaning here.
+      // These are part of the body (llm.md §4.3), or unknown to Bedrock.
       for (const name of ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'x-api-key']) headers.remove(name)
       if (from === 'responses') for (const name of ['conversation_id', 'session_id']) headers.remove(name)
     },

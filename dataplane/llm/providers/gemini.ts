@@ -1,7 +1,7 @@
 import { openaiFormats } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
-/** Google Gemini, by its OpenAI-compatible endpoint (llm.md D4). */
+/** Google Gemini, through its OpenAI-compatible endpoint (llm.md D4). */
 export function createGemini({ model }: ProviderSettings<'providerD'>): Provider {
   return {
     system: 'gcp.gemini',

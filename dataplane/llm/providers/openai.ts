@@ -3,7 +3,7 @@ import type { Provider, ProviderSettings } from './types.ts'
 
 const paths: Readonly<Record<string, string>> = { completions: '/v1/chat/completions', responses: '/v1/responses', embeddings: '/v1/embeddings' }
 
-/** OpenAI. */
+/** OpenAI, and servers that implement its API (`host` in the config). */
 export function createOpenai({ model }: ProviderSettings<'providerA'>): Provider {
   return {
     system: 'openai',

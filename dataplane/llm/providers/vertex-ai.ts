@@ -4,7 +4,7 @@ import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
 const ANTHROPIC_VERSION = 'vertex-2023-10-16'
 
-/** Google Vertex AI: Claude in its own format, everything else by the OpenAI-compatible endpoint. */
+/** Google Vertex AI: Claude models in the Messages format, all others through the OpenAI-compatible endpoint. */
 export function createVertexAi({ model, projectId, region }: ProviderSettings<'providerE'>): Provider {
   const base = `/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(region)}`
   return {
@@ -37,7 +37,7 @@ function hostOf(region: string): string {
 
 const segment = (model: string): string => encodeURIComponent(model).replaceAll('%40', '@')
 
-/** The model's name for Vertex when it is a Claude model, else undefined (llm.md §4.2). */
+/** The name of a Claude model on Vertex AI; undefined for other models (llm.md §4.2). */
 function claudeOf(model: string): string | undefined {
   const marker = 'publishers/anthropic/models/'
   const at = model.indexOf(marker)
@@ -48,7 +48,7 @@ function claudeOf(model: string): string | undefined {
 
 const googleOf = (model: string): string => model.replace(/^(?:.*publishers\/google\/models\/|models\/|google\/)/, '')
 
-/** Claude on Vertex: the model is in the path, and the version in the body (llm.md §4.3). */
+/** For Claude models, the model moves to the path and the API version to the body (llm.md §4.3). */
 function finishBody(body: JsonObject, { format, model }: ProviderCall): JsonObject {
   if (format !== 'messages' && format !== 'messagesCount') return body
   const { model: _, output_format: __, ...rest } = body
@@ -56,7 +56,7 @@ function finishBody(body: JsonObject, { format, model }: ProviderCall): JsonObje
   return { ...kept, anthropic_version: ANTHROPIC_VERSION, ...(format === 'messagesCount' && { model: claudeOf(model) ?? model }) }
 }
 
-/** A copy without `cache_control.scope`, which Vertex refuses; what has none stays the same object. */
+/** Returns a copy without `cache_control.scope`, which Vertex AI rejects; the same object if there is none. */
 function withoutCacheScope(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(withoutCacheScope)

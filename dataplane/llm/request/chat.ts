@@ -82,7 +82,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const isPrinted = !conversion.isNative || guards !== undefined
   const bytes = isPrinted ? [Buffer.from(printJson(finished))] : finished === json ? [original] : renderBytes(original, text, members, json, finished)
   return {
-    draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'whole' },
+    draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'buffered' },
     conversion: { with: conversion, entry, memo: converted.memo },
     model,
     isStreaming,

@@ -45,9 +45,9 @@ describe('the metadata of an API key', () => {
     ],
   ])('%s', async (_, metadata, model, status, text) => {
     const { post, mock } = await startWithKeys({ k1: metadata }, { modelAliases: { fast: 'gpt-4o' } })
-    const answer = await post({ body: chat('x', { model }), ...as('k1') })
-    expect(answer.status).toBe(status)
-    if (status !== 200) expect([answer.text, mock.requests.length]).toEqual([text, 0])
+    const response = await post({ body: chat('x', { model }), ...as('k1') })
+    expect(response.status).toBe(status)
+    if (status !== 200) expect([response.text, mock.requests.length]).toEqual([text, 0])
   })
 
   test('limits the list of models', async () => {

@@ -33,7 +33,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
   if (model !== undefined) tools.keys.check(model)
   record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
   const sent = body === json ? await source.wireBody() : [Buffer.from(renderBody(text, json, body))]
-  return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'whole' }, model, isStreaming, isCharged: true, isDetected: true }
+  return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'buffered' }, model, isStreaming, isCharged: true, isDetected: true }
 }
 
 /** Applies the policies' field mutations. The model is not required. */

@@ -24,8 +24,8 @@ describe("a backend's transformation", () => {
   test('keeps metadata for its response side and for logs', async () => {
     const accessLog = { attributes: { add: [{ name: 'team', expression: 'metadata.team' }] } }
     bed = await startTestBed({ policies: { transformation }, onGateway: [{ frontend: { accessLog } }] })
-    const answer = await bed.post({ body: chat('x'), headers: { 'x-team': 'red' } })
-    expect([answer.status, answer.headers['x-team'], bed.mock.requests[0]?.headers['x-sent']]).toEqual([200, 'red', 'red'])
+    const response = await bed.post({ body: chat('x'), headers: { 'x-team': 'red' } })
+    expect([response.status, response.headers['x-team'], bed.mock.requests[0]?.headers['x-sent']]).toEqual([200, 'red', 'red'])
     const { finished } = bed.gateway
     await waitUntil('the end of the request', () => finished.length > 0)
     expect(finished[0] && variables.metadata.get(finished[0])).toEqual({ team: 'red' })
@@ -35,8 +35,8 @@ describe("a backend's transformation", () => {
     const traffic = { transformation: { request: { metadata: { from: '"route"' } } } }
     const set = [{ name: 'x-from', value: 'metadata.from' }]
     bed = await startTestBed({ policies: { transformation: { request: { set }, response: { set } } }, onGateway: [{ traffic }] })
-    const answer = await bed.post({ body: chat('x') })
-    expect([answer.headers['x-from'], bed.mock.requests[0]?.headers['x-from']]).toEqual(['route', 'route'])
+    const response = await bed.post({ body: chat('x') })
+    expect([response.headers['x-from'], bed.mock.requests[0]?.headers['x-from']]).toEqual(['route', 'route'])
   })
 
   // It runs after credentials are set, but its response side also applies to requests that fail earlier (traffic.md §5 step 8).
@@ -54,7 +54,7 @@ describe("a backend's transformation", () => {
     ['missing credentials, to which it does not apply', { auth: { secretRef: { secret: 'opaque/ns/nothing' } } }, { body: chat('x') }, 500, undefined],
   ])('has a response side that applies to %s', async (_, policies, request, status, expected) => {
     bed = await startTestBed({ policies: { ...policies, transformation } })
-    const answer = await bed.post(request)
-    expect([answer.status, answer.headers['x-code'], bed.mock.requests.length]).toEqual([status, expected, 0])
+    const response = await bed.post(request)
+    expect([response.status, response.headers['x-code'], bed.mock.requests.length]).toEqual([status, expected, 0])
   })
 })

@@ -19,8 +19,8 @@ export interface Draft {
   readonly from?: ClientFormat
   /** Buffers are consecutive pieces of JSON. */
   readonly body: readonly Buffer[] | Body | undefined
-  /** How the response will be read, which limits `accept-encoding`: to supported codings for `whole`, to none for `stream`. */
-  readonly reads: 'whole' | 'stream' | 'nothing'
+  /** How the response will be read, which limits `accept-encoding`: to supported codings for `buffered`, to none for `stream`. */
+  readonly reads: 'buffered' | 'stream' | 'nothing'
 }
 
 /**
@@ -83,7 +83,7 @@ function prepareBodyHeaders(headers: HeaderList): void {
   if (!/^application\/json\b/i.test(headers.get('content-type') ?? '')) headers.set('content-type', 'application/json')
 }
 
-function limitCodings(headers: HeaderList, reads: 'whole' | 'stream'): void {
+function limitCodings(headers: HeaderList, reads: 'buffered' | 'stream'): void {
   const codings = reads === 'stream' ? undefined : acceptableCodings(headers.get('accept-encoding'))
   if (codings === undefined) headers.remove('accept-encoding')
   else headers.set('accept-encoding', codings)

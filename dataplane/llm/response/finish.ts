@@ -77,14 +77,14 @@ async function bufferResponse(response: ResponseHead, context: AttemptContext): 
     // The tokens were spent, whatever the guards decide (llm.md D24).
     const verdict = await guards
       .response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers)
-      .finally(() => record.finish(facts, 'whole'))
+      .finally(() => record.finish(facts, 'complete'))
     if ('rejection' in verdict) {
       exchange.isLocalAnswer = true
       return verdict.rejection
     }
     guarded = verdict.body
   }
-  record.finish(facts, 'whole')
+  record.finish(facts, 'complete')
   if (guarded === parsed) return withBody(response, raw)
   const rendered = Buffer.from(isNative ? renderBody(text, parsed as JsonObject, guarded) : printJson(guarded))
   if (!isNative) response.headers.set('content-type', 'application/json')
@@ -158,7 +158,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
       }
       if (facts.error !== undefined && !facts.hasContent) onFailure()
       else onEnd(end !== 'cancelled')
-      record.finish(facts, end === 'complete' ? 'whole' : 'part')
+      record.finish(facts, end === 'complete' ? 'complete' : 'partial')
     },
   })
 }

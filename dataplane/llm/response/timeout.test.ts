@@ -5,7 +5,7 @@ import { BufferBody } from '../../http/body.ts'
 import { passChat } from '../convert/native.ts'
 import { EventBody } from './event-body.ts'
 import { startLlmGateway, type LlmGateway } from '../testing/gateway.ts'
-import { chat, sdkRoutes, send, type Answer } from '../testing/test-bed.ts'
+import { chat, sdkRoutes, send, type TestResponse } from '../testing/test-bed.ts'
 
 /** `timeouts.request` covers the complete response. A stream ends with an error in the client's format. */
 
@@ -49,13 +49,13 @@ const ends = {
 
 describe('a stream that exceeds the request timeout', () => {
   const cases = (Object.keys(ends) as (keyof typeof ends)[]).flatMap((path) => [{ path, ai: {} } as const, { path, ai: regex } as const])
-  let answers: { answer: Answer; gateway: LlmGateway }[]
+  let results: { response: TestResponse; gateway: LlmGateway }[]
   beforeAll(async () => {
-    answers = await Promise.all(
+    results = await Promise.all(
       cases.map(async ({ path, ai }) => {
         const gateway = await startLate(ai)
         const body = path.endsWith('responses') ? { model: 'gpt-4o', input: 'x', stream: true } : chat('x', { stream: true, max_tokens: 9 })
-        return { gateway, answer: await send(gateway.port, { path, body }) }
+        return { gateway, response: await send(gateway.port, { path, body }) }
       }),
     )
   })
@@ -63,18 +63,18 @@ describe('a stream that exceeds the request timeout', () => {
   test.each(cases.map(({ path, ai }, index) => [path, ai === regex ? 'with a guard' : 'without guards', index] as const))(
     'ends with an error event: %s %s',
     (path, _, index) => {
-      const { answer, gateway } = answers[index] ?? {}
-      expect(answer?.status).toBe(200)
-      expect(answer?.text.endsWith(ends[path])).toBe(true)
-      expect(answer?.text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
+      const { response, gateway } = results[index] ?? {}
+      expect(response?.status).toBe(200)
+      expect(response?.text.endsWith(ends[path])).toBe(true)
+      expect(response?.text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
       expect(gateway?.finished.map(({ cutBy, error: reason }) => [cutBy, reason?.code])).toEqual([['timeout', 'REQUEST_TIMEOUT']])
     },
   )
 
   test('before its first content is a 504 if another attempt is left', async () => {
     const gateway = await startLate({}, { attempts: 2, codes: [503] })
-    const answer = await send(gateway.port, { body: chat('x', { stream: true }), headers: { 'x-mute': '1' } })
-    expect([answer.status, answer.text]).toEqual([504, 'request timeout'])
+    const response = await send(gateway.port, { body: chat('x', { stream: true }), headers: { 'x-mute': '1' } })
+    expect([response.status, response.text]).toEqual([504, 'request timeout'])
   })
 
   test('is closed if the client does not read', async () => {

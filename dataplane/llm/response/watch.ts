@@ -32,7 +32,7 @@ export function observeRaw(response: ResponseHead, context: AttemptContext): Res
     onClose: (error) => {
       onEnd(error === undefined || exchange.abortReason === undefined)
       const facts = watcher?.end()
-      record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'whole' : 'part')
+      record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'complete' : 'partial')
     },
   })
   return response

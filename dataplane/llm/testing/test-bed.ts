@@ -8,7 +8,7 @@ export interface Loose {
   readonly [key: string | number]: Loose
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
@@ -28,7 +28,7 @@ export interface TestBed {
   readonly gateway: LlmGateway
   readonly mocks: readonly MockProvider[]
   readonly mock: MockProvider
-  post(post: Post): Promise<Answer>
+  post(post: Post): Promise<TestResponse>
   close(): Promise<void>
 }
 
@@ -82,7 +82,7 @@ export async function startTestBed({ provider = { providerA: {} }, groups, ai, p
   }
 }
 
-export function send(port: number, { path = '/v1/chat/completions', method = 'POST', headers = {}, body }: Post): Promise<Answer> {
+export function send(port: number, { path = '/v1/chat/completions', method = 'POST', headers = {}, body }: Post): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     const bytes = body === undefined ? undefined : Buffer.isBuffer(body) || typeof body === 'string' ? Buffer.from(body) : Buffer.from(JSON.stringify(body))
     const request = httpRequest(

@@ -12,8 +12,8 @@ export interface TokenCountRequest {
 /** Entry point of the worker thread that counts tokens. Loading the tables, and long prompts, would block all traffic of the main thread. */
 parentPort?.on('message', ({ id, model, messages }: WorkerRequest<TokenCountRequest>) => {
   void countMessages(model, messages).then((value) => {
-    const answer: WorkerResponse<number> = { id, value }
+    const response: WorkerResponse<number> = { id, value }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread's port has no origin
-    parentPort?.postMessage(answer)
+    parentPort?.postMessage(response)
   })
 })

@@ -179,7 +179,7 @@ export const completionsRows: RequestRows = {
   'Chat Completions -> Converse: an image URL is rejected': {
     ...toCv,
     body: { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x' } }] }] },
-    refuses: 'unsupported conversion',
+    error: 'unsupported conversion',
   },
   'Chat Completions -> Converse: tool names are replaced by accepted ones everywhere': {
     ...toCv,

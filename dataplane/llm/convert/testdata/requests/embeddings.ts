@@ -20,7 +20,7 @@ export const embeddingsRows: RequestRows = {
     body: { input: 'a', dimensions: 256, normalize: true, encoding_format: 'float' },
     is: { inputText: 'a', dimensions: 256, normalize: true, embeddingTypes: ['float'] },
   },
-  'Embeddings -> Titan: a list of texts is rejected': { from: 'embeddings', to: 'titanEmbeddings', body: { input: ['a', 'b'] }, refuses: 'unsupported conversion' },
+  'Embeddings -> Titan: a list of texts is rejected': { from: 'embeddings', to: 'titanEmbeddings', body: { input: ['a', 'b'] }, error: 'unsupported conversion' },
   'Embeddings -> Cohere: a list of texts is converted': {
     from: 'embeddings',
     to: 'cohereEmbeddings',
@@ -37,5 +37,5 @@ export const embeddingsRows: RequestRows = {
       singleEmbeddingParams: { embeddingPurpose: 'GENERIC_INDEX', embeddingDimension: 256, text: { truncationMode: 'END', value: 'a' } },
     },
   },
-  'Embeddings -> Vertex AI: a list of tokens is rejected': { from: 'embeddings', to: 'predictEmbeddings', body: { input: [1, 2] }, refuses: 'token lists' },
+  'Embeddings -> Vertex AI: a list of tokens is rejected': { from: 'embeddings', to: 'predictEmbeddings', body: { input: [1, 2] }, error: 'token lists' },
 }

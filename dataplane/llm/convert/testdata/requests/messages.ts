@@ -100,7 +100,7 @@ export const messagesRows: RequestRows = {
     body: { max_tokens: 9, messages: [], tools: [msgTool] },
     has: { reasoning_effort: undefined },
   },
-  'Messages -> Chat Completions: max_tokens is required': { ...msgToCc, body: { messages: [] }, refuses: 'max_tokens' },
+  'Messages -> Chat Completions: max_tokens is required': { ...msgToCc, body: { messages: [] }, error: 'max_tokens' },
   'Messages -> Converse: thinking removes sampling parameters and forces tools; betas are filtered': {
     ...msgToCv,
     context: { betas: ['context-1m-2025-08-07', 'unknown-beta'] },
@@ -174,6 +174,6 @@ export const messagesRows: RequestRows = {
   'Messages -> Converse: an image URL is rejected': {
     ...msgToCv,
     body: { max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://x' } }] }] },
-    refuses: 'unsupported conversion',
+    error: 'unsupported conversion',
   },
 }

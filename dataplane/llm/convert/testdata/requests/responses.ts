@@ -53,7 +53,7 @@ export const responsesRows: RequestRows = {
     from: 'responses',
     to: 'converse',
     body: { input: [{ role: 'user', content: [{ type: 'input_file', filename: 'x.zip', file_data: 'QQ==' }] }] },
-    refuses: 'a file must be one of',
+    error: 'a file must be one of',
   },
   'Responses -> Chat Completions: string input, instructions and stream are converted': {
     from: 'responses',

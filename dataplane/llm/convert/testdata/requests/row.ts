@@ -10,7 +10,7 @@ interface RequestRow {
   /** Some members of the converted body; undefined if a member must be absent. */
   readonly has?: JsonObject
   /** Part of the error message. */
-  readonly refuses?: string
+  readonly error?: string
 }
 
 /** Rows, keyed by a description. */
