@@ -1,4 +1,4 @@
-# Every target installs what it needs on first use (.ci/exec): a Node that is new enough, and the packages of the lockfile.
+# Every target installs Node, if the machine's is too old, and the packages of the lockfile on first use (.ci/exec).
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
@@ -7,16 +7,16 @@ JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=Exper
 
 .PHONY: help run test lint format generate gen-check golden e2e conformance bench images clean
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## a gateway with example routes on this machine; DIR=manifests or CONFIG=file.yaml for your own
+run: ## run a gateway with example routes; DIR=manifests or CONFIG=file.yaml for your own
 	@exec $(X) node e2e/harness/standalone.ts $(if $(CONFIG),--config '$(CONFIG)','$(or $(DIR),e2e/examples/quickstart)')
 
-test: ## unit, property and behaviour tests; T=path for some of them
+test: ## run unit, property and behaviour tests; T=path for some of them
 	@$(JEST) $(T)
 
-lint: ## format, lint rules, types, dead code
+lint: ## check format, lint rules, types and dead code
 	@status=0; \
 	$(X) oxfmt --check . || status=1; \
 	$(X) oxlint || status=1; \
@@ -24,32 +24,32 @@ lint: ## format, lint rules, types, dead code
 	$(X) knip --no-progress || status=1; \
 	exit $$status
 
-format: ## write files as lint wants them
+format: ## format all files
 	@$(X) oxfmt .
 
-generate: ## write gen, docs/reference and the CRDs of charts from api
+generate: ## generate gen, docs/reference and the CRDs of charts from api
 	@$(X) node api/codegen/main.ts
 
-gen-check: ## fail unless what is generated is fresh and committed
+gen-check: ## check that generated files are up to date and committed
 	@$(X) node api/codegen/main.ts --check
 	@git diff --exit-code --stat -- gen docs/reference charts || { echo 'generated files differ from the commit: commit them' >&2; exit 1; }
 	@untracked=$$(git ls-files --others --exclude-standard -- gen docs/reference charts); \
 	  [ -z "$$untracked" ] || { printf 'generated files are not in git:\n%s\n' "$$untracked" >&2; exit 1; }
 
-golden: ## write the translator's expected outputs anew; review the diff
+golden: ## update the translator's expected outputs; review the diff
 	@$(X) env UPDATE_GOLDEN=1 NODE_OPTIONS=--experimental-vm-modules jest operator/translate
 
-e2e: ## tests against a real Kubernetes with pods, and other real counterparts; PARTS="contract install" for some (root; builds them once, some minutes)
+e2e: ## run end-to-end tests on Kubernetes and with other programs; PARTS="contract install" for some (root; the first run builds for some minutes)
 	@e2e/run $(PARTS)
 
-bench: ## measure against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
+bench: ## run benchmarks against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
 	@$(X) node e2e/bench/main.ts $(if $(CASE),--case $(CASE)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-conformance: ## the official suites of Gateway API and its Inference Extension on a local cluster (root and Go; builds both once); KEEP=1 writes their reports anew
+conformance: ## run the official suites of Gateway API and its Inference Extension on a local cluster (root, Go); KEEP=1 updates their reports
 	@e2e/conformance/run $(if $(KEEP),--keep)
 
-images: ## container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
+images: ## build container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
 	@$(X) node images/main.ts $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(TAG),--tag '$(TAG)') $(if $(BASE),--base '$(BASE)')
 
-clean: ## remove what builds and test runs leave behind
+clean: ## remove outputs of builds and tests
 	rm -rf dist coverage e2e/bench/out/*.tmp

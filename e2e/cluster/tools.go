@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools names the Kubernetes commands that ./localcluster builds, so that go.mod pins them.
+// Package tools imports the Kubernetes commands that ./localcluster builds, so that go.mod pins their versions.
 package tools
 
 import (

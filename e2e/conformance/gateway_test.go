@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/gateway-api/pkg/features"
 )
 
-// TestConformance takes everything from the command line: profiles, GatewayClass, report.
+// TestConformance reads its settings from command-line flags: profiles, GatewayClass, report.
 func TestConformance(t *testing.T) {
 	conformance.RunConformance(t)
 }
 
-// TestList writes which features each test of the suite needs, as JSON, to the file that CONFORMANCE_LIST names.
+// TestList writes the features that each test of the suite needs, as JSON, to the file CONFORMANCE_LIST.
 func TestList(t *testing.T) {
 	path := os.Getenv("CONFORMANCE_LIST")
 	if path == "" {

@@ -1,4 +1,4 @@
-// Package inference compiles the official suite of the Gateway API Inference Extension into one test binary; ../run-inference builds and runs it.
+// Package inference compiles the official suite of the Gateway API Inference Extension into one test binary; ./run builds and runs it.
 package inference
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/gateway-api-inference-extension/conformance"
 )
 
-// TestConformance takes everything from the command line: GatewayClass, report.
+// TestConformance reads its settings from command-line flags: GatewayClass, report.
 func TestConformance(t *testing.T) {
 	conformance.RunConformance(t)
 }

@@ -7,7 +7,7 @@ export default {
   ],
   commands: [
     {
-      title: 'some requests are translated',
+      title: 'some requests are transformed',
       command: `for i in $(seq 50); do curl -s -d '{"a":1}' http://localhost:8080/items | grep -o '"path":"[^"]*"'; done | sort -u`,
       prints: /^"path":"\/items"\n"path":"\/v1\/items"\n$/,
     },

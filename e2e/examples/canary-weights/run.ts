@@ -7,7 +7,7 @@ export default {
   ],
   commands: [
     {
-      title: 'twenty requests, counted: about eighteen of them stable',
+      title: 'count twenty requests: about eighteen reach stable',
       command: 'for i in $(seq 20); do curl -s http://localhost:8080/ | grep -o \'"name":"[a-z]*"\'; done | sort | uniq -c',
       prints: /"name":"stable"/,
     },

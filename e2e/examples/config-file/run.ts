@@ -10,12 +10,12 @@ export default {
   certificates: [{ name: 'server', hosts: ['localhost', '127.0.0.1'], isSecret: false }],
   commands: [
     {
-      title: 'rewritten, and answered by first or second',
+      title: 'a rewritten request to first or second',
       command: 'curl -s http://localhost:8080/api/users',
       prints: /"name":"(first|second)".*"path":"\/users"/,
     },
     { title: 'a service with endpoints', command: 'curl -s http://localhost:8080/', prints: /"name":"pages"/ },
     { title: 'HTTPS', command: 'curl -s --cacert {dir}/generated/ca.crt https://localhost:8443/', prints: /"name":"first"/ },
-    { title: 'what the data plane runs with', command: 'curl -s http://localhost:15000/config_dump | head -c 300', prints: /./ },
+    { title: 'the config of the data plane', command: 'curl -s http://localhost:15000/config_dump | head -c 300', prints: /./ },
   ],
 } satisfies Example

@@ -7,11 +7,11 @@ export default {
   upstreams: [{ name: 'app', port: 9001 }],
   commands: [
     {
-      title: 'a preflight is answered, without credentials',
+      title: 'a preflight without credentials succeeds',
       command: preflight('https://shop.example.com'),
       prints: /allow-origin: https:\/\/shop\.example\.com/i,
     },
-    { title: 'a star stands for any name before it', command: preflight('https://a.b.partner.example.com'), prints: /allow-methods: GET,PUT/i },
-    { title: 'other origins get no permission', command: preflight('https://evil.example.com'), prints: /^none\n$/ },
+    { title: 'a wildcard matches any subdomain', command: preflight('https://a.b.partner.example.com'), prints: /allow-methods: GET,PUT/i },
+    { title: 'other origins get no CORS headers', command: preflight('https://evil.example.com'), prints: /^none\n$/ },
   ],
 } satisfies Example

@@ -9,10 +9,10 @@ export default {
       prints: /^CSRF validation failed$/,
     },
     {
-      title: 'of a site that may',
+      title: 'a form of an allowed site',
       command: "curl -s -d a=b -H 'Sec-Fetch-Site: cross-site' -H 'Origin: https://forms.example.com' http://localhost:8080/",
       prints: /"name":"app"/,
     },
-    { title: 'of the site itself', command: "curl -s -d a=b -H 'Sec-Fetch-Site: same-origin' http://localhost:8080/", prints: /"name":"app"/ },
+    { title: 'a form of the site itself', command: "curl -s -d a=b -H 'Sec-Fetch-Site: same-origin' http://localhost:8080/", prints: /"name":"app"/ },
   ],
 } satisfies Example

@@ -7,11 +7,15 @@ export default {
     { name: 'login', port: 9003 },
   ],
   commands: [
-    { title: 'the server denies', command: 'curl -s http://localhost:8080/', prints: /^who are you\?\n$/ },
-    { title: 'and allows, and tells the upstream who it is', command: "curl -s -H 'x-user: anna' http://localhost:8080/", prints: /"x-role":"admin"/ },
-    { title: 'a rule on what it said', command: "curl -s -o /dev/null -w '%{http_code}' -H 'x-user: bert' http://localhost:8080/admin", prints: /^403$/ },
+    { title: 'the server denies a request', command: 'curl -s http://localhost:8080/', prints: /^who are you\?\n$/ },
+    { title: 'the server allows a request and adds a header', command: "curl -s -H 'x-user: anna' http://localhost:8080/", prints: /"x-role":"admin"/ },
     {
-      title: 'another server for one rule, by a filter',
+      title: 'a rule uses the metadata of the server',
+      command: "curl -s -o /dev/null -w '%{http_code}' -H 'x-user: bert' http://localhost:8080/admin",
+      prints: /^403$/,
+    },
+    {
+      title: 'a filter of one rule calls another server',
       command: "curl -s -o /dev/null -w '%{http_code}' 'http://localhost:8080/filter?status=401'",
       prints: /^401$/,
     },

@@ -6,7 +6,7 @@ export default {
     { name: 'services', port: 9002, kind: 'services' },
   ],
   commands: [
-    { title: 'the upstream sees what the processor made of the body', command: "curl -s -d 'hello' http://localhost:8080/", prints: /"body":"HELLO"/ },
-    { title: 'and the client a header that it set', command: "curl -si http://localhost:8080/ | grep -i '^x-processed'", prints: /^x-processed: yes/i },
+    { title: 'the upstream receives the changed body', command: "curl -s -d 'hello' http://localhost:8080/", prints: /"body":"HELLO"/ },
+    { title: 'the client receives an added header', command: "curl -si http://localhost:8080/ | grep -i '^x-processed'", prints: /^x-processed: yes/i },
   ],
 } satisfies Example

@@ -7,7 +7,7 @@ export default {
   ],
   commands: [
     {
-      title: 'a method that no route has: 12, unimplemented, as gRPC wants it',
+      title: 'a method without a route: status 12, UNIMPLEMENTED',
       command:
         "printf '\\000\\000\\000\\000\\000' | curl -si --http2-prior-knowledge -H 'content-type: application/grpc' -H 'te: trailers' --data-binary @- http://localhost:8080/other.Service/Call",
       prints: /grpc-status: 12/i,

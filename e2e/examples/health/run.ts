@@ -7,7 +7,7 @@ export default {
   ],
   commands: [
     {
-      title: 'both are asked',
+      title: 'both endpoints receive requests',
       command: 'for i in $(seq 50); do curl -s http://localhost:8080/ | grep -o \'"name":"[a-z]*"\'; done | sort -u | wc -l',
       prints: /^ *2\n$/,
     },

@@ -7,7 +7,7 @@ export default {
   upstreams: [{ name: 'app', port: 9001 }],
   commands: [
     { title: 'without a token: 401', command: 'curl -s http://localhost:8080/', prints: /^authentication failure: no bearer token found$/ },
-    { title: 'with a valid one', command: call(tokens.valid), prints: /"name":"app"/ },
-    { title: 'with one that has expired: 401', command: call(tokens.expired), prints: /^authentication failure: ExpiredSignature$/ },
+    { title: 'with a valid token', command: call(tokens.valid), prints: /"name":"app"/ },
+    { title: 'with an expired token: 401', command: call(tokens.expired), prints: /^authentication failure: ExpiredSignature$/ },
   ],
 } satisfies Example

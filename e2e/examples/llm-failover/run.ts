@@ -8,9 +8,9 @@ export default {
     { name: 'anthropic', port: 9002, kind: 'llm' },
   ],
   commands: [
-    { title: 'the first group answers', command: `curl -s http://localhost:8080/v1/chat/completions -d '${body}'`, prints: /"model":"gpt-4o".*echo: hello/ },
+    { title: 'the first group responds', command: `curl -s http://localhost:8080/v1/chat/completions -d '${body}'`, prints: /"model":"gpt-4o".*echo: hello/ },
     {
-      title: 'the second answers when the first cannot',
+      title: 'the second group responds if the first fails',
       command: `curl -s http://localhost:8080/v1/chat/completions -H 'x-mock-openai: status=429' -d '${body}'`,
       prints: /"model":"claude-sonnet-4-5".*echo: hello/,
     },

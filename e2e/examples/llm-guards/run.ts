@@ -11,7 +11,7 @@ export default {
   commands: [
     { title: 'a prompt with a card number is rejected', command: curl('/patterns', 'pay with 4111 1111 1111 1111'), prints: /^no card numbers, please$/ },
     {
-      title: 'a streamed answer is masked before it is sent',
+      title: 'a streamed response is masked before it is sent',
       command: curl('/patterns', 'repeat: 123-45-6789 is of project-apollo', { stream: true }),
       prints: /<SSN>[^]*<masked>[^]*\[DONE\]/,
     },

@@ -12,13 +12,21 @@ export default {
     { name: 'tickets', port: 9002, kind: 'mcp' },
   ],
   commands: [
-    { title: 'everybody sees what everybody may use', command: post({ method: 'tools/list' }), prints: /"documents_search"(?![^]*delete)[^]*"tickets_search"/ },
-    { title: 'support sees one more', command: post({ method: 'tools/list' }, support), prints: /"tickets_delete"/ },
     {
-      title: 'what one may not use does not exist',
+      title: 'all users see the tools that all may use',
+      command: post({ method: 'tools/list' }),
+      prints: /"documents_search"(?![^]*delete)[^]*"tickets_search"/,
+    },
+    { title: 'the group support sees one more tool', command: post({ method: 'tools/list' }, support), prints: /"tickets_delete"/ },
+    {
+      title: 'a denied tool is reported as unknown',
       command: post({ method: 'tools/call', params: { name: 'tickets_delete' } }),
       prints: /"code":-32602,"message":"Unknown tool: tickets_delete"/,
     },
-    { title: 'for support it does', command: post({ method: 'tools/call', params: { name: 'tickets_delete' } }, support), prints: /delete in tickets/ },
+    {
+      title: 'the group support may call it',
+      command: post({ method: 'tools/call', params: { name: 'tickets_delete' } }, support),
+      prints: /delete in tickets/,
+    },
   ],
 } satisfies Example

@@ -11,17 +11,17 @@ export default {
   ],
   commands: [
     {
-      title: 'the tools of both',
+      title: 'the tools of both servers',
       command: post({ method: 'tools/list' }),
       prints: /"documents_search"[^]*"documents_delete"[^]*"tickets_search"[^]*"tickets_delete"/,
     },
     {
-      title: 'a tool of the second',
+      title: 'a tool of the second server',
       command: post({ method: 'tools/call', params: { name: 'tickets_search', arguments: { text: 'printer' } } }),
       prints: /search in tickets: \\"printer\\"/,
     },
     {
-      title: 'a resource of the first',
+      title: 'a resource of the first server',
       command: post({ method: 'resources/read', params: { uri: 'documents+documents://readme' } }),
       prints: /"uri":"documents\+documents:\/\/readme"[^]*About documents/,
     },

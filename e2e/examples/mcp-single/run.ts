@@ -10,10 +10,10 @@ export default {
   upstreams: [{ name: 'documents', port: 9001, kind: 'mcp' }],
   commands: [
     {
-      title: 'the server introduces itself, and gives a session',
+      title: 'the server returns its name and a session',
       command: `${post({ method: 'initialize', params })} -i`,
       prints: /mcp-session-id: [\w+/=]+[^]*"serverInfo":\{"name":"documents"/i,
     },
-    { title: 'nothing goes without a session: 400', command: post({ method: 'tools/list' }), prints: /^session header is required/ },
+    { title: 'without a session: 400', command: post({ method: 'tools/list' }), prints: /^session header is required/ },
   ],
 } satisfies Example

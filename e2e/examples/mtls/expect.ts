@@ -7,7 +7,7 @@ export default expectations({
     const response = await run.send(8443, { protocol: 'http2', host: 'localhost', tls: { ...run.tls('localhost'), ...run.keyPair('client') } })
     expect(response.json()).toMatchObject({ name: 'app', sni: 'app.internal' })
   },
-  "another authority's certificate is refused": async (run) => {
+  "another authority's certificate is rejected": async (run) => {
     const stranger = makeCertificate({ name: 'client', hosts: ['client.example.com'], issuer: makeAuthority('example authority') })
     const tls = { ...run.tls('localhost'), cert: stranger.certificate, key: stranger.privateKey }
     const before = run.upstream('app').requests.length

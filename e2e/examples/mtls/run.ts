@@ -14,7 +14,7 @@ export default {
       prints: /"name":"app".*"sni":"app.internal"/,
     },
     {
-      title: 'without one',
+      title: 'without a client certificate',
       command: 'curl -s -o /dev/null --cacert {dir}/generated/ca.crt https://localhost:8443/ || echo "refused"',
       prints: /refused/,
     },

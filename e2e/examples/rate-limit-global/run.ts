@@ -7,12 +7,12 @@ export default {
   ],
   commands: [
     {
-      title: 'two pass for each tenant, the third does not',
+      title: 'two requests per tenant pass, the third does not',
       command: "for i in 1 2 3; do curl -s -o /dev/null -w '%{http_code} ' -H 'x-tenant: blue' http://localhost:8080/search; done",
       prints: /^200 200 429 $/,
     },
     {
-      title: 'what is left',
+      title: 'the remaining requests',
       command: "curl -si -H 'x-tenant: green' http://localhost:8080/search | grep -i '^x-ratelimit'",
       prints: /x-ratelimit-limit: 2\s+x-ratelimit-remaining: 1/i,
     },

@@ -7,7 +7,7 @@ export default {
   ],
   commands: [
     {
-      title: 'the upstream says its name, then repeats what it is sent',
+      title: 'the upstream sends its name, then echoes the input',
       command: "bash -c 'exec 3<>/dev/tcp/127.0.0.1/8090; echo hello >&3; head -2 <&3'",
       prints: /primary\nhello/,
     },

@@ -7,7 +7,7 @@ export default {
   ],
   commands: [
     {
-      title: 'the upstream gets a traceparent',
+      title: 'the upstream receives a traceparent',
       command: 'curl -s -H "x-user: ann" http://localhost:8080/shop/1',
       prints: /"traceparent":"00-[0-9a-f]{32}-[0-9a-f]{16}-01"/,
     },

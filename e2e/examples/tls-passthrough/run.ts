@@ -11,7 +11,7 @@ export default {
   ],
   commands: [
     {
-      title: "the certificate that curl verifies is the upstream's own",
+      title: 'curl verifies the certificate of the upstream',
       command: 'curl -s --cacert {dir}/generated/ca.crt --connect-to ::localhost:8443 https://bank.example.com/',
       prints: /"name":"bank".*"sni":"bank.example.com"/,
     },

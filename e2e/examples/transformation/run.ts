@@ -7,7 +7,7 @@ export default {
   ],
   commands: [
     {
-      title: 'a header from the host',
+      title: 'a header computed from the host',
       command: "curl -si -H 'Host: acme.example.com' http://localhost:8080/",
       prints: /x-served-for: acme[^]*"x-tenant":"acme"/i,
     },

@@ -7,9 +7,9 @@ export default {
     { name: 'egress', port: 9002, kind: 'forward-proxy' },
   ],
   commands: [
-    { title: 'the partner answers, through the proxy server', command: 'curl -s http://localhost:8080/partner', prints: /"name":"partner"/ },
+    { title: 'a response of the partner through the forward proxy', command: 'curl -s http://localhost:8080/partner', prints: /"name":"partner"/ },
     {
-      title: 'where the proxy server lets nobody go: 503',
+      title: 'a host that the forward proxy rejects: 503',
       command: "curl -s -w ' %{http_code}' http://localhost:8080/elsewhere",
       prints: /the proxy answered 403 503$/,
     },

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Keeps in go.mod what is built from other people's modules.
+// Keeps the modules of the programs that ../build builds in go.mod.
 package tools
 
 import _ "github.com/envoyproxy/ratelimit/src/service_cmd"

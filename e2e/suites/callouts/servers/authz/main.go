@@ -1,5 +1,5 @@
-// An ext_authz server that lets a Rego policy decide, with OPA's library: authz POLICY.rego
-// The policy's data.authz.decision is asked with the CheckRequest as JSON, and gives
+// An ext_authz server that decides with a Rego policy and OPA's library: authz POLICY.rego
+// The policy's data.authz.decision is evaluated with the CheckRequest as JSON and returns
 // {allow, status, body, headers, remove, response_headers, query, unquery, metadata}. Prints its port.
 package main
 

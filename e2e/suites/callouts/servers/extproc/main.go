@@ -1,14 +1,14 @@
-// An ext_proc server. What it does with a request is said by the request's header x-do, a list of words:
+// An ext_proc server. The request header x-do selects its actions, as a list of words:
 //
 //	header     sets x-from-processor, appends to x-list, removes x-secret; on responses sets x-response-from-processor
 //	pseudo     sets :path to /moved and the host to moved.example
-//	upper      bodies in upper case
-//	clear      no bodies
-//	deny       an immediate response to the request's headers; deny-body to its body; deny-response to the response's headers
+//	upper      converts bodies to upper case
+//	clear      removes bodies
+//	deny       sends an immediate response to the request headers; deny-body to the request body; deny-response to the response headers
 //	trailers   sets a trailer, in both directions
-//	metadata   dynamic metadata, from what it was told of the request
-//	skip-body  asks by mode override not to get the response's body
-//	hang       never answers
+//	metadata   returns dynamic metadata with the attributes it received
+//	skip-body  requests by mode override not to receive the response body
+//	hang       never responds
 //	broken     ends the stream with an error
 //
 // Prints its port.
@@ -128,14 +128,14 @@ func (s *session) requestHeaders(request *proc.ProcessingRequest, headers *proc.
 		RequestHeaders: &proc.HeadersResponse{Response: &proc.CommonResponse{HeaderMutation: mutation}},
 	}}
 	if s.has("metadata") {
-		told := map[string]any{"end": headers.EndOfStream}
+		received := map[string]any{"end": headers.EndOfStream}
 		for name, value := range request.GetMetadataContext().GetFilterMetadata() {
-			told[name] = value.AsMap()
+			received[name] = value.AsMap()
 		}
 		for name, value := range request.GetAttributes() {
-			told[name] = value.AsMap()
+			received[name] = value.AsMap()
 		}
-		metadata, err := structpb.NewStruct(told)
+		metadata, err := structpb.NewStruct(received)
 		if err != nil {
 			return nil, err
 		}
