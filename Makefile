@@ -27,7 +27,7 @@ lint: ## check format, lint rules, types and dead code
 format: ## format all files
 	@$(X) oxfmt .
 
-generate: ## generate gen, docs/reference and the CRDs of charts from api
+generate: ## write gen, docs/reference and the CRDs of charts from api
 	@$(X) node api/codegen/main.ts
 
 gen-check: ## check that generated files are up to date and committed

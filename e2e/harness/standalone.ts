@@ -98,7 +98,7 @@ function followGateways(operator: Operator, dataplanes: Map<string, Dataplane>):
         if (wanted.has(key)) continue
         dataplanes.delete(key)
         await dataplane.stop()
-        log(`Gateway ${key} is gone; its data plane has stopped`)
+        log(`Gateway ${key} was deleted; its data plane has stopped`)
       }
       for (const gateway of event.gateways) {
         if (dataplanes.has(keyOf(gateway))) log(describeGateway(gateway))

@@ -1,8 +1,8 @@
 import {
-  Client as ClientOfToday,
-  StreamableHTTPClientTransport as TransportOfToday,
-  UnauthorizedError as UnauthorizedOfToday,
-  type OAuthClientProvider as SessionOfToday,
+  Client as ClientV2,
+  StreamableHTTPClientTransport as TransportV2,
+  UnauthorizedError as UnauthorizedErrorV2,
+  type OAuthClientProvider as OAuthClientProviderV2,
 } from '@modelcontextprotocol/client'
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -40,16 +40,16 @@ async function connectOlder(url: URL, authProvider: OAuthSession, login: Login):
   return client
 }
 
-async function connectToday(url: URL, session: OAuthSession, login: Login, isStrict: boolean): Promise<ClientOfToday> {
-  const open = (): TransportOfToday => new TransportOfToday(url, { authProvider: session as unknown as SessionOfToday })
+async function connectToday(url: URL, session: OAuthSession, login: Login, isStrict: boolean): Promise<ClientV2> {
+  const open = (): TransportV2 => new TransportV2(url, { authProvider: session as unknown as OAuthClientProviderV2 })
   const refused = open()
-  await new ClientOfToday(info).connect(refused).catch((error: unknown) => {
-    if (!(error instanceof UnauthorizedOfToday)) throw error
+  await new ClientV2(info).connect(refused).catch((error: unknown) => {
+    if (!(error instanceof UnauthorizedErrorV2)) throw error
   })
   const redirected = await followLogin(session, login)
   if (isStrict) await refused.finishAuth(redirected)
   else await refused.finishAuth(redirected.get('code') ?? '')
-  const client = new ClientOfToday(info)
+  const client = new ClientV2(info)
   await client.connect(open())
   return client
 }

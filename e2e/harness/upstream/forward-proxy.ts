@@ -22,8 +22,8 @@ export async function startForwardProxy({ name, port = 0 }: { readonly name: str
     const { url: authority = '', headers } = request
     requests.push({ method: 'CONNECT', path: authority, version: `HTTP/${request.httpVersion}`, headers } as unknown as EchoRequest)
     const target = /^(127\.0\.0\.1|localhost):(\d+)$/.exec(authority)
-    if (headers['proxy-authorization'] !== 'Bearer egress') return refuse(client, 407)
-    if (target === null) return refuse(client, 403)
+    if (headers['proxy-authorization'] !== 'Bearer egress') return reject(client, 407)
+    if (target === null) return reject(client, 403)
     const upstream = connect(Number(target[2]), '127.0.0.1', () => {
       client.write('HTTP/1.1 200 Connection established\r\n\r\n')
       upstream.write(head)
@@ -48,6 +48,6 @@ export async function startForwardProxy({ name, port = 0 }: { readonly name: str
   }
 }
 
-function refuse(client: Duplex, status: number): void {
+function reject(client: Duplex, status: number): void {
   client.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
 }

@@ -166,7 +166,7 @@ test('an overlay creates and removes a PodDisruptionBudget, and objects deleted 
   await server.call('DELETE', inNamespace('/api/v1', 'configmaps', 'pdb'))
   await until('ConfigMap is back', async () => (await read(inNamespace('/api/v1', 'configmaps', 'pdb'))) !== undefined)
   await server.call('PATCH', `${parametersPath}/p`, { spec: { podDisruptionBudget: null } }, 'application/merge-patch+json')
-  await until('budget gone', async () => (await read(budgetPath)) === undefined)
+  await until('the deletion of the budget', async () => (await read(budgetPath)) === undefined)
   expect(isTrue(await read(gatewayPath('pdb')), 'Programmed')).toBe(true)
 })
 

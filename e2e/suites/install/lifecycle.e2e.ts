@@ -87,7 +87,7 @@ test('parameters of the GatewayClass that the chart refers to apply to its Gatew
   }
   await until('the data plane has them', async () => (await level()) === 'warn')
   await installProxy()
-  await until('they are gone again', async () => (await level()) === 'info')
+  await until('the parameters are removed', async () => (await level()) === 'info')
   expect((await read('gatewayclass', 'proxy'))?.spec.parametersRef).toBeUndefined()
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=300s')
 })
@@ -107,7 +107,7 @@ test('only selected namespaces are served, and a label adds or removes one while
   await until('its Gateway is accepted', async () => conditionOf(await read('gateway', 'gw', 'selected'), 'Accepted')?.status === 'True')
 
   await kubectl('label', 'namespace', NAMESPACE, 'shared-')
-  await until('its config is gone, the port with it', async () =>
+  await until('its config and its port are removed', async () =>
     get(url).then(
       () => false,
       () => true,

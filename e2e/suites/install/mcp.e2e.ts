@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { Client as ClientOfToday, StreamableHTTPClientTransport as TransportOfToday } from '@modelcontextprotocol/client'
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -43,7 +43,7 @@ async function fetchOnNewConnection(url: string | URL, init?: RequestInit): Prom
 }
 
 interface Connected {
-  readonly client: Pick<Client | ClientOfToday, 'callTool' | 'listTools'>
+  readonly client: Pick<Client | ClientV2, 'callTool' | 'listTools'>
   readonly transport: { readonly sessionId: string | undefined }
   /** Number of notifications received from the server. */
   readonly notificationCount: () => number
@@ -62,16 +62,16 @@ async function connect(sdk = 1): Promise<Connected> {
   const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1.5, maxRetries: 100 }
   const options = { fetch: fetchOnNewConnection, reconnectionOptions }
   let notificationCount = 0
-  const hear = (): void => void (notificationCount += 1)
+  const onListChanged = (): void => void (notificationCount += 1)
   if (sdk === 1) {
     const [client, transport] = [new Client(info), new StreamableHTTPClientTransport(url, options)]
-    client.setNotificationHandler(ToolListChangedNotificationSchema, hear)
+    client.setNotificationHandler(ToolListChangedNotificationSchema, onListChanged)
     await client.connect(transport)
     open.push(client)
     return { client, transport, notificationCount: () => notificationCount }
   }
-  const [client, transport] = [new ClientOfToday(info), new TransportOfToday(url, options)]
-  client.setNotificationHandler('notifications/tools/list_changed', hear)
+  const [client, transport] = [new ClientV2(info), new TransportV2(url, options)]
+  client.setNotificationHandler('notifications/tools/list_changed', onListChanged)
   await client.connect(transport)
   open.push(client)
   return { client, transport, notificationCount: () => notificationCount }
@@ -170,7 +170,9 @@ test('sessions and their streams survive when data planes are killed', async () 
   expect(failures.filter((text) => !/^(fetch failed|terminated|no response)$/.test(text))).toEqual([])
   expect([await searchAll(clients), idsOf(clients)]).toEqual([pods, ids])
   const notificationCount = clients.map((each) => each.notificationCount())
-  await until('every client hears its server again', async () => clients.every((each, index) => each.notificationCount() > (notificationCount[index] ?? 0) + 1))
+  await until('every client receives notifications again', async () =>
+    clients.every((each, index) => each.notificationCount() > (notificationCount[index] ?? 0) + 1),
+  )
 })
 
 test('replaced data planes serve the sessions of their predecessors', async () => {

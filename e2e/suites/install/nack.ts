@@ -26,7 +26,7 @@ export async function rejectConfig(address: string, token: string, role: string)
       const timer = setTimeout(() => reject(new Error('no response within 60 s')), 60_000)
       stream.on('error', reject)
       stream.on('data', ({ nonce, resources }: DeltaDiscoveryResponse) => {
-        send({ responseNonce: nonce, errorDetail: { code: 3, message: 'refused by a test' } })
+        send({ responseNonce: nonce, errorDetail: { code: 3, message: 'rejected by a test' } })
         // The NACK must be sent before the stream is cancelled.
         setTimeout(() => {
           clearTimeout(timer)

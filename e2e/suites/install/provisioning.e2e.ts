@@ -43,7 +43,7 @@ const container = async () => {
 /** Applies parameters and waits until the Deployment has them and its pods are rolled out. */
 async function applyParameters(spec: object, isThere: () => Promise<boolean>): Promise<void> {
   await apply(NAMESPACE, parameters(spec))
-  await until(`objects as ${JSON.stringify(spec)} says`, isThere)
+  await until(`objects match ${JSON.stringify(spec)}`, isThere)
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=600s')
 }
 
@@ -138,7 +138,7 @@ test('an overlay of the wrong type is reported in the status and does not affect
   const { resourceVersion } = (await read('deployment', 'web', NAMESPACE))?.metadata ?? {}
   await apply(NAMESPACE, parameters({ deployment: { spec: { replicas: 'many' } } }))
   const accepted = async () => conditionOf(await read('gateway', 'web', NAMESPACE), 'Accepted')
-  await until('the Gateway says so', async () => (await accepted())?.status === 'False')
+  await until('the Gateway reports it', async () => (await accepted())?.status === 'False')
   expect(await accepted()).toMatchObject({ reason: 'InvalidParameters', message: expect.stringMatching(/replicas/) })
   expect((await read('deployment', 'web', NAMESPACE))?.metadata.resourceVersion).toBe(resourceVersion)
   expect((await get(url)).status).toBe(200)

@@ -136,7 +136,7 @@ beforeAll(async () => {
   // Wait for deletions of earlier files: no object can be created in a terminating namespace.
   const phases = ['get', 'namespaces', '-o', 'jsonpath={.items[*].status.phase}']
   await until('no namespace is being deleted', async () => !(await kubectl(...phases)).includes('Terminating'), 400_000)
-  await until('the operator is gone', async () => (await kubectl('-n', SYSTEM, 'get', 'pods', '-o', 'name')) === '')
+  await until('the operator is stopped', async () => (await kubectl('-n', SYSTEM, 'get', 'pods', '-o', 'name')) === '')
   await kubectl('-n', SYSTEM, 'delete', 'lease', 'proxy-operator')
   await kubectl('delete', 'gatewayclass', 'proxy')
   offset = (await stat(auditLog)).size
@@ -170,13 +170,13 @@ async function provision(): Promise<void> {
   await apply(NAMESPACE, ...objects.map(({ object }) => object))
   await until('a budget and an autoscaler', async () => Boolean((await read('pdb', 'all', NAMESPACE)) && (await read('hpa', 'all', NAMESPACE))))
   await apply(NAMESPACE, parameters({ logging: { format: 'json' } }))
-  await until('they are gone', async () => !(await read('pdb', 'all', NAMESPACE)) && !(await read('hpa', 'all', NAMESPACE)))
+  await until('the objects are deleted', async () => !(await read('pdb', 'all', NAMESPACE)) && !(await read('hpa', 'all', NAMESPACE)))
   await kubectl('-n', NAMESPACE, 'delete', 'secret', 'all-session-key')
   await until('a new session key', async () => (await read('secret', 'all-session-key', NAMESPACE)) !== undefined)
   // A key set that no policy refers to.
   const stale = `jwks-store-${'0'.repeat(64)}`
   await apply(SYSTEM, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: stale, labels: { 'app.kubernetes.io/component': 'jwks-store' } } })
-  await until('a stale key set is gone', async () => (await read('configmap', stale, SYSTEM)) === undefined)
+  await until('a stale key set is deleted', async () => (await read('configmap', stale, SYSTEM)) === undefined)
 }
 
 /** A remote key set is stored in a ConfigMap of the operator's namespace and deleted with its policy. */

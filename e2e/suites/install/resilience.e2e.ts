@@ -77,7 +77,7 @@ test('a rolling restart under load fails no request', async () => {
   const load = startLoad(url)
   await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/web')
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=600s')
-  await until('the old pod is gone', async () => (await gatewayPods(NAMESPACE, 'web')).length === 1)
+  await until('the old pod is deleted', async () => (await gatewayPods(NAMESPACE, 'web')).length === 1)
   expect((await load.stop()).failures).toEqual([])
 })
 

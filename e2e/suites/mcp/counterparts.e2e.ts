@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { Client as ClientOfToday, StreamableHTTPClientTransport as TransportOfToday } from '@modelcontextprotocol/client'
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -104,8 +104,8 @@ test('clients of the older SSE transport work with one server and with three', a
 })
 
 test.each(['legacy', 'auto'] as const)('the client of SDK 2 works with negotiation mode %s', async (mode) => {
-  const client = new ClientOfToday({ name: 'e2e', version: '1' }, { versionNegotiation: { mode } })
-  await client.connect(new TransportOfToday(new URL(gateway.url('all'))))
+  const client = new ClientV2({ name: 'e2e', version: '1' }, { versionNegotiation: { mode } })
+  await client.connect(new TransportV2(new URL(gateway.url('all'))))
   expect((await client.listTools()).tools.length).toBeGreaterThan(10)
   expect(textOf(await client.callTool({ name: 'py_add', arguments: { a: 1, b: 1 } }))).toContain('2')
   await client.close()
