@@ -92,10 +92,10 @@ const celJs: Engine = (expression) => {
 /** Nanoseconds per evaluation. */
 function measure(run: Run): number {
   const start = process.hrtime.bigint()
-  let kept: unknown
-  for (let i = 0; i < EVALUATIONS; i++) kept = run()
+  let last: unknown
+  for (let i = 0; i < EVALUATIONS; i++) last = run()
   const nanos = Number(process.hrtime.bigint() - start)
-  return kept === run ? NaN : nanos / EVALUATIONS
+  return last === run ? NaN : nanos / EVALUATIONS
 }
 
 function show(result: unknown): string {

@@ -101,12 +101,12 @@ async function startLitellm(bench: Bench): Promise<LlmProxy> {
 }
 
 function waitUntilServing(program: Program, url: string): Promise<void> {
-  const answers = async (): Promise<boolean> => {
+  const isReady = async (): Promise<boolean> => {
     if (program.hasExited()) throw new Error(`${program.name} ended: ${program.lines.at(-1)?.text ?? ''}`)
     return fetch(url).then(
       ({ status }) => status < 500,
       () => false,
     )
   }
-  return waitUntil(program.name, answers, 90_000)
+  return waitUntil(program.name, isReady, 90_000)
 }

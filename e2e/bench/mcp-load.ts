@@ -11,7 +11,7 @@ const tools = Array.from({ length: count ?? 0 }, (_, index) => ({
 const results: Readonly<Record<string, object>> = {
   initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'bench', version: '1' } },
   'tools/list': { tools },
-  'tools/call': { content: [{ type: 'text', text: 'Forty characters of text, as tools answer.' }] },
+  'tools/call': { content: [{ type: 'text', text: 'Forty characters of text, as tools return.' }] },
 }
 const texts = new Map(Object.entries(results).map(([method, result]) => [method, JSON.stringify(result)]))
 

@@ -59,7 +59,7 @@ spec: { ports: [{ port: 80 }] }
     )
     await writeFile(
       join(directory, 'run.ts'),
-      `export default { upstreams: [{ name: 'one', port: ${upstreamPort} }], commands: [{ title: 'ask', command: 'curl {dir}', prints: /x/ }] }\n`,
+      `export default { upstreams: [{ name: 'one', port: ${upstreamPort} }], commands: [{ title: 'request', command: 'curl {dir}', prints: /x/ }] }\n`,
     )
   }
 
@@ -122,7 +122,7 @@ spec: { ports: [{ port: 80 }] }
     await program.waitForLine(/Ctrl-C/)
     const said = program.lines.map((line) => line.text).join('\n')
     expect(said).toMatch(new RegExp(`gateway +default/one\n +http +HTTP +port ${port}`))
-    expect(said).toMatch(/# ask\n {2}curl .*standalone-/)
+    expect(said).toMatch(/# request\n {2}curl .*standalone-/)
     expect((await send({ port })).json().name).toBe('one')
 
     await mkdir(join(directory, 'more'))

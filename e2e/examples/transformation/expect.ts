@@ -17,12 +17,12 @@ export default expectations({
     expect(await run.dataplane.program.waitForLine(/http\.path=\/logged-beta/)).not.toContain('tenant=')
   },
   'the new body is computed from the original body': async (run) => {
-    const answer = (await run.send(8080, { method: 'POST', host: 'acme.example.com', body: '{"text":" hi "}' })).json()
-    expect([JSON.parse(answer.body), answer.bodyBytes]).toEqual([{ tenant: 'acme', input: 'hi' }, Buffer.byteLength(answer.body)])
+    const request = (await run.send(8080, { method: 'POST', host: 'acme.example.com', body: '{"text":" hi "}' })).json()
+    expect([JSON.parse(request.body), request.bodyBytes]).toEqual([{ tenant: 'acme', input: 'hi' }, Buffer.byteLength(request.body)])
   },
   'transformations apply to HTTP/2 requests': async (run) => {
-    const answer = (await run.send(8080, { method: 'POST', host: 'acme.example.com', body: '{"text":"hi"}', protocol: 'http2' })).json()
-    expect(JSON.parse(answer.body)).toEqual({ tenant: 'acme', input: 'hi' })
+    const request = (await run.send(8080, { method: 'POST', host: 'acme.example.com', body: '{"text":"hi"}', protocol: 'http2' })).json()
+    expect(JSON.parse(request.body)).toEqual({ tenant: 'acme', input: 'hi' })
   },
   'a body whose expression fails is empty': async (run) => {
     expect((await run.send(8080, { method: 'POST', body: 'no JSON' })).json().bodyBytes).toBe(0)

@@ -41,7 +41,7 @@ const RFC_8414 = '/.well-known/oauth-authorization-server'
 export async function startIdentityProvider({ name, port = 0, tls, style = 'standard' }: IdentityProviderOptions): Promise<IdentityProvider> {
   const requestLog: string[] = []
   const prefix = style === 'keycloak' ? '/realms/shop' : ''
-  let answer: ((request: IncomingMessage, response: ServerResponse) => unknown) | undefined
+  let handle: ((request: IncomingMessage, response: ServerResponse) => unknown) | undefined
   const listener = (request: IncomingMessage & { originalUrl?: string }, response: ServerResponse): void => {
     const url = request.url ?? '/'
     requestLog.push(`${request.method} ${url.split('?')[0]}`)
@@ -49,14 +49,14 @@ export async function startIdentityProvider({ name, port = 0, tls, style = 'stan
     // oidc-provider derives the mount prefix from originalUrl.
     request.originalUrl = url
     request.url = url.slice(prefix.length)
-    answer?.(request, response)
+    handle?.(request, response)
   }
   const server = tls === undefined ? createHttpServer(listener) : createHttpsServer({ cert: tls.certificate, key: tls.privateKey }, listener)
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const { port: bound } = server.address() as AddressInfo
   const issuer = `${tls === undefined ? 'http' : 'https'}://localhost:${bound}${prefix}`
   const key = { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256', use: 'sig' }
-  answer = await createProvider(issuer, key, style)
+  handle = await createProvider(issuer, key, style)
   return {
     name,
     port: bound,

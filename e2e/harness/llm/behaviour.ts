@@ -31,13 +31,13 @@ export interface Behaviour {
 
 export function readBehaviour({ headers }: MockRequest, name: string, defaults: Partial<Behaviour> = {}): Behaviour {
   const wish = headers[`x-mock-${name}`] ?? headers['x-mock']
-  const given = new Map(
+  const settings = new Map(
     (wish ?? '').split(';').map((item): [string, string] => {
       const [what = '', ...rest] = item.split('=')
       return [what.trim(), rest.join('=').trim()]
     }),
   )
-  const number = (what: string): number | undefined => (given.has(what) ? Number(given.get(what)) : undefined)
+  const number = (what: string): number | undefined => (settings.has(what) ? Number(settings.get(what)) : undefined)
   const own = {
     status: number('status'),
     delay: number('delay') ?? 0,
@@ -45,13 +45,13 @@ export function readBehaviour({ headers }: MockRequest, name: string, defaults: 
     cut: number('cut'),
     end: number('end'),
     error: number('error'),
-    retryAfter: given.get('retry-after'),
-    html: given.has('html'),
-    broken: given.has('broken'),
-    gzip: given.has('gzip'),
-    text: given.get('text'),
+    retryAfter: settings.get('retry-after'),
+    html: settings.has('html'),
+    broken: settings.has('broken'),
+    gzip: settings.has('gzip'),
+    text: settings.get('text'),
     chunk: number('chunk'),
-    noUsage: given.has('no-usage'),
+    noUsage: settings.has('no-usage'),
   }
   return wish === undefined ? { ...own, ...defaults } : own
 }

@@ -75,7 +75,7 @@ export async function respondResponses(body: Json, response: ServerResponse, beh
     tool === undefined
       ? { id: 'msg_mock', type: 'message', role: 'assistant', status: 'completed', content: [part] }
       : { id: 'fc_mock', type: 'function_call', status: 'completed', call_id: 'call_mock', name: tool, arguments: JSON.stringify(ARGUMENTS) }
-  const whole = {
+  const completed = {
     id: 'resp_mock',
     object: 'response',
     created_at: CREATED,
@@ -99,8 +99,8 @@ export async function respondResponses(body: Json, response: ServerResponse, beh
       total_tokens: input + output,
     },
   }
-  if (body['stream'] !== true) return sendJson(response, whole, behaviour)
-  const open = { ...whole, status: 'in_progress', output: [], usage: null }
+  if (body['stream'] !== true) return sendJson(response, completed, behaviour)
+  const open = { ...completed, status: 'in_progress', output: [], usage: null }
   let sequence = 0
   const event = (type: string, data: Json): Buffer => sse({ type, sequence_number: sequence++, ...data }, type)
   const place = { output_index: 0, content_index: 0, item_id: 'msg_mock' }
@@ -123,7 +123,7 @@ export async function respondResponses(body: Json, response: ServerResponse, beh
     event('response.in_progress', { response: open }),
     ...middle,
     event('response.output_item.done', { output_index: 0, item }),
-    event('response.completed', { response: whole }),
+    event('response.completed', { response: completed }),
   ]
   const failure = event('error', { code: 'server_error', message: 'the model failed', param: null })
   return writeEvents(response, events, failure, behaviour, 'text/event-stream; charset=utf-8')

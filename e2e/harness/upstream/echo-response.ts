@@ -47,7 +47,7 @@ const sleep = (ms: number): Promise<void> => waitFor(ms, undefined, { ref: false
  * `size=bytes`: a body of x; `chunks=n&interval=ms`: a stream of lines; `events=n&interval=ms`: server-sent events; `trailers=1`: sends `x-trailer`;
  * `rate=bytes per second` at which the body is read; `early=1`: responds before reading the body; `close=1`: closes the connection; `stall=ms` after the head.
  */
-export async function answer(
+export async function respond(
   context: EchoContext,
   request: IncomingMessage | Http2ServerRequest,
   eitherResponse: ServerResponse | Http2ServerResponse,

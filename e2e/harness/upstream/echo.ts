@@ -5,7 +5,7 @@ import { createServer as createTcpServer, type AddressInfo, type Server, type So
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { answer, type EchoRequest } from './echo-response.ts'
+import { respond, type EchoRequest } from './echo-response.ts'
 import { KEEP_ALIVE_TIMEOUT_MS } from './keep-alive.ts'
 
 export type { EchoRequest } from './echo-response.ts'
@@ -37,7 +37,7 @@ export async function startEcho(options: EchoOptions): Promise<EchoServer> {
   const context = { name: options.name, requests, attempts: new Map<string, number>() }
   const sockets = new Set<Socket>()
   const receive = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => {
-    answer(context, request, response).catch(() => request.socket.destroy())
+    respond(context, request, response).catch(() => request.socket.destroy())
   }
   const listener = options.tls === undefined ? createPlainServer(receive, options.name) : createTlsServer(options.tls, receive, options.name)
   listener.on('connection', (socket: Socket) => track(sockets, socket))

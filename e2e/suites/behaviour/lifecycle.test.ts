@@ -87,7 +87,7 @@ describe.each(modes)('a data plane with a %s', (mode) => {
     await environment.replaceCertificate(makeCertificate({ name: 'renewed', hosts: ['a.secure.test', 'localhost'], issuer: environment.authority }))
     await waitUntil('the new certificate', async () => (await serialOf()) !== before)
     open.write('GET / HTTP/1.1\r\nhost: a.secure.test\r\n\r\n')
-    await waitUntil('an answer on the open connection', () => received.includes('\r\n\r\n'))
+    await waitUntil('a response on the open connection', () => received.includes('\r\n\r\n'))
     expect(received).toMatch(/^HTTP\/1\.1 200 /)
     open.destroy()
   })

@@ -64,11 +64,11 @@ describe.each(modes)('a data plane with a %s', (mode) => {
 
   test('multiplexes HTTP/2 streams: a slow stream does not delay a fast one', async () => {
     const session = connectHttp2(`http://127.0.0.1:${environment.ports.HTTP}`)
-    const ask = (path: string) => session.request({ ':path': path, ':authority': 'plain.test' }).on('error', () => {})
-    const slow = ask('/slow?delay=60000')
+    const openStream = (path: string) => session.request({ ':path': path, ':authority': 'plain.test' }).on('error', () => {})
+    const slow = openStream('/slow?delay=60000')
     let isAnswered = false
     slow.once('response', () => (isAnswered = true))
-    await once(ask('/fast').resume(), 'end')
+    await once(openStream('/fast').resume(), 'end')
     expect(isAnswered).toBe(false)
     session.destroy()
   })
@@ -100,10 +100,10 @@ describe.each(modes)('a data plane with a %s', (mode) => {
         ? ((await once(requestHttp({ port: environment.ports.HTTP, path, headers: { host: 'plain.test' } }).end(), 'response'))[0] as IncomingMessage)
         : connectHttp2(`http://127.0.0.1:${environment.ports.HTTP}`).request({ ':path': path, ':authority': 'plain.test' })
     const idsIn = (text: string) => [...text.matchAll(/^id: (\d)$/gm)].map((match) => match[1])
-    const whole = await open('/?events=4&interval=20')
+    const complete = await open('/?events=4&interval=20')
     let text = ''
-    for await (const chunk of whole.setEncoding('utf8')) text += chunk
-    if ('session' in whole) whole.session?.close()
+    for await (const chunk of complete.setEncoding('utf8')) text += chunk
+    if ('session' in complete) complete.session?.close()
     expect(idsIn(text)).toEqual(['0', '1', '2', '3'])
     // The second event is sent after a minute, so only the first one can arrive before.
     const slow = await open('/?events=2&interval=60000')

@@ -47,7 +47,7 @@ spec:
 ---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyPolicy
-metadata: {name: whole-gateway, namespace: default}
+metadata: {name: gateway-policy, namespace: default}
 spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
   traffic:
@@ -94,7 +94,7 @@ describe('proxyctl on a standalone gateway', () => {
     const { code, stdout, stderr } = await proxyctl('explain', 'default/web', ...admin)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/timeouts +ProxyPolicy default\/of-route on HTTPRoute default\/web +\{"request":"10s"\}/)
-    expect(stdout).toMatch(/overrides ProxyPolicy default\/whole-gateway on Gateway default\/gw/)
+    expect(stdout).toMatch(/overrides ProxyPolicy default\/gateway-policy on Gateway default\/gw/)
   })
 
   test('explain reports a route that does not exist', async () => {

@@ -54,7 +54,7 @@ describe.each(modes)('routing with a %s', (mode) => {
     ['a prefix does not match half a segment', 'prefix.test', { path: '/foobar' }, 404],
     ['an exact match takes precedence over prefix and regular expression', 'types.test', { path: '/a' }, 'exact'],
     ['a prefix takes precedence over a longer regular expression', 'types.test', { path: '/a/b' }, 'prefix'],
-    ['a regular expression matches the whole path', 'types.test', { path: '/abc' }, 'regex'],
+    ['a regular expression matches the complete path', 'types.test', { path: '/abc' }, 'regex'],
     ['a rule without conditions matches', 'conditions.test', { path: '/x' }, 'none'],
     ['a query parameter selects a rule', 'conditions.test', { path: '/x?q=1' }, 'query'],
     ['the last of two values of a query parameter counts', 'conditions.test', { path: '/x?q=1&q=2' }, 'none'],

@@ -8,10 +8,10 @@ import { startSite } from './site.ts'
 const closing: (() => Promise<unknown>)[] = []
 let upstream: EchoServer
 let page: Page
-/** Origins of the gateway and of two other sites. Policies allow the origin `friend` and reject the origin `stranger`. */
-let origin: Record<'gateway' | 'friend' | 'stranger', string>
+/** Origins of the gateway and of two other sites. Policies allow the origin `allowed` and reject the origin `other`. */
+let origin: Record<'gateway' | 'allowed' | 'other', string>
 
-const manifests = (friend: string): string => `
+const manifests = (allowed: string): string => `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: { name: cors }
@@ -28,7 +28,7 @@ metadata: { name: cors }
 spec:
   targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: cors }]
   traffic:
-    cors: { allowOrigins: ["${friend}"], allowMethods: [GET, PUT], allowHeaders: [x-id, authorization], exposeHeaders: [x-total], allowCredentials: true }
+    cors: { allowOrigins: ["${allowed}"], allowMethods: [GET, PUT], allowHeaders: [x-id, authorization], exposeHeaders: [x-total], allowCredentials: true }
     basicAuthentication: { mode: Optional, users: ["ann:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="] }
 ---
 apiVersion: proxy.dev/v1alpha1
@@ -36,18 +36,18 @@ kind: ProxyPolicy
 metadata: { name: csrf }
 spec:
   targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: csrf }]
-  traffic: { csrf: { additionalOrigins: ["${friend}"] } }
+  traffic: { csrf: { additionalOrigins: ["${allowed}"] } }
 `
 
 beforeAll(async () => {
-  const [friend, stranger, echo] = await Promise.all([startSite(), startSite(), startEcho({ name: 'app' })])
-  for (const each of [friend, stranger, echo]) closing.unshift(() => each.close())
+  const [allowed, other, echo] = await Promise.all([startSite(), startSite(), startEcho({ name: 'app' })])
+  for (const each of [allowed, other, echo]) closing.unshift(() => each.close())
   upstream = echo
-  const friendly = `http://127.0.0.1:${friend.port}`
-  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests(friendly)] })
+  const allowedOrigin = `http://127.0.0.1:${allowed.port}`
+  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests(allowedOrigin)] })
   closing.unshift(() => gateway.stop())
   // Browsers treat localhost and 127.0.0.1 as two sites, and two ports of one host as two origins.
-  origin = { gateway: gateway.origin, friend: friendly, stranger: `http://127.0.0.1:${stranger.port}` }
+  origin = { gateway: gateway.origin, allowed: allowedOrigin, other: `http://127.0.0.1:${other.port}` }
   const browser = await startBrowser()
   closing.unshift(() => browser.close())
   page = await browser.context.newPage()
@@ -93,33 +93,33 @@ describe('CORS in a browser', () => {
   const path = '/cors?header=x-total:5&header=x-secret:1'
 
   test('a page of an allowed origin can read the response and its exposed headers', async () => {
-    expect(await fetchFrom('friend', path)).toEqual({ status: 200, total: '5', secret: null })
+    expect(await fetchFrom('allowed', path)).toEqual({ status: 200, total: '5', secret: null })
     expect(methods()).toEqual(['GET'])
   })
 
   test('the gateway responds to the preflight and forwards the request that follows', async () => {
-    expect(await fetchFrom('friend', path, { method: 'PUT', headers: { 'x-id': '1' }, body: 'x' })).toMatchObject({ status: 200 })
+    expect(await fetchFrom('allowed', path, { method: 'PUT', headers: { 'x-id': '1' }, body: 'x' })).toMatchObject({ status: 200 })
     expect(methods()).toEqual(['PUT'])
   })
 
   test('a request with credentials succeeds if the policy allows credentials', async () => {
-    expect(await fetchFrom('friend', path, { credentials: 'include' })).toMatchObject({ status: 200, total: '5' })
+    expect(await fetchFrom('allowed', path, { credentials: 'include' })).toMatchObject({ status: 200, total: '5' })
   })
 
   test.each<[string, Init]>([
     ['method', { method: 'DELETE' }],
     ['header', { headers: { 'x-other': '1' } }],
   ])('the browser blocks a request with a %s that is not allowed', async (_, init) => {
-    expect([await fetchFrom('friend', path, init), methods()]).toEqual(['blocked', []])
+    expect([await fetchFrom('allowed', path, init), methods()]).toEqual(['blocked', []])
   })
 
   test('a page of another origin cannot read the response, and its preflighted requests never reach the backend', async () => {
-    expect(await fetchFrom('stranger', path)).toBe('blocked')
-    expect([await fetchFrom('stranger', path, { method: 'PUT' }), methods()]).toEqual(['blocked', []])
+    expect(await fetchFrom('other', path)).toBe('blocked')
+    expect([await fetchFrom('other', path, { method: 'PUT' }), methods()]).toEqual(['blocked', []])
   })
 
   test('a page can read an error response (row 43)', async () => {
-    expect(await fetchFrom('friend', path, { headers: { authorization: 'Basic YW5uOndyb25n' } })).toMatchObject({ status: 401 })
+    expect(await fetchFrom('allowed', path, { headers: { authorization: 'Basic YW5uOndyb25n' } })).toMatchObject({ status: 401 })
     expect(methods()).toEqual([])
   })
 })
@@ -135,20 +135,20 @@ describe('CSRF in a browser', () => {
     return (await page.locator('body').textContent()) ?? ''
   }
 
-  test.each(['friend', 'gateway'] as const)('a form of origin %s is accepted', async (from) => {
+  test.each(['allowed', 'gateway'] as const)('a form of origin %s is accepted', async (from) => {
     expect(JSON.parse(await submit(from, 'post'))).toMatchObject({ method: 'POST' })
   })
 
   test('a form of another site is rejected and does not reach the backend', async () => {
-    expect([await submit('stranger', 'post'), methods()]).toEqual(['CSRF validation failed', []])
+    expect([await submit('other', 'post'), methods()]).toEqual(['CSRF validation failed', []])
   })
 
   test('a link of another site is followed', async () => {
-    expect(JSON.parse(await submit('stranger', 'get'))).toMatchObject({ method: 'GET' })
+    expect(JSON.parse(await submit('other', 'get'))).toMatchObject({ method: 'GET' })
   })
 
   test('a script of another site is rejected even if its request needs no preflight', async () => {
-    expect(await fetchFrom('stranger', '/csrf', { method: 'POST', mode: 'no-cors', body: 'x' })).toMatchObject({ status: 0 })
+    expect(await fetchFrom('other', '/csrf', { method: 'POST', mode: 'no-cors', body: 'x' })).toMatchObject({ status: 0 })
     expect(methods()).toEqual([])
   })
 })

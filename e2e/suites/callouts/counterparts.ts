@@ -84,7 +84,7 @@ export async function startNginxAuth(directory: string): Promise<Counterpart> {
     }`
   await writeFile(join(directory, 'nginx.conf'), config)
   const nginx = startProgram({ name: 'nginx', command: 'nginx', args: ['-p', directory, '-c', join(directory, 'nginx.conf')] })
-  await waitUntil('nginx answers', async () => (await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)) !== undefined)
+  await waitUntil('nginx responds', async () => (await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)) !== undefined)
   return { port, stop: () => nginx.stop() }
 }
 

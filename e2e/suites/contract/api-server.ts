@@ -76,8 +76,8 @@ const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 export async function install(server: ApiServer, crds: readonly { metadata: { name: string } }[]): Promise<void> {
   for (const crd of crds) {
     const path = `${CRDS}/${crd.metadata.name}?fieldManager=contract&force=true`
-    const answer = await server.call('PATCH', path, crd, 'application/apply-patch+yaml')
-    if (answer.status >= 400) throw new Error(`${crd.metadata.name}: ${answer.causes.map(({ field, message }) => `${field}: ${message}`).join('; ')}`)
+    const response = await server.call('PATCH', path, crd, 'application/apply-patch+yaml')
+    if (response.status >= 400) throw new Error(`${crd.metadata.name}: ${response.causes.map(({ field, message }) => `${field}: ${message}`).join('; ')}`)
   }
   const deadline = Date.now() + 180_000
   for (const crd of crds) {

@@ -39,8 +39,8 @@ const refused: Readonly<Record<string, RegExp>> = {
 
 test.each(readdirSync(CASES))('the API server accepts the objects of case %s', async (name) => {
   const result = await renderCase(name)
-  const answers = result.ok ? (await Promise.all(result.objects.map(applyDry))).flat() : []
+  const errors = result.ok ? (await Promise.all(result.objects.map(applyDry))).flat() : []
   const expected = refused[name]
-  if (expected) expect(answers.join('\n')).toMatch(expected)
-  else expect(answers).toEqual([])
+  if (expected) expect(errors.join('\n')).toMatch(expected)
+  else expect(errors).toEqual([])
 })

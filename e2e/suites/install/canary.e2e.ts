@@ -34,15 +34,15 @@ async function shift(weights: Readonly<Record<string, number>>): Promise<void> {
     return status === 200 && (JSON.parse(body) as { headers: Record<string, string> }).headers['x-shift'] === value
   })
   const wanted = Object.keys(weights).filter((version) => weights[version] !== 0)
-  await until(`${wanted.join(' and ')} answers`, async () => [...(await count(60)).keys()].sort().join() === wanted.join())
+  await until(`${wanted.join(' and ')} respond`, async () => [...(await count(60)).keys()].sort().join() === wanted.join())
 }
 
 /** Sends requests, 10 at a time, and counts responses by version. */
 async function count(requests: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   for (let sent = 0; sent < requests; sent += 10) {
-    const answers = await Promise.all(Array.from({ length: 10 }, () => get(url)))
-    for (const { status, body } of answers) {
+    const responses = await Promise.all(Array.from({ length: 10 }, () => get(url)))
+    for (const { status, body } of responses) {
       const pod = status === 200 ? (JSON.parse(body) as { pod: string }).pod : ''
       const version = [...pods].find(([, name]) => name === pod)?.[0] ?? `status ${status}`
       counts.set(version, (counts.get(version) ?? 0) + 1)

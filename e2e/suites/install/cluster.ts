@@ -121,7 +121,7 @@ export const until = (what: string, condition: () => Promise<boolean>, timeoutMs
 
 /** Waits until the URL returns this status. */
 export const untilStatus = (url: string, status: number, timeoutMs?: number): Promise<void> =>
-  until(`${url} answers ${status}`, async () => (await get(url)).status === status, timeoutMs)
+  until(`${url} returns ${status}`, async () => (await get(url)).status === status, timeoutMs)
 
 /** A condition of an object, or of its first parent reference. */
 export function conditionOf(object: Stored | undefined, type: string): { status: string; reason: string; message: string } | undefined {

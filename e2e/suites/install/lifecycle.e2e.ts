@@ -40,7 +40,7 @@ test('pods serve traffic and statuses report success after a Gateway and a route
   await untilStatus(url, 200)
   const pods = new Set<string>()
   // The faster pod gets more requests; both get some.
-  await until('both pods have answered', async () => pods.add((JSON.parse((await get(url)).body) as { pod: string }).pod).size === 2)
+  await until('both pods have responded', async () => pods.add((JSON.parse((await get(url)).body) as { pod: string }).pod).size === 2)
   expect(conditionOf(await read('httproute', 'echo', NAMESPACE), 'Accepted')).toMatchObject({ status: 'True' })
   expect(await kubectl('-n', NAMESPACE, 'get', 'gateway', 'web')).toMatch(/web\s+proxy\s+10\.199\.\S+\s+True/)
 })
@@ -126,7 +126,7 @@ test('data planes keep serving without the operator, and a new operator adopts t
   await until('nothing of it is left', async () => (await kubectl(...left)) === '')
   await installProxy()
   await kubectl('-n', NAMESPACE, 'patch', 'httproute', 'echo', '--type=json', '-p', '[{"op":"add","path":"/spec/rules/0/name","value":"again"}]')
-  await until('the new operator answers for the route', async () => {
+  await until('the new operator writes the status of the route', async () => {
     const route = await read('httproute', 'echo', NAMESPACE)
     return route?.status?.parents?.[0]?.conditions?.[0]?.observedGeneration === route?.metadata.generation
   })

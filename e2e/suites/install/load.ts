@@ -10,7 +10,7 @@ interface LoadResult {
 
 export interface Load {
   /** Number of responses so far. */
-  readonly answered: () => number
+  readonly responses: () => number
   stop(): Promise<LoadResult>
 }
 
@@ -29,9 +29,9 @@ export function startLoad(url: string, { kept = 4, fresh = 4, everyMs = 20 }: { 
   const client = async (agent: Agent | undefined): Promise<void> => {
     while (!isStopped) {
       try {
-        let answer = await send(url, agent)
-        if (answer === 'stale') answer = await send(url, agent)
-        if (answer !== 200) fail(`${answer}`)
+        let outcome = await send(url, agent)
+        if (outcome === 'stale') outcome = await send(url, agent)
+        if (outcome !== 200) fail(`${outcome}`)
       } catch (error) {
         fail(error instanceof Error ? error.message : String(error))
       }
@@ -45,7 +45,7 @@ export function startLoad(url: string, { kept = 4, fresh = 4, everyMs = 20 }: { 
     ...Array.from({ length: fresh }, () => client(undefined)),
   ]
   return {
-    answered: () => requests,
+    responses: () => requests,
     async stop() {
       isStopped = true
       await Promise.all(clients)

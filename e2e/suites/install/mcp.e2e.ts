@@ -150,8 +150,8 @@ test('sessions and their streams survive when data planes are killed', async () 
   const failures: string[] = []
   let isOver = false
   const call = async (client: Connected, pod: string | undefined): Promise<void> => {
-    const answer = await Promise.race([search(client), sleep(20_000).then(() => Promise.reject(new Error('no response')))])
-    if (answer !== pod) failures.push(`answered by ${answer} instead of ${pod}`)
+    const responder = await Promise.race([search(client), sleep(20_000).then(() => Promise.reject(new Error('no response')))])
+    if (responder !== pod) failures.push(`response of ${responder} instead of ${pod}`)
   }
   const load = clients.map(async (client, index) => {
     while (!isOver) await call(client, pods[index]).catch((error: Error) => failures.push(error.message))

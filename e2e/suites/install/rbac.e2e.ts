@@ -184,7 +184,7 @@ async function keepKeySet(): Promise<void> {
   const image = (await read('deployment', 'echo', NAMESPACE))?.spec.template.spec.containers[0].image as string
   const { x, y } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
   const keys = JSON.stringify({ keys: [{ kid: 'a', kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', x, y }] })
-  const script = `import('node:http').then(({ createServer }) => createServer((_, answer) => answer.end('${keys}')).listen(8080))`
+  const script = `import('node:http').then(({ createServer }) => createServer((_, response) => response.end('${keys}')).listen(8080))`
   const jwks = { remote: { jwksPath: '/keys', backendRef: { name: 'idp', port: 80 } } }
   await apply(
     NAMESPACE,
@@ -205,10 +205,10 @@ async function keepKeySet(): Promise<void> {
       },
     },
   )
-  const kept = () => list('configmaps', SYSTEM, 'app.kubernetes.io/component=jwks-store')
-  await until('the key set is kept', async () => (await kept()).length === 1)
+  const keySets = () => list('configmaps', SYSTEM, 'app.kubernetes.io/component=jwks-store')
+  await until('the key set is stored', async () => (await keySets()).length === 1)
   await kubectl('-n', NAMESPACE, 'delete', 'proxypolicy', 'jwt')
-  await until('it is forgotten', async () => (await kept()).length === 0)
+  await until('the key set is deleted', async () => (await keySets()).length === 0)
 }
 
 /** Changes every object faster than its status is written, so that writes conflict and are retried. */

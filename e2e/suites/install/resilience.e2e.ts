@@ -57,16 +57,16 @@ async function changeRoute(): Promise<(timeoutMs?: number) => Promise<void>> {
 }
 /** Versions in the responses to a few requests on new connections. */
 async function seenVersions(): Promise<string[]> {
-  const answers = await Promise.all(Array.from({ length: 12 }, () => get(url)))
-  return [...new Set(answers.map(({ body }) => (JSON.parse(body) as { headers: Record<string, string> }).headers['x-version'] ?? 'none'))]
+  const responses = await Promise.all(Array.from({ length: 12 }, () => get(url)))
+  return [...new Set(responses.map(({ body }) => (JSON.parse(body) as { headers: Record<string, string> }).headers['x-version'] ?? 'none'))]
 }
 
 test('scaling to three replicas and back under load fails no request', async () => {
   const load = startLoad(url)
   await scaleTo(3)
-  const atThree = load.answered()
+  const atThree = load.responses()
   await sleep(3000)
-  expect(load.answered()).toBeGreaterThan(atThree)
+  expect(load.responses()).toBeGreaterThan(atThree)
   await scaleTo(1)
   const { requests, failures } = await load.stop()
   expect(failures).toEqual([])
@@ -94,7 +94,7 @@ test('a killed data plane is restarted, and the others keep serving', async () =
   // Only requests in progress on that pod, and requests sent to it before Kubernetes removed the endpoint, fail.
   const { requests, failures } = await load.stop()
   expect(requests).toBeGreaterThan(50)
-  expect(failures.join('\n')).not.toMatch(/: [1-5]\d\d$|no answer/m)
+  expect(failures.join('\n')).not.toMatch(/: [1-5]\d\d$|no response/m)
   const after = startLoad(url)
   await sleep(2000)
   expect((await after.stop()).failures).toEqual([])

@@ -93,7 +93,7 @@ test(`${ROUTES} routes over ${NAMESPACES} namespaces are accepted and in effect 
   const proxies = (await gatewayPods(NAMESPACE, 'web')).map(({ status }) => `http://${status.podIP}/`)
   // Routes arrive in several updates and in no order, so a pod that has one of them may lack others.
   let missing = proxies.flatMap((url) => Array.from({ length: ROUTES }, (_, n) => ({ url, host: hostOf(n) })))
-  await until('every pod answers for every route', async () => {
+  await until('every pod serves every route', async () => {
     const batch = missing
     missing = []
     await forEach(batch.length, 16, async (n) => {

@@ -106,25 +106,25 @@ describe.each(Object.keys(chats))('provider %s', (name) => {
 
   test('is rejected if its certificate is for another host', async () => {
     internet.impersonate('other.test')
-    const answer = await chat(name, model)
-    expect([answer.status, mock.requests.length]).toEqual([503, 0])
-    expect(await answer.text()).toMatch(/^upstream call failed/)
+    const response = await chat(name, model)
+    expect([response.status, mock.requests.length]).toEqual([503, 0])
+    expect(await response.text()).toMatch(/^upstream call failed/)
     expect(internet.calls.map(({ address }) => address)).toContain(`${host}:443`)
   })
 
   test('is called at its default host', async () => {
-    const answer = await chat(name, model)
-    expect(answer.status).toBe(200)
-    expect(await answer.text()).toContain('echo: hello')
+    const response = await chat(name, model)
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('echo: hello')
     expect(internet.calls).toEqual([{ address: `${host}:443`, serverName: host }])
     expect(mock.requests.map((request) => [request.headers['host'], request.path])).toEqual([[host, path]])
   })
 })
 
 test('a signature for Bedrock covers the host without its port', async () => {
-  const answer = await chat('signed', 'amazon.nova-lite-v1:0')
-  await answer.text()
-  expect(answer.status).toBe(200)
+  const response = await chat('signed', 'amazon.nova-lite-v1:0')
+  await response.text()
+  expect(response.status).toBe(200)
   const headers = mock.requests[0]?.headers ?? {}
   expect(headers['host']).toBe('bedrock-runtime.us-east-1.amazonaws.com')
   expect(headers['authorization']).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/us-east-1\/bedrock\/aws4_request, SignedHeaders=[^,]*\bhost\b/)
@@ -135,8 +135,8 @@ describe.each(Object.keys(guards))('guard %s', (name) => {
 
   test('is rejected if its certificate is for another host', async () => {
     internet.impersonate('other.test')
-    const answer = await chat(name)
-    expect([answer.status, await answer.text()]).toEqual([503, 'prompt guard failed'])
+    const response = await chat(name)
+    expect([response.status, await response.text()]).toEqual([503, 'prompt guard failed'])
     expect(mock.requests).toEqual([])
   })
 

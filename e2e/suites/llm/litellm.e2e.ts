@@ -41,12 +41,12 @@ beforeAll(async () => {
     // Without these settings LiteLLM fetches a price list and rejects weak keys.
     env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true' },
   })
-  const answers = () =>
+  const isReady = () =>
     fetch(`http://127.0.0.1:${port}/health/liveliness`).then(
       ({ ok }) => ok,
       () => false,
     )
-  await waitUntil('LiteLLM', answers, 500_000)
+  await waitUntil('LiteLLM', isReady, 500_000)
   const backend = (provider: object, guard?: object) => ({
     ai: { provider: { ...provider, host: '127.0.0.1', port } },
     policies: {
@@ -91,9 +91,9 @@ test('are streamed with usage at the end', async () => {
 
 test('are returned to a messages client: buffered, streamed and with a tool', async () => {
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
-  const whole = await anthropic('asOpenAI').messages.create(body)
+  const buffered = await anthropic('asOpenAI').messages.create(body)
   const streamed = await anthropic('asOpenAI').messages.stream(body).finalMessage()
-  for (const { content, stop_reason, usage } of [whole, streamed]) {
+  for (const { content, stop_reason, usage } of [buffered, streamed]) {
     expect([content, stop_reason]).toMatchObject([[{ type: 'text', text: SAID }], 'end_turn'])
     expect(usage.output_tokens).toBeGreaterThan(5)
   }
@@ -106,9 +106,9 @@ test('a buffered response of LiteLLM to a streaming messages request is passed o
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
   expect((await anthropic('asAnthropic').messages.create(body)).content).toMatchObject([{ type: 'text', text: SAID }])
   const init = { method: 'POST', body: JSON.stringify({ ...body, stream: true }) }
-  const answer = await fetch(`${gateway.origin('asAnthropic')}/v1/chat/completions`, init)
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json'])
-  expect(await answer.json()).toMatchObject({ object: 'chat.completion', choices: [{ message: { content: SAID } }] })
+  const response = await fetch(`${gateway.origin('asAnthropic')}/v1/chat/completions`, init)
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
+  expect(await response.json()).toMatchObject({ object: 'chat.completion', choices: [{ message: { content: SAID } }] })
 })
 
 test('responses and embeddings of LiteLLM are returned', async () => {
@@ -118,9 +118,9 @@ test('responses and embeddings of LiteLLM are returned', async () => {
 })
 
 test('a guard masks responses of LiteLLM, also streamed ones', async () => {
-  const whole = await openai('guarded').chat.completions.create({ model: 'gpt-4o', messages })
+  const buffered = await openai('guarded').chat.completions.create({ model: 'gpt-4o', messages })
   const streamed = await openai('guarded').chat.completions.stream({ model: 'gpt-4o', messages }).finalChatCompletion()
-  for (const { choices } of [whole, streamed]) expect(choices[0]?.message.content).toBe(SAID.replace('Spain', '<masked>'))
+  for (const { choices } of [buffered, streamed]) expect(choices[0]?.message.content).toBe(SAID.replace('Spain', '<masked>'))
 })
 
 test('errors of LiteLLM are errors of the SDKs', async () => {

@@ -104,8 +104,8 @@ describe.each(["Gemini's mock", 'provider D', "Vertex AI's mock", 'provider E'])
   const contents = 'hello you'
 
   test('calls generateContent', async () => {
-    const answer = await client().models.generateContent({ model, contents })
-    expect([answer.text, answer.candidates?.[0]?.finishReason, answer.usageMetadata?.totalTokenCount]).toEqual(['echo: hello you', 'STOP', 5])
+    const response = await client().models.generateContent({ model, contents })
+    expect([response.text, response.candidates?.[0]?.finishReason, response.usageMetadata?.totalTokenCount]).toEqual(['echo: hello you', 'STOP', 5])
     const { path } = gateway.mock.requests.at(-1) ?? {}
     expect(path).toMatch(/\/models\/gemini-2.5-flash:generateContent$/)
   })
@@ -155,8 +155,8 @@ describe.each(["OpenAI's mock", 'provider A', 'provider C', 'provider F'] as con
   const prompt = [new SystemMessage('be nice'), new HumanMessage('hello you')]
 
   test('invokes, streams and calls a tool', async () => {
-    const answer = await chat().invoke(prompt)
-    expect([answer.text, answer.usage_metadata]).toMatchObject(['echo: hello you', { total_tokens: 7 }])
+    const response = await chat().invoke(prompt)
+    expect([response.text, response.usage_metadata]).toMatchObject(['echo: hello you', { total_tokens: 7 }])
     const pieces: string[] = []
     for await (const chunk of await chat().stream(prompt)) if (chunk.text !== '') pieces.push(chunk.text)
     expect(pieces).toEqual(['echo: ', 'hello ', 'you'])

@@ -163,8 +163,8 @@ describe.each(places.filter(({ hasResponses }) => hasResponses).map((place) => [
         { type: 'function_call', call_id: call.call_id, name: call.name, arguments: call.arguments },
         result,
       ] as const
-      const answer = await client().responses.create({ model, input: [...items], tools: [functionTool] })
-      expect(answer.output.map(({ type }) => type)).toEqual(['message'])
+      const followUp = await client().responses.create({ model, input: [...items], tools: [functionTool] })
+      expect(followUp.output.map(({ type }) => type)).toEqual(['message'])
     }
   })
 

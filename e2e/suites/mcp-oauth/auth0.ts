@@ -39,7 +39,7 @@ export async function startAuth0(): Promise<Auth0> {
     const token = new SignJWT({ iss: issuer, aud: grant.audience, sub: 'auth0|bob' }).setProtectedHeader({ alg: 'ES256', kid: 'a' }).setExpirationTime('5m')
     return { access_token: await token.sign(privateKey), token_type: 'Bearer' }
   }
-  const answer = async (request: IncomingMessage, { pathname, searchParams }: URL): Promise<[status: number, body: object | string]> => {
+  const respond = async (request: IncomingMessage, { pathname, searchParams }: URL): Promise<[status: number, body: object | string]> => {
     switch (`${request.method} ${pathname}`) {
       case 'GET /.well-known/oauth-authorization-server':
         return [
@@ -73,7 +73,7 @@ export async function startAuth0(): Promise<Auth0> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost')
     requestLog.push(`${request.method} ${url.pathname}`)
-    void answer(request, url).then(([status, body]) => {
+    void respond(request, url).then(([status, body]) => {
       if (typeof body === 'string') response.writeHead(status, { location: body }).end()
       else response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     })

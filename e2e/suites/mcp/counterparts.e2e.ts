@@ -24,12 +24,12 @@ beforeAll(async () => {
     startProgram({ name: 'everything over SSE', args: [EVERYTHING, 'sse'], env: { PORT: String(everythingSse) } }),
     startProgram({ name: 'python', command: PYTHON, args: [file('./server.py'), String(python)] }),
   )
-  const answers = (port: number) =>
+  const isReady = (port: number) =>
     fetch(`http://127.0.0.1:${port}/`).then(
       () => true,
       () => false,
     )
-  for (const port of [everything, everythingSse, python]) await waitUntil(`a server on ${port}`, () => answers(port), 240_000)
+  for (const port of [everything, everythingSse, python]) await waitUntil(`a server on ${port}`, () => isReady(port), 240_000)
   const targets = [
     { name: 'every', port: everything },
     { name: 'sse', port: everythingSse, protocol: 'SSE' as const },

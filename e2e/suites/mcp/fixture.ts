@@ -150,17 +150,17 @@ function createFixtureServer(own: string): Server {
           username: { type: 'string' as const, description: "User's response" },
           email: { type: 'string' as const, description: "User's email address" },
         }
-        const answer = await server.elicitInput(
+        const elicited = await server.elicitInput(
           { message: text('message'), requestedSchema: { type: 'object', properties, required: ['username', 'email'] } },
           related,
         )
-        return textOf(`User response: action: ${answer.action}, content: ${JSON.stringify(answer.content)}`)
+        return textOf(`User response: action: ${elicited.action}, content: ${JSON.stringify(elicited.content)}`)
       }
       case 'test_elicitation_sep1034_defaults':
       case 'test_elicitation_sep1330_enums': {
         const requestedSchema = params.name.includes('1034') ? defaultsSchema : enumSchema
-        const answer = await server.elicitInput({ message: 'Please choose', requestedSchema } as Parameters<Server['elicitInput']>[0], related)
-        return textOf(`Elicitation completed: action=${answer.action}, content=${JSON.stringify(answer.content)}`)
+        const elicited = await server.elicitInput({ message: 'Please choose', requestedSchema } as Parameters<Server['elicitInput']>[0], related)
+        return textOf(`Elicitation completed: action=${elicited.action}, content=${JSON.stringify(elicited.content)}`)
       }
       case 'test_reconnection':
         // The stream ends during the call: the client reconnects and resumes.

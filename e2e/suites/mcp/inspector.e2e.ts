@@ -17,12 +17,12 @@ let gateway: E2eGateway
 beforeAll(async () => {
   const [port = 0] = await findFreePorts(1)
   server = startProgram({ name: 'everything', args: [EVERYTHING, 'streamableHttp'], env: { PORT: String(port) } })
-  const answers = () =>
+  const isReady = () =>
     fetch(`http://127.0.0.1:${port}/`).then(
       () => true,
       () => false,
     )
-  await waitUntil('the server', answers, 240_000)
+  await waitUntil('the server', isReady, 240_000)
   const [a, b] = [
     { name: 'a', port },
     { name: 'b', port },

@@ -44,17 +44,17 @@ export async function startPrometheus(directory: string, port: number, targets: 
   return {
     async query(expression) {
       const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expression)}`)
-      const answer = (await response.json()) as {
+      const result = (await response.json()) as {
         status: string
         error?: string
         data?: { result: { metric: Record<string, string>; value: [number, string] }[] }
       }
-      if (answer.status !== 'success') throw new Error(`${expression}: ${answer.error}`)
-      return (answer.data?.result ?? []).map(({ metric, value }) => ({ metric, value: Number(value[1]) }))
+      if (result.status !== 'success') throw new Error(`${expression}: ${result.error}`)
+      return (result.data?.result ?? []).map(({ metric, value }) => ({ metric, value: Number(value[1]) }))
     },
     async targets() {
-      const answer = (await (await fetch(`${url}/api/v1/targets`)).json()) as { data: { activeTargets: { health: string; lastError: string }[] } }
-      return answer.data.activeTargets.map(({ health, lastError }) => (health === 'up' ? health : `${health}: ${lastError}`))
+      const result = (await (await fetch(`${url}/api/v1/targets`)).json()) as { data: { activeTargets: { health: string; lastError: string }[] } }
+      return result.data.activeTargets.map(({ health, lastError }) => (health === 'up' ? health : `${health}: ${lastError}`))
     },
     stop: async () => void (await program.stop()),
   }
