@@ -100,5 +100,5 @@ function checkUpgrade(request: RequestHead, response: ResponseHead): void {
   const answered = response.headers.get('upgrade') ?? ''
   if (request.upgrade !== undefined && response.upgraded !== undefined && answered.toLowerCase() === request.upgrade.toLowerCase()) return
   response.upgraded?.socket.destroy()
-  throw new ProxyError('UPGRADE_FAILED', { detail: 'the upstream switched to another protocol than the client asked for' })
+  throw new ProxyError('UPGRADE_FAILED', { detail: 'the upstream switched to another protocol than the client requested' })
 }

@@ -43,7 +43,7 @@ export async function reportResponse(exchange: Exchange, { session }: PickedEndp
 async function sendHead(session: Session, exchange: Exchange, endpoint: string): Promise<ProcessingResponse | undefined> {
   const { response } = exchange
   if (response === undefined) return undefined
-  const reply = session.ask(responseHeaders(response), { [METADATA]: { [SERVED]: endpoint } })
+  const reply = session.call(responseHeaders(response), { [METADATA]: { [SERVED]: endpoint } })
   const timer = setTimeout(() => session.abandon(new Error(`no reply within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)
   try {
     return await reply

@@ -52,7 +52,7 @@ interface Entry {
 const order = [
   // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
-  // Before authentication, which costs more and would tell rejected clients whether their credentials are valid.
+  // Before authentication, which costs more and would reveal to rejected clients whether their credentials are valid.
   { name: 'ipAllowList', compile: (_, traffic) => optional(traffic.ipAllowList, compileIpAllowList) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
   {

@@ -54,8 +54,8 @@ function setField(headers: HeaderList, name: string, value: string, { appendActi
 
 /** Removes headers, except for those that frame the message. */
 export function removeFields(headers: HeaderList, names: readonly string[]): void {
-  for (const given of names) {
-    const name = given.toLowerCase()
+  for (const rawName of names) {
+    const name = rawName.toLowerCase()
     if (name !== 'host' && isChangeable(name)) headers.remove(name)
   }
 }

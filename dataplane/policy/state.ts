@@ -32,7 +32,7 @@ export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' |
 
 const nowhere: PolicyState['destinations'] = {
   forPolicy: () => {
-    throw new Error('a policy asked for a destination where none can be had')
+    throw new Error('destinations are not available to policies here')
   },
 }
 

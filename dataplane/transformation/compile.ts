@@ -10,7 +10,7 @@ import { framingFields } from '../exchange/fields.ts'
 import { variables } from '../exchange/variables.ts'
 
 /** A header or pseudo header in lower case, and the expression of its value. */
-export interface ComputedField {
+interface ComputedField {
   readonly name: string
   readonly isPseudo: boolean
   readonly program: Program
@@ -38,8 +38,8 @@ export function compileTransform({ metadata = {}, add = [], set = [], remove = [
 }
 
 function compileFields(fields: readonly HeaderTransformation[], phase: Phase): ComputedField[] {
-  return fields.flatMap(({ name: given, value }) => {
-    const lower = given.toLowerCase()
+  return fields.flatMap(({ name: rawName, value }) => {
+    const lower = rawName.toLowerCase()
     // The host of a request is not stored in the headers.
     const name = lower === 'host' && phase === 'request' ? ':authority' : lower
     const isPseudo = name.startsWith(':')

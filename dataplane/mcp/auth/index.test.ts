@@ -21,7 +21,7 @@ const key = makeSigningKey('one')
 /** An identity provider with scripted responses that records its requests. */
 let idp: Server
 let issuer: string
-const asked: { line: string; headers: IncomingMessage['headers']; body: string }[] = []
+const received: { line: string; headers: IncomingMessage['headers']; body: string }[] = []
 let documents: Record<string, string | number>
 let clockMs: number
 let destinations: Destinations
@@ -32,7 +32,7 @@ beforeAll(async () => {
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
       const line = `${request.method} ${request.url}`
-      asked.push({ line, headers: request.headers, body })
+      received.push({ line, headers: request.headers, body })
       const document = documents[line] ?? 404
       if (typeof document === 'number') response.writeHead(document).end()
       else response.writeHead(request.method === 'POST' ? 201 : 200, { 'content-type': 'application/json' }).end(document)
@@ -46,7 +46,7 @@ afterAll(async () => {
   await new Promise((resolve) => idp.close(resolve))
 })
 beforeEach(() => {
-  asked.length = 0
+  received.length = 0
   clockMs = 0
   documents = {}
   destinations = new Destinations((kind, transport) => createPool(kind, transport))
@@ -74,7 +74,7 @@ function compile(change: Partial<MCPAuthentication> = {}): McpAuthentication {
   return compileMcpAuthentication(config, destinations, createPolicyState({ epochMs: () => nowSeconds * 1000, monotonicMs: () => clockMs }))
 }
 
-interface Ask {
+interface SentRequest {
   readonly method?: string
   readonly headers?: Record<string, string>
   readonly body?: string
@@ -82,7 +82,7 @@ interface Ask {
   readonly jwt?: JwtVariable
 }
 
-async function ask(authentication: McpAuthentication, target: string, { method = 'GET', headers = {}, body, isTls = true, jwt }: Ask = {}) {
+async function send(authentication: McpAuthentication, target: string, { method = 'GET', headers = {}, body, isTls = true, jwt }: SentRequest = {}) {
   const connection = { ...testConnection, tls: isTls ? { sni: undefined, alpn: undefined, protocol: undefined, clientCertificate: undefined } : undefined }
   const request = testRequest({
     method,
@@ -112,13 +112,13 @@ const bearer = (change: object = {}): { headers: Record<string, string> } => ({
 
 describe('a token at the MCP endpoint', () => {
   test('is removed if it is valid, and its claims are passed on', async () => {
-    const { exchange, response } = await ask(compile(), '/mcp', bearer())
+    const { exchange, response } = await send(compile(), '/mcp', bearer())
     expect(response).toBeUndefined()
     expect(variables.jwt.get(exchange)).toMatchObject({ sub: 'bob' })
     expect(exchange.request.headers.has('authorization')).toBe(false)
   })
 
-  test.each<[string, () => Ask]>([
+  test.each<[string, () => SentRequest]>([
     ['is missing', () => ({})],
     ['has another audience', () => bearer({ aud: 'x' })],
     ['has another issuer', () => bearer({ iss: 'https://elsewhere' })],
@@ -126,7 +126,7 @@ describe('a token at the MCP endpoint', () => {
     ['is garbage', () => ({ headers: { authorization: 'Bearer garbage' } })],
     ['is empty', () => ({ headers: { authorization: 'Bearer ' } })],
   ])('that %s is rejected with 401 and a challenge that names the metadata', async (_, request) => {
-    const { status, header, json, exchange } = await ask(compile(), '/mcp?x=1', request())
+    const { status, header, json, exchange } = await send(compile(), '/mcp?x=1', request())
     expect(status).toBe(401)
     expect(header('content-type')).toBe('application/json')
     expect(json()).toEqual({ error: 'unauthorized', error_description: 'JWT token required' })
@@ -134,13 +134,13 @@ describe('a token at the MCP endpoint', () => {
     expect([exchange.error?.row.reason, variables.jwt.get(exchange)]).toEqual(['JwtAuth', undefined])
   })
 
-  test.each<[NonNullable<MCPAuthentication['mode']>, string, () => Ask, boolean]>([
+  test.each<[NonNullable<MCPAuthentication['mode']>, string, () => SentRequest, boolean]>([
     ['Optional', 'no token', () => ({}), true],
     ['Optional', 'a bad token', () => bearer({ aud: 'x' }), false],
     ['Permissive', 'no token', () => ({}), true],
     ['Permissive', 'a bad token', () => bearer({ aud: 'x' }), true],
   ])('in mode %s: %s is handled as the mode says', async (mode, _, request, isAdmitted) => {
-    const { response, exchange } = await ask(compile({ mode }), '/mcp', request())
+    const { response, exchange } = await send(compile({ mode }), '/mcp', request())
     expect([response === undefined, variables.jwt.get(exchange)]).toEqual([isAdmitted, undefined])
     // A token that was not accepted stays in the header.
     if (isAdmitted) expect(exchange.request.headers.has('authorization')).toBe(request().headers !== undefined)
@@ -149,38 +149,38 @@ describe('a token at the MCP endpoint', () => {
   test('of any issuer is accepted if no issuer is configured', async () => {
     const { issuer: _, ...rest } = { issuer: '', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
     const authentication = compileMcpAuthentication(rest, destinations, createPolicyState({ epochMs: () => nowSeconds * 1000 }))
-    expect((await ask(authentication, '/mcp', bearer({ iss: 'https://any' }))).response).toBeUndefined()
+    expect((await send(authentication, '/mcp', bearer({ iss: 'https://any' }))).response).toBeUndefined()
   })
 
   test.each(['Strict', 'Optional', 'Permissive'] as const)(
     'is rejected with 401 in mode %s if a JWT policy of the route removed it (mcp.md §8.2)',
     async (mode) => {
-      expect((await ask(compile({ mode }), '/mcp', { jwt: { sub: 'bob' } })).status).toBe(401)
+      expect((await send(compile({ mode }), '/mcp', { jwt: { sub: 'bob' } })).status).toBe(401)
     },
   )
 
   test('a challenge names the configured scopes that are valid', async () => {
-    const { header } = await ask(compile({ resourceMetadata: { scopesSupported: ['read', 'write:all', 'a"b', 'c d', 1] as never } }), '/mcp')
+    const { header } = await send(compile({ resourceMetadata: { scopesSupported: ['read', 'write:all', 'a"b', 'c d', 1] as never } }), '/mcp')
     expect(header('www-authenticate')).toBe('Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp", scope="read write:all"')
   })
 
   test('is rejected if there are no usable keys', async () => {
-    expect((await ask(compile({ jwks: { invalid: 'not fetched yet' } }), '/mcp', bearer())).status).toBe(401)
+    expect((await send(compile({ jwks: { invalid: 'not fetched yet' } }), '/mcp', bearer())).status).toBe(401)
   })
 
   test('a challenge names the origin of a configured resource and the scheme of X-Forwarded-Proto', async () => {
-    const configured = await ask(compile({ resourceMetadata: { resource: 'https://public.example/any?x' as never } }), '/mcp')
+    const configured = await send(compile({ resourceMetadata: { resource: 'https://public.example/any?x' as never } }), '/mcp')
     expect(configured.header('www-authenticate')).toBe('Bearer resource_metadata="https://public.example/.well-known/oauth-protected-resource/mcp"')
-    const forwarded = await ask(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' } })
+    const forwarded = await send(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' } })
     expect(forwarded.header('www-authenticate')).toContain('"https://mcp.example/')
-    const odd = await ask(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'javascript' } })
+    const odd = await send(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'javascript' } })
     expect(odd.header('www-authenticate')).toContain('"http://mcp.example/')
   })
 })
 
 describe('protected resource metadata', () => {
   test('has computed members, overridden by configured ones in snake case', async () => {
-    const { status, json, header } = await ask(
+    const { status, json, header } = await send(
       compile({ resourceMetadata: { scopesSupported: ['read'] as never, resourceDocumentation: 'https://docs' as never, resource_type: 'other' as never } }),
       '/.well-known/oauth-protected-resource/mcp?x=1',
     )
@@ -204,19 +204,19 @@ describe('protected resource metadata', () => {
     ['/.well-known/oauth-protected-resource', 'https://mcp.example'],
     ['/.well-known/oauth-protected-resource/a/b', 'https://mcp.example/a/b'],
   ])('at %s describes %s', async (path, resource) => {
-    const { json } = await ask(compile({ provider: 'IdpKind2' }), path)
+    const { json } = await send(compile({ provider: 'IdpKind2' }), path)
     // The gateway is the authorization server in place of an adapted provider.
     expect(json()).toMatchObject({ resource, authorization_servers: [resource] })
   })
 
   test('is not served at a path that only starts like a well-known one', async () => {
-    expect((await ask(compile(), '/.well-known/oauth-protected-resources')).status).toBe(401)
+    expect((await send(compile(), '/.well-known/oauth-protected-resources')).status).toBe(401)
   })
 
   test('responds to a preflight with 204 and to other methods with 405', async () => {
-    const preflight = await ask(compile(), '/.well-known/oauth-protected-resource', { method: 'OPTIONS' })
+    const preflight = await send(compile(), '/.well-known/oauth-protected-resource', { method: 'OPTIONS' })
     expect([preflight.status, preflight.text, preflight.header('access-control-allow-origin')]).toEqual([204, '', '*'])
-    const post = await ask(compile(), '/.well-known/oauth-protected-resource', { method: 'POST' })
+    const post = await send(compile(), '/.well-known/oauth-protected-resource', { method: 'POST' })
     expect([post.status, post.header('allow')]).toEqual([405, 'GET, OPTIONS'])
   })
 })
@@ -226,13 +226,13 @@ describe('authorization server metadata', () => {
 
   test('of a provider that follows the standards is unchanged', async () => {
     documents = metadataOfKind1()
-    const { status, json } = await ask(compile(), path)
+    const { status, json } = await send(compile(), path)
     expect([status, json()]).toEqual([200, JSON.parse(Object.values(documents)[0] as string)])
   })
 
   test('of IdpKind1 has the audience, the gateway as issuer, and registration through the gateway', async () => {
     documents = metadataOfKind1()
-    const { json } = await ask(compile({ provider: 'IdpKind1', audiences: ['the shop', 'other'] }), `${path}?x=1`)
+    const { json } = await send(compile({ provider: 'IdpKind1', audiences: ['the shop', 'other'] }), `${path}?x=1`)
     expect(json()).toEqual({
       issuer: 'https://mcp.example/mcp',
       authorization_endpoint: `${issuer}/authorize?tenant=a+b&audience=the+shop`,
@@ -245,7 +245,7 @@ describe('authorization server metadata', () => {
   test('of IdpKind2 is read from its OpenID configuration', async () => {
     // The provider's redirects name its own issuer, not the one that clients see (RFC 9207).
     documents = metadataOfKind2({ scopes_supported: ['openid'], authorization_response_iss_parameter_supported: true })
-    const { json } = await ask(compile({ provider: 'IdpKind2', issuer: `${issuer}/` }), path)
+    const { json } = await send(compile({ provider: 'IdpKind2', issuer: `${issuer}/` }), path)
     expect(json()).toEqual({
       issuer: 'https://mcp.example/mcp',
       registration_endpoint: 'https://mcp.example/.well-known/oauth-authorization-server/mcp/client-registration',
@@ -255,7 +255,7 @@ describe('authorization server metadata', () => {
 
   test('is also served at the path of the resource', async () => {
     documents = metadataOfKind2()
-    const { json } = await ask(compile({ provider: 'IdpKind2' }), '/mcp/.well-known/oauth-authorization-server')
+    const { json } = await send(compile({ provider: 'IdpKind2' }), '/mcp/.well-known/oauth-authorization-server')
     expect(json()).toEqual({
       issuer: 'https://mcp.example/mcp',
       registration_endpoint: 'https://mcp.example/mcp/.well-known/oauth-authorization-server/client-registration',
@@ -270,7 +270,7 @@ describe('authorization server metadata', () => {
     replaceMessages(store, [{ kind: 'backend', message: { key: keys.backend, static: { host: '127.0.0.1', port: 1 }, policies } }])
     documents = metadataOfKind2()
     const authentication = compile({ provider: 'IdpKind2', jwks: { inline: JSON.stringify({ keys: [key.jwk] }), from: keys } })
-    expect((await ask(authentication, path)).status).toBe(200)
+    expect((await send(authentication, path)).status).toBe(200)
     // An https issuer URL uses the TLS settings of that backend.
     const tlsOf = (isTls: boolean) => destinations.forOtherPort(keys, '127.0.0.1', 2, isTls).settings.tls?.verify
     expect([tlsOf(true), tlsOf(false)]).toEqual(['none', undefined])
@@ -279,14 +279,14 @@ describe('authorization server metadata', () => {
   test('is cached for a minute, but failures are not', async () => {
     documents = {}
     const authentication = compile({ provider: 'IdpKind2' })
-    expect((await ask(authentication, path)).status).toBe(500)
+    expect((await send(authentication, path)).status).toBe(500)
     documents = metadataOfKind2()
-    await ask(authentication, path)
-    await ask(authentication, path)
-    expect(asked).toHaveLength(2)
+    await send(authentication, path)
+    await send(authentication, path)
+    expect(received).toHaveLength(2)
     clockMs = 60_001
-    await ask(authentication, path)
-    expect(asked).toHaveLength(3)
+    await send(authentication, path)
+    expect(received).toHaveLength(3)
   })
 
   test.each<[string, Partial<MCPAuthentication>, () => Record<string, string | number>]>([
@@ -302,7 +302,7 @@ describe('authorization server metadata', () => {
     ['the issuer is not a URL', { issuer: 'shop' }, () => ({})],
   ])('is a 500 without body and with a logged reason if %s', async (_, change, answers) => {
     documents = answers()
-    const { status, text, exchange } = await ask(compile(change), path)
+    const { status, text, exchange } = await send(compile(change), path)
     expect([status, text, exchange.error?.code]).toEqual([500, '', 'MCP_IDENTITY_PROVIDER'])
     expect(exchange.error?.detail).not.toBe('')
   })
@@ -314,14 +314,14 @@ describe('client registration', () => {
 
   test('is sent once to the endpoint of the provider, without credentials of the client', async () => {
     documents = { ...metadataOfKind2({ registration_endpoint: `${issuer}/own?x=1` }), 'POST /realms/shop/own?x=1': '{"client_id":"c1"}' }
-    const result = await ask(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body, headers: { authorization: 'Bearer mine', cookie: 'a=b' } })
+    const result = await send(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body, headers: { authorization: 'Bearer mine', cookie: 'a=b' } })
     expect([result.status, result.json(), result.header('access-control-allow-origin'), result.header('access-control-allow-methods')]).toEqual([
       201,
       { client_id: 'c1' },
       '*',
       'POST, OPTIONS',
     ])
-    const registrations = asked.filter(({ line }) => line.startsWith('POST'))
+    const registrations = received.filter(({ line }) => line.startsWith('POST'))
     expect(registrations).toHaveLength(1)
     expect(registrations[0]).toMatchObject({ body, headers: { 'content-type': 'application/json' } })
     expect(registrations[0]?.headers).not.toHaveProperty('authorization')
@@ -330,20 +330,20 @@ describe('client registration', () => {
 
   test("is sent to Keycloak's path by default, and the provider's error is passed on", async () => {
     documents = { 'POST /realms/shop/clients-registrations/openid-connect': 403 }
-    expect((await ask(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body })).status).toBe(403)
+    expect((await send(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body })).status).toBe(403)
   })
 
   test('responds to a preflight itself and to other methods with 405', async () => {
-    expect((await ask(compile(), path, { method: 'OPTIONS' })).status).toBe(204)
-    expect((await ask(compile(), path)).status).toBe(405)
-    expect(asked).toEqual([])
+    expect((await send(compile(), path, { method: 'OPTIONS' })).status).toBe(204)
+    expect((await send(compile(), path)).status).toBe(405)
+    expect(received).toEqual([])
   })
 
   test('is rejected with 413 if the body is too large', async () => {
-    expect((await ask(compile(), path, { method: 'POST', body: 'x'.repeat(70_000) })).status).toBe(413)
+    expect((await send(compile(), path, { method: 'POST', body: 'x'.repeat(70_000) })).status).toBe(413)
   })
 
   test('is a 500 if the provider is unreachable', async () => {
-    expect((await ask(compile({ issuer: 'http://127.0.0.1:1' }), path, { method: 'POST', body })).status).toBe(500)
+    expect((await send(compile({ issuer: 'http://127.0.0.1:1' }), path, { method: 'POST', body })).status).toBe(500)
   })
 })

@@ -6,7 +6,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { readBody, BodyTooLargeError } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { findCredentials, removeCredentials } from '../../policy/credentials.ts'
-import { createVerifier, refuse, type Claims, type VerifyToken } from '../../policy/jwt-authentication/verify.ts'
+import { createVerifier, jwtError, type Claims, type VerifyToken } from '../../policy/jwt-authentication/verify.ts'
 import type { PolicyState } from '../../policy/state.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
 import { adaptServerMetadata, describeResource } from './metadata.ts'
@@ -97,14 +97,14 @@ async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchan
   const { headers } = exchange.request
   // A policy of the route verified and removed the token, so it cannot be verified again, whatever the mode.
   if (variables.jwt.get(exchange) !== undefined)
-    return challenge(exchange, url, resourceMetadata, refuse('a JWT policy before mcp.authentication has taken the token'))
+    return challenge(exchange, url, resourceMetadata, jwtError('a JWT policy before mcp.authentication removed the token'))
   try {
     const token = findCredentials(headers, 'bearer')
     if (token === undefined) {
-      if (mode === 'Strict') throw refuse('no bearer token found')
+      if (mode === 'Strict') throw jwtError('no bearer token found')
       return undefined
     }
-    if (token === null || token === '') throw refuse('malformed authorization header')
+    if (token === null || token === '') throw jwtError('malformed authorization header')
     const claims: Claims = await verify(token)
     removeCredentials(headers, 'bearer')
     variables.jwt.set(exchange, claims)

@@ -27,11 +27,11 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
   if (!config.isMultiplexing && sole !== undefined) return initializeOne(run, sole, request, sent, options)
   const early: string[] = []
   const results = new Map<Target, JsonObject>()
-  const asked: Promise<unknown>[] = []
+  const started: Promise<unknown>[] = []
   try {
     const answered = await callAll(run, config.targets, (target) => {
       const answer = post(run, target, sent, { method: 'initialize', id: request.id })
-      asked.push(answer.catch(() => undefined))
+      started.push(answer.catch(() => undefined))
       return answer
     })
     const flow = new Flow()
@@ -49,7 +49,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     if (results.size === 0) throw noTargets()
   } catch (error) {
     // Ends the sessions that were started, those of slow targets too, without delaying the response.
-    void Promise.all(asked).then(() => endLinks(run))
+    void Promise.all(started).then(() => endLinks(run))
     if (error instanceof UpstreamRpcError) return streamOf([failureText(request, error)])
     throw error
   }

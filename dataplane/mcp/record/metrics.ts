@@ -25,7 +25,7 @@ const methods = new Set([
   'notifications/roots/list_changed',
 ])
 
-export interface CountedMessage {
+interface CountedMessage {
   readonly method: string | undefined
   readonly kind?: string | undefined
   readonly target?: string | undefined

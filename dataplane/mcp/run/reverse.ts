@@ -39,7 +39,7 @@ export function mapServerMessage(run: Run, target: Target, message: RpcMessage):
 
 /** Rejects a target's request at once: without sessions, the client's response could not be routed back. */
 function rejectServerRequest(run: Run, target: Target, { id, method }: RpcRequest): undefined {
-  const answer = errorText(id, METHOD_NOT_FOUND, `${method} cannot be asked: the client has no session`)
+  const answer = errorText(id, METHOD_NOT_FOUND, `${method} cannot be sent: the client has no session`)
   post(run, target, answer, { method: undefined }).then(discard, () => undefined)
 }
 
@@ -56,7 +56,7 @@ export async function answerServer(run: Run, message: RpcMessage, text: string):
     return sendResponse(run, sole, original?.target === sole.name ? toText({ ...message, id: original.id }) : text)
   if ((message.id ?? null) === null) return { kind: 'accepted' }
   const target = original && config.targetOf.get(original.target)
-  if (original === undefined || target === undefined) throw McpFailure.text(400, 'the id of this response is not one that a server asked under')
+  if (original === undefined || target === undefined) throw McpFailure.text(400, 'the id of this response is not that of a request of a server')
   return sendResponse(run, target, toText({ ...message, id: original.id }))
 }
 

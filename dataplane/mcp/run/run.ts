@@ -50,7 +50,7 @@ export function stateOf(session: Session, { name }: Target): LinkState {
 /** Sends a message to a target. Rejects with a McpFailure, or with a ProxyError at the request timeout. */
 export async function post(run: Run, target: Target, text: string, label: MessageLabel): Promise<LinkAnswer> {
   try {
-    if (stateOf(run.session, target).isMissing) throw new UpstreamError('connect', `${target.name} was not there when the session began`)
+    if (stateOf(run.session, target).isMissing) throw new UpstreamError('connect', `${target.name} was not available when the session started`)
     await run.prepare?.(run, target)
     return await linkTo(run, target).post(run, text, label)
   } catch (error) {

@@ -6,7 +6,7 @@ import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.
 import { compileItemRules, type ItemRules } from './authorize.ts'
 import type { Naming } from '../message/names.ts'
 
-export type TargetProtocol = 'StreamableHTTP' | 'SSE'
+type TargetProtocol = 'StreamableHTTP' | 'SSE'
 
 /** One MCP server behind a backend. */
 export interface Target {

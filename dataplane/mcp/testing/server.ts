@@ -6,7 +6,7 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 
 /** A request that a server received. */
-export interface Received {
+interface Received {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']

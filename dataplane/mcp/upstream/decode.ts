@@ -17,7 +17,7 @@ export function decodeBody(response: ResponseHead): Body | undefined {
   const coding = headers.get('content-encoding')?.trim().toLowerCase()
   if (body === undefined || coding === undefined || coding === '' || coding === 'identity') return body
   const create = decoders[coding]
-  if (create === undefined) return new BrokenBody(body, `the upstream answered with content-encoding ${coding}, which nobody asked for`)
+  if (create === undefined) return new BrokenBody(body, `the upstream answered with content-encoding ${coding}, which the request does not accept`)
   headers.remove('content-encoding')
   headers.remove('content-length')
   return new DecodedBody(body, create())

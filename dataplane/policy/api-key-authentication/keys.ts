@@ -3,7 +3,7 @@ import { readApiKeyEntry } from '#api/credentials/api-key.ts'
 import type { Secret } from '#gen/config/types.ts'
 
 /** Metadata of a key, available to expressions as `apiKey.<field>`. */
-export type KeyMetadata = Readonly<Record<string, unknown>>
+type KeyMetadata = Readonly<Record<string, unknown>>
 
 /** Metadata by digest of the key. The time of a lookup depends neither on matching prefixes nor on the number of keys. */
 export type KeyTable = ReadonlyMap<string, KeyMetadata>

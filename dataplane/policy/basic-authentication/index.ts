@@ -28,23 +28,23 @@ const ENTRY = '.htaccess'
 export function compileBasicAuthentication(config: BasicAuthentication, state: PolicyState, check: CheckPassword = checkInThread): Policy {
   const isOptional = config.mode === 'Optional'
   const challenge = `Basic realm="${quote(config.realm ?? 'Restricted')}"`
-  const refuse = (detail: string): ProxyError => new ProxyError('BASIC', { detail, headers: { 'www-authenticate': challenge } })
+  const unauthorized = (detail: string): ProxyError => new ProxyError('BASIC', { detail, headers: { 'www-authenticate': challenge } })
   const verify = compileUsers(config, state, check)
   const judge = (exchange: Exchange, username: string, isRight: boolean): void => {
-    if (!isRight) throw refuse('invalid credentials')
+    if (!isRight) throw unauthorized('invalid credentials')
     removeCredentials(exchange.request.headers, 'basic')
     variables.basicAuth.set(exchange, { username })
   }
   return withSides({
     request(exchange) {
-      if (verify === undefined) throw refuse('no users are known')
+      if (verify === undefined) throw unauthorized('no users are known')
       const credentials = findCredentials(exchange.request.headers, 'basic')
       if (credentials === undefined) {
         if (isOptional) return
-        throw refuse('no basic authentication credentials found')
+        throw unauthorized('no basic authentication credentials found')
       }
       const decoded = credentials === null ? undefined : decode(credentials)
-      if (decoded === undefined) throw refuse('invalid credentials')
+      if (decoded === undefined) throw unauthorized('invalid credentials')
       const { username, password } = decoded
       const isRight = verify(username, password)
       return typeof isRight === 'boolean' ? judge(exchange, username, isRight) : isRight.then((result) => judge(exchange, username, result))

@@ -61,13 +61,13 @@ describe('cors', () => {
   const lists: [string, CORS, Record<string, string>, Record<string, string>][] = [
     ['empty lists leave their headers out', { allowMethods: [], allowHeaders: [] }, preflight, {}],
     [
-      'stars echo what was asked for',
+      'stars echo the requested values',
       { allowMethods: ['*'], allowHeaders: ['*'] },
       preflight,
       { 'access-control-allow-methods': 'PUT', 'access-control-allow-headers': 'x-1, x-2' },
     ],
     [
-      'stars are stars when nothing was asked for',
+      'stars are stars without requested values',
       { allowMethods: ['*'], allowHeaders: ['*'] },
       {},
       { 'access-control-allow-methods': '*', 'access-control-allow-headers': '*' },

@@ -25,15 +25,15 @@ type Change = Partial<Parameters<typeof testRequest>[0]> & { readonly prepare?: 
 
 /** Sends a request through the policy. Returns the check requests, the forwarded request and the response. */
 async function send(answer: Response | (() => Response), policy: Partial<ExtAuth> = {}, { prepare, connection, ...request }: Change = {}) {
-  const asked: CheckRequest[] = []
+  const received: CheckRequest[] = []
   const { port, close } = await startGrpcService([
     unary(Authorization.method.check, (question) => {
-      asked.push(question)
+      received.push(question)
       return create(CheckResponseSchema, typeof answer === 'function' ? answer() : answer)
     }),
   ])
   open.push(close)
-  return { ...(await sendTo(port, policy, { prepare, connection, ...request } as Change)), asked }
+  return { ...(await sendTo(port, policy, { prepare, connection, ...request } as Change)), received }
 }
 
 async function sendTo(port: number, policy: Partial<ExtAuth>, { prepare, connection, ...request }: Change = {}) {
@@ -67,12 +67,12 @@ describe('the check request', () => {
     const certificate = { pem: '', subject: '', subjectCn: '', issuer: '', subjectAltNames: ['a.example', 'spiffe://td/ns/a/sa/b'] }
     const tls = { sni: 'sni.example', alpn: 'h2', protocol: 'TLSv1.3', clientCertificate: certificate }
     const headers = new HeaderList(['x-a', '1', 'cookie', 'a=1', 'x-a', 'zwölf', 'cookie', 'b=2'].map((text) => Buffer.from(text).toString('latin1')))
-    const { asked } = await send(
+    const { received } = await send(
       ok({}),
       { grpc: { contextExtensions: { shop: 'blue' } } },
       { method: 'PUT', target: '/p?q=1', version: 'HTTP/2', headers, connection: { tls } },
     )
-    const attributes = asked[0]?.attributes
+    const attributes = received[0]?.attributes
     expect(attributes?.source).toMatchObject({
       principal: 'spiffe://td/ns/a/sa/b',
       address: { address: { value: { address: '127.0.0.1', portSpecifier: { value: 40000 } } } },
@@ -103,20 +103,20 @@ describe('the check request', () => {
 
   test('contains the claims of a verified token, but not the token', async () => {
     const prepare = (exchange: Exchange): void => variables.jwt.set(exchange, { sub: 'me', groups: ['a'], rawToken: new Secret('secret') })
-    const { asked } = await send(ok({}), {}, { prepare })
-    expect(asked[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ 'envoy.filters.http.jwt_authn': { jwt_payload: { sub: 'me', groups: ['a'] } } })
+    const { received } = await send(ok({}), {}, { prepare })
+    expect(received[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ 'envoy.filters.http.jwt_authn': { jwt_payload: { sub: 'me', groups: ['a'] } } })
   })
 
   test('contains the metadata of the policy in place of claims, without values that are no maps', async () => {
     const prepare = (exchange: Exchange): void => variables.jwt.set(exchange, { sub: 'me', rawToken: new Secret('secret') })
     const requestMetadata = { a: '{"m": request.method, "n": 1}', b: '"text"', c: 'nothing.here' }
-    const { asked } = await send(ok({}), { grpc: { requestMetadata } }, { prepare })
-    expect(asked[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ a: { m: 'GET', n: 1 } })
+    const { received } = await send(ok({}), { grpc: { requestMetadata } }, { prepare })
+    expect(received[0]?.attributes?.metadataContext?.filterMetadata).toEqual({ a: { m: 'GET', n: 1 } })
   })
 
   test('contains the body, which is forwarded unchanged', async () => {
-    const { asked, forwarded } = await send(ok({}), { forwardBody: { maxSize: 5 } }, { method: 'POST', body: new BufferBody('hello') })
-    expect([asked[0]?.attributes?.request?.http?.body, asked[0]?.attributes?.request?.http?.size, forwarded]).toEqual(['hello', 5n, 'hello'])
+    const { received, forwarded } = await send(ok({}), { forwardBody: { maxSize: 5 } }, { method: 'POST', body: new BufferBody('hello') })
+    expect([received[0]?.attributes?.request?.http?.body, received[0]?.attributes?.request?.http?.size, forwarded]).toEqual(['hello', 5n, 'hello'])
   })
 
   test.each<[string, Change['body']]>([
@@ -124,8 +124,8 @@ describe('the check request', () => {
     ['of known length above the limit', new LongBody(1_000_000)],
     ['of unknown length', Object.defineProperty(new LongBody(100_000), 'length', { value: undefined })],
   ])('is not sent for a body over the limit, %s', async (_, body) => {
-    const { asked, answer, forwarded } = await send(ok({}), { forwardBody: { maxSize: 5 }, failureMode: 'FailOpen' }, { method: 'POST', body })
-    expect([asked.length, answer, forwarded]).toEqual([0, '413 external authorization failed', undefined])
+    const { received, answer, forwarded } = await send(ok({}), { forwardBody: { maxSize: 5 }, failureMode: 'FailOpen' }, { method: 'POST', body })
+    expect([received.length, answer, forwarded]).toEqual([0, '413 external authorization failed', undefined])
   })
 })
 

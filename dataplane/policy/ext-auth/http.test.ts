@@ -20,14 +20,14 @@ afterEach(async () => {
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 type Change = Partial<Parameters<typeof testRequest>[0]> & { readonly prepare?: (exchange: Exchange) => void; readonly filter?: Omit<RouteExtAuth, 'policy'> }
 
-/** Sends a request through the policy. `asked` is the request to the authorization server, `sent` the forwarded request. */
+/** Sends a request through the policy. `received` is the request to the authorization server, `sent` the forwarded request. */
 async function send(answer: Answer, http: AgentExtAuthHTTP = {}, policy: Partial<ExtAuth> = {}, { prepare, filter, ...request }: Change = {}) {
-  const asked: { method?: string | undefined; url?: string | undefined; headers: IncomingMessage['headers']; body: string }[] = []
+  const received: { method?: string | undefined; url?: string | undefined; headers: IncomingMessage['headers']; body: string }[] = []
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
     incoming.on('end', () => {
-      asked.push({ method: incoming.method, url: incoming.url, headers: incoming.headers, body: Buffer.concat(chunks).toString() })
+      received.push({ method: incoming.method, url: incoming.url, headers: incoming.headers, body: Buffer.concat(chunks).toString() })
       answer(incoming, response)
     })
   })
@@ -50,7 +50,7 @@ async function send(answer: Answer, http: AgentExtAuthHTTP = {}, policy: Partial
   const sources = filter === undefined ? { traffic: { extAuth } } : { filters: { extAuth: { policy: extAuth, ...filter } } }
   await compose(compilePolicies({ ...sources, state }), upstream)(exchange)
   const text = (await readBody(exchange.response?.body, Infinity)).bytes.toString()
-  return { exchange, asked: asked[0], sent, answer: `${exchange.response?.status} ${text}`, response: exchange.response }
+  return { exchange, received: received[0], sent, answer: `${exchange.response?.status} ${text}`, response: exchange.response }
 }
 
 const allow: Answer = (_request, response) => void response.writeHead(200, { 'x-user': 'me', 'x-other': 'o', 'set-cookie': ['a=1', 'b=2'] }).end('fine')
@@ -63,10 +63,10 @@ const fields = (...raw: string[]): HeaderList => new HeaderList(raw)
 describe('the authorization request', () => {
   test('has method, path and Authorization of the request only', async () => {
     const headers = fields('authorization', 'Basic x', 'x-a', '1', 'cookie', 'c', 'content-type', 'text/plain')
-    const { asked, sent } = await send(allow, {}, {}, { method: 'POST', target: '/p?q=1', headers, body: new BufferBody('hello') })
-    expect(asked).toMatchObject({ method: 'POST', url: '/p?q=1', body: '' })
-    expect(Object.keys(asked?.headers ?? {}).sort()).toEqual(
-      ['authorization', 'connection', 'content-length', 'host'].filter((name) => asked?.headers[name] !== undefined),
+    const { received, sent } = await send(allow, {}, {}, { method: 'POST', target: '/p?q=1', headers, body: new BufferBody('hello') })
+    expect(received).toMatchObject({ method: 'POST', url: '/p?q=1', body: '' })
+    expect(Object.keys(received?.headers ?? {}).sort()).toEqual(
+      ['authorization', 'connection', 'content-length', 'host'].filter((name) => received?.headers[name] !== undefined),
     )
     expect(sent).toBe('hello')
   })
@@ -77,41 +77,50 @@ describe('the authorization request', () => {
       allowedRequestHeaders: ['X-A', 'x-forged', 'connection'],
       addRequestHeaders: { 'X-Method': 'request.method', 'x-forged': 'nothing.here', host: '"evil"' },
     }
-    const { asked } = await send(allow, http, {}, { headers })
-    expect(asked?.headers).toMatchObject({ 'x-a': '1, 2', 'x-method': 'GET' })
-    expect([asked?.headers['authorization'], asked?.headers['x-forged'], asked?.headers.host?.startsWith('127.0.0.1')]).toEqual([undefined, undefined, true])
+    const { received } = await send(allow, http, {}, { headers })
+    expect(received?.headers).toMatchObject({ 'x-a': '1, 2', 'x-method': 'GET' })
+    expect([received?.headers['authorization'], received?.headers['x-forged'], received?.headers.host?.startsWith('127.0.0.1')]).toEqual([
+      undefined,
+      undefined,
+      true,
+    ])
   })
 
   test("has the client's Host if it is allowed", async () => {
-    expect((await send(allow, { allowedRequestHeaders: [':authority'] })).asked?.headers.host).toBe('example.com')
-    expect((await send(allow, {}, {}, { filter: { isHostSent: true } })).asked?.headers.host).toBe('example.com')
+    expect((await send(allow, { allowedRequestHeaders: [':authority'] })).received?.headers.host).toBe('example.com')
+    expect((await send(allow, {}, {}, { filter: { isHostSent: true } })).received?.headers.host).toBe('example.com')
   })
 
   test.each<[string, string, string]>([
     ['a constant', '"/check"', '/check'],
     ['a prefix', '"/auth" + string(request.pathAndQuery)', '/auth/p?q=1'],
   ])('is sent to the computed path: %s', async (_, path, expected) => {
-    expect((await send(allow, { path }, {}, { target: '/p?q=1' })).asked?.url).toBe(expected)
+    expect((await send(allow, { path }, {}, { target: '/p?q=1' })).received?.url).toBe(expected)
   })
 
   test.each(['nothing.here', '"no-slash"', '"/a b"', '1'])('is not sent and leads to 403 if the path is %s', async (path) => {
-    const { asked, answer } = await send(allow, { path }, { failureMode: 'FailOpen' })
-    expect([asked, answer]).toEqual([undefined, '403 external authorization failed'])
+    const { received, answer } = await send(allow, { path }, { failureMode: 'FailOpen' })
+    expect([received, answer]).toEqual([undefined, '403 external authorization failed'])
   })
 
   test('has the body if it is configured, and marks it as complete', async () => {
-    const { asked, sent } = await send(allow, {}, { forwardBody: { maxSize: 10 } }, { method: 'POST', body: new BufferBody('hello') })
-    expect([asked?.body, asked?.headers['x-envoy-auth-partial-body'], sent]).toEqual(['hello', 'false', 'hello'])
+    const { received, sent } = await send(allow, {}, { forwardBody: { maxSize: 10 } }, { method: 'POST', body: new BufferBody('hello') })
+    expect([received?.body, received?.headers['x-envoy-auth-partial-body'], sent]).toEqual(['hello', 'false', 'hello'])
   })
 
   test('is not sent for a body over the limit, which is a 413', async () => {
-    const { asked, answer } = await send(allow, {}, { forwardBody: { maxSize: 4 } }, { method: 'POST', body: new BufferBody('hello') })
-    expect([asked, answer]).toEqual([undefined, '413 external authorization failed'])
+    const { received, answer } = await send(allow, {}, { forwardBody: { maxSize: 4 } }, { method: 'POST', body: new BufferBody('hello') })
+    expect([received, answer]).toEqual([undefined, '413 external authorization failed'])
   })
 
   test('can be computed from the body', async () => {
-    const { asked, sent } = await send(allow, { addRequestHeaders: { 'x-size': 'size(request.body)' } }, {}, { method: 'POST', body: new BufferBody('hello') })
-    expect([asked?.headers['x-size'], asked?.body, sent]).toEqual(['5', '', 'hello'])
+    const { received, sent } = await send(
+      allow,
+      { addRequestHeaders: { 'x-size': 'size(request.body)' } },
+      {},
+      { method: 'POST', body: new BufferBody('hello') },
+    )
+    expect([received?.headers['x-size'], received?.body, sent]).toEqual(['5', '', 'hello'])
   })
 })
 

@@ -38,14 +38,14 @@ export function compileExtAuth(
   maxBufferBytes = MAX_BUFFER_BYTES,
   extras: FilterExtras = {},
 ): Policy {
-  const { ask, programs } = kept.get(section, [], () => plan(section, extras))
+  const { check, programs } = kept.get(section, [], () => plan(section, extras))
   const destination = destinations.forPolicy(section.backendRef)
   const maxBodyBytes = section.forwardBody?.maxSize
   const buffersBody = maxBodyBytes !== undefined || readsRequestBody(programs)
   const decide = async (exchange: Exchange): Promise<Decision> => {
     if (readsRequestBody(programs)) await bufferRequest(exchange, Math.max(maxBufferBytes, maxBodyBytes ?? 0))
     if (maxBodyBytes !== undefined) await bufferBody(exchange, maxBodyBytes)
-    return ask(exchange, destination, registry).catch((error: unknown) => {
+    return check(exchange, destination, registry).catch((error: unknown) => {
       // Other errors are the request timeout and denials.
       if (!isCallFailure(error)) throw error
       if (section.failureMode === 'FailOpen' && exchange.abortReason === undefined) return {}
@@ -76,7 +76,7 @@ async function bufferBody(exchange: Exchange, maxBytes: number): Promise<void> {
 }
 
 interface Plan {
-  readonly ask: (exchange: Exchange, destination: Destination, registry: Registry) => Promise<Decision>
+  readonly check: (exchange: Exchange, destination: Destination, registry: Registry) => Promise<Decision>
   /** Expressions that may read the request body. */
   readonly programs: readonly Program[]
 }
@@ -88,7 +88,7 @@ function plan({ grpc, http, forwardBody }: ExtAuth, extras: FilterExtras): Plan 
     const headers = extras.grpcHeaders && new Set(extras.grpcHeaders.map((name) => name.toLowerCase()))
     const check: CheckPlan = { contextExtensions: grpc.contextExtensions ?? {}, metadata, headers, sendsBody }
     return {
-      ask: (exchange, destination, registry) => checkByGrpc(exchange, destination, check, registry),
+      check: (exchange, destination, registry) => checkByGrpc(exchange, destination, check, registry),
       programs: (metadata ?? []).map(([, program]) => program),
     }
   }
@@ -96,7 +96,7 @@ function plan({ grpc, http, forwardBody }: ExtAuth, extras: FilterExtras): Plan 
   const added = compileAll(addRequestHeaders, 'request')
   const metadata = compileAll(responseMetadata, 'response')
   const [pathProgram, redirectProgram] = [path, redirect].map((expression) => (expression === undefined ? undefined : compileExpression(expression, 'request')))
-  const asked: HttpPlan = {
+  const httpPlan: HttpPlan = {
     path: pathProgram,
     redirect: redirectProgram,
     requestHeaders: copied(allowedRequestHeaders),
@@ -108,7 +108,7 @@ function plan({ grpc, http, forwardBody }: ExtAuth, extras: FilterExtras): Plan 
   }
   const programs = [pathProgram, redirectProgram, ...added.map(([, program]) => program), ...metadata.map(([, program]) => program)]
   return {
-    ask: (exchange, destination, registry) => checkByHttp(exchange, destination, asked, registry),
+    check: (exchange, destination, registry) => checkByHttp(exchange, destination, httpPlan, registry),
     programs: programs.filter((program) => program !== undefined),
   }
 }

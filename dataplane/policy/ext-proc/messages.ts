@@ -14,7 +14,7 @@ import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { changeRequest, removeFields, setFields } from '../mutations.ts'
 
-export type Question = NonNullable<MessageInitShape<typeof ProcessingRequestSchema>['request']>
+export type ProcessorMessage = NonNullable<MessageInitShape<typeof ProcessingRequestSchema>['request']>
 export type Reply = ProcessingResponse['response']
 export type Direction = 'request' | 'response'
 
@@ -25,20 +25,20 @@ function toHeaderMap(headers: HeaderList, pseudo: Readonly<Record<string, string
   return { headers: list }
 }
 
-export function requestHeaders({ method, scheme, authority, target, headers, body }: RequestHead): Question {
+export function requestHeaders({ method, scheme, authority, target, headers, body }: RequestHead): ProcessorMessage {
   const pseudo = { ':method': method, ':scheme': scheme, ':authority': authority, ':path': target }
   return { case: 'requestHeaders', value: { headers: toHeaderMap(headers, pseudo), endOfStream: body === undefined } }
 }
 
-export function responseHeaders({ status, headers, body }: ResponseHead): Question {
+export function responseHeaders({ status, headers, body }: ResponseHead): ProcessorMessage {
   return { case: 'responseHeaders', value: { headers: toHeaderMap(headers, { ':status': String(status) }), endOfStream: body === undefined } }
 }
 
-export function bodyMessage(direction: Direction, body: Buffer, endOfStream: boolean): Question {
+export function bodyMessage(direction: Direction, body: Buffer, endOfStream: boolean): ProcessorMessage {
   return { case: direction === 'request' ? 'requestBody' : 'responseBody', value: { body, endOfStream } }
 }
 
-export function trailersMessage(direction: Direction, trailers: HeaderList): Question {
+export function trailersMessage(direction: Direction, trailers: HeaderList): ProcessorMessage {
   return { case: direction === 'request' ? 'requestTrailers' : 'responseTrailers', value: { trailers: toHeaderMap(trailers) } }
 }
 
@@ -79,7 +79,7 @@ export function respondImmediately(c: PolicyContext, { status, headers: mutation
   if (grpcStatus !== undefined) headers.set('grpc-status', String(grpcStatus.status))
   const record: Record<string, string[]> = {}
   for (const [name, value] of headers) (record[name] ??= []).push(value)
-  const asked: number = status?.code || 200
-  const code = (asked >= 200 && asked <= 599 ? asked : 500) as 200
+  const requested: number = status?.code || 200
+  const code = (requested >= 200 && requested <= 599 ? requested : 500) as 200
   return body.length === 0 || isNullBodyStatus(code) ? c.body(null, code, record) : c.body(new Uint8Array(body), code, record)
 }

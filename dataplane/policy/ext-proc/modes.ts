@@ -47,7 +47,7 @@ function override(before: DirectionMode, headers: Send, body: Wire, trailers: Se
   return direction(pick(before.sendsHeaders, headers), known.get(body) ?? before.body, pick(before.sendsTrailers, trailers))
 }
 
-const pick = (before: boolean, asked: Send): boolean => (asked === Send.DEFAULT ? before : asked === Send.SEND)
+const pick = (before: boolean, requested: Send): boolean => (requested === Send.DEFAULT ? before : requested === Send.SEND)
 
 /** Applies a mode_override to request and response, except for a direction whose body is streaming already. */
 export function overrideAll({ request, response }: Modes, wanted: ProcessingMode, isStreaming: (direction: keyof Modes) => boolean): Modes {

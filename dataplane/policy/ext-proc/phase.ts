@@ -15,7 +15,7 @@ import {
   responseHeaders,
   trailersMessage,
   type Direction,
-  type Question,
+  type ProcessorMessage,
 } from './messages.ts'
 import { overrideAll, type Modes } from './modes.ts'
 import type { Session } from './session.ts'
@@ -46,7 +46,7 @@ export async function runPhase(context: PhaseContext, direction: Direction): Pro
   const message = messageOf(exchange, direction)
   if (message === undefined) return
   const mode = context.modes[direction]
-  const head = mode.sendsHeaders ? session.ask(headersMessage(exchange, direction)) : undefined
+  const head = mode.sendsHeaders ? session.call(headersMessage(exchange, direction)) : undefined
   // The processor may need the body before it responds to the headers.
   const duplex = mode.body === 'FullDuplexStreamed' ? streamBody(context, direction) : undefined
   let declaredLength: number | undefined
@@ -73,7 +73,7 @@ function streamBody({ exchange, session }: PhaseContext, direction: Direction): 
   return duplex
 }
 
-function headersMessage({ request, response }: Exchange, direction: Direction): Question {
+function headersMessage({ request, response }: Exchange, direction: Direction): ProcessorMessage {
   return direction === 'response' && response !== undefined ? responseHeaders(response) : requestHeaders(request)
 }
 
@@ -96,7 +96,7 @@ async function sendBody(context: PhaseContext, direction: Direction, declaredLen
   const mode = context.modes[direction]
   const message = messageOf(exchange, direction)
   if (message?.body === undefined) return
-  const onTrailers = mode.sendsTrailers ? (trailers: HeaderList) => askAboutTrailers(session, direction, trailers) : undefined
+  const onTrailers = mode.sendsTrailers ? (trailers: HeaderList) => processTrailers(session, direction, trailers) : undefined
   if (mode.body === 'None') {
     if (onTrailers !== undefined && mayHaveTrailers(message.body)) message.body = new ChangedBody(message.body, { onTrailers, onClose: session.hold() })
     return
@@ -105,7 +105,7 @@ async function sendBody(context: PhaseContext, direction: Direction, declaredLen
   if (!isComplete && mode.body === 'Buffered') throw new ProxyError('EXT_PROC', { detail: `the ${direction} body exceeds ${context.maxBufferBytes} bytes` })
   if (direction === 'request') context.hasSentBody = true
   const isLast = isComplete && (trailers === undefined || onTrailers === undefined)
-  const reply = await session.ask(bodyMessage(direction, prefix, isLast))
+  const reply = await session.call(bodyMessage(direction, prefix, isLast))
   const common = reply.response.case === 'requestBody' || reply.response.case === 'responseBody' ? reply.response.value.response : undefined
   if (mode.sendsHeaders) mutateHead(exchange, direction, common?.headerMutation)
   const replaced = replacementOf(common)
@@ -126,8 +126,8 @@ async function sendBody(context: PhaseContext, direction: Direction, declaredLen
 /** Whether trailers may follow: only a body that was not buffered can have them. */
 const mayHaveTrailers = (body: Body): boolean => !(body instanceof BufferBody)
 
-async function askAboutTrailers(session: Session, direction: Direction, trailers: HeaderList): Promise<HeaderList | undefined> {
-  const { response } = await session.ask(trailersMessage(direction, trailers))
+async function processTrailers(session: Session, direction: Direction, trailers: HeaderList): Promise<HeaderList | undefined> {
+  const { response } = await session.call(trailersMessage(direction, trailers))
   const mutation = response.case === 'requestTrailers' || response.case === 'responseTrailers' ? response.value.headerMutation : undefined
   return mutateTrailers(trailers, mutation)
 }
@@ -141,7 +141,7 @@ function replacementOf(common: CommonResponse | undefined): Buffer | undefined {
     case 'clearBody':
       return mutation.value ? Buffer.alloc(0) : undefined
     case 'streamedResponse':
-      throw new ProxyError('EXT_PROC', { detail: 'the processor streams a body that it got as a whole' })
+      throw new ProxyError('EXT_PROC', { detail: 'the processor streams a body that it received buffered' })
     default:
       return undefined
   }

@@ -12,7 +12,7 @@ import { beginCall, type OutboundCall } from '../../telemetry/metrics/call.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { UpstreamError } from '../../upstream/types.ts'
-import type { Direction, Question, Reply } from './messages.ts'
+import type { Direction, ProcessorMessage, Reply } from './messages.ts'
 import { wireModes, type Modes } from './modes.ts'
 
 /** Receives the replies for a streaming body. */
@@ -28,7 +28,7 @@ export interface Streaming {
 export type Metadata = Record<string, Record<string, string>>
 
 interface Waiting {
-  readonly kind: Question['case']
+  readonly kind: ProcessorMessage['case']
   readonly resolve: (message: ProcessingResponse) => void
   readonly reject: (error: Error) => void
 }
@@ -84,25 +84,25 @@ export class Session {
   }
 
   /** Sends a message. Returns false if the sender should wait for `drained`. */
-  send(question: Question, metadata?: Metadata): boolean {
+  send(message: ProcessorMessage, metadata?: Metadata): boolean {
     const { request, response } = this.#modes
     const protocolConfig = { requestBodyMode: wireModes[request.body], responseBodyMode: wireModes[response.body] }
     const isFirst = this.#isFirst
     this.#isFirst = false
     return this.#stream.send({
-      request: question,
+      request: message,
       ...(isFirst ? { protocolConfig } : {}),
       ...(metadata === undefined ? {} : { metadataContext: { filterMetadata: metadata } }),
     })
   }
 
   /** Sends a message and waits for its reply. Rejects with an ImmediateAnswer or with the error of the stream. */
-  async ask(question: Question, metadata?: Metadata): Promise<ProcessingResponse> {
-    this.send(question, metadata)
-    return this.await(question.case)
+  async call(message: ProcessorMessage, metadata?: Metadata): Promise<ProcessingResponse> {
+    this.send(message, metadata)
+    return this.await(message.case)
   }
 
-  await(kind: Question['case']): Promise<ProcessingResponse> {
+  await(kind: ProcessorMessage['case']): Promise<ProcessingResponse> {
     if (this.immediate !== undefined) return Promise.reject(new ImmediateAnswer(this.immediate))
     if (this.failure !== undefined) return Promise.reject(this.failure)
     return new Promise((resolve, reject) => {
@@ -198,7 +198,7 @@ export class Session {
     this.#each((streaming) => streaming.fail(error))
   }
 
-  #each(tell: (streaming: Streaming) => void): void {
-    for (const streaming of this.#streamings) tell(streaming)
+  #each(call: (streaming: Streaming) => void): void {
+    for (const streaming of this.#streamings) call(streaming)
   }
 }

@@ -34,7 +34,7 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
     const token = Buffer.from(text).toString()
     const kid = readKid(token)
     const key = keys.get(kid)
-    if (key === undefined) throw refuse('unknown key')
+    if (key === undefined) throw jwtError('unknown key')
     const { payload } = await jwtVerify(token, key.key, {
       algorithms: [...key.algorithms],
       ...(key.issuer === undefined ? {} : { issuer: key.issuer }),
@@ -43,7 +43,7 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
       clockTolerance: LEEWAY_SECONDS,
       currentDate: new Date(nowMs),
     }).catch((error: unknown) => {
-      throw refuse(describe(error), error)
+      throw jwtError(describe(error), error)
     })
     const claims = Object.freeze({ ...payload, rawToken: new Secret(token) })
     if (verified.size >= MAX_CACHED) for (const oldest of verified.keys()) if (verified.delete(oldest)) break
@@ -52,17 +52,17 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
   }
 
   return (token) => {
-    if (token.length > MAX_TOKEN_LENGTH) throw refuse('token too long')
+    if (token.length > MAX_TOKEN_LENGTH) throw jwtError('token too long')
     const nowMs = epochMs()
     const known = verified.get(token)
     if (known === undefined) return verify(token, nowMs)
     if (known.expiresAtSeconds > Math.floor(nowMs / 1000) - LEEWAY_SECONDS) return known.claims
     verified.delete(token)
-    throw refuse('ExpiredSignature')
+    throw jwtError('ExpiredSignature')
   }
 }
 
-export function refuse(detail: string, cause?: unknown): ProxyError {
+export function jwtError(detail: string, cause?: unknown): ProxyError {
   return new ProxyError('JWT', { detail, cause })
 }
 
@@ -71,9 +71,9 @@ function readKid(token: string): string {
   try {
     kid = decodeProtectedHeader(token).kid
   } catch (error) {
-    throw refuse('malformed token', error)
+    throw jwtError('malformed token', error)
   }
-  if (typeof kid !== 'string' || kid === '') throw refuse('token has no kid')
+  if (typeof kid !== 'string' || kid === '') throw jwtError('token has no kid')
   return kid
 }
 

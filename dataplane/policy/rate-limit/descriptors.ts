@@ -23,10 +23,10 @@ export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDe
     unit,
     entries: entries.map(({ name, expression }) => ({ name, program: compileExpression(expression, 'request') })),
   }))
-  const ofUnit = (wanted: string): Entries[] => compiled.filter(({ unit }) => unit === wanted).map(({ entries }) => entries)
+  const withUnit = (wanted: string): Entries[] => compiled.filter(({ unit }) => unit === wanted).map(({ entries }) => entries)
   return {
-    requests: ofUnit('Requests'),
-    tokens: ofUnit('Tokens'),
+    requests: withUnit('Requests'),
+    tokens: withUnit('Tokens'),
     readsBody: readsRequestBody(compiled.flatMap(({ entries }) => entries.map(({ program }) => program))),
   }
 }

@@ -53,10 +53,10 @@ interface Options {
 
 /** Sends a request. Returns the calls of the service, the forwarded request and the response. */
 async function send(answer: Answer | ((request: RateLimitRequest) => Answer), options: Options = {}) {
-  const asked: RateLimitRequest[] = []
+  const received: RateLimitRequest[] = []
   const service = await startGrpcService([
     unary(RateLimitService.method.shouldRateLimit, (request) => {
-      asked.push(request)
+      received.push(request)
       return create(RateLimitResponseSchema, typeof answer === 'function' ? answer(request) : answer)
     }),
   ])
@@ -81,7 +81,7 @@ async function send(answer: Answer | ((request: RateLimitRequest) => Answer), op
   const { response } = exchange
   const text = (await readBody(response?.body, Infinity)).bytes.toString()
   const numbers = ['limit', 'remaining', 'reset'].map((name) => response?.headers.get(`x-ratelimit-${name}`))
-  return { exchange, isForwarded, asked, answer: `${response?.status} ${text}`, numbers, headers: response?.headers }
+  return { exchange, isForwarded, received, answer: `${response?.status} ${text}`, numbers, headers: response?.headers }
 }
 
 const descriptorsOf = (request: RateLimitRequest | undefined) =>
@@ -89,22 +89,22 @@ const descriptorsOf = (request: RateLimitRequest | undefined) =>
 
 describe('the request to the service', () => {
   test('has the domain and the descriptors, without a cost', async () => {
-    const { asked } = await send(ok, { policy: { descriptors: [perPath, perTenant] }, headers: { 'x-tenant': 'blue' } })
-    expect(asked[0]).toMatchObject({ domain: 'shop', hitsAddend: 0 })
-    expect(descriptorsOf(asked[0])).toEqual([
+    const { received } = await send(ok, { policy: { descriptors: [perPath, perTenant] }, headers: { 'x-tenant': 'blue' } })
+    expect(received[0]).toMatchObject({ domain: 'shop', hitsAddend: 0 })
+    expect(descriptorsOf(received[0])).toEqual([
       ['path=/p', undefined],
       ['tenant=blue,fixed=1', undefined],
     ])
   })
 
   test('has no descriptor with a failed entry', async () => {
-    const { asked } = await send(ok, { policy: { descriptors: [perTenant, perPath] } })
-    expect(descriptorsOf(asked[0])).toEqual([['path=/p', undefined]])
+    const { received } = await send(ok, { policy: { descriptors: [perTenant, perPath] } })
+    expect(descriptorsOf(received[0])).toEqual([['path=/p', undefined]])
   })
 
   test('is not sent without a descriptor', async () => {
-    const { asked, answer } = await send(over, { policy: { descriptors: [perTenant] } })
-    expect([asked.length, answer]).toEqual([0, '200 '])
+    const { received, answer } = await send(over, { policy: { descriptors: [perTenant] } })
+    expect([received.length, answer]).toEqual([0, '200 '])
   })
 })
 
@@ -161,9 +161,9 @@ describe('a request over the limit', () => {
 
   test('is not reported to the service if a local limit rejects it', async () => {
     const local: LocalRateLimit[] = [{ requests: 1, unit: 'Minutes' }]
-    expect((await send(ok, { local })).asked).toHaveLength(1)
+    expect((await send(ok, { local })).received).toHaveLength(1)
     const service = await send(ok, { local: [{ tokens: 1, unit: 'Minutes' }, ...local] })
-    expect(service.asked).toHaveLength(1)
+    expect(service.received).toHaveLength(1)
   })
 })
 
@@ -171,25 +171,25 @@ describe('counters of tokens', () => {
   const policy = { descriptors: [tokens] }
 
   test('do not apply to traffic without an LLM', async () => {
-    expect((await send(over, { policy })).asked).toHaveLength(0)
+    expect((await send(over, { policy })).received).toHaveLength(0)
   })
 
   test('are charged the estimate before the call and the rest afterwards', async () => {
-    const { asked, answer } = await send(ok, { policy: { descriptors: [perPath, tokens] }, llm: { estimate: 20, tokens: 50 } })
-    await until(() => asked.length === 3)
-    expect([answer, asked.map(descriptorsOf)]).toEqual(['200 ', [[['path=/p', undefined]], [['model=m', 20n]], [['model=m', 30n]]]])
+    const { received, answer } = await send(ok, { policy: { descriptors: [perPath, tokens] }, llm: { estimate: 20, tokens: 50 } })
+    await until(() => received.length === 3)
+    expect([answer, received.map(descriptorsOf)]).toEqual(['200 ', [[['path=/p', undefined]], [['model=m', 20n]], [['model=m', 30n]]]])
   })
 
   test('are only read before the call if there is no estimate', async () => {
-    const { asked } = await send(ok, { policy, llm: { estimate: 0, tokens: 50 } })
-    await until(() => asked.length === 2)
-    expect(asked.map(descriptorsOf)).toEqual([[['model=m', 0n]], [['model=m', 50n]]])
+    const { received } = await send(ok, { policy, llm: { estimate: 0, tokens: 50 } })
+    await until(() => received.length === 2)
+    expect(received.map(descriptorsOf)).toEqual([[['model=m', 0n]], [['model=m', 50n]]])
   })
 
   test('are not refunded if the usage is less than the estimate', async () => {
-    const { asked } = await send(ok, { policy, llm: { estimate: 20, tokens: 10 } })
+    const { received } = await send(ok, { policy, llm: { estimate: 20, tokens: 10 } })
     await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(asked).toHaveLength(1)
+    expect(received).toHaveLength(1)
   })
 
   test('that are exhausted lead to 429', async () => {

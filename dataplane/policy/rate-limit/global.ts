@@ -42,8 +42,8 @@ export function compileGlobalRateLimit(
     try {
       if (readsBody) await bufferRequest(exchange, maxBufferBytes)
       const counted = describeRequest(exchange, requests)
-      const verdict = counted.length === 0 ? undefined : await service.ask(exchange, counted)
-      if (verdict?.isAdmitted === false) return refuse(c, verdict)
+      const verdict = counted.length === 0 ? undefined : await service.check(exchange, counted)
+      if (verdict?.isAdmitted === false) return reject(c, verdict)
       for (const [name, value] of verdict?.requestHeaders ?? []) exchange.request.headers.set(name, value)
       const budget = budgetOf(exchange, service, describeRequest(exchange, tokens))
       await next()
@@ -62,21 +62,21 @@ function budgetOf(exchange: Exchange, service: LimitService, descriptors: readon
   return budget
 }
 
-function addAll(headers: HeaderList, asked: Verdict | undefined, budget: GlobalTokenBudget | undefined): void {
-  for (const verdict of [asked, budget?.verdict]) for (const [name, value] of verdict?.responseHeaders ?? []) headers.set(name, value)
-  const tightest = tighter(asked?.allowance, budget?.verdict?.allowance)
+function addAll(headers: HeaderList, requests: Verdict | undefined, budget: GlobalTokenBudget | undefined): void {
+  for (const verdict of [requests, budget?.verdict]) for (const [name, value] of verdict?.responseHeaders ?? []) headers.set(name, value)
+  const tightest = tighter(requests?.allowance, budget?.verdict?.allowance)
   if (tightest !== undefined) addHeaders(headers, tightest)
 }
 
 /** The 429 with the service's headers and body; its reason in logs is RateLimit. */
-function refuse(c: PolicyContext, verdict: Verdict): Response {
+function reject(c: PolicyContext, verdict: Verdict): Response {
   c.var.exchange.error = new ProxyError('RATE_LIMIT')
-  const headers = refusalHeaders(verdict)
+  const headers = rejectionHeaders(verdict)
   return verdict.body.length === 0 ? c.body(null, 429, headers) : c.body(new Uint8Array(verdict.body), 429, headers)
 }
 
 /** The service's headers, and x-ratelimit headers unless the service sets some of them. */
-function refusalHeaders({ responseHeaders, allowance }: Verdict): Record<string, string> {
+function rejectionHeaders({ responseHeaders, allowance }: Verdict): Record<string, string> {
   const theirs = Object.fromEntries(responseHeaders)
   const ours = allowance === undefined ? {} : headersOf(allowance)
   return Object.keys(ours).some((name) => name in theirs) ? theirs : { ...theirs, ...ours }
@@ -99,8 +99,8 @@ class GlobalTokenBudget implements TokenBudget {
 
   async check(estimate: number): Promise<void> {
     this.#estimate = estimate
-    this.verdict = await this.#service.ask(this.#exchange, withHits(this.#descriptors, estimate))
-    if (this.verdict?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: refusalHeaders(this.verdict) })
+    this.verdict = await this.#service.check(this.#exchange, withHits(this.#descriptors, estimate))
+    if (this.verdict?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: rejectionHeaders(this.verdict) })
   }
 
   /** Charges the difference to the estimate. An excess charge stays: counters of the service cannot be decreased. */

@@ -5,7 +5,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import type { PolicyState } from '../state.ts'
 import { Bucket, type Allowance } from './bucket.ts'
 import { addHeaders, headersOf } from './headers.ts'
-import { LocalTokenBudget, takeAll, tighter } from './local.ts'
+import { LocalTokenBudget, chargeAll, tighter } from './local.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
 
 const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
@@ -26,23 +26,23 @@ const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
  */
 export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs }: PolicyState): Policy {
   const { requests, tokens } = kept.get(entries, [], () => createBuckets(entries, monotonicMs()))
-  const ask = (): Allowance | undefined => {
-    const asked = takeAll(requests, monotonicMs())
-    if (asked?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(asked) })
-    return asked
+  const charge = (): Allowance | undefined => {
+    const allowance = chargeAll(requests, monotonicMs())
+    if (allowance?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(allowance) })
+    return allowance
   }
-  const tell = ({ response }: Exchange, tightest: Allowance | undefined): void => {
+  const addLimitHeaders = ({ response }: Exchange, tightest: Allowance | undefined): void => {
     if (tightest !== undefined && response !== undefined) addHeaders(response.headers, tightest)
   }
-  if (tokens.length === 0) return withSides({ request: ask, response: tell })
+  if (tokens.length === 0) return withSides({ request: charge, response: addLimitHeaders })
   return withSides({
     request(exchange) {
-      const asked = ask()
+      const allowance = charge()
       const budget = new LocalTokenBudget(tokens, monotonicMs)
       ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
-      return { asked, budget }
+      return { allowance, budget }
     },
-    response: (exchange, { asked, budget }) => tell(exchange, tighter(asked, budget.allowance)),
+    response: (exchange, { allowance, budget }) => addLimitHeaders(exchange, tighter(allowance, budget.allowance)),
   })
 }
 

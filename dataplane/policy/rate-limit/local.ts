@@ -4,7 +4,7 @@ import { headersOf } from './headers.ts'
 import type { TokenBudget } from '../../exchange/token-budgets.ts'
 
 /** Charges all buckets in order, up to the first that is exhausted. Returns the allowance of that one, else of the one with the least left. */
-export function takeAll(buckets: readonly Bucket[], nowMs: number, count?: number): Allowance | undefined {
+export function chargeAll(buckets: readonly Bucket[], nowMs: number, count?: number): Allowance | undefined {
   let tightest: Allowance | undefined
   for (const bucket of buckets) {
     const allowance = bucket.take(nowMs, count)
@@ -33,7 +33,7 @@ export class LocalTokenBudget implements TokenBudget {
 
   check(estimate: number): void {
     this.#estimate = estimate
-    this.allowance = takeAll(this.#buckets, this.#nowMs(), estimate)
+    this.allowance = chargeAll(this.#buckets, this.#nowMs(), estimate)
     if (this.allowance?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(this.allowance) })
   }
 

@@ -46,7 +46,7 @@ export class LimitService {
   }
 
   /** Undefined if the call failed and the failure mode admits the request. Rejects with a ProxyError otherwise. */
-  async ask(exchange: Exchange, descriptors: readonly Descriptor[]): Promise<Verdict | undefined> {
+  async check(exchange: Exchange, descriptors: readonly Descriptor[]): Promise<Verdict | undefined> {
     const method = RateLimitService.method.shouldRateLimit
     const call = beginCall(this.#registry, exchange, 'Policy', 'RateLimit', { host: this.#destination.name, path: `/${method.parent.typeName}/${method.name}` })
     try {

@@ -27,7 +27,7 @@ interface Answer {
 }
 
 /** Sends a request through the policies to an LLM backend or to another one. */
-async function ask(local: LocalRateLimit[], answer: Answer | 'no LLM') {
+async function send(local: LocalRateLimit[], answer: Answer | 'no LLM') {
   const llm = async (exchange: Exchange): Promise<void> => {
     const { estimate, tokens, headers = {}, attempts = 1 } = answer === 'no LLM' ? {} : answer
     if (answer !== 'no LLM') for (let attempt = 0; attempt < attempts; attempt++) await exchange.tokenBudgets?.check(estimate)
@@ -44,44 +44,44 @@ describe('a limit of tokens', () => {
   const local: LocalRateLimit[] = [{ tokens: 1000, unit: 'Minutes' }]
 
   test('admits the response that exceeds it, rejects the next request, and drops the excess at the refill (row 48)', async () => {
-    expect(await ask(local, { tokens: 1200 })).toEqual([200, '1000', '1000', '60'])
-    expect(await ask(local, { tokens: 1 })).toEqual([429, '1000', '0', '60'])
+    expect(await send(local, { tokens: 1200 })).toEqual([200, '1000', '1000', '60'])
+    expect(await send(local, { tokens: 1 })).toEqual([429, '1000', '0', '60'])
     nowMs += 59_999
-    expect(await ask(local, { tokens: 1 })).toEqual([429, '1000', '0', '1'])
+    expect(await send(local, { tokens: 1 })).toEqual([429, '1000', '0', '1'])
     nowMs += 1
-    expect(await ask(local, { tokens: 1 })).toEqual([200, '1000', '1000', '60'])
+    expect(await send(local, { tokens: 1 })).toEqual([200, '1000', '1000', '60'])
   })
 
   test('is charged the usage of responses and admits while one token is left', async () => {
-    await ask(local, { tokens: 999 })
-    expect(await ask(local, { tokens: 1 })).toEqual([200, '1000', '1', '60'])
-    expect(await ask(local, {})).toEqual([429, '1000', '0', '60'])
+    await send(local, { tokens: 999 })
+    expect(await send(local, { tokens: 1 })).toEqual([200, '1000', '1', '60'])
+    expect(await send(local, {})).toEqual([429, '1000', '0', '60'])
   })
 
   test('must cover an estimated prompt, which is charged before the response', async () => {
-    expect(await ask(local, { estimate: 600 })).toEqual([200, '1000', '400', '60'])
-    expect(await ask(local, { estimate: 401 })).toEqual([429, '1000', '400', '60'])
-    expect(await ask(local, { estimate: 400, tokens: 100 })).toEqual([200, '1000', '0', '60'])
-    expect(await ask(local, {})).toEqual([200, '1000', '300', '60'])
+    expect(await send(local, { estimate: 600 })).toEqual([200, '1000', '400', '60'])
+    expect(await send(local, { estimate: 401 })).toEqual([429, '1000', '400', '60'])
+    expect(await send(local, { estimate: 400, tokens: 100 })).toEqual([200, '1000', '0', '60'])
+    expect(await send(local, {})).toEqual([200, '1000', '300', '60'])
   })
 
   test('counts the attempts of a request once', async () => {
-    expect(await ask(local, { estimate: 400, attempts: 3, tokens: 500 })).toEqual([200, '1000', '600', '60'])
-    expect(await ask(local, {})).toEqual([200, '1000', '500', '60'])
+    expect(await send(local, { estimate: 400, attempts: 3, tokens: 500 })).toEqual([200, '1000', '600', '60'])
+    expect(await send(local, {})).toEqual([200, '1000', '500', '60'])
   })
 
   test('does not apply to traffic without an LLM', async () => {
-    expect(await ask(local, 'no LLM')).toEqual([200, undefined, undefined, undefined])
-    await ask(local, { tokens: 5000 })
-    expect(await ask(local, 'no LLM')).toEqual([200, undefined, undefined, undefined])
+    expect(await send(local, 'no LLM')).toEqual([200, undefined, undefined, undefined])
+    await send(local, { tokens: 5000 })
+    expect(await send(local, 'no LLM')).toEqual([200, undefined, undefined, undefined])
   })
 
   test('keeps x-ratelimit headers of the provider', async () => {
-    expect(await ask(local, { headers: { 'x-ratelimit-limit': '7' } })).toEqual([200, '7', undefined, undefined])
+    expect(await send(local, { headers: { 'x-ratelimit-limit': '7' } })).toEqual([200, '7', undefined, undefined])
   })
 
   test('includes the burst in its budget', async () => {
-    expect(await ask([{ tokens: 10, unit: 'Seconds', burst: 5 }], {})).toEqual([200, '15', '15', '1'])
+    expect(await send([{ tokens: 10, unit: 'Seconds', burst: 5 }], {})).toEqual([200, '15', '15', '1'])
   })
 })
 
@@ -92,11 +92,11 @@ describe('a limit of tokens beside one of requests', () => {
   ]
 
   test('shares the x-ratelimit headers, and each limit rejects independently', async () => {
-    expect(await ask(local, { tokens: 9 })).toEqual([200, '2', '1', '1'])
-    expect(await ask(local, { tokens: 9 })).toEqual([200, '2', '0', '1'])
-    expect(await ask(local, {})).toEqual([429, '2', '0', '1'])
+    expect(await send(local, { tokens: 9 })).toEqual([200, '2', '1', '1'])
+    expect(await send(local, { tokens: 9 })).toEqual([200, '2', '0', '1'])
+    expect(await send(local, {})).toEqual([429, '2', '0', '1'])
     nowMs += 1000
-    expect(await ask(local, {})).toEqual([429, '10', '0', '3599'])
+    expect(await send(local, {})).toEqual([429, '10', '0', '3599'])
   })
 })
 
