@@ -5,7 +5,7 @@ import type { AddressInfo, Server } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { makeAuthority, makeCertificate, type Certificate } from '../../e2e/harness/certificates.ts'
-import type { KeySetRequest, KeySetTls } from '../translate/types.ts'
+import type { KeySetRequest, KeySetTls } from '../model/translation.ts'
 import { createLookup, refuseAddress } from './address.ts'
 import { createFetch, describeSource } from './fetch.ts'
 

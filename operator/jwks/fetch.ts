@@ -2,7 +2,7 @@ import { request as requestPlain, type IncomingMessage, type RequestOptions } fr
 import { request as requestTls, type RequestOptions as TlsRequestOptions } from 'node:https'
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
-import type { KeySetRequest, KeySetTls } from '../translate/types.ts'
+import type { KeySetRequest, KeySetTls } from '../model/translation.ts'
 import { createLookup, refuseAddress } from './address.ts'
 import { readKeySet } from './key-set.ts'
 

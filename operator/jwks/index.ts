@@ -1,8 +1,8 @@
 import { systemClock, type Clock } from '../serve/debounce.ts'
 import type { Snapshot } from '../source/snapshot.ts'
-import type { TranslateOptions } from '../translate/context.ts'
+import type { TranslateOptions } from '../translate/common/context.ts'
 import { translate } from '../translate/translate.ts'
-import type { Translation } from '../translate/types.ts'
+import type { Translation } from '../model/translation.ts'
 import { createFetch, type FetchKeySet } from './fetch.ts'
 import { createKeySetStore, type KeySetMemory } from './store.ts'
 

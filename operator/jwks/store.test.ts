@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../serve/debounce.ts'
-import type { KeySetRequest } from '../translate/types.ts'
+import type { KeySetRequest } from '../model/translation.ts'
 import { createKeySetStore, type KeySetMemory } from './store.ts'
 
 /** A clock that moves only when told, and lets promises settle between timers. */

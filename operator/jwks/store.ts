@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { debounce, type Clock } from '../serve/debounce.ts'
-import type { KeySetRequest } from '../translate/types.ts'
+import type { KeySetRequest } from '../model/translation.ts'
 import { describeSource, type FetchKeySet } from './fetch.ts'
 import { readKeySet } from './key-set.ts'
 

@@ -13,7 +13,7 @@ import { startElection, type Election } from '../kube/lease.ts'
 import { watchCluster } from '../kube/source.ts'
 import { createTokenAuthentication } from '../kube/token-review.ts'
 import { textOf, type Log } from '../runtime/log.ts'
-import { createReconcileMetrics, renderGauges, renderProcess } from './metrics.ts'
+import { createReconcileMetrics, renderGauges, renderProcess } from '../runtime/metrics.ts'
 import { createProvisioner } from '../provision/provision.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
@@ -22,7 +22,7 @@ import type { Settings } from './settings.ts'
 import type { ConfigMap } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
 import { createStatusWriter } from '../status/writer.ts'
-import type { Translation } from '../translate/types.ts'
+import type { Translation } from '../model/translation.ts'
 
 export interface ClusterModeOptions {
   readonly settings: Settings

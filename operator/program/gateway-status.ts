@@ -4,7 +4,7 @@ import type { Gateway } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import { addressesOf } from '../status/addresses.ts'
 import { withDeploymentFault } from '../status/deployment.ts'
-import type { ObjectStatus } from '../translate/types.ts'
+import type { ObjectStatus } from '../model/translation.ts'
 
 /**
  * The statuses to write: what translation says, and for a Gateway where its data planes answer and what became of its objects.

@@ -1,5 +1,5 @@
 import type { Bind, Listener, Route } from '#gen/config/types.ts'
-import type { Condition, ObjectStatus, Translation } from '../translate/types.ts'
+import type { Condition, ObjectStatus, Translation } from '../model/translation.ts'
 
 /** What directory mode tells on standard output, one JSON object per line (README.md). */
 export type ReportEvent =

@@ -11,11 +11,11 @@ import { ApiError, type KubeConnection } from '../kube/connection.ts'
 import { applyObject, deleteObject, ownerOf, readObject, watchOwned, type OwnedObject } from '../kube/owned.ts'
 import { createQueue } from '../kube/queue.ts'
 import { textOf } from '../runtime/log.ts'
-import type { ReconcileMetrics } from '../program/metrics.ts'
+import type { ReconcileMetrics } from '../runtime/metrics.ts'
 import type { Clock } from '../serve/debounce.ts'
 import type { Gateway, GatewayClass } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
-import type { Translation } from '../translate/types.ts'
+import type { Translation } from '../model/translation.ts'
 
 export interface ProvisionerOptions {
   readonly connection: KubeConnection

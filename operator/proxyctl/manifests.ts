@@ -3,7 +3,7 @@ import { checkExpression } from '../program/expression.ts'
 import { loadDirectory } from '../source/directory.ts'
 import type { Load } from '../source/reader.ts'
 import { translate } from '../translate/translate.ts'
-import type { Translation } from '../translate/types.ts'
+import type { Translation } from '../model/translation.ts'
 
 const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'] as const
 

@@ -1,6 +1,6 @@
 import type { ConditionReason } from '#api/names.ts'
-import type { Condition, ObjectStatus } from '../translate/types.ts'
-import { condition } from './conditions.ts'
+import type { Condition, ObjectStatus } from '../model/translation.ts'
+import { condition } from '../model/conditions.ts'
 
 /** Why the objects of a Gateway are not as they should be. */
 interface DeploymentFault {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { watchCluster, type ClusterSource } from '../kube/source.ts'
 import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { systemClock } from '../serve/debounce.ts'
-import type { ObjectStatus } from '../translate/types.ts'
+import type { ObjectStatus } from '../model/translation.ts'
 import { createStatusWriter, type StatusWriter } from './writer.ts'
 import { until } from '../../e2e/harness/wait.ts'
 

@@ -4,7 +4,7 @@ import { objectPath } from '../kube/resources.ts'
 import type { LiveObject } from '../kube/source.ts'
 import type { Clock } from '../serve/debounce.ts'
 import { kinds, type Kind, type KubeObject } from '../source/objects.ts'
-import type { ObjectStatus } from '../translate/types.ts'
+import type { ObjectStatus } from '../model/translation.ts'
 import { mergeStatus } from './merge.ts'
 
 export interface StatusWriterOptions {

@@ -8,9 +8,9 @@ import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import { messageKinds } from '#api/config/definitions.ts'
 import { checkExpression } from '../program/expression.ts'
 import { createReader } from '../source/reader.ts'
-import type { TranslateOptions } from './context.ts'
+import type { TranslateOptions } from './common/context.ts'
 import { translate } from './translate.ts'
-import type { Condition, Translation } from './types.ts'
+import type { Condition, Translation } from '../model/translation.ts'
 
 /**
  * testdata/<case>/in.yaml -> out.yaml. The first line of in.yaml says what the case shows; a line `# options: {...}`

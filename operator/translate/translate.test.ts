@@ -5,12 +5,12 @@ import { readChunk } from '../source/document.ts'
 import type { HTTPRoute, KubeObject } from '../source/objects.ts'
 import { createReader } from '../source/reader.ts'
 import { createSnapshot } from '../source/snapshot.ts'
-import type { TranslateOptions } from './context.ts'
-import { intersects } from './route/hostname.ts'
-import { compileHttpMatches } from './route/matches.ts'
+import type { TranslateOptions } from './common/context.ts'
+import { intersects } from './common/hostname.ts'
+import { compileHttpMatches } from './common/matches.ts'
 import { parseAddress } from './backend/service.ts'
 import { translate } from './translate.ts'
-import type { Condition, Translation } from './types.ts'
+import type { Condition, Translation } from '../model/translation.ts'
 
 const objectsOf = (manifests: string): KubeObject[] => manifests.split('\n---\n').flatMap((text) => readChunk(text).items.flatMap(({ object }) => object ?? []))
 const base = `apiVersion: gateway.networking.k8s.io/v1

@@ -2,11 +2,11 @@ import { GROUP } from '#api/names.ts'
 import type { Backend } from '#gen/config/types.ts'
 import type { ProxyBackend } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
-import { condition, conditionOf, fault } from '../../status/conditions.ts'
-import type { Context } from '../context.ts'
-import { findMcpClashes, findOwnAuthentication } from './mcp-targets.ts'
+import { condition, conditionOf, fault } from '../../model/conditions.ts'
+import type { Context } from '../common/context.ts'
+import { findMcpClashes, findOwnAuthentication } from '../reference/mcp-targets.ts'
 import { resolveBody, type ResolvedBody } from '../reference/references.ts'
-import type { ObjectStatus } from '../types.ts'
+import type { ObjectStatus } from '../../model/translation.ts'
 
 /** A ProxyBackend in the config's form. */
 export interface BackendState {

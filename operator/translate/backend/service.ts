@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { SERVICE_NAME_LABEL, type ServicePort } from '../../source/core.ts'
 import type { EndpointSlice, Service } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../common/context.ts'
 
 type AppProtocol = NonNullable<PortMessage['appProtocol']>
 

@@ -1,4 +1,4 @@
-import { fault } from '../../status/conditions.ts'
+import { fault } from '../../model/conditions.ts'
 import type { ListenerState, Protocol } from './listener.ts'
 
 /** Protocols that can share a port: HTTPS and TLS are told apart by SNI, the others are alone (operator.md §10 case 46). */

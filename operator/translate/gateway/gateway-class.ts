@@ -1,8 +1,8 @@
 import { CONTROLLER_NAME, GATEWAY_CLASS, GATEWAY_GROUP } from '#api/names.ts'
 import type { GatewayClass } from '../../source/objects.ts'
 import type { Snapshot } from '../../source/snapshot.ts'
-import { condition } from '../../status/conditions.ts'
-import type { ObjectStatus } from '../types.ts'
+import { condition } from '../../model/conditions.ts'
+import type { ObjectStatus } from '../../model/translation.ts'
 
 /** Gateway API features by the names of bundle 1.6, sorted: exactly what passes in the kept run of the official suite (e2e/conformance/results.yaml). */
 const supportedFeatures: readonly string[] = [

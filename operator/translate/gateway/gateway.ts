@@ -5,14 +5,14 @@ import { resolveParameters } from '../../deploy/parameters.ts'
 import type { DeployFailure } from '../../deploy/types.ts'
 import type { Gateway, GatewayClass } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
-import { condition, conditionOf, fault, type Fault } from '../../status/conditions.ts'
+import { condition, conditionOf, fault, type Fault } from '../../model/conditions.ts'
 import { findConflicts } from './conflicts.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../common/context.ts'
 import { listenerStatus, notAcceptedOf, notProgrammedOf, readListener, type ListenerState } from './listener.ts'
 import type { ListenerSetState } from './listener-set.ts'
 import { readListenerSets } from './listener-set.ts'
 import { resolveCertificate } from './tls.ts'
-import type { Condition, ObjectStatus } from '../types.ts'
+import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
 /** A Gateway of ours with its listeners and ListenerSets. */
 export interface GatewayState {

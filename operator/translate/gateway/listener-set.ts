@@ -2,12 +2,12 @@ import { GATEWAY_GROUP } from '#api/names.ts'
 import type { Gateway, ListenerSet } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
 import { compareAge } from '../../source/snapshot.ts'
-import { condition, fault, type Fault } from '../../status/conditions.ts'
-import type { Context } from '../context.ts'
+import { condition, fault, type Fault } from '../../model/conditions.ts'
+import type { Context } from '../common/context.ts'
 import { listenerStatus, notAcceptedOf, notProgrammedOf, readListener, type ListenerState } from './listener.ts'
-import { admitsNamespace } from '../reference/selectors.ts'
+import { admitsNamespace } from '../../model/selectors.ts'
 import type { FrontendSource } from './tls.ts'
-import type { ObjectStatus } from '../types.ts'
+import type { ObjectStatus } from '../../model/translation.ts'
 
 /** A ListenerSet whose parent is a Gateway of ours. */
 export interface ListenerSetState {

@@ -2,9 +2,9 @@ import { GATEWAY_GROUP } from '#api/names.ts'
 import type { ClientValidation, ListenerTls as ListenerTlsMessage, Secret as SecretMessage } from '#gen/config/types.ts'
 import type { FrontendTls, FrontendValidation, ListenerSpec, ListenerTls, ObjectRef } from '../../source/gateway-api.ts'
 import type { Gateway, ListenerSet } from '../../source/objects.ts'
-import { fault, joinFaults, type Fault } from '../../status/conditions.ts'
-import type { Context } from '../context.ts'
-import { readCertificate, readConfigMapAuthority, readSecretAuthority, type Material } from '../reference/secret.ts'
+import { fault, joinFaults, type Fault } from '../../model/conditions.ts'
+import type { Context } from '../common/context.ts'
+import { readCertificate, readConfigMapAuthority, readSecretAuthority, type Material } from '../common/secret.ts'
 
 /** Client certificate validation as the Gateway writes it, which its ListenerSets share. */
 export interface FrontendSource {

@@ -5,13 +5,13 @@ import { INFERENCE_GROUP } from '../../source/inference.ts'
 import type { BackendTLSPolicy } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
 import { compareAge } from '../../source/snapshot.ts'
-import { conditionOf, fault, joinFaults, type Fault } from '../../status/conditions.ts'
-import { poolService } from '../backend/backend-ref.ts'
-import type { Context } from '../context.ts'
+import { conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
+import { poolService } from '../common/backend-ref.ts'
+import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { capAncestors } from './proxy-policy.ts'
-import { readConfigMapAuthority } from '../reference/secret.ts'
-import type { ObjectStatus } from '../types.ts'
+import { readConfigMapAuthority } from '../common/secret.ts'
+import type { ObjectStatus } from '../../model/translation.ts'
 
 interface TlsTarget {
   readonly index: number

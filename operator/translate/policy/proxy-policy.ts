@@ -2,12 +2,12 @@ import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } 
 import type { Policy } from '#gen/config/types.ts'
 import type { ProxyPolicy } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
-import { condition } from '../../status/conditions.ts'
-import type { Context } from '../context.ts'
+import { condition } from '../../model/conditions.ts'
+import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { resolveTargets, type Owned, type ResolvedTarget } from './policy-targets.ts'
 import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
-import type { Condition, ObjectStatus } from '../types.ts'
+import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
 export type Section = 'frontend' | 'traffic' | 'backend'
 const definitionOf: Readonly<Record<Section, string>> = { frontend: 'Frontend', traffic: 'Traffic', backend: 'BackendFull' }

@@ -1,12 +1,12 @@
 import { GATEWAY_GROUP } from '#api/names.ts'
 import type { ParentRef } from '../../source/gateway-api.ts'
 import type { GRPCRoute, HTTPRoute, TCPRoute, TLSRoute } from '../../source/objects.ts'
-import { fault, type Fault } from '../../status/conditions.ts'
-import type { Context } from '../context.ts'
+import { fault, type Fault } from '../../model/conditions.ts'
+import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
-import { lowerHostname, matchesListener } from './hostname.ts'
+import { lowerHostname, matchesListener } from '../common/hostname.ts'
 import type { ListenerState } from '../gateway/listener.ts'
-import { admitsNamespace } from '../reference/selectors.ts'
+import { admitsNamespace } from '../../model/selectors.ts'
 
 export type AnyRoute = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute
 

@@ -1,9 +1,8 @@
 import type { BackendRef, RouteExtAuth } from '#gen/config/types.ts'
 import type { ExternalAuthFilter } from '../../source/gateway-api.ts'
-import { invalidBackend, resolveBackend } from '../backend/backend-ref.ts'
-import type { Context } from '../context.ts'
-import type { RefSink } from './filters.ts'
-import type { Referrer } from '../reference/reference-grant.ts'
+import { invalidBackend, resolveBackend, type RefSink } from '../common/backend-ref.ts'
+import type { Context } from '../common/context.ts'
+import type { Referrer } from '../common/reference-grant.ts'
 
 /** An ExternalAuth filter (GEP-1494) as the policy it comes to. A server that does not resolve lets nobody pass. */
 export function compileExternalAuth(context: Context, from: Referrer, filter: ExternalAuthFilter, refs: RefSink): RouteExtAuth {

@@ -1,16 +1,10 @@
 import type { CORS, HeaderModifier, PathModifier as PathModifierMessage, RequestMirror, RequestRedirect, RouteFilters, UrlRewrite } from '#gen/config/types.ts'
 import type { CorsFilter, HeaderFilter, MirrorFilter, PathModifier, RedirectFilter, RewriteFilter, RouteFilter } from '../../source/gateway-api.ts'
-import { fault, type Fault } from '../../status/conditions.ts'
-import { resolveBackend, type BackendTarget } from '../backend/backend-ref.ts'
-import type { Context } from '../context.ts'
+import { fault, type Fault } from '../../model/conditions.ts'
+import { resolveBackend, type RefSink } from '../common/backend-ref.ts'
+import type { Context } from '../common/context.ts'
 import { compileExternalAuth } from './external-auth.ts'
-import type { Referrer } from '../reference/reference-grant.ts'
-
-/** Collects what a route's references came to while its rules are compiled. */
-export interface RefSink {
-  readonly unresolved: Fault[]
-  readonly targets: BackendTarget[]
-}
+import type { Referrer } from '../common/reference-grant.ts'
 
 const headerTypes = ['RequestHeaderModifier', 'ResponseHeaderModifier', 'RequestMirror']
 /** Filter types that each place supports (traffic.md §7). */

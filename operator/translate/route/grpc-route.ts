@@ -1,9 +1,10 @@
 import type { GRPCRoute } from '../../source/objects.ts'
 import { hostnamesOf } from './attach.ts'
-import type { Context } from '../context.ts'
-import { compileFilters, type RefSink } from './filters.ts'
-import { compileGrpcMatches } from './matches.ts'
+import type { Context } from '../common/context.ts'
+import { compileFilters } from './filters.ts'
+import { compileGrpcMatches } from '../common/matches.ts'
 import { compileL7, referrerOf, type CompiledRoute, type L7Rule } from './route.ts'
+import type { RefSink } from '../common/backend-ref.ts'
 
 export function compileGrpcRoute(context: Context, route: GRPCRoute): CompiledRoute {
   const refs: RefSink = { unresolved: [], targets: [] }

@@ -2,12 +2,13 @@ import { parseDuration } from '#api/duration.ts'
 import type { Route } from '#gen/config/types.ts'
 import type { HTTPRouteRule } from '../../source/gateway-api.ts'
 import type { HTTPRoute } from '../../source/objects.ts'
-import { fault, type Fault } from '../../status/conditions.ts'
+import { fault, type Fault } from '../../model/conditions.ts'
 import { hostnamesOf } from './attach.ts'
-import type { Context } from '../context.ts'
-import { compileFilters, type RefSink } from './filters.ts'
-import { compileHttpMatches } from './matches.ts'
+import type { Context } from '../common/context.ts'
+import { compileFilters } from './filters.ts'
+import { compileHttpMatches } from '../common/matches.ts'
 import { compileL7, referrerOf, type CompiledRoute, type L7Rule } from './route.ts'
+import type { RefSink } from '../common/backend-ref.ts'
 
 export function compileHttpRoute(context: Context, route: HTTPRoute): CompiledRoute {
   const refs: RefSink = { unresolved: [], targets: [] }

@@ -1,13 +1,13 @@
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBackend } from '#gen/config/types.ts'
 import type { ParentRef, RouteBackendRef } from '../../source/gateway-api.ts'
-import { condition, conditionOf, fault, joinFaults, type Fault } from '../../status/conditions.ts'
+import { condition, conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
 import type { AnyRoute, Attachment } from './attach.ts'
-import { invalidBackend, resolveBackend, type BackendTarget } from '../backend/backend-ref.ts'
-import type { Context } from '../context.ts'
-import { compileFilters, type FilterPlace, type RefSink } from './filters.ts'
-import type { CompiledMatches } from './matches.ts'
-import type { Condition, ObjectStatus } from '../types.ts'
+import { invalidBackend, resolveBackend, type BackendTarget, type RefSink } from '../common/backend-ref.ts'
+import type { Context } from '../common/context.ts'
+import { compileFilters, type FilterPlace } from './filters.ts'
+import type { CompiledMatches } from '../common/matches.ts'
+import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
 /** A route's rules as messages, before it is known which listeners they go to. */
 export interface CompiledRoute {

@@ -1,8 +1,7 @@
 import type { TcpRoute, WeightedBackend } from '#gen/config/types.ts'
 import type { TCPRoute, TLSRoute } from '../../source/objects.ts'
-import { invalidBackend, resolveBackend } from '../backend/backend-ref.ts'
-import type { Context } from '../context.ts'
-import type { RefSink } from './filters.ts'
+import { invalidBackend, resolveBackend, type RefSink } from '../common/backend-ref.ts'
+import type { Context } from '../common/context.ts'
 import { outcomeOf, referrerOf, routeRef, ruleKey, type CompiledRoute } from './route.ts'
 
 export function compileTcpRoute(context: Context, route: TCPRoute): CompiledRoute {

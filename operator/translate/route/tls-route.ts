@@ -1,6 +1,6 @@
 import type { TLSRoute } from '../../source/objects.ts'
 import { hostnamesOf } from './attach.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../common/context.ts'
 import type { CompiledRoute } from './route.ts'
 import { compileL4 } from './tcp-route.ts'
 

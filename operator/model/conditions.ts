@@ -1,5 +1,5 @@
 import type { ConditionReason, ConditionType } from '#api/names.ts'
-import type { Condition } from '../translate/types.ts'
+import type { Condition } from './translation.ts'
 
 /** What is wrong, and how to say so: a user's mistake is a value, never a throw. */
 export interface Fault {

@@ -2,14 +2,14 @@ import { CONTROLLER_NAME, ENDPOINTS_ANNOTATION, GATEWAY_GROUP } from '#api/names
 import type { Endpoint, EndpointPicker, Service as ServiceMessage } from '#gen/config/types.ts'
 import { INFERENCE_GROUP, type EndpointPickerRef } from '../../source/inference.ts'
 import { keyOf, type InferencePool } from '../../source/objects.ts'
-import { conditionOf, fault, joinFaults, type Fault } from '../../status/conditions.ts'
-import { poolRef, type BackendTarget } from './backend-ref.ts'
-import type { Context } from '../context.ts'
+import { conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
+import { poolRef, type BackendTarget } from '../common/backend-ref.ts'
+import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { hasOwnEntries } from '../route/route.ts'
-import { matchesLabels } from '../reference/selectors.ts'
-import { compareEndpoints, parseAddress } from './service.ts'
-import type { ObjectStatus } from '../types.ts'
+import { matchesLabels } from '../../model/selectors.ts'
+import { compareEndpoints, parseAddress } from '../backend/service.ts'
+import type { ObjectStatus } from '../../model/translation.ts'
 
 /** An InferencePool, and where it is reached. `gateways` is filled in while Gateways are walked. */
 export interface PoolState {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { Context } from '../context.ts'
+import type { Context } from '../common/context.ts'
 import { findMcpClashes, selectMcpTargets } from './mcp-targets.ts'
 
 interface Port {

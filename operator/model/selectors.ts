@@ -1,6 +1,6 @@
-import { NAMESPACE_NAME_LABEL } from '../../source/core.ts'
-import type { LabelSelector, NamespaceRule } from '../../source/gateway-api.ts'
-import type { Snapshot } from '../../source/snapshot.ts'
+import { NAMESPACE_NAME_LABEL } from '../source/core.ts'
+import type { LabelSelector, NamespaceRule } from '../source/gateway-api.ts'
+import type { Snapshot } from '../source/snapshot.ts'
 
 type Labels = Readonly<Record<string, string>>
 

@@ -1,6 +1,6 @@
 import { messageKinds, type MessageKind } from '#api/config/definitions.ts'
 import type { MessageTypes } from '#gen/config/types.ts'
-import type { ConfigMessage } from './types.ts'
+import type { ConfigMessage } from '../../model/translation.ts'
 
 const kindOrder = Object.keys(messageKinds) as MessageKind[]
 

@@ -3,9 +3,9 @@ import type { BackendRef } from '#gen/config/types.ts'
 import { INFERENCE_GROUP } from '../../source/inference.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import type { InferencePool } from '../../source/objects.ts'
-import { fault, type Fault } from '../../status/conditions.ts'
-import type { Context } from '../context.ts'
-import type { Referrer } from '../reference/reference-grant.ts'
+import { fault, type Fault } from '../../model/conditions.ts'
+import type { Context } from './context.ts'
+import type { Referrer } from './reference-grant.ts'
 
 /** What traffic can be sent to. */
 export interface BackendTarget {
@@ -14,6 +14,12 @@ export interface BackendTarget {
   readonly key: string
   /** Port of the Service. */
   readonly port?: number
+}
+
+/** Collects the backends that a route refers to, and the faults of references that do not resolve, while its rules are compiled. */
+export interface RefSink {
+  readonly unresolved: Fault[]
+  readonly targets: BackendTarget[]
 }
 
 export type ResolvedBackend = { readonly ref: BackendRef; readonly target: BackendTarget } | { readonly fault: Fault }

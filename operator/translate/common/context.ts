@@ -1,6 +1,6 @@
 import type { Phase } from '#api/cel/index.ts'
-import type { Snapshot } from '../source/snapshot.ts'
-import { readGrants, type Grants } from './reference/reference-grant.ts'
+import type { Snapshot } from '../../source/snapshot.ts'
+import { readGrants, type Grants } from './reference-grant.ts'
 
 /** Settings of the installation that translation depends on. */
 export interface TranslateOptions {

@@ -1,8 +1,8 @@
 import { APP_PROTOCOL_MCP, APP_PROTOCOL_MCP_SSE, GROUP } from '#api/names.ts'
 import type { LabelSelector } from '../../source/gateway-api.ts'
 import { keyOf, type Service } from '../../source/objects.ts'
-import type { Context } from '../context.ts'
-import { matchesSelector, namespaceLabels, selectorProblems } from '../reference/selectors.ts'
+import type { Context } from '../common/context.ts'
+import { matchesSelector, namespaceLabels, selectorProblems } from '../../model/selectors.ts'
 
 /** One MCP server that a selector found (`ResolvedMcpTargets` of the config). */
 export interface McpTarget {

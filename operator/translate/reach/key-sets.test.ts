@@ -4,7 +4,7 @@ import { readChunk } from '../../source/document.ts'
 import type { KubeObject } from '../../source/objects.ts'
 import { createSnapshot } from '../../source/snapshot.ts'
 import { translate } from '../translate.ts'
-import type { KeySetRequest, Translation } from '../types.ts'
+import type { KeySetRequest, Translation } from '../../model/translation.ts'
 
 const objectsOf = (manifests: readonly string[]): KubeObject[] =>
   manifests.flatMap((text) =>

@@ -1,10 +1,10 @@
 import type { BackendFull, BackendTLS, PolicyTarget, ResolvedSecret, Secret as SecretMessage } from '#gen/config/types.ts'
-import type { BackendTarget } from '../backend/backend-ref.ts'
-import type { PolicyState } from './proxy-policy.ts'
-import type { World } from '../reference/reach.ts'
+import type { BackendTarget } from '../common/backend-ref.ts'
+import type { PolicyState } from '../policy/proxy-policy.ts'
+import type { World } from './reach.ts'
 import type { KeySetReference } from '../reference/references.ts'
 import { serviceMessage } from '../backend/service.ts'
-import type { KeySetRequest, KeySetTls } from '../types.ts'
+import type { KeySetRequest, KeySetTls } from '../../model/translation.ts'
 
 /**
  * The remote key sets of all policies and backends, one for each id, the shortest cacheDuration of each. One whose TLS
