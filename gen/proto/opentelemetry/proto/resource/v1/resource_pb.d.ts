@@ -12,7 +12,7 @@ import type { KeyValue } from "../../common/v1/common_pb.js";
 export declare const file_opentelemetry_proto_resource_v1_resource: GenFile;
 
 /**
- * The process that sends.
+ * The process that sends the telemetry.
  *
  * @generated from message opentelemetry.proto.resource.v1.Resource
  */

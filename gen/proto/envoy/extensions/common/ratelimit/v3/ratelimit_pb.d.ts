@@ -26,7 +26,7 @@ export declare type RateLimitDescriptor = Message<"envoy.extensions.common.ratel
   limit?: RateLimitDescriptor_RateLimitOverride | undefined;
 
   /**
-   * What the request costs here; without it the request's own hits_addend.
+   * Cost of the request for this descriptor; default: hits_addend of the request.
    *
    * @generated from field: google.protobuf.UInt64Value hits_addend = 3;
    */
