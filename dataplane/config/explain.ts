@@ -3,14 +3,14 @@ import { levelsOf, splitSections, type PolicyIndex } from './merge.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 /** A place that says something about a field. */
-export interface Source {
+interface Source {
   /** `ProxyPolicy <namespace>/<name>`, or the route itself. */
   readonly from: string
   /** What it is attached to: `<kind> <namespace>/<name>`, with the section where it names one. */
   readonly target: string
 }
 
-export interface ExplainedField {
+interface ExplainedField {
   /** What is enforced. */
   readonly value: unknown
   /** One source; of fields that add up (authorization) all of them. Weakest first. */

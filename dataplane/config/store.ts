@@ -7,10 +7,10 @@ export type ConfigMessage = { [K in MessageKind]: { readonly kind: K; readonly m
 
 /**
  * One version of the config. Immutable: a map without changes, and every unchanged message, is the same object as in the
- * version before, so that what is compiled from it can be kept by identity.
+ * previous version, so that compiled forms can be cached by identity.
  */
 export interface ConfigSnapshot {
-  /** Counts from 0, the empty config. */
+  /** Starts at 0, the empty config. */
   readonly version: number
   readonly binds: ReadonlyMap<string, Bind>
   readonly listeners: ReadonlyMap<string, Listener>
@@ -25,9 +25,9 @@ export interface ConfigSnapshot {
 /** Keys that were added, replaced or removed; kinds without any are absent. */
 export type ConfigChanges = ReadonlyMap<MessageKind, ReadonlySet<string>>
 
-export type ConfigListener = (snapshot: ConfigSnapshot, changes: ConfigChanges) => void
+type ConfigListener = (snapshot: ConfigSnapshot, changes: ConfigChanges) => void
 
-/** Where messages come from. Of one kind and key, the stream's message wins: typed fields win over rawConfig. */
+/** Origin of messages. For the same kind and key, the stream's message wins: typed fields override rawConfig. */
 export type ConfigSource = 'stream' | 'file'
 
 export interface ConfigBatch {
@@ -35,42 +35,43 @@ export interface ConfigBatch {
   readonly removals: readonly { readonly kind: MessageKind; readonly key: string }[]
 }
 
-/** Gets ready for a version to come, giving way to traffic; it may never come. */
-export type ConfigPreparer = (next: ConfigSnapshot) => Promise<void>
+/** Prepares for the next version while traffic continues. That version may never be applied. */
+type ConfigPreparer = (next: ConfigSnapshot) => Promise<void>
 
 export interface ConfigStore {
   snapshot(): ConfigSnapshot
   /**
-   * Works out the version that a batch makes, and waits until the preparers are ready for it; traffic goes on meanwhile. The result
-   * applies the batch at once: subscribers see all of it or nothing. A batch that changes nothing makes no version.
+   * Computes the version that a batch leads to and awaits the preparers; yields to traffic meanwhile. The returned function
+   * applies the batch atomically: subscribers see all of it or nothing. A batch that changes nothing makes no version.
    */
   prepare(source: ConfigSource, batch: ConfigBatch): Promise<() => ConfigChanges>
-  /** Applies a batch that nobody prepared for. */
+  /** Applies a batch at once, without calling the preparers. */
   apply(source: ConfigSource, batch: ConfigBatch): ConfigChanges
-  /** Has `preparer` called before every later version that is prepared. */
+  /** Registers a function that `prepare` awaits for each later version. */
   onPrepare(preparer: ConfigPreparer): void
-  /** Calls `listener` on every later version, in the order of subscription; the result ends it. A listener must not throw. */
+  /** Calls `listener` on every later version, in the order of subscription; returns the unsubscribe function. A listener must not throw. */
   subscribe(listener: ConfigListener): () => void
-  /** What must still arrive before the config is complete, as readiness names it; empty: initialised. */
+  /** Parts that must still arrive before the config is complete, as readiness names them. Empty: initialised. */
   pending(): readonly string[]
-  /** Adds to, or takes from, what readiness waits for. */
-  expect(what: string): void
-  arrive(what: string): void
+  /** Adds a part to `pending`. */
+  expect(part: string): void
+  /** Removes a part from `pending`. */
+  arrive(part: string): void
   isInitialised(): boolean
 }
 
-/** A version that may come. */
+/** A computed version that is not applied yet. */
 interface Plan {
   readonly source: ConfigSource
-  /** Of the layers that it was worked out from. */
+  /** Edition of the layers that it was computed from. */
   readonly edition: number
   readonly next: ConfigSnapshot
   readonly changes: ConfigChanges
-  /** What the layer of the source is to hold: undefined for what is removed. */
+  /** New content of the source's layer; undefined for removed keys. */
   readonly touched: ReadonlyMap<MessageKind, ReadonlyMap<string, object | undefined>>
 }
 
-/** How many messages are looked at before something else may come in between. */
+/** Messages processed before yielding to traffic. */
 const STEP = 64
 
 type Layer = { readonly [K in MessageKind]: Map<string, MessageTypes[K]> }
@@ -97,40 +98,74 @@ const createLayer = (): Layer => ({
   service: new Map(),
 })
 
-/** Makes the one home of the current config. Pure state: no clock, no I/O. */
-export function createConfigStore(): ConfigStore {
-  const layers: Readonly<Record<ConfigSource, Layer>> = { stream: createLayer(), file: createLayer() }
-  const listeners = new Set<ConfigListener>()
-  const preparers: ConfigPreparer[] = []
-  /** Counts batches, those that change nothing that is seen too. */
-  let edition = 0
-  const awaited = new Set<string>()
-  let current: ConfigSnapshot = {
-    version: 0,
-    binds: new Map(),
-    listeners: new Map(),
-    routes: new Map(),
-    tcpRoutes: new Map(),
-    backends: new Map(),
-    policies: new Map(),
-    secrets: new Map(),
-    services: new Map(),
+/** Creates the store of the current config. Pure state: no clock, no I/O. */
+export const createConfigStore = (): ConfigStore => new MemoryStore()
+
+const emptySnapshot = (): ConfigSnapshot => ({
+  version: 0,
+  binds: new Map(),
+  listeners: new Map(),
+  routes: new Map(),
+  tcpRoutes: new Map(),
+  backends: new Map(),
+  policies: new Map(),
+  secrets: new Map(),
+  services: new Map(),
+})
+
+class MemoryStore implements ConfigStore {
+  readonly #layers: Readonly<Record<ConfigSource, Layer>> = { stream: createLayer(), file: createLayer() }
+  readonly #listeners = new Set<ConfigListener>()
+  readonly #preparers: ConfigPreparer[] = []
+  readonly #awaited = new Set<string>()
+  /** Counts applied batches, including those that change nothing visible. */
+  #edition = 0
+  #current = emptySnapshot()
+
+  snapshot(): ConfigSnapshot {
+    return this.#current
   }
 
-  /** Merges the layers for the keys that a batch touches, and finds what really changes. */
-  function* plan(source: ConfigSource, { removals, upserts }: ConfigBatch): Cooperative<Plan> {
-    const [base, planned] = [current, edition]
-    const touched = new Map<MessageKind, Map<string, object | undefined>>()
-    const touch = (kind: MessageKind, key: string, message: object | undefined): void => {
-      const messages = touched.get(kind)
-      if (messages === undefined) touched.set(kind, new Map([[key, message]]))
-      else messages.set(key, message)
-    }
-    for (const { kind, key } of removals) if (layers[source][kind].has(key)) touch(kind, key, undefined)
-    for (const [index, { kind, message }] of upserts.entries()) {
-      touch(kind, message.key, message)
-      if (index % STEP === 0) yield
-    }
+  async prepare(source: ConfigSource, batch: ConfigBatch): Promise<() => ConfigChanges> {
+    const plan = await runCooperatively(this.#plan(source, batch))
+    if (plan.changes.size > 0) for (const preparer of this.#preparers) await preparer(plan.next)
+    // The other source may have applied a batch meanwhile: plan again.
+    return () => (plan.edition === this.#edition ? this.#commit(plan) : this.apply(source, batch))
+  }
+
+  apply(source: ConfigSource, batch: ConfigBatch): ConfigChanges {
+    return this.#commit(runSync(this.#plan(source, batch)))
+  }
+
+  onPrepare(preparer: ConfigPreparer): void {
+    this.#preparers.push(preparer)
+  }
+
+  subscribe(listener: ConfigListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  pending(): readonly string[] {
+    return [...this.#awaited]
+  }
+
+  expect(part: string): void {
+    this.#awaited.add(part)
+  }
+
+  arrive(part: string): void {
+    this.#awaited.delete(part)
+  }
+
+  isInitialised(): boolean {
+    return this.#awaited.size === 0
+  }
+
+  /** Merges the layers for the keys that a batch touches, and finds what changes. */
+  *#plan(source: ConfigSource, batch: ConfigBatch): Cooperative<Plan> {
+    const [base, edition] = [this.#current, this.#edition]
+    const touched = yield* touchedBy(batch, this.#layers[source])
     const changes = new Map<MessageKind, Set<string>>()
     const maps: Record<string, ReadonlyMap<string, object>> = {}
     for (const [kind, messages] of touched) {
@@ -140,7 +175,7 @@ export function createConfigStore(): ConfigStore {
       let count = 0
       for (const [key, own] of messages) {
         if (++count % STEP === 0) yield
-        const message = source === 'stream' ? (own ?? layers.file[kind].get(key)) : (layers.stream[kind].get(key) ?? own)
+        const message = this.#merge(source, kind, key, own)
         if (before.get(key) === message) continue
         changed.add(key)
         if (message === undefined) after.delete(key)
@@ -150,45 +185,43 @@ export function createConfigStore(): ConfigStore {
       maps[plural[kind]] = after
       changes.set(kind, changed)
     }
-    return { source, edition: planned, touched, changes, next: changes.size === 0 ? base : { ...base, ...maps, version: base.version + 1 } }
+    return { source, edition, touched, changes, next: changes.size === 0 ? base : { ...base, ...maps, version: base.version + 1 } }
   }
 
-  const carryOut = ({ source, touched, changes, next }: Plan): ConfigChanges => {
-    edition++
+  /** The message in force for a key whose message in the layer of `source` becomes `own`. */
+  #merge(source: ConfigSource, kind: MessageKind, key: string, own: object | undefined): object | undefined {
+    const { stream, file } = this.#layers
+    return source === 'stream' ? (own ?? file[kind].get(key)) : (stream[kind].get(key) ?? own)
+  }
+
+  #commit({ source, touched, changes, next }: Plan): ConfigChanges {
+    this.#edition++
     for (const [kind, messages] of touched) {
-      const layer: Map<string, object> = layers[source][kind]
+      const layer: Map<string, object> = this.#layers[source][kind]
       for (const [key, message] of messages) {
         if (message === undefined) layer.delete(key)
         else layer.set(key, message)
       }
     }
     if (changes.size === 0) return changes
-    current = next
-    for (const listener of listeners) listener(next, changes)
+    this.#current = next
+    for (const listener of this.#listeners) listener(next, changes)
     return changes
   }
+}
 
-  const apply = (source: ConfigSource, batch: ConfigBatch): ConfigChanges => carryOut(runSync(plan(source, batch)))
-
-  const prepare = async (source: ConfigSource, batch: ConfigBatch): Promise<() => ConfigChanges> => {
-    const planned = await runCooperatively(plan(source, batch))
-    if (planned.changes.size > 0) for (const preparer of preparers) await preparer(planned.next)
-    // The other source may have applied something meanwhile.
-    return () => (planned.edition === edition ? carryOut(planned) : apply(source, batch))
+/** New content of each key that a batch touches; undefined for removals. */
+function* touchedBy({ removals, upserts }: ConfigBatch, layer: Layer): Cooperative<Map<MessageKind, Map<string, object | undefined>>> {
+  const touched = new Map<MessageKind, Map<string, object | undefined>>()
+  const touch = (kind: MessageKind, key: string, message: object | undefined): void => {
+    const messages = touched.get(kind)
+    if (messages === undefined) touched.set(kind, new Map([[key, message]]))
+    else messages.set(key, message)
   }
-
-  return {
-    snapshot: () => current,
-    prepare,
-    apply,
-    onPrepare: (preparer) => void preparers.push(preparer),
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-    pending: () => [...awaited],
-    expect: (what) => void awaited.add(what),
-    arrive: (what) => void awaited.delete(what),
-    isInitialised: () => awaited.size === 0,
+  for (const { kind, key } of removals) if (layer[kind].has(key)) touch(kind, key, undefined)
+  for (const [index, { kind, message }] of upserts.entries()) {
+    touch(kind, message.key, message)
+    if (index % STEP === 0) yield
   }
+  return touched
 }

@@ -178,8 +178,8 @@ export class Gateway {
   }
 
   /** Patterns of routes that never match, since the last call: for the log. */
-  takeErrors(): readonly string[] {
-    return [...this.#listeners.values()].flatMap((listener) => listener.takeErrors())
+  newErrors(): readonly string[] {
+    return [...this.#listeners.values()].flatMap((listener) => listener.newErrors())
   }
 
   close(): void {

@@ -12,7 +12,7 @@ function routesAfter(routes: readonly Route[], prepared: PreparedTable): string[
   const running = new RunningListener(listener)
   running.update(listener, routes, [], prepared)
   running.prepare(context)
-  return running.takeErrors().map((error) => error.slice(0, error.indexOf(':')))
+  return running.newErrors().map((error) => error.slice(0, error.indexOf(':')))
 }
 
 test('a table that was made ahead is used for the routes that it was made of, and for no others', async () => {

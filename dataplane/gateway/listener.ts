@@ -47,7 +47,7 @@ export class RunningListener {
   #tcpRoutes: readonly TcpRoute[] = []
   #tcpTable = new HostTable<TcpRoute>()
   #tcpRules = new WeakMap<TcpRoute, TcpRule>()
-  #toldErrors: readonly string[] = []
+  #reportedErrors: readonly string[] = []
   #telemetry: GatewayTelemetry | undefined
   #isTelemetryCompiled = false
 
@@ -151,10 +151,10 @@ export class RunningListener {
   }
 
   /** Patterns that do not compile, once per table. */
-  takeErrors(): readonly string[] {
+  newErrors(): readonly string[] {
     const errors = this.#table?.errors ?? []
-    if (errors === this.#toldErrors) return []
-    this.#toldErrors = errors
+    if (errors === this.#reportedErrors) return []
+    this.#reportedErrors = errors
     return errors
   }
 

@@ -3,7 +3,7 @@ import { build } from 'esbuild'
 
 let inputs: string[] = []
 let bytes = 0
-/** What is loaded when the process starts, whatever its config. */
+/** Files loaded when the process starts, with any config. */
 const atStart = new Set<string>()
 
 beforeAll(async () => {
@@ -27,19 +27,19 @@ beforeAll(async () => {
   follow('dataplane/main.ts')
 })
 
-describe('the data plane, bundled', () => {
-  test('holds its own rooms', () => {
+describe('the bundle of the data plane', () => {
+  test('contains the data plane modules', () => {
     expect(inputs).toContain('dataplane/main.ts')
     expect(inputs.length).toBeGreaterThan(50)
   })
 
   test.each([
-    ['a cluster library', /node_modules\/(@kubernetes|@kubernetes-models|kubernetes-models|cdk8s|cdk8s-plus-29|constructs)\//],
+    ['Kubernetes libraries', /node_modules\/(@kubernetes|@kubernetes-models|kubernetes-models|cdk8s|cdk8s-plus-29|constructs)\//],
     ['the operator', /^operator\//],
-    ['models or CRDs', /^(gen\/v1alpha1\/models|charts\/)/],
+    ['the models and CRDs', /^(gen\/v1alpha1\/models|charts\/)/],
     ['test code', /(\.test\.ts$|^e2e\/|^dataplane\/testing\/)/],
     ['a second HTTP client', /node_modules\/(undici|axios|node-fetch|got)\//],
-  ])('holds nothing of %s', (_name, pattern) => {
+  ])('contains no part of %s', (_name, pattern) => {
     expect(inputs.filter((input) => pattern.test(input))).toEqual([])
   })
 
@@ -49,12 +49,12 @@ describe('the data plane, bundled', () => {
     ['agent runtime', /^dataplane\/agentruntime\//],
     ['config stream', /^dataplane\/config\/stream|node_modules\/@grpc\//],
     ['config file', /^dataplane\/config\/file\/(flatten|yaml|checks)|node_modules\/yaml\//],
-  ])('loads what only %s configurations use when there is one', (_name, pattern) => {
+  ])('loads code for %s only when a config uses it', (_name, pattern) => {
     expect(atStart.has('dataplane/gateway/gateway.ts')).toBe(true)
     expect([...atStart].filter((input) => pattern.test(input))).toEqual([])
   })
 
-  test('is at most 4 MiB', () => {
+  test('is at most 4 MiB in size', () => {
     expect(bytes).toBeGreaterThan(100_000)
     expect(bytes).toBeLessThan(4 * 1024 * 1024)
   })

@@ -1,20 +1,20 @@
 import type { ProcessConfig } from '#gen/config/types.ts'
 import { resolveAddresses } from '../admin/listen.ts'
-import { startManagement } from '../admin/management.ts'
+import { startManagement, type Management } from '../admin/management.ts'
 import { workloadsOf } from '../admin/workloads.ts'
 import { Binds } from '../gateway/binds.ts'
 import { explainRoute } from '../config/explain.ts'
 import type { ConfigFileOptions } from '../config/file/problem.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { indexPolicies } from '../config/merge.ts'
-import { createConfigStore, type ConfigSnapshot } from '../config/store.ts'
+import { createConfigStore, type ConfigSnapshot, type ConfigStore } from '../config/store.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import { readSessionKeys } from '../mcp/session/codec.ts'
-import { createRooms } from './services.ts'
-import { readSettings } from './settings.ts'
+import { createServiceLoader, type ServiceLoader, type ServiceLoaderOptions } from './services.ts'
+import { readSettings, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
-import { createLogging } from '../telemetry/log.ts'
+import { createLogging, type Logging } from '../telemetry/log.ts'
 import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { createWriter } from '../telemetry/writer.ts'
 import { createPool } from '../upstream/pools.ts'
@@ -27,38 +27,24 @@ export interface DataplaneOptions {
 }
 
 export interface Dataplane {
-  /** Finishes what is in flight, accepts new requests until the minimum deadline, cuts what is left at the maximum. */
+  /** Finishes requests in flight. Accepts new ones until `minDrainMs`; cuts open connections after `maxDrainMs`. */
   drain(cause: string): Promise<void>
 }
 
-/** How long after a config change what it left behind is cleared away. */
+/** Milliseconds between a config change and the cleanup of what it made unused. */
 const TIDY_MS = 1000
 
-const nothingToDo = 'neither -f nor XDS_ADDRESS is given: name a config file, or the address of an operator'
+const NO_SOURCE = 'neither -f nor XDS_ADDRESS is given: name a config file, or the address of an operator'
 
-/** Wires the data plane of one process: config in, binds open, telemetry out. Rejects with a one-line cause when it cannot start. */
+/** Starts the data plane of one process: config in, binds open, telemetry out. Rejects with a one-line cause if it cannot start. */
 export async function runDataplane({ env, file, version }: DataplaneOptions): Promise<Dataplane> {
   const first = file === undefined ? undefined : await readConfigFile(file, gatewayOf(env))
   const processConfig: ProcessConfig = first?.process ?? {}
   const settings = readSettings(env, processConfig)
-  if (file === undefined && settings.xdsAddress === undefined) throw new Error(nothingToDo)
+  if (file === undefined && settings.xdsAddress === undefined) throw new Error(NO_SOURCE)
   const logging = createLogging({ writer: createWriter(1), level: settings.logLevel, format: settings.logFormat })
-  const log = logging.logger('main')
-  const telemetry = createTelemetry(logging, { version })
-  const store = createConfigStore()
-  const connects = { plaintext: telemetry.metrics.upstreamConnect('plaintext'), tls: telemetry.metrics.upstreamConnect('tls') }
-  const onEviction = createEvictionReport(logging.logger('health'), telemetry.metrics.registry)
-  const rooms = createRooms({ onEviction, keys: readSessionKeys(env), version })
-  const gateway = new Gateway({
-    registry: telemetry.metrics.registry,
-    onEviction,
-    nodeName: settings.nodeName || undefined,
-    factories: rooms.factories,
-    createPool: (kind, transport) =>
-      createPool(kind, { ...transport, onConnected: (seconds) => connects[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
-  })
-  const binds = new Binds({ gateway, telemetry })
-
+  const parts = wire(settings, logging, { keys: readSessionKeys(env), version })
+  const { store, binds, gateway } = parts
   let isStarted = false
   let drain: (cause: string) => Promise<void> = () => Promise.resolve()
   const management = await startManagement({
@@ -67,55 +53,95 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     explainRoute: (namespace, name) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name),
     trace: (filter, timeoutMs) => gateway.tracer.wait(filter, timeoutMs),
     configDump: () => ({ ...store.snapshot(), workloads: workloadsOf(store.snapshot().services.values()), config: processConfig }),
-    metrics: telemetry.metrics.registry,
+    metrics: parts.telemetry.metrics.registry,
     logging,
     onQuit: () => void drain('quitquitquit').then(() => process.exit(0)),
   })
-  store.onPrepare((next) => rooms.load(next))
-  store.onPrepare((next) => gateway.prepare(next))
-  let tidying: NodeJS.Timeout | undefined
-  store.subscribe((snapshot) => {
-    gateway.update(snapshot)
-    for (const error of gateway.takeErrors()) logging.logger('config').warn('a pattern of a route never matches', { error })
-    binds.update(snapshot)
-    clearTimeout(tidying)
-    tidying = setTimeout(() => {
-      gateway.tidy()
-      forgetSeries(telemetry, snapshot)
-    }, TIDY_MS).unref()
-  })
+  applyConfig(parts)
   process.on('exit', () => logging.writer.flushSync())
-  telemetry.metrics.registry.onCollect(() => binds.report())
   const sources = await startSources({ settings, file: first && { path: file ?? '', first } }, store, logging)
   await binds.settled()
   isStarted = true
-  // Without an operator nobody would read readiness: who typed the command is told at once.
+  // In standalone mode a port that cannot be opened ends the process: it was started by hand, and nothing watches its readiness.
   const [failure] = settings.xdsAddress === undefined ? binds.failures() : []
   if (failure !== undefined) throw failure
-  log.info('started', { version, pid: process.pid })
-
+  logging.logger('main').info('started', { version, pid: process.pid })
   let draining: Promise<void> | undefined
-  drain = (cause) =>
-    (draining ??= (async () => {
-      log.info('draining', { cause, minMs: settings.minDrainMs, maxMs: settings.maxDrainMs })
-      await sources.close()
-      await binds.drain(settings)
-      await telemetry.flushExports()
-      gateway.close()
-      await management.close()
-      log.info('stopped')
-      await telemetry.close()
-    })())
+  drain = (cause) => (draining ??= shutDown(cause, parts, settings, { sources, management }))
   return { drain }
 }
 
-/** With a config stream, the file's listeners belong to the Gateway that the stream is for. */
+/** The in-memory parts of a data plane. */
+interface Parts {
+  readonly logging: Logging
+  readonly telemetry: Telemetry
+  readonly store: ConfigStore
+  readonly services: ServiceLoader
+  readonly gateway: Gateway
+  readonly binds: Binds
+}
+
+function wire(settings: ProcessSettings, logging: Logging, options: Omit<ServiceLoaderOptions, 'onEviction'>): Parts {
+  const telemetry = createTelemetry(logging, options)
+  const { metrics } = telemetry
+  const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
+  const onEviction = createEvictionReport(logging.logger('health'), metrics.registry)
+  const services = createServiceLoader({ onEviction, ...options })
+  const gateway = new Gateway({
+    registry: metrics.registry,
+    onEviction,
+    nodeName: settings.nodeName || undefined,
+    factories: services.factories,
+    createPool: (kind, transport) =>
+      createPool(kind, { ...transport, onConnected: (seconds) => connectSeconds[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
+  })
+  const binds = new Binds({ gateway, telemetry })
+  metrics.registry.onCollect(() => binds.report())
+  return { logging, telemetry, store: createConfigStore(), services, gateway, binds }
+}
+
+/** Applies every version of the store to the gateway and the binds. */
+function applyConfig({ logging, telemetry, store, services, gateway, binds }: Parts): void {
+  const log = logging.logger('config')
+  store.onPrepare((next) => services.load(next))
+  store.onPrepare((next) => gateway.prepare(next))
+  let timer: NodeJS.Timeout | undefined
+  store.subscribe((snapshot) => {
+    gateway.update(snapshot)
+    for (const error of gateway.newErrors()) log.warn('a pattern of a route never matches', { error })
+    binds.update(snapshot)
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      gateway.tidy()
+      retainSeries(telemetry, snapshot)
+    }, TIDY_MS).unref()
+  })
+}
+
+interface RunningServers {
+  readonly sources: { close(): Promise<void> }
+  readonly management: Management
+}
+
+async function shutDown(cause: string, parts: Parts, settings: ProcessSettings, { sources, management }: RunningServers): Promise<void> {
+  const log = parts.logging.logger('main')
+  log.info('draining', { cause, minMs: settings.minDrainMs, maxMs: settings.maxDrainMs })
+  await sources.close()
+  await parts.binds.drain(settings)
+  await parts.telemetry.flushExports()
+  parts.gateway.close()
+  await management.close()
+  log.info('stopped')
+  await parts.telemetry.close()
+}
+
+/** With a config stream, listeners of the file belong to the Gateway of the stream. */
 function gatewayOf(env: DataplaneOptions['env']): ConfigFileOptions {
   return env['XDS_ADDRESS'] === undefined ? {} : { namespace: env['NAMESPACE'], gateway: env['GATEWAY'] }
 }
 
-/** Metrics of routes that are gone. */
-function forgetSeries({ metrics }: Telemetry, { routes, tcpRoutes }: ConfigSnapshot): void {
+/** Removes the metrics of deleted routes. */
+function retainSeries({ metrics }: Telemetry, { routes, tcpRoutes }: ConfigSnapshot): void {
   const alive = new Set([...routes.values(), ...tcpRoutes.values()].map(({ route }) => `${route.namespace}/${route.name}`))
   metrics.retainRoutes((route) => alive.has(route))
 }

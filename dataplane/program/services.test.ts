@@ -1,19 +1,23 @@
 import { expect, test } from '@jest/globals'
 import type { Backend } from '#gen/config/types.ts'
 import { createConfigStore } from '../config/store.ts'
-import { createRooms } from './services.ts'
+import { createServiceLoader } from './services.ts'
 
 const options = { onEviction: () => undefined, keys: [], version: '1' }
 const rows: [string, Partial<Backend>, string[]][] = [
-  ['a static backend needs none', { static: { host: 'a', port: 80 } }, []],
-  ['a backend of LLMs', { ai: { groups: [] } }, ['ai']],
-  ['a backend of MCP servers', { mcp: { targets: [] } }, ['mcp']],
-  ['a backend of agents', { cloudBackend: { agentRuntime: { arn: 'arn' } } as unknown as NonNullable<Backend['cloudBackend']> }, ['cloudBackend']],
+  ['a static backend loads no service', { static: { host: 'a', port: 80 } }, []],
+  ['an LLM backend loads its service', { ai: { groups: [] } }, ['ai']],
+  ['an MCP backend loads its service', { mcp: { targets: [] } }, ['mcp']],
+  [
+    'an agent runtime backend loads its service',
+    { cloudBackend: { agentRuntime: { arn: 'arn' } } as unknown as NonNullable<Backend['cloudBackend']> },
+    ['cloudBackend'],
+  ],
 ]
 
-test.each(rows)('%s: its room is there before its version is', async (_, backend, expected) => {
+test.each(rows)('%s before the config version is applied', async (_, backend, expected) => {
   const store = createConfigStore()
-  const { factories, load } = createRooms(options)
+  const { factories, load } = createServiceLoader(options)
   store.onPrepare(load)
   let loaded: string[] | undefined
   store.subscribe(() => (loaded = Object.keys(factories)))
@@ -22,8 +26,8 @@ test.each(rows)('%s: its room is there before its version is', async (_, backend
   expect(loaded).toEqual(expected)
 })
 
-test('versions that are prepared at once share one factory', async () => {
-  const { factories, load } = createRooms(options)
+test('config versions prepared concurrently share one service factory', async () => {
+  const { factories, load } = createServiceLoader(options)
   const next = { ...createConfigStore().snapshot(), backends: new Map([['ns/b', { key: 'ns/b', ai: { groups: [] } }]]) }
   await load(next)
   const first = factories.ai

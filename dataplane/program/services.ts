@@ -3,41 +3,42 @@ import type { ConfigSnapshot } from '../config/store.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
 import type { ServiceFactories } from '../forward/services.ts'
 
-export interface RoomOptions {
+export interface ServiceLoaderOptions {
   readonly onEviction: OnEviction
+  /** Keys that MCP session ids are sealed with. */
   readonly keys: SessionKeys
   readonly version: string
 }
 
-/** Rooms that only some configurations use. */
-export interface Rooms {
-  /** Those that are loaded. */
+/** Loads the modules of backend services (LLM, MCP, agent runtime), which only some configurations use. */
+export interface ServiceLoader {
+  /** Factories of the modules loaded so far. */
   readonly factories: ServiceFactories
-  /** Loads what the backends of a version ask for; to be awaited before that version applies. */
+  /** Loads the modules that the backends of a config version need; await it before that version is applied. */
   load(next: ConfigSnapshot): Promise<void>
 }
 
-export function createRooms({ onEviction, keys, version }: RoomOptions): Rooms {
+export function createServiceLoader({ onEviction, keys, version }: ServiceLoaderOptions): ServiceLoader {
   const factories: { -readonly [K in keyof ServiceFactories]: ServiceFactories[K] } = {}
   return {
     factories,
     async load({ backends }) {
-      const wanted = new Set<string>()
+      const needed = new Set<string>()
       for (const { ai, mcp, cloudBackend } of backends.values()) {
-        if (ai !== undefined) wanted.add('ai')
-        if (mcp !== undefined) wanted.add('mcp')
-        if (cloudBackend !== undefined) wanted.add('cloudBackend')
+        if (ai !== undefined) needed.add('ai')
+        if (mcp !== undefined) needed.add('mcp')
+        if (cloudBackend !== undefined) needed.add('cloudBackend')
       }
-      // Looked at after the waiting: two versions may load at once, and there is one factory of a kind.
-      if (wanted.has('ai')) {
+      // Assigned after the import: two versions may load at once, and must share one factory.
+      if (needed.has('ai')) {
         const { createLlmFactory } = await import('../llm/service.ts')
         factories.ai ??= createLlmFactory({ onEviction })
       }
-      if (wanted.has('mcp')) {
+      if (needed.has('mcp')) {
         const { createMcpFactory } = await import('../mcp/service.ts')
         factories.mcp ??= createMcpFactory({ keys, version })
       }
-      if (wanted.has('cloudBackend')) factories.cloudBackend = (await import('../agentruntime/service.ts')).createAgentRuntime
+      if (needed.has('cloudBackend')) factories.cloudBackend = (await import('../agentruntime/service.ts')).createAgentRuntime
     },
   }
 }

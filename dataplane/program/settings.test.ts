@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { readSettings, SettingError } from './settings.ts'
 
 describe('readSettings', () => {
-  test('the environment wins over the file', () => {
+  test('prefers the environment over the file', () => {
     const file = { namespace: 'file', logging: { level: 'debug' } }
     expect(readSettings({ NAMESPACE: 'env', PROXY_LOG: 'warn' }, file)).toMatchObject({ namespace: 'env', logLevel: 'warn' })
     expect(readSettings({}, file)).toMatchObject({ namespace: 'file', logLevel: 'debug' })
@@ -14,12 +14,14 @@ describe('readSettings', () => {
     ['10', 9_000],
     ['1', 1_000],
     ['0', 1_000],
-  ])('a grace period of %s s drains for %d ms', (seconds, ms) => expect(readSettings({ TERMINATION_GRACE_PERIOD_SECONDS: seconds }).maxDrainMs).toBe(ms))
+  ])('for a grace period of %s s, the maximum drain time is %d ms', (seconds, ms) =>
+    expect(readSettings({ TERMINATION_GRACE_PERIOD_SECONDS: seconds }).maxDrainMs).toBe(ms),
+  )
 
   test.each([
     [{ CONNECTION_MIN_TERMINATION_DEADLINE: '10' }, /CONNECTION_MIN_TERMINATION_DEADLINE is "10": give a duration/],
     [{ TERMINATION_GRACE_PERIOD_SECONDS: '1.5' }, /whole seconds/],
-  ])('%j is refused with its name, its value and the fix', (env, message) => {
+  ])('rejects %j with the name, the value and a fix', (env, message) => {
     expect(() => readSettings(env)).toThrow(SettingError)
     expect(() => readSettings(env)).toThrow(message)
   })

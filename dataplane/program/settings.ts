@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
-/** Settings of the process but for its addresses (admin/listen.ts): environment over the file's `config` section over defaults (operator.md §2.4). Times in milliseconds. */
+/**
+ * Settings of the process, except its addresses (admin/listen.ts). The environment overrides the file's `config` section, which
+ * overrides the defaults (operator.md §2.4).
+ */
 export interface ProcessSettings {
   readonly xdsAddress: string | undefined
-  /** PEM file that the config stream's certificate is verified with; system CAs when absent. */
+  /** PEM file with the trust anchors for the config stream; undefined: those of the system. */
   readonly xdsRootCa: string | undefined
-  /** Undefined where there is no such file: standalone. */
+  /** Undefined if the file does not exist, as in standalone mode. */
   readonly xdsTokenFile: string | undefined
   readonly namespace: string
   readonly gateway: string
@@ -16,13 +19,13 @@ export interface ProcessSettings {
   readonly nodeName: string
   readonly logLevel: string
   readonly logFormat: 'json' | 'text'
-  /** After SIGTERM, new requests are still accepted for so long. */
+  /** Milliseconds after SIGTERM during which new requests are accepted. */
   readonly minDrainMs: number
-  /** After SIGTERM, what is still open is cut after so long. */
+  /** Milliseconds after SIGTERM until open connections are cut. */
   readonly maxDrainMs: number
 }
 
-/** Names the variable or field, its value and the fix. */
+/** An invalid setting. The message names the variable or field, its value and a fix. */
 export class SettingError extends Error {}
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -32,7 +35,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
   return {
     xdsAddress: text('XDS_ADDRESS', file.xdsAddress ?? '') || undefined,
     xdsRootCa: text('XDS_ROOT_CA', '') || undefined,
-    xdsTokenFile: existing(text('XDS_TOKEN_FILE', '/var/run/secrets/xds-tokens/xds-token')),
+    xdsTokenFile: pathIfExists(text('XDS_TOKEN_FILE', '/var/run/secrets/xds-tokens/xds-token')),
     namespace: text('NAMESPACE', file.namespace ?? 'default'),
     gateway: text('GATEWAY', file.gateway ?? 'proxy'),
     podName: text('POD_NAME', 'proxy'),
@@ -45,9 +48,9 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
   }
 }
 
-const existing = (path: string): string | undefined => (existsSync(path) ? path : undefined)
+const pathIfExists = (path: string): string | undefined => (existsSync(path) ? path : undefined)
 
-/** The pod's grace period is cut a little short, so that we end before we are killed (operator.md §2.4). */
+/** Somewhat less than the pod's grace period, so that the process ends before it is killed (operator.md §2.4). */
 function readGrace(env: Environment, file: ProcessConfig): number {
   const raw = env['TERMINATION_GRACE_PERIOD_SECONDS']
   if (raw === undefined || raw === '') return readMs('config.connectionTerminationDeadline', file.connectionTerminationDeadline ?? '60s')

@@ -7,14 +7,14 @@ import type { Logging } from '../telemetry/log.ts'
 
 export interface SourceOptions {
   readonly settings: ProcessSettings
-  /** The `-f` file, read once already. */
+  /** The `-f` file and the result of its first reading. */
   readonly file: { readonly path: string; readonly first: ReadFile } | undefined
 }
 
-/** Starts what config comes from: the `-f` file, the config stream, or both. */
+/** Starts the config sources: the `-f` file, the config stream, or both. */
 export async function startSources({ settings, file }: SourceOptions, store: ConfigStore, logging: Logging): Promise<{ close(): Promise<void> }> {
   const { namespace, gateway } = settings
-  // The stream first: what it will bring is then pending before the file's part makes the process look complete.
+  // The stream first, so that readiness waits for it before the file alone makes the config look complete.
   const stream = settings.xdsAddress === undefined ? undefined : await followStream(settings.xdsAddress, settings, store, logging)
   const log = logging.logger('config')
   const warn = ({ warnings }: ReadFile): void => {
@@ -43,7 +43,7 @@ export async function startSources({ settings, file }: SourceOptions, store: Con
 }
 
 async function followStream(address: string, settings: ProcessSettings, store: ConfigStore, logging: Logging): Promise<ConfigStream> {
-  // gRPC takes 40 MiB that a process without a stream does without.
+  // Loaded on demand: gRPC uses 40 MiB, which a process without a stream saves.
   const { startConfigStream } = await import('../config/stream/stream.ts')
   const log = logging.logger('config')
   const { namespace, gateway, podName, podIp, nodeName, xdsTokenFile, xdsRootCa } = settings

@@ -5,9 +5,9 @@ import type { LineWriter } from './writer.ts'
 
 /** From quiet to chatty. `off` silences a scope altogether. */
 const logLevels = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
-export type LogLevel = (typeof logLevels)[number]
+type LogLevel = (typeof logLevels)[number]
 export type LogFormat = 'text' | 'json'
-export type LogFields = Readonly<Record<string, unknown>>
+type LogFields = Readonly<Record<string, unknown>>
 
 /** Log lines of one scope; a scope is named after its room: `config`, `upstream`, `config/stream`. */
 export interface Logger {

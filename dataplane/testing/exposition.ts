@@ -3,7 +3,7 @@
  * may choke on: families that are split or untyped, duplicate samples, bad escapes, histograms that do not add up, a missing `# EOF`.
  */
 
-export interface Sample {
+interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number

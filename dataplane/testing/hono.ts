@@ -9,7 +9,7 @@ import type { ResponseHead } from '../http/message.ts'
 import { testConnection, testRequest } from './exchange.ts'
 
 /** What a policy did to one request. `exchange.request` is what the upstream would have got. */
-export interface PolicyResult {
+interface PolicyResult {
   readonly response: Response
   readonly exchange: Exchange
   readonly isForwarded: boolean

@@ -3,93 +3,124 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { digestOf, type FileDigests } from './problem.ts'
 
+/** A running watch; `close` ends it. */
 export interface FileWatch {
   close(): void
 }
 
-/** Editors write in several steps: wait for the last, but not forever in a directory where others write too. */
+/** Editors write in several steps: wait for the last one, but not forever in a directory where others write too. */
 const QUIET_MS = 30
 const MAX_QUIET_MS = 500
 
 /**
- * Calls `reload` when one of the files differs from its digest; it gives the files to watch from then on.
- * Directories are watched rather than files, because editors and Kubernetes volumes replace files; where the system
- * gives no notice (network file systems), the files are compared every `pollMs`.
+ * Calls `reload` when one of the files differs from its digest; `reload` returns the files to watch from then on.
+ * Watches directories rather than files, because editors and Kubernetes volumes replace files. Where the system sends no
+ * notifications (network file systems), compares the files every `pollMs`.
  */
 export function watchFiles(digests: FileDigests, pollMs: number, reload: () => Promise<FileDigests>): FileWatch {
-  let known = digests
-  let isClosed = false
-  let isBusy = false
-  let isAsked = false
-  let noticedAt: number | undefined
-  let timer: NodeJS.Timeout | undefined
-  const watchers = new Map<string, FSWatcher>()
-  let names = new Set<string>()
+  return new DigestWatch(digests, pollMs, reload)
+}
 
-  const ask = (delayMs: number): void => {
-    if (isClosed) return
-    clearTimeout(timer)
-    timer = setTimeout(() => void look(), delayMs).unref()
+class DigestWatch implements FileWatch {
+  readonly #pollMs: number
+  readonly #reload: () => Promise<FileDigests>
+  readonly #directories: DirectoryWatchers
+  #digests: FileDigests
+  #isClosed = false
+  #isChecking = false
+  /** A change was noticed during the current check. */
+  #isDirty = false
+  /** `performance.now()` of the first notification since the last check. */
+  #noticedAtMs: number | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(digests: FileDigests, pollMs: number, reload: () => Promise<FileDigests>) {
+    this.#digests = digests
+    this.#pollMs = pollMs
+    this.#reload = reload
+    this.#directories = new DirectoryWatchers(() => this.#notice())
+    this.#directories.update(digests.keys())
+    // Catches changes between the first reading and the first watch.
+    this.#schedule(QUIET_MS)
   }
-  const notice = (): void => {
-    noticedAt ??= performance.now()
-    ask(Math.max(0, Math.min(QUIET_MS, noticedAt + MAX_QUIET_MS - performance.now())))
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.#directories.close()
   }
-  const look = async (): Promise<void> => {
-    noticedAt = undefined
-    if (isBusy) {
-      isAsked = true
+
+  #schedule(delayMs: number): void {
+    if (this.#isClosed) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#check(), delayMs).unref()
+  }
+
+  #notice(): void {
+    this.#noticedAtMs ??= performance.now()
+    this.#schedule(Math.max(0, Math.min(QUIET_MS, this.#noticedAtMs + MAX_QUIET_MS - performance.now())))
+  }
+
+  async #check(): Promise<void> {
+    this.#noticedAtMs = undefined
+    if (this.#isChecking) {
+      this.#isDirty = true
       return
     }
-    isBusy = true
+    this.#isChecking = true
     try {
-      if (await hasChanged(known)) {
-        known = await reload()
-        arm()
+      if (await hasChanged(this.#digests)) {
+        this.#digests = await this.#reload()
+        if (!this.#isClosed) this.#directories.update(this.#digests.keys())
       }
     } finally {
-      isBusy = false
-      ask(isAsked ? QUIET_MS : pollMs)
-      isAsked = false
+      this.#isChecking = false
+      this.#schedule(this.#isDirty ? QUIET_MS : this.#pollMs)
+      this.#isDirty = false
     }
   }
-  const arm = (): void => {
-    if (isClosed) return
-    const directories = new Set([...known.keys()].map((path) => dirname(path)))
-    names = new Set([...known.keys()].map((path) => basename(path)))
-    for (const [directory, watcher] of watchers) {
-      if (directories.has(directory)) continue
-      watcher.close()
-      watchers.delete(directory)
-    }
-    for (const directory of directories) {
-      if (watchers.has(directory)) continue
-      try {
-        const watcher = watch(directory, { persistent: false }, (event, name) => {
-          // Bytes written to a file that is not ours, such as an access log beside it, change nothing; replacements may (a Kubernetes volume swaps a link).
-          if (event === 'rename' || name === null || names.has(name)) notice()
-        })
-        // A directory that went away is watched again once it is back; until then polling finds the files.
-        watcher.on('error', () => {
-          watcher.close()
-          watchers.delete(directory)
-        })
-        watchers.set(directory, watcher)
-      } catch {
-        // Not there yet: polling finds the files.
-      }
-    }
-  }
-  arm()
-  // What changed between the first reading and the first watch.
-  ask(QUIET_MS)
+}
 
-  return {
-    close() {
-      isClosed = true
-      clearTimeout(timer)
-      for (const watcher of watchers.values()) watcher.close()
-    },
+/** Watches the directories of a set of files. */
+class DirectoryWatchers {
+  readonly #onChange: () => void
+  readonly #watchers = new Map<string, FSWatcher>()
+  #names = new Set<string>()
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange
+  }
+
+  /** Watches the directories of `paths`, and no others. */
+  update(paths: Iterable<string>): void {
+    const files = [...paths]
+    this.#names = new Set(files.map((path) => basename(path)))
+    const directories = new Set(files.map((path) => dirname(path)))
+    for (const directory of this.#watchers.keys()) if (!directories.has(directory)) this.#remove(directory)
+    for (const directory of directories) if (!this.#watchers.has(directory)) this.#add(directory)
+  }
+
+  close(): void {
+    for (const watcher of this.#watchers.values()) watcher.close()
+  }
+
+  #add(directory: string): void {
+    try {
+      const watcher = watch(directory, { persistent: false }, (event, name) => {
+        // Writes to other files, such as an access log in the same directory, are ignored; renames are not (a Kubernetes volume swaps a link).
+        if (event === 'rename' || name === null || this.#names.has(name)) this.#onChange()
+      })
+      // A deleted directory is watched again once it is back; until then polling finds the files.
+      watcher.on('error', () => this.#remove(directory))
+      this.#watchers.set(directory, watcher)
+    } catch {
+      // The directory does not exist yet: polling finds the files.
+    }
+  }
+
+  #remove(directory: string): void {
+    this.#watchers.get(directory)?.close()
+    this.#watchers.delete(directory)
   }
 }
 

@@ -3,7 +3,7 @@ import { backoffDelay, withJitter } from '../../runtime/backoff.ts'
 const LIMITS = { initialMs: 10, maxMs: 15_000 }
 
 /**
- * Delay before connection attempt `attempt` (from 0) after the last good response. Jitter keeps the data planes of a restarted
+ * Milliseconds before connection attempt `attempt`, counted from 0 since the last applied response. Jitter keeps the data planes of a restarted
  * operator from reconnecting all at once. `random` returns [0, 1).
  */
 export const backoffMs = (attempt: number, random: () => number): number => withJitter(backoffDelay(attempt, LIMITS), random)

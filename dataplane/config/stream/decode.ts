@@ -7,27 +7,27 @@ import { AddressSchema, ResourceSchema } from '#gen/proto/resource_pb.js'
 import type { ConfigMessage } from '../store.ts'
 import { formatProblem, validate } from '../validate.ts'
 
-/** A resource that is refused; `key` is its name, `<kind>/<key>`. The list of them is the text of a nack (operator.md §6.4). */
-export interface RefusedResource {
+/** A rejected resource; `key` is its name, `<kind>/<key>`. A nack carries the list of them as JSON (operator.md §6.4). */
+export interface RejectedResource {
   readonly key: string
   readonly error: string
 }
 
-/** A further check of a message that fits the schema; gives what is wrong with it. */
+/** Checks a message that fits the schema; returns what is wrong with it, or undefined. */
 export type CheckMessage = (message: ConfigMessage) => string | undefined
 
-/** Reads one resource of the stream; never throws. */
+/** Decodes and validates one resource of the stream. Never throws. */
 export function decodeResource(
   resource: Resource,
   typeUrl: string,
   check: CheckMessage | undefined,
-): { readonly message: ConfigMessage } | { readonly refused: RefusedResource } {
+): { readonly message: ConfigMessage } | { readonly rejected: RejectedResource } {
   try {
     const message = readMessage(resource, typeUrl)
     const error = check?.(message)
-    return error === undefined ? { message } : { refused: { key: resource.name, error } }
+    return error === undefined ? { message } : { rejected: { key: resource.name, error } }
   } catch (error) {
-    return { refused: { key: resource.name, error: error instanceof Error ? error.message : String(error) } }
+    return { rejected: { key: resource.name, error: error instanceof Error ? error.message : String(error) } }
   }
 }
 

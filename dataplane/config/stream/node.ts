@@ -3,7 +3,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import { safeName } from '#api/names.ts'
 import type { NodeSchema } from '#gen/proto/envoy/config/core/v3/base_pb.js'
 
-/** Who this data plane is, from the downward API or the command line. */
+/** Identity of this data plane, from the downward API or the command line. */
 export interface NodeIdentity {
   readonly namespace: string
   /** Name of the Gateway. */

@@ -11,23 +11,24 @@ import { createConfigStore } from '../store.ts'
 import { backoffMs } from './backoff.ts'
 import { decodeResource } from './decode.ts'
 import { toNode } from './node.ts'
-import { checkOperatorIdentity, startConfigStream, type ConfigStreamEvent } from './stream.ts'
+import { checkOperatorIdentity } from './server.ts'
+import { startConfigStream, type ConfigStreamEvent } from './stream.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-describe('the backoff', () => {
-  test('doubles from 10 ms to 15 s, the upper half of it random', () => {
+describe('the backoff of the config stream', () => {
+  test('doubles from 10 ms to 15 s, with jitter in the upper half', () => {
     const attempts = [0, 1, 2, 5, 10, 11, 1000]
     expect(attempts.map((attempt) => backoffMs(attempt, () => 0))).toEqual([5, 10, 20, 160, 5120, 7500, 7500])
     expect(attempts.map((attempt) => backoffMs(attempt, () => 0.999_999)).map(Math.round)).toEqual([10, 20, 40, 320, 10_240, 15_000, 15_000])
   })
 })
 
-describe('the node', () => {
-  test('says who the data plane is, its role by safe name', () => {
+describe('toNode', () => {
+  test('names the data plane and sets its role to the safe name of the Gateway', () => {
     expect(toNode({ namespace: 'ns', gateway: 'gw', podName: 'gw-1', podIps: '10.0.0.1,fd00::1', nodeName: 'n1' })).toEqual({
       id: 'proxy~10.0.0.1~gw-1.ns~ns.svc.cluster.local',
       metadata: { NAME: 'gw-1', NAMESPACE: 'ns', INSTANCE_IPS: '10.0.0.1,fd00::1', NODE_NAME: 'n1', GATEWAY_NAME: 'gw', role: 'ns~gw' },
@@ -36,70 +37,70 @@ describe('the node', () => {
   })
 })
 
-describe('a resource of the stream', () => {
+describe('a resource of the config stream', () => {
   const resource = (name: string, fields: { key?: string; kind?: string; json?: string }, typeUrl = RESOURCE_TYPE) =>
     create(DiscoveryResourceSchema, {
       name,
       version: '1',
       resource: create(AnySchema, { typeUrl, value: toBinary(ResourceSchema, create(ResourceSchema, fields)) }),
     })
-  const good = { key: 'a', kind: 'bind', json: '{"key":"a","port":80}' }
+  const valid = { key: 'a', kind: 'bind', json: '{"key":"a","port":80}' }
 
-  test('becomes a message', () => {
-    expect(decodeResource(resource('bind/a', good), RESOURCE_TYPE, undefined)).toEqual({ message: { kind: 'bind', message: { key: 'a', port: 80 } } })
+  test('is decoded into a config message', () => {
+    expect(decodeResource(resource('bind/a', valid), RESOURCE_TYPE, undefined)).toEqual({ message: { kind: 'bind', message: { key: 'a', port: 80 } } })
   })
 
   test.each<[sentence: string, received: ReturnType<typeof resource>, typeUrl: string, error: string]>([
     [
       'without a kind',
-      resource('a', good),
+      resource('a', valid),
       RESOURCE_TYPE,
       'name: must be <kind>/<key> with a kind of bind, listener, route, tcpRoute, backend, policy, secret, service',
     ],
     [
-      'of a kind that every object has',
-      resource('constructor/a', good),
+      'with a kind that is a property of Object.prototype',
+      resource('constructor/a', valid),
       RESOURCE_TYPE,
       'name: must be <kind>/<key> with a kind of bind, listener, route, tcpRoute, backend, policy, secret, service',
     ],
-    ['that came under the other type', resource('bind/a', good), ADDRESS_TYPE, `type_url: bind travels as ${RESOURCE_TYPE}`],
-    ['that is packed as the other type', resource('bind/a', good, ADDRESS_TYPE), RESOURCE_TYPE, `type_url: bind travels as ${RESOURCE_TYPE}`],
-    ['with another key than its name says', resource('bind/b', good), RESOURCE_TYPE, "kind, key: bind/a does not equal the resource's name"],
+    ['in a response of the other type', resource('bind/a', valid), ADDRESS_TYPE, `type_url: bind travels as ${RESOURCE_TYPE}`],
+    ['packed as the other type', resource('bind/a', valid, ADDRESS_TYPE), RESOURCE_TYPE, `type_url: bind travels as ${RESOURCE_TYPE}`],
+    ['whose key differs from its name', resource('bind/b', valid), RESOURCE_TYPE, "kind, key: bind/a does not equal the resource's name"],
     [
-      'whose message has another key',
-      resource('bind/a', { ...good, json: '{"key":"b","port":80}' }),
+      'whose message has a different key',
+      resource('bind/a', { ...valid, json: '{"key":"b","port":80}' }),
       RESOURCE_TYPE,
       "key: b does not equal the resource's key",
     ],
-    ['that is not JSON, without quoting it', resource('bind/a', { ...good, json: 'secret' }), RESOURCE_TYPE, 'json: is not JSON'],
+    ['that is not JSON (without quoting it)', resource('bind/a', { ...valid, json: 'secret' }), RESOURCE_TYPE, 'json: is not JSON'],
     [
       'that does not fit its schema',
-      resource('bind/a', { ...good, json: '{"key":"a","port":"x","y":1}' }),
+      resource('bind/a', { ...valid, json: '{"key":"a","port":"x","y":1}' }),
       RESOURCE_TYPE,
       'y: unknown field; known here: key, port, addresses; port: must be an integer, is "x"',
     ],
     [
-      'whose prototype is meant to be replaced',
-      resource('bind/a', { ...good, json: '{"key":"a","port":1,"__proto__":{"x":1}}' }),
+      'that sets __proto__',
+      resource('bind/a', { ...valid, json: '{"key":"a","port":1,"__proto__":{"x":1}}' }),
       RESOURCE_TYPE,
       '__proto__: unknown field; known here: key, port, addresses',
     ],
     [
-      'with key material in the wrong place, without repeating it',
+      'with key material in the wrong field (without repeating it)',
       resource('secret/a', { key: 'a', kind: 'secret', json: '{"key":"a","type":"s3cret","data":{"x":12345}}' }),
       RESOURCE_TYPE,
       'type: must be one of tls, ca, opaque, is string; data.x: must be a string, is number',
     ],
-  ])('%s is refused', (_, received, typeUrl, error) => {
-    expect(decodeResource(received, typeUrl, undefined)).toEqual({ refused: { key: received.name, error } })
+  ])('%s is rejected', (_, received, typeUrl, error) => {
+    expect(decodeResource(received, typeUrl, undefined)).toEqual({ rejected: { key: received.name, error } })
   })
 
-  test('whose bytes are cut off is refused', () => {
+  test('with truncated bytes is rejected', () => {
     const cut = create(DiscoveryResourceSchema, { name: 'bind/a', resource: create(AnySchema, { typeUrl: RESOURCE_TYPE, value: new Uint8Array([10, 200]) }) })
-    expect(decodeResource(cut, RESOURCE_TYPE, undefined)).toEqual({ refused: { key: 'bind/a', error: expect.any(String) } })
+    expect(decodeResource(cut, RESOURCE_TYPE, undefined)).toEqual({ rejected: { key: 'bind/a', error: expect.any(String) } })
   })
 
-  test('gets the defaults of its schema', () => {
+  test('is filled with the defaults of its schema', () => {
     const json = '{"key":"a","listeners":[],"route":{"kind":"HTTPRoute","namespace":"n","name":"a","ruleIndex":0},"backends":[{"ref":{"address":"a:1"}}]}'
     expect(decodeResource(resource('route/a', { key: 'a', kind: 'route', json }), RESOURCE_TYPE, undefined)).toMatchObject({
       message: { message: { backends: [{ weight: 1 }] } },
@@ -107,26 +108,26 @@ describe('a resource of the stream', () => {
   })
 })
 
-describe('the certificate of the operator', () => {
+describe('the identity check of the operator certificate', () => {
   test.each([
-    ['its own name', 'proxy.infra.svc.corp.example', 'proxy.infra.svc.corp.example', true],
-    ['its name without the domain of the cluster', 'proxy.infra.svc.corp.example', 'proxy.infra.svc', true],
-    ['the name of another Service', 'proxy.infra.svc.corp.example', 'other.infra.svc', false],
-    ['a shorter name yet', 'proxy.infra.svc.corp.example', 'proxy.infra', false],
-    ['a name outside of the cluster', 'xds.example', 'proxy.infra.svc', false],
-  ])('with %s', (_, host, name, isGood) => {
+    ['accepts', 'the full host name', 'proxy.infra.svc.corp.example', 'proxy.infra.svc.corp.example'],
+    ['accepts', 'the host name without the cluster domain', 'proxy.infra.svc.corp.example', 'proxy.infra.svc'],
+    ['rejects', 'the name of another Service', 'proxy.infra.svc.corp.example', 'other.infra.svc'],
+    ['rejects', 'a host name without svc', 'proxy.infra.svc.corp.example', 'proxy.infra'],
+    ['rejects', 'a short name for a host outside of the cluster', 'xds.example', 'proxy.infra.svc'],
+  ])('%s %s', (verdict, _, host, name) => {
     const certificate = { subject: { CN: '' }, subjectaltname: `DNS:${name}` } as unknown as Parameters<typeof checkOperatorIdentity>[1]
-    expect(checkOperatorIdentity(host, certificate) === undefined).toBe(isGood)
+    expect(checkOperatorIdentity(host, certificate) === undefined).toBe(verdict === 'accepts')
   })
 })
 
 describe('the config stream', () => {
-  test.each(['localhost:9978', 'grpc://a:1', 'http://', 'http://a/path', ''])('refuses the address %j by name', (address) => {
+  test.each(['localhost:9978', 'grpc://a:1', 'http://', 'http://a/path', ''])('rejects the address %j and names the setting', (address) => {
     const start = (): unknown => startConfigStream({ address, node: { namespace: 'n', gateway: 'g' }, store: createConfigStore() })
     expect(start).toThrow(`XDS_ADDRESS: ${JSON.stringify(address)} is not usable; write http://host:port or https://host:port`)
   })
 
-  test('tries again with growing delays while nothing answers, and stops when it is closed', async () => {
+  test('reconnects with growing delays while the server does not answer, and stops when it is closed', async () => {
     const events: ConfigStreamEvent[] = []
     const delays: number[] = []
     // Port 1 (tcpmux) is closed on any machine that runs tests.
@@ -148,7 +149,7 @@ describe('the config stream', () => {
     expect(stream.isConnected()).toBe(false)
   })
 
-  test('does not connect without the token file that it was given, and names it', async () => {
+  test('does not connect if its token file is missing, and reports the file name', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'stream-'))
     closers.push(() => rm(directory, { recursive: true }))
     const causes: string[] = []
