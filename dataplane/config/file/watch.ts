@@ -18,10 +18,11 @@ const MAX_QUIET_MS = 500
  * notifications (network file systems), compares the files every `pollMs`.
  */
 export function watchFiles(digests: FileDigests, pollMs: number, reload: () => Promise<FileDigests>): FileWatch {
-  return new DigestWatch(digests, pollMs, reload)
+  const running = new DigestWatch(digests, pollMs, reload)
+  return { close: () => running.close() }
 }
 
-class DigestWatch implements FileWatch {
+class DigestWatch {
   readonly #pollMs: number
   readonly #reload: () => Promise<FileDigests>
   readonly #directories: DirectoryWatchers
