@@ -18,7 +18,7 @@ async function start(settings: ConnectionSettings = {}): Promise<TestBind> {
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
 const MIB = 1024 * 1024
 
-/** A client that sends as much as it is let, up to `bytes`; resolves with what it got and what the kernel took of it. */
+/** A client that sends up to `bytes` as fast as the server reads. Returns the received text and the number of bytes sent. */
 function pour(port: number, head: string, piece: string, bytes: number): Promise<{ text: string; taken: number }> {
   return new Promise((resolve) => {
     let text = ''
@@ -41,15 +41,25 @@ function pour(port: number, head: string, piece: string, bytes: number): Promise
   })
 }
 
-describe('floods of heads', () => {
+describe('floods of request bytes', () => {
   test.each<[string, string, string, RegExp]>([
-    ['header lines without end are 431', 'GET / HTTP/1.1\r\n', 'x-a: b\r\n', /^HTTP\/1\.1 431 /],
-    ['one header line without end is 431', 'GET / HTTP/1.1\r\nx-a: ', 'b', /^HTTP\/1\.1 431 /],
-    ['a target without end is 414', 'GET /', 'a', /^HTTP\/1\.1 414 /],
-    ['empty lines without end are 400', '', '\r\n', /^(?:HTTP\/1\.1 400 [^]*)?$/],
-    ['chunk extensions without end are cut', 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1;', 'x', /^(?:HTTP\/1\.1 4\d\d [^]*)?$/],
-    ['trailers without end are cut', 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n', 'x-t: y\r\n', /^(?:HTTP\/1\.1 4\d\d [^]*)?$/],
-  ])('%s, read no further, and others are served', async (_, head, piece, expected) => {
+    ['endless header lines get 431', 'GET / HTTP/1.1\r\n', 'x-a: b\r\n', /^HTTP\/1\.1 431 /],
+    ['an endless header line gets 431', 'GET / HTTP/1.1\r\nx-a: ', 'b', /^HTTP\/1\.1 431 /],
+    ['an endless target gets 414', 'GET /', 'a', /^HTTP\/1\.1 414 /],
+    ['endless empty lines get 400', '', '\r\n', /^(?:HTTP\/1\.1 400 [^]*)?$/],
+    [
+      'endless chunk extensions close the connection',
+      'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1;',
+      'x',
+      /^(?:HTTP\/1\.1 4\d\d [^]*)?$/,
+    ],
+    [
+      'endless trailers close the connection',
+      'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n',
+      'x-t: y\r\n',
+      /^(?:HTTP\/1\.1 4\d\d [^]*)?$/,
+    ],
+  ])('%s, reading stops, and other clients are served', async (_, head, piece, expected) => {
     const { port, bind } = await start()
     const flood = pour(port, head, piece, 256 * MIB)
     expect(await talk(port, GET)).toContain(' 200 OK')
@@ -61,7 +71,7 @@ describe('floods of heads', () => {
   })
 })
 
-test('two hundred clients that send a byte now and then are each answered 408, while others are served', async () => {
+test('two hundred clients that send single bytes slowly get 408 each, while other clients are served', async () => {
   const { port, bind } = await start({ http1: { timeouts: { headMs: 5000 } } })
   const sockets: Socket[] = []
   const slow = Array.from({ length: 200 }, () => talk(port, 'G', (socket) => sockets.push(socket)))
@@ -71,13 +81,13 @@ test('two hundred clients that send a byte now and then are each answered 408, w
   expect(first).toContain(' 200 OK')
   const answers = await Promise.all(slow)
   clearInterval(drip)
-  // A byte that comes after the answer may turn its end into a reset.
+  // A byte that arrives after the response may cause a reset.
   expect(answers.filter((text) => /^(?:HTTP\/1\.1 408 |reset)/.test(text) || text === '').length).toBe(200)
   expect(answers.filter((text) => text.startsWith('HTTP/1.1 408')).length).toBeGreaterThan(150)
   await until(() => bind.size === 0)
 })
 
-test('clients that connect and say nothing are closed when the handshake time is over', async () => {
+test('clients that connect and send nothing are closed after the handshake timeout', async () => {
   const { port, bind, dropped } = await start({ handshakeMs: 2000 })
   const silent = Array.from({ length: 200 }, () => talk(port, ''))
   await until(() => bind.size > 20)
@@ -86,7 +96,7 @@ test('clients that connect and say nothing are closed when the handshake time is
   expect(dropped.filter((reason) => reason === 'no protocol or handshake in time')).toHaveLength(200)
 })
 
-test('an HTTP/2 client that opens all its streams and reads nothing holds its windows and no more', async () => {
+test('an HTTP/2 client that opens all its streams and reads nothing occupies no more than its windows', async () => {
   const large = Buffer.alloc(4 * MIB)
   const server = await startBind((exchange) => {
     if (exchange.request.target !== '/large') return respondWith(exchange, 'ok')

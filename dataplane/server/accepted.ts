@@ -10,7 +10,7 @@ import type { BindHooks, BindProgram, ConnectionMeter, DownstreamProtocol, DropC
 import { parseProxyHeader, PROXY_HEADER_MS, type ProxyHeader } from './proxy-protocol.ts'
 import type { TlsChoice } from './tls.ts'
 
-/** What an accepted connection needs of its bind. */
+/** The bind of an accepted connection. */
 export interface AcceptedOwner {
   readonly key: string
   readonly onRequest: OnRequest
@@ -18,7 +18,7 @@ export interface AcceptedOwner {
   readonly hooks: BindHooks
   readonly deadlines: Deadlines | undefined
   readonly isDraining: boolean
-  /** New connections get it; those in a handshake too. */
+  /** Program of connections that have not finished their handshake. */
   readonly program: BindProgram
   forget(accepted: Accepted): void
 }
@@ -34,7 +34,7 @@ const DEFAULT_HANDSHAKE_MS = 15_000
 
 let lastId = 0
 
-/** A connection from `accept` on: finds out what is spoken, and hands it to whoever speaks it. */
+/** An accepted connection: detects the protocol and passes the socket to its implementation. */
 export class Accepted implements Waiter {
   deadlineMs = Infinity
   readonly #owner: AcceptedOwner
@@ -66,7 +66,7 @@ export class Accepted implements Waiter {
     }
   }
 
-  /** Key of the listener that TLS or TCP chose; undefined before that and for plaintext HTTP. */
+  /** Key of the listener selected for TLS or TCP; undefined before that and for plaintext HTTP. */
   get listener(): string | undefined {
     return this.#listener
   }
@@ -95,7 +95,7 @@ export class Accepted implements Waiter {
     this.#endHeader(header === 'none' ? undefined : header)
   }
 
-  /** After the PROXY protocol header, or without one where it is optional. */
+  /** Called after the PROXY protocol header, or without one if it is optional. */
   #endHeader(header: ProxyHeader | undefined): void {
     this.#isInHeader = false
     this.#raw.removeListener('data', this.#onHeaderData)
@@ -109,23 +109,23 @@ export class Accepted implements Waiter {
     this.#detect()
   }
 
-  /** Finds out what is spoken, from what was read and what comes. */
+  /** Detects the protocol from the bytes read so far and those to come. */
   #detect(): void {
     const raw = this.#raw
     const { plaintext, hasTls, settings } = this.#program
-    // Without TLS nothing more will be known of the client: who is not let in need not be read.
+    // Without TLS nothing more will be known about the client: reject it before reading.
     if (!hasTls && !this.#admit(undefined, undefined)) return
-    if (plaintext === 'tcp' && !hasTls) return this.#relay(raw, 'tcp', this.#program.tcpListener, undefined, this.#takePeeked())
+    if (plaintext === 'tcp' && !hasTls) return this.#relay(raw, 'tcp', this.#program.tcpListener, undefined, this.#consumePeeked())
     this.#deadlines.add(this)
     const handshakeMs = settings?.handshakeMs ?? DEFAULT_HANDSHAKE_MS
     this.deadlineMs = handshakeMs > 0 ? this.#deadlines.nowMs + handshakeMs : Infinity
     raw.on('data', this.#onData)
     raw.once('end', this.#onEarlyEnd)
-    const early = this.#takePeeked()
+    const early = this.#consumePeeked()
     if (early !== undefined) this.#onData(early)
   }
 
-  /** Whether the network authorization lets the connection in; closes it if not. */
+  /** Whether network authorization admits the connection; closes it if not. */
   #admit(tls: TlsSession | undefined, listener: string | undefined): boolean {
     this.#isAdmitted ||= this.#program.admits?.({ ...this.#base, tls, listener }) ?? true
     if (!this.#isAdmitted) this.#drop('authorization', 'denied by networkAuthorization')
@@ -150,7 +150,7 @@ export class Accepted implements Waiter {
     else this.#serving.drain()
   }
 
-  /** Tells the meter what came since the last time. */
+  /** Reports the bytes since the last call to the meter. */
   report(): void {
     const { bytesRead, bytesWritten } = this.#raw
     this.#meter?.addBytes(bytesRead - this.#countedReceived, bytesWritten - this.#countedSent)
@@ -176,7 +176,7 @@ export class Accepted implements Waiter {
       case 'none':
         return this.#drop('protocol', 'plaintext on a port of TLS listeners')
       case 'tcp':
-        return this.#relay(this.#raw, 'tcp', this.#program.tcpListener, undefined, this.#takePeeked())
+        return this.#relay(this.#raw, 'tcp', this.#program.tcpListener, undefined, this.#consumePeeked())
       case 'http':
         return this.#sniffHttp(bytes)
     }
@@ -197,7 +197,7 @@ export class Accepted implements Waiter {
     const choice = this.#program.selectTls(hello.sni)
     if (choice === undefined) return this.#drop('listener', `no listener for SNI ${hello.sni ?? '(none)'}`)
     this.#listener = choice.listener
-    if (choice.kind === 'passthrough') return this.#relay(this.#raw, 'tls', choice.listener, hello.sni, this.#takePeeked())
+    if (choice.kind === 'passthrough') return this.#relay(this.#raw, 'tls', choice.listener, hello.sni, this.#consumePeeked())
     if (choice.terminator === undefined) return this.#drop('handshake', `listener ${choice.listener}: ${choice.problem ?? 'no certificate'}`)
     this.#terminate(choice, choice.terminator, hello)
   }
@@ -205,7 +205,7 @@ export class Accepted implements Waiter {
   #terminate(choice: TlsChoice, terminator: NonNullable<TlsChoice['terminator']>, { sni }: ClientHello): void {
     this.#stopPeeking()
     const raw = this.#raw
-    const initial = this.#takePeeked()
+    const initial = this.#consumePeeked()
     raw.pause()
     if (initial !== undefined) raw.unshift(initial)
     const startedAtMs = performance.now()
@@ -226,7 +226,7 @@ export class Accepted implements Waiter {
     if (!this.#admit(tls, this.#listener)) return
     const connection: Connection = { ...this.#base, tls, listener: this.#listener }
     this.#meter = hooks.onConnection?.(tls === undefined ? 'http' : 'https', this.#listener)
-    const initial = this.#takePeeked()
+    const initial = this.#consumePeeked()
     this.deadlineMs = maxConnectionMs === undefined ? Infinity : this.#deadlines.nowMs + maxConnectionMs
     if (maxConnectionMs === undefined) this.#deadlines.remove(this)
     const options = {
@@ -252,18 +252,18 @@ export class Accepted implements Waiter {
     this.#deadlines.remove(this)
     this.#listener = listener
     this.#meter = this.#owner.hooks.onConnection?.(protocol, listener)
-    // Relayed connections know no end but their own: only force ends them.
+    // Relayed connections cannot be drained: only force ends them.
     this.#serving = { drain: () => undefined, close: (force) => force && socket.destroy() }
     socket.pause()
     socket.allowHalfOpen = true
     socket.setNoDelay(true)
-    // The relay's own listener comes later, when the upstream is connected.
+    // Ignore errors until the upstream is connected and the relay adds its listener.
     if (socket !== this.#raw) socket.on('error', ignoreError)
     const connection: Connection = { ...this.#base, tls, listener }
     this.#program.handleTcp({ connection, listener, sni, socket, initial })
   }
 
-  #takePeeked(): Buffer | undefined {
+  #consumePeeked(): Buffer | undefined {
     const bytes = this.#peeked
     this.#peeked = undefined
     return bytes
@@ -285,7 +285,7 @@ function ignoreError(): void {
   // 'close' follows.
 }
 
-/** IPv4 clients of a dual-stack socket under their own address. */
+/** Removes the IPv6 prefix of IPv4 clients on a dual-stack socket. */
 function plainAddress(address: string | undefined): string {
   if (address === undefined) return ''
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address

@@ -12,7 +12,7 @@ import { until } from '../../e2e/harness/wait.ts'
 
 const MIB = 1024 * 1024
 const size = 96 * MIB
-/** What may be in flight: windows, kernel buffers and one write on each of the two hops. */
+/** Limit of bytes in flight: windows, kernel buffers and one write on each of the two hops. */
 const inFlight = 48 * MIB
 
 const open: (() => unknown)[] = []
@@ -21,7 +21,7 @@ afterEach(async () => {
 })
 
 const chunk = Buffer.alloc(65_536, 'x')
-/** Writes `size` bytes as fast as they are taken. */
+/** Writes `size` bytes with back-pressure. */
 function pour(to: Writable): { written: number } {
   const progress = { written: 0 }
   const more = (): void => {
@@ -35,7 +35,7 @@ function pour(to: Writable): { written: number } {
   return progress
 }
 
-/** Takes nothing for a while, then all. */
+/** Reads nothing for a while, then everything. */
 async function drainLate(from: Readable, whilePaused: () => void): Promise<number> {
   from.pause()
   await sleep(300)
@@ -65,11 +65,11 @@ async function startUpstream(protocol: 'http1' | 'http2', serve: Serve): Promise
 
 interface Gateway {
   readonly client: ClientHttp2Session
-  /** Growth of the process since its start, at most. */
+  /** Peak growth of the process since its start, in bytes. */
   peakGrowth(): number
 }
 
-/** A process of its own, so that its memory can be told from that of client and upstream. */
+/** A separate process, so that its memory does not include that of client and upstream. */
 async function startGateway(protocol: 'http1' | 'http2', upstream: number): Promise<Gateway> {
   const at = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
   const create = protocol === 'http1' ? 'createHttp1Pool' : 'createHttp2Pool'
@@ -88,8 +88,8 @@ async function startGateway(protocol: 'http1' | 'http2', upstream: number): Prom
   return { client, peakGrowth: () => memory('VmHWM') - before }
 }
 
-describe.each(['http1', 'http2'] as const)('HTTP/2 client, %s upstream', (protocol) => {
-  test('96 MiB up to an upstream that is slow to read', async () => {
+describe.each(['http1', 'http2'] as const)('back-pressure from an HTTP/2 client to an %s upstream', (protocol) => {
+  test('bounds the memory of an upload of 96 MiB to an upstream that reads slowly', async () => {
     let received: Promise<number> | undefined
     let progress = { written: 0 }
     let ahead = 0
@@ -107,7 +107,7 @@ describe.each(['http1', 'http2'] as const)('HTTP/2 client, %s upstream', (protoc
     expect(peakGrowth()).toBeLessThan(size)
   })
 
-  test('96 MiB down to a client that is slow to read', async () => {
+  test('bounds the memory of a download of 96 MiB to a client that reads slowly', async () => {
     let progress = { written: 0 }
     let ahead = 0
     const upstream = await startUpstream(protocol, (_request, response) => (progress = pour(response)))

@@ -29,11 +29,11 @@ async function listen(onConnection: (socket: Socket) => void): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-describe('listening', () => {
+describe('listening on a port', () => {
   const plain = (port: number, addresses?: string[]): ReturnType<typeof createBind> =>
     createBind({ key: 'k', port, addresses, program: httpProgram, onRequest: describeRequest, onFinished: () => undefined })
 
-  test('a port in use is one line that says what to do, and nothing stays open', async () => {
+  test('a port in use is an error of one line with advice, and nothing stays open', async () => {
     const { port } = await start(describeRequest)
     const bind = plain(port, ['127.0.0.2', '127.0.0.1'])
     await expect(bind.listen()).rejects.toThrow(`port ${port} of 127.0.0.1 is in use: end the program that listens on it, or give the listener another port`)
@@ -42,7 +42,7 @@ describe('listening', () => {
     await other.close(true)
   })
 
-  test('an address of another machine', async () => {
+  test('an address of another machine is an error with advice', async () => {
     await expect(plain(0, ['192.0.2.1']).listen()).rejects.toThrow("port 0 of 192.0.2.1: this machine has no such address: correct the listener's address")
   })
 
@@ -53,7 +53,7 @@ describe('listening', () => {
     await once(request, 'close')
   }
 
-  test('several addresses, one port; connections know their own address', async () => {
+  test('several addresses share one port, and connections have their local address', async () => {
     const seen: string[] = []
     const bind = createBind({
       key: 'k',
@@ -73,15 +73,15 @@ describe('listening', () => {
     expect(seen).toEqual(['k 127.0.0.1 true 127.0.0.1', 'k 127.0.0.2 true 127.0.0.1'])
   })
 
-  test('all addresses: IPv4 clients show as such', async () => {
+  test('IPv4 clients of a dual-stack socket have IPv4 addresses', async () => {
     const { port, finished } = await start(describeRequest, {}, { addresses: undefined })
     await getOnce(port, '127.0.0.1')
     expect(finished[0]?.connection).toMatchObject({ localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' })
   })
 })
 
-describe('drain', () => {
-  test('requests in flight finish, new connections are served, then the port closes', async () => {
+describe('drain and close', () => {
+  test('drain finishes requests in flight and serves new connections until the port closes', async () => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
     let begun = 0
@@ -106,7 +106,7 @@ describe('drain', () => {
     expect(bind.size).toBe(0)
   })
 
-  test('force cuts what is left', async () => {
+  test('close with force aborts the remaining requests', async () => {
     let begun = 0
     const { port, bind, finished } = await start((exchange) => (begun++, new Promise((resolve) => exchange.onAbort(() => resolve()))))
     const http1 = talk(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n')
@@ -120,7 +120,7 @@ describe('drain', () => {
     expect(finished.map(({ cutBy }) => cutBy)).toEqual(['shutdown', 'shutdown'])
   })
 
-  test('a connection at its greatest age is asked to close', async () => {
+  test('a connection is drained at its maximum age', async () => {
     const { port, bind } = await start(describeRequest, { settings: { maxConnectionMs: 800 } })
     const client = openHttp2(port)
     expect((await request2(client, {})).status).toBe(200)
@@ -130,8 +130,8 @@ describe('drain', () => {
   })
 })
 
-describe('meters', () => {
-  test('connections and bytes by protocol', async () => {
+describe('connection meters', () => {
+  test('count connections and bytes by protocol', async () => {
     const events: string[] = []
     const meter = (protocol: string): ConnectionMeter => {
       let received = 0
@@ -146,7 +146,7 @@ describe('meters', () => {
     expect(events).toEqual([`http undefined ${request.length} ${answer.length}`])
   })
 
-  test('report brings those of open connections up to date', async () => {
+  test('include the bytes of open connections after report', async () => {
     let total = 0
     const { port, bind } = await start(describeRequest, {}, { hooks: { onConnection: () => ({ addBytes: (r) => (total += r), close: () => undefined }) } })
     const client = openHttp2(port)
@@ -161,7 +161,7 @@ describe('meters', () => {
   })
 })
 
-describe('TCP', () => {
+describe('a TCP relay', () => {
   const relay = (port: number, results: RelayResult[] = []): Partial<BindProgram> => ({
     plaintext: 'tcp',
     tcpListener: 'tcp',
@@ -171,7 +171,7 @@ describe('TCP', () => {
       ),
   })
 
-  test('a server that speaks first, and half-closes both ways', async () => {
+  test('forwards a server that sends first, and half-closes in both directions', async () => {
     const results: RelayResult[] = []
     const port = await listen((socket) => {
       socket.write('220 hello\n')
@@ -193,7 +193,7 @@ describe('TCP', () => {
     expect(results).toEqual([{ receivedBytes: 5, sentBytes: 19, error: undefined }])
   })
 
-  test('a reset is passed on, both ways', async () => {
+  test('forwards a reset in both directions', async () => {
     const seen: string[] = []
     let received = ''
     const port = await listen((socket) => {
@@ -212,16 +212,16 @@ describe('TCP', () => {
     expect(seen).toEqual(['ECONNRESET'])
   })
 
-  test('no upstream: the client is reset and the result says why', async () => {
+  test('resets the client if the upstream is unreachable, and reports why', async () => {
     const results: RelayResult[] = []
     const { port } = await start(describeRequest, relay(1, results))
     expect(await talk(port, 'hello')).toBe('reset')
     expect(results[0]?.error?.message).toBe('127.0.0.1:1: connect failed: ECONNREFUSED')
   })
 
-  test('a client that resets while the upstream is being connected', async () => {
+  test('cancels the upstream connection if the client resets meanwhile', async () => {
     const results: RelayResult[] = []
-    // A TLS handshake that nobody answers.
+    // A TLS handshake without a response.
     let reached = 0
     const silent = await listen(() => void reached++)
     const tls = { servername: 'a', ca: undefined, cert: undefined, key: undefined, subjectAltNames: undefined, verify: 'none', alpn: undefined } as const
@@ -238,7 +238,7 @@ describe('TCP', () => {
     expect(results[0]).toMatchObject({ receivedBytes: 0, error: { failure: 'connect' } })
   })
 
-  test('a connection without traffic is closed', async () => {
+  test('closes a connection without traffic after the idle timeout', async () => {
     const port = await listen(() => undefined)
     const results: RelayResult[] = []
     const { port: bound, bind } = await start(describeRequest, {
@@ -254,7 +254,7 @@ describe('TCP', () => {
     expect(results[0]?.error?.message).toBe('nothing was sent for 50 ms')
   })
 
-  test('64 MiB to a client that reads slowly stay in the kernel and the upstream', async () => {
+  test('applies back-pressure on 64 MiB to a client that reads slowly', async () => {
     const size = 64 * 1024 * 1024
     let written = 0
     const port = await listen((socket) => {
@@ -273,20 +273,20 @@ describe('TCP', () => {
     const socket = connect(bound, '127.0.0.1')
     let received = 0
     await new Promise((resolve) => setTimeout(resolve, 300))
-    // What is buffered between the two: kernel buffers on both hops and one write each.
+    // Buffers between the two: kernel buffers on both hops and one write each.
     expect(written).toBeLessThan(40 * 1024 * 1024)
     socket.on('data', (chunk) => (received += chunk.length))
     await new Promise((resolve) => socket.on('close', resolve))
     expect(received).toBe(size)
   })
 
-  test('no route: the connection is closed', async () => {
+  test('closes a connection without a route', async () => {
     const { port } = await start(describeRequest, { plaintext: 'tcp', tcpListener: 'tcp', handleTcp: ({ socket }) => void socket.destroy() })
     expect(await talk(port, 'x')).toMatch(/^(reset)?$/)
   })
 })
 
-test('WebSocket through HTTP/1.1', async () => {
+test('a WebSocket works through an HTTP/1.1 upgrade', async () => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await new Promise((resolve) => server.on('listening', resolve))
   server.on('connection', (socket) => socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary })))

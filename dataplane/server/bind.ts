@@ -4,8 +4,9 @@ import type { Deadlines } from '../http/deadlines.ts'
 import { Accepted, type AcceptedOwner } from './accepted.ts'
 import type { BindHooks, BindProgram } from './program.ts'
 
+/** Configuration of a bind that does not change. */
 export interface BindOptions {
-  /** Key of the bind, as connections show it. */
+  /** Key of the bind, `connection.bind` in exchanges. */
   readonly key: string
   /** 0 picks a free port. */
   readonly port: number
@@ -15,34 +16,34 @@ export interface BindOptions {
   readonly onRequest: OnRequest
   readonly onFinished: OnFinish
   readonly hooks?: BindHooks
-  /** Several processes accept on the same port. */
+  /** Allows several processes to listen on the same port. */
   readonly reusePort?: boolean
   readonly deadlines?: Deadlines
 }
 
-/** One port that the data plane listens on. */
+/** A port that the data plane listens on. */
 export interface Bind {
   readonly key: string
-  /** The port listened on; after `listen`. */
+  /** The actual port, after `listen`. */
   readonly port: number
-  /** Open connections. */
+  /** Number of open connections. */
   readonly size: number
-  /** Starts to accept on every address, or on none: rejects with a BindError. */
+  /** Listens on all addresses. If one fails, listens on none and rejects with a BindError. */
   listen(): Promise<void>
-  /** New connections follow this program. */
+  /** Sets the program of new connections. */
   update(program: BindProgram): void
-  /** Asks connections to close after their requests: `connection: close`, GOAWAY. New ones are accepted and asked the same. */
+  /** Makes connections close after their requests: `connection: close`, GOAWAY. New connections are accepted and drained as well. */
   drain(): void
-  /** As `drain`, for the connections of some listeners: those whose config changed (traffic.md §7). */
+  /** Drains the current connections of some listeners, whose config changed (traffic.md §7). */
   drainListeners(isAffected: (listener: string) => boolean): void
   stopAccepting(): void
-  /** Stops accepting, and closes every connection: in order when `force` is false, else at once. Resolves when all are closed. */
+  /** Stops accepting and closes all connections: gracefully, or at once with `force`. Resolves when all are closed. */
   close(force: boolean): Promise<void>
-  /** Brings the meters of open connections up to date; for whoever reads them. */
+  /** Updates the meters of open connections. Call it before reading metrics. */
   report(): void
 }
 
-/** Why a port cannot be listened on: one line with what to do. */
+/** Listening on a port failed. The message is one line with advice. */
 class BindError extends Error {
   readonly code: string
   constructor(message: string, code: string, cause: unknown) {
@@ -106,7 +107,7 @@ class RunningBind implements Bind, AcceptedOwner {
         await listenOn(server, port, address, this.#options.reusePort === true)
         // Port 0: one free port for all addresses.
         port = (server.address() as AddressInfo).port
-        // Out of file descriptors, say: the next connection may fare better.
+        // For example out of file descriptors: the next connection may succeed.
         server.on('error', (error) => this.hooks.onDrop?.(`accept failed: ${error.message}`, '', 'accept'))
       }
     } catch (error) {

@@ -3,7 +3,7 @@ import { connect, type ConnectionOptions } from 'node:tls'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { parseClientHello } from './client-hello.ts'
 
-/** What Node's TLS client sends first. */
+/** The ClientHello of Node's TLS client. */
 function captureHello(options: ConnectionOptions): Promise<Buffer> {
   return new Promise((resolve) => {
     const server = createServer((socket) => {
@@ -42,21 +42,24 @@ describe('parseClientHello', () => {
     expect(parseClientHello(hello)).toEqual(expected)
   })
 
-  test.each([{ minVersion: 'TLSv1.3' as const }, { maxVersion: 'TLSv1.2' as const }])('a client without SNI and ALPN, %j', async (options) => {
-    expect(parseClientHello(await captureHello(options))).toEqual({ sni: undefined, alpn: [] })
-  })
+  test.each([{ minVersion: 'TLSv1.3' as const }, { maxVersion: 'TLSv1.2' as const }])(
+    'reads the ClientHello without SNI and ALPN of a client with %j',
+    async (options) => {
+      expect(parseClientHello(await captureHello(options))).toEqual({ sni: undefined, alpn: [] })
+    },
+  )
 
-  test('every proper prefix is incomplete', () => {
+  test('reports every proper prefix as incomplete', () => {
     for (let length = 0; length < hello.length; length++) expect(parseClientHello(hello.subarray(0, length))).toBe('incomplete')
   })
 
-  test.each([1, 2, 3, 4, 5, 100])('the message in records of %i bytes', (size) => {
+  test.each([1, 2, 3, 4, 5, 100])('reads a message in records of %i bytes', (size) => {
     const bytes = fragment(hello, size)
     expect(parseClientHello(bytes)).toEqual(expected)
     expect(parseClientHello(bytes.subarray(0, bytes.length - 1))).toBe('incomplete')
   })
 
-  test('bytes after the message are not looked at', () => {
+  test('ignores bytes after the message', () => {
     expect(parseClientHello(Buffer.concat([hello, Buffer.from('more')]))).toEqual(expected)
   })
 
@@ -75,11 +78,11 @@ describe('parseClientHello', () => {
     ['a message above the limit', () => record(1, 1, 0, 0)],
     ['a message that ends in the middle of a field', () => record(1, 0, 0, 3, 3, 3, 0)],
     ['extensions that are longer than the message', () => changed(9 + 34 + 1 + 32 + 1, 0xff)],
-  ])('%s is invalid', (_, make) => {
+  ])('reports %s as invalid', (_, make) => {
     expect(parseClientHello(make())).toBe('invalid')
   })
 
-  test('random changes never throw', () => {
+  test('never throws on random changes', () => {
     let seed = 1
     const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below
     for (let round = 0; round < 3000; round++) {

@@ -1,11 +1,11 @@
-/** What a TLS client says before anything is encrypted. */
+/** The parts of a TLS ClientHello that select a listener. */
 export interface ClientHello {
-  /** Lower case; undefined when the client sent none. */
+  /** Lower case; undefined if the client sent none. */
   readonly sni: string | undefined
   readonly alpn: readonly string[]
 }
 
-/** Limit of the handshake message; with a post-quantum key share they are about 2 KiB. */
+/** Limit of the handshake message, which is about 2 KiB with a post-quantum key share. */
 const MAX_HELLO_BYTES = 16_384
 
 const HANDSHAKE_RECORD = 22
@@ -14,8 +14,8 @@ const SERVER_NAME_EXTENSION = 0
 const ALPN_EXTENSION = 16
 
 /**
- * Reads the ClientHello at the start of a connection (RFC 8446 §4.1.2, §5.1), whole or in several records.
- * 'incomplete': more bytes are needed. 'invalid': this is not one, or it is larger than we read.
+ * Parses the ClientHello at the start of a connection (RFC 8446 §4.1.2, §5.1), in one or several records.
+ * 'incomplete': more bytes are needed. 'invalid': it is not a ClientHello, or exceeds the limit.
  */
 export function parseClientHello(bytes: Buffer): ClientHello | 'incomplete' | 'invalid' {
   const message = joinRecords(bytes)
@@ -38,7 +38,7 @@ function joinRecords(bytes: Buffer): Buffer | 'incomplete' | 'invalid' {
     if (at + 1 < bytes.length && bytes[at + 1] !== 3) return 'invalid'
     if (bytes.length < at + 5) return 'incomplete'
     const length = bytes.readUInt16BE(at + 3)
-    // An empty handshake record is forbidden, and would let a client keep us busy.
+    // Empty handshake records are forbidden, and a client could send them endlessly.
     if (length === 0 || length > MAX_HELLO_BYTES) return 'invalid'
     const fragment = bytes.subarray(at + 5, at + 5 + length)
     fragments.push(fragment)
@@ -82,7 +82,7 @@ class Reader {
     return part
   }
 
-  /** A vector with its length in front. */
+  /** A vector preceded by its length. */
   vector(width: 1 | 2): Reader {
     return new Reader(this.take(this.number(width)))
   }
@@ -117,7 +117,7 @@ function readHello(hello: Reader): ClientHello | 'invalid' {
   return { sni, alpn }
 }
 
-/** The host name (RFC 6066 §3); undefined when it is malformed. */
+/** The host name (RFC 6066 §3); undefined if it is malformed. */
 function readServerName(content: Reader): string | undefined {
   for (const names = content.vector(2); !names.isAtEnd;) {
     const type = names.number(1)

@@ -27,15 +27,15 @@ const V1 = 'PROXY TCP4 203.0.113.7 10.0.0.2 12345 80\r\n'
 const V2 = Buffer.from('0d0a0d0a000d0a515549540a2111000ccb0071070a00000230390050', 'hex')
 const peerOf = ({ remoteAddress, remotePort, rawAddress }: Connection): string => `${remoteAddress}:${remotePort} through ${rawAddress ?? 'nobody'}`
 
-describe('PROXY protocol', () => {
+describe('PROXY protocol on connections', () => {
   test.each<[string, NonNullable<BindProgram['proxyProtocol']>, Buffer | string, string]>([
-    ['v2', { version: 'V2', mode: 'Strict' }, V2, '203.0.113.7:12345 through 127.0.0.1'],
-    ['v1 where all are taken', { version: 'All', mode: 'Strict' }, V1, '203.0.113.7:12345 through 127.0.0.1'],
+    ['v2 replaces the client address', { version: 'V2', mode: 'Strict' }, V2, '203.0.113.7:12345 through 127.0.0.1'],
+    ['v1 with version All replaces the client address', { version: 'All', mode: 'Strict' }, V1, '203.0.113.7:12345 through 127.0.0.1'],
     ['Strict without a header closes (row 73)', { version: 'V2', mode: 'Strict' }, '', 'dropped'],
     ['Strict with a header of the other version closes', { version: 'V2', mode: 'Strict' }, V1, 'dropped'],
     ['Optional with a broken header closes', { version: 'All', mode: 'Optional' }, 'PROXY TCP4 x y 1 2\r\n', 'dropped'],
-    ['Optional with a header', { version: 'V2', mode: 'Optional' }, V2, '203.0.113.7:12345 through 127.0.0.1'],
-    ['Optional without one', { version: 'V2', mode: 'Optional' }, '', /^127.0.0.1:\d+ through nobody$/.source],
+    ['Optional with a header replaces the client address', { version: 'V2', mode: 'Optional' }, V2, '203.0.113.7:12345 through 127.0.0.1'],
+    ['Optional without a header keeps the socket address', { version: 'V2', mode: 'Optional' }, '', /^127.0.0.1:\d+ through nobody$/.source],
   ])('%s', async (_, proxyProtocol, header, expected) => {
     const { port, finished, dropped } = await start({ proxyProtocol })
     const answer = await talk(port, Buffer.concat([Buffer.from(header as Buffer), Buffer.from(GET)]))
@@ -43,7 +43,7 @@ describe('PROXY protocol', () => {
     else expect(finished.map(({ connection }) => peerOf(connection))[0]).toMatch(new RegExp(expected))
   })
 
-  test('a header that comes byte by byte, then HTTP/2', async () => {
+  test('a header that arrives byte by byte is read, and HTTP/2 follows', async () => {
     const { port, finished } = await start({ proxyProtocol: { version: 'V2', mode: 'Strict' } })
     const socket = connect(port, '127.0.0.1')
     for (const byte of V2) {
@@ -61,7 +61,7 @@ describe('PROXY protocol', () => {
   test.each<['Strict' | 'Optional', string]>([
     ['Strict', ''],
     ['Optional', 'hello'],
-  ])('%s, and nobody speaks: when the time is up, Strict closes and Optional goes on', async (mode, expected) => {
+  ])('%s and a silent client: at the timeout Strict closes the connection and Optional serves it', async (mode, expected) => {
     const upstream = createServer((socket) => socket.on('error', () => undefined).end('hello'))
     await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
     open.push({ close: () => void upstream.close() })
@@ -89,7 +89,7 @@ describe('network authorization', () => {
     expect([dropped, causes, finished]).toEqual([['denied by networkAuthorization'], ['authorization'], []])
   })
 
-  test('it sees the client that the PROXY header names', async () => {
+  test('it receives the client address of the PROXY header', async () => {
     const seen: string[] = []
     const { port } = await start({
       proxyProtocol: { version: 'All', mode: 'Strict' },
@@ -103,7 +103,7 @@ describe('network authorization', () => {
     expect(seen).toEqual(['203.0.113.7:12345 through 127.0.0.1', '203.0.113.8:12345 through 127.0.0.1'])
   })
 
-  test('over TLS it sees the verified certificate, and is asked once', async () => {
+  test('over TLS it is called once, with the verified certificate', async () => {
     const seen: (string | undefined)[] = []
     const choices = createTlsChoices()
     const { port } = await start({
@@ -134,7 +134,7 @@ describe('network authorization', () => {
     expect(seen).toEqual(['alice', undefined])
   })
 
-  test('HTTP/2 by prior knowledge is denied like the rest', async () => {
+  test('it denies HTTP/2 by prior knowledge too', async () => {
     const { port } = await start({ admits: () => false })
     const session = openHttp2(port)
     expect((await request2(session, {})).status).toBe(0)
@@ -155,7 +155,7 @@ function readKeepAliveTimer(port: number): number | undefined {
   return undefined
 }
 
-test('TCP keepalive probes idle connections as the policy says', async () => {
+test('TCP keepalive probes idle connections after the time of the policy', async () => {
   const { port, bind } = await start({ settings: { keepAlive: { timeMs: 119_000, intervalMs: 5000, retries: 3 } } })
   void talk(port, '')
   await until(() => bind.size === 1)
@@ -165,8 +165,8 @@ test('TCP keepalive probes idle connections as the policy says', async () => {
   expect(seconds).toBeLessThanOrEqual(120)
 })
 
-describe('connections without use', () => {
-  test('an upgraded connection that neither side uses is closed, one that is used stays', async () => {
+describe('idle connections', () => {
+  test('an idle upgraded connection is closed, an active one stays open', async () => {
     const tunnel = await startBind(
       (exchange) => {
         const [far, near] = duplexPair({ allowHalfOpen: true })

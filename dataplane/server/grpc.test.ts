@@ -119,15 +119,15 @@ describe.each([
   ['plaintext', () => client],
   ['TLS', () => tlsClient],
 ])('gRPC over %s', (_, to) => {
-  test('a unary call, its trailers and its status', async () => {
+  test('a unary call returns its response, trailers and status', async () => {
     expect(await unary(to(), 'hello')).toMatchObject({ code: 0, answer: 'hello /test.Echo/Unary', trailers: { 'x-trailer': 'end' } })
   })
 
-  test('an error status with metadata', async () => {
+  test('an error status is returned with its metadata', async () => {
     expect(await unary(to(), 'x', metadataOf('x-want', 'error'))).toMatchObject({ code: 5, details: 'no such thing: ä', trailers: { 'x-why': 'because' } })
   })
 
-  test('an unknown method', async () => {
+  test('an unknown method is UNIMPLEMENTED', async () => {
     const other = method('Nothing', false, false)
     const code = await new Promise((resolve) =>
       to().makeUnaryRequest(other.path, other.requestSerialize, other.responseDeserialize, Buffer.from(''), (error) => resolve(error?.code)),
@@ -135,7 +135,7 @@ describe.each([
     expect(code).toBe(12)
   })
 
-  test('a message of 3 MiB', async () => {
+  test('a message of 3 MiB is echoed', async () => {
     const { code, answer } = await unary(to(), 'x'.repeat(3 * 1024 * 1024))
     expect([code, answer?.length]).toEqual([0, 3 * 1024 * 1024 + ' /test.Echo/Unary'.length])
   })
@@ -147,7 +147,7 @@ describe.each([
     await until(() => bind.finished.at(-1)?.cutBy === 'client')
   })
 
-  test('a server stream', async () => {
+  test('a server stream delivers all messages', async () => {
     let messages = 0
     const call = to().repeat(Buffer.alloc(10_000))
     call.on('data', () => messages++)
@@ -155,7 +155,7 @@ describe.each([
     expect([messages, code]).toEqual([100, 0])
   })
 
-  test('a cancelled server stream', async () => {
+  test('a cancelled server stream is cancelled upstream', async () => {
     events.length = 0
     const call = to().repeat(Buffer.alloc(100_000))
     call.on('error', () => undefined)
@@ -178,7 +178,7 @@ describe.each([
     expect([answers, ended.code, ended.metadata.getMap()]).toMatchObject([['m0', 'm1', 'm2', 'm3', 'm4'], 0, { 'x-trailer': 'end' }])
   })
 
-  test('a cancelled bidirectional stream', async () => {
+  test('a cancelled bidirectional stream is cancelled upstream', async () => {
     events.length = 0
     const call = to().chat()
     call.on('error', () => undefined)
@@ -188,13 +188,13 @@ describe.each([
     expect(events).toEqual(['chat cancelled'])
   })
 
-  test('100 calls at once', async () => {
+  test('100 concurrent calls succeed', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, (_unused, index) => unary(to(), `call ${index}`)))
     expect(all.map(({ answer }) => answer)).toEqual(all.map((_unused, index) => `call ${index} /test.Echo/Unary`))
   })
 })
 
-test('the endpoint is gone: UNAVAILABLE', async () => {
+test('a call to an unreachable endpoint is UNAVAILABLE', async () => {
   const nowhere = createHttp2Pool({ host: '127.0.0.1', port: 1, tls: undefined, keepAlive: undefined })
   const broken = await startBind(forwardTo(nowhere))
   const other = new EchoClient(`127.0.0.1:${broken.port}`, credentials.createInsecure()) as unknown as Echo

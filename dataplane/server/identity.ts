@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { ClientCertificate, TlsSession } from '../exchange/exchange.ts'
 
-/** What is known of a TLS session after its handshake. A certificate that was not verified leaves no trace. */
+/** Attributes of a TLS session after its handshake. An unverified client certificate is omitted. */
 export function describeTlsSession(socket: TLSSocket, sni: string | undefined): TlsSession {
   const certificate = socket.authorized ? socket.getPeerX509Certificate() : undefined
   return {
@@ -14,7 +14,7 @@ export function describeTlsSession(socket: TLSSocket, sni: string | undefined): 
 }
 
 function describeCertificate(certificate: X509Certificate): ClientCertificate {
-  // Node writes one attribute per line, most general first; RFC 2253 writes them on one, most specific first.
+  // Node writes one attribute per line, most general first; RFC 2253 writes them on one line, most specific first.
   const subject = certificate.subject?.split('\n') ?? []
   const commonName = subject.findLast((attribute) => attribute.startsWith('CN='))
   return {
@@ -26,7 +26,7 @@ function describeCertificate(certificate: X509Certificate): ClientCertificate {
   }
 }
 
-/** Values of Node's text form, `DNS:a, URI:"b, c"`; those with special characters are JSON strings. */
+/** Parses Node's text form, `DNS:a, URI:"b, c"`; values with special characters are JSON strings. */
 function parseAltNames(text: string): string[] {
   const names: string[] = []
   for (const [, quoted, plain] of text.matchAll(/(?:^|, )[A-Za-z ]+:(?:("(?:[^"\\]|\\.)*")|([^,]*))/g))

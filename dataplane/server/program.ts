@@ -6,31 +6,32 @@ import type { Http2Settings } from './http2/options.ts'
 import type { ProxyProtocolSettings } from './proxy-protocol.ts'
 import type { TlsChoice } from './tls.ts'
 
-/** What a port does with connections. Replaced as a whole on a config change; a connection keeps the one that it began with. */
+/** Behavior of a port. Replaced as a whole on a config change; a connection keeps its initial program. */
 export interface BindProgram {
-  /** What is spoken without TLS; 'none' closes such connections. */
+  /** Protocol without TLS; 'none' closes such connections. */
   readonly plaintext: 'http' | 'tcp' | 'none'
-  /** There are HTTPS or TLS listeners. With plaintext 'tcp' and without TLS nothing is read before `handleTcp`: the server may speak first. */
+  /** Whether there are HTTPS or TLS listeners. With plaintext 'tcp' and without TLS nothing is read before `handleTcp`: the upstream may send first. */
   readonly hasTls: boolean
   /** Key of the listener for plaintext TCP. */
   readonly tcpListener?: string | undefined
-  /** `sni` is lower case. Undefined closes the connection. */
+  /** Selects the TLS settings for an SNI (lower case). Undefined closes the connection. */
   selectTls(sni: string | undefined): TlsChoice | undefined
-  /** Takes a connection over: it must be relayed or destroyed. */
+  /** Owns the connection from here on: must relay or destroy it. */
   handleTcp(tcp: TcpConnection): void
   readonly settings?: ConnectionSettings | undefined
-  /** Headers that load balancers put in front of connections; undefined: none are read. */
+  /** PROXY protocol headers of load balancers; undefined: none are read. */
   readonly proxyProtocol?: ProxyProtocolSettings | undefined
-  /** Asked once for each connection, when all is known of it and before anything is answered: TLS is done, HTTP not begun. Default: all. */
+  /** Network authorization: called once per connection, after the TLS handshake and before HTTP. Default: admits all. */
   admits?(connection: Connection): boolean
 }
 
+/** Settings of client connections. */
 export interface ConnectionSettings {
   readonly http1?: { readonly limits?: HeadLimits; readonly timeouts?: Partial<Http1Timeouts> }
   readonly http2?: Partial<Http2Settings>
-  /** Until the protocol is known and the handshake is done; 0: no limit. */
+  /** Timeout in milliseconds until the protocol is detected and the handshake is done; 0: none. */
   readonly handshakeMs?: number
-  /** Age in milliseconds at which a connection is asked to close. */
+  /** Age in milliseconds at which a connection is drained. */
   readonly maxConnectionMs?: number | undefined
   readonly keepAlive?: TcpKeepAlive | undefined
 }
@@ -42,51 +43,51 @@ interface TcpKeepAlive {
   readonly retries: number
 }
 
-/** A connection to be relayed as bytes: plaintext TCP, TLS that ended here, or TLS that passes through. */
+/** A connection to relay as bytes: plaintext TCP, terminated TLS, or TLS passthrough. */
 export interface TcpConnection {
   readonly connection: Connection
   readonly listener: string
   readonly sni: string | undefined
-  /** Paused, half-open allowed. A TLSSocket where TLS ended here. */
+  /** Paused, half-open allowed. A TLSSocket if TLS was terminated. */
   readonly socket: Socket
-  /** Bytes that were read already and belong at the front. */
+  /** Bytes that were already read and must be sent first. */
   readonly initial: Buffer | undefined
 }
 
 export type DownstreamProtocol = 'http' | 'https' | 'tcp' | 'tls'
 
-/** One connection, for metrics. */
+/** Meter of one connection, for metrics. */
 export interface ConnectionMeter {
   /** Bytes on the wire since the last call. */
   addBytes(received: number, sent: number): void
   close(): void
 }
 
-/** Why a connection was closed before it carried anything. */
+/** Why a connection was closed before it was served. */
 export type DropCause =
-  /** `networkAuthorization` does not let it in. */
+  /** `networkAuthorization` denied it. */
   | 'authorization'
-  /** Its PROXY protocol header is missing or broken. */
+  /** Its PROXY protocol header is missing or invalid. */
   | 'proxy_protocol'
-  /** Something else is spoken here. */
+  /** It uses another protocol than the port. */
   | 'protocol'
-  /** Nobody listens for its server name, or there is no rule for it. */
+  /** No listener has its server name, or there is no rule for it. */
   | 'listener'
-  /** TLS failed, for the client's reasons or for want of a certificate. */
+  /** The TLS handshake failed. */
   | 'handshake'
   | 'timeout'
-  /** The client left. */
+  /** The client disconnected. */
   | 'closed'
-  /** It could not be accepted: file descriptors have run out, say. */
+  /** It could not be accepted, for example for lack of file descriptors. */
   | 'accept'
 
-/** What a bind tells while it works. All optional; none may throw. */
+/** Events of a bind. All are optional; none may throw. */
 export interface BindHooks {
-  /** Protocol and listener of a new connection are known; `listener` is undefined for plaintext HTTP. */
+  /** The protocol and listener of a new connection are known; `listener` is undefined for plaintext HTTP. */
   onConnection?(protocol: DownstreamProtocol, listener: string | undefined): ConnectionMeter | undefined
   onHandshake?(protocol: DownstreamProtocol, listener: string, seconds: number): void
-  /** A connection was closed before it carried anything; `reason` is for a debug log, `cause` for metrics. */
+  /** A connection was closed before it was served; `reason` is for the debug log, `cause` for metrics. */
   onDrop?(reason: string, remoteAddress: string, cause: DropCause): void
-  /** A request that could not be read. */
+  /** A request was rejected before its head was parsed. */
   onRefuse?(error: Error, connection: Connection): void
 }

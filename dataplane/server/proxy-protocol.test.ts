@@ -9,7 +9,7 @@ const IPV6 = '20010db800000000000000000000000120010db800000000000000000000000230
 const MAPPED = '00000000000000000000ffff0a00000100000000000000000000ffff0a00000230390050'
 const parse = (bytes: Buffer | string, version?: 'V1' | 'V2' | 'All') => parseProxyHeader(Buffer.from(bytes as Buffer), version)
 
-describe('headers', () => {
+describe('parseProxyHeader', () => {
   test.each<[string, Buffer | string, object | string]>([
     ['v1 TCP4', 'PROXY TCP4 10.0.0.1 10.0.0.2 12345 80\r\nGET', { length: 39, source: { address: '10.0.0.1', port: 12345 } }],
     ['v1 TCP6', 'PROXY TCP6 2001:DB8::1 2001:db8::2 1 65535\r\n', { length: 44, source: { address: '2001:db8::1', port: 1 } }],
@@ -49,15 +49,15 @@ describe('headers', () => {
     ['the start of a request', 'P', 'more'],
     ['a request', 'POST / HTTP/1.1\r\n', 'none'],
     ['TLS', Buffer.from([22, 3, 1]), 'none'],
-  ])('%s', (_, bytes, expected) => expect(parse(bytes)).toEqual(expected))
+  ])('parses %s', (_, bytes, expected) => expect(parse(bytes)).toEqual(expected))
 
   test.each<[string, Buffer | string, 'V1' | 'V2', string]>([
-    ['v1 where v2 is wanted is no header', 'PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n', 'V2', 'none'],
-    ['v2 where v1 is wanted is no header', v2('21', '11', IPV4), 'V1', 'none'],
-  ])('%s', (_, bytes, version, expected) => expect(parse(bytes, version)).toBe(expected))
+    ['v1 if v2 is configured', 'PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n', 'V2', 'none'],
+    ['v2 if v1 is configured', v2('21', '11', IPV4), 'V1', 'none'],
+  ])('finds no header in %s', (_, bytes, version, expected) => expect(parse(bytes, version)).toBe(expected))
 })
 
-/** A small generator with a seed, so that a failure can be seen again. */
+/** A random generator with a seed, so that failures are reproducible. */
 function randomOf(seed: number): () => number {
   let state = seed
   return () => {
@@ -66,7 +66,7 @@ function randomOf(seed: number): () => number {
   }
 }
 
-test('whatever comes: no throw, no header longer than its bounds, and the same verdict byte by byte', () => {
+test('random bytes never throw, exceed no bounds, and parse equally byte by byte', () => {
   const random = randomOf(7)
   const seeds = [
     Buffer.from('PROXY TCP4 10.0.0.1 10.0.0.2 12345 80\r\n'),

@@ -1,15 +1,15 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** What a load balancer tells before a connection's first byte (PROXY protocol specification, versions 1 and 2). */
+/** Settings of the header that a load balancer sends first on a connection (PROXY protocol specification, versions 1 and 2). */
 export interface ProxyProtocolSettings {
   readonly version: 'V1' | 'V2' | 'All'
-  /** Strict closes connections without a header; Optional lets them pass. */
+  /** Strict closes connections without a header; Optional serves them. */
   readonly mode: 'Strict' | 'Optional'
-  /** Milliseconds within which a header has to be complete; default 5000. */
+  /** Timeout of the header in milliseconds; default 5000. */
   readonly waitMs?: number
 }
 
-/** A header: its length, and the client that it names; without one (LOCAL, UNKNOWN, other families) the socket's own address stays. */
+/** A header: its length and the client's address. Without an address (LOCAL, UNKNOWN, other families) that of the socket applies. */
 export interface ProxyHeader {
   readonly length: number
   readonly source: { readonly address: string; readonly port: number } | undefined
@@ -22,12 +22,12 @@ const SIGNATURE = Buffer.from([0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0
 const WORD = Buffer.from('PROXY ')
 /** Longest version 1 line, CRLF included (section 2.1). */
 const V1_MAX = 107
-/** Most bytes of additional fields behind the addresses (traffic.md §10). */
+/** Maximum bytes of additional fields after the addresses (traffic.md §10). */
 const TLV_MAX = 512
-/** Bytes of the address block by the high half of the family byte (section 2.2): unspecified, IPv4, IPv6, UNIX. */
+/** Length of the address block by the high half of the family byte (section 2.2): unspecified, IPv4, IPv6, UNIX. */
 const blockLengths = [0, 12, 36, 216]
 
-/** The header that `bytes` starts with. `none`: they start with something else; `more`: that cannot be told yet; `bad`: a broken one. */
+/** Parses the header at the start of `bytes`. `none`: there is no header; `more`: more bytes are needed; `bad`: the header is invalid. */
 export function parseProxyHeader(bytes: Buffer, version: ProxyProtocolSettings['version'] = 'All'): ProxyHeader | 'none' | 'more' | 'bad' {
   if (bytes.length === 0) return 'more'
   if (version !== 'V1' && startsLike(bytes, SIGNATURE)) return bytes.length < 16 ? 'more' : parseV2(bytes)
@@ -44,7 +44,7 @@ function parseV1(bytes: Buffer): ProxyHeader | 'more' | 'bad' {
   const end = bytes.subarray(0, V1_MAX).indexOf('\r\n')
   if (end === -1) return bytes.length < V1_MAX ? 'more' : 'bad'
   const [, family, source = '', destination = '', sourcePort = '', destinationPort = '', ...more] = bytes.toString('latin1', 0, end).split(' ')
-  // What follows UNKNOWN is for nobody (section 2.1).
+  // Ignore what follows UNKNOWN (section 2.1).
   if (family === 'UNKNOWN') return { length: end + 2, source: undefined }
   const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isPlainIPv6 : undefined
   const port = parsePort(sourcePort)
@@ -58,10 +58,10 @@ function parseV2(bytes: Buffer): ProxyHeader | 'more' | 'bad' {
   const family = bytes.readUInt8(13)
   const length = bytes.readUInt16BE(14)
   const block = blockLengths[family >> 4]
-  // Version 2, LOCAL or PROXY, a family and a transport that exist.
+  // Version 2, LOCAL or PROXY, a known family and transport.
   if ((command !== 0x20 && command !== 0x21) || block === undefined || (family & 0x0f) > 2) return 'bad'
   const isLocal = command === 0x20
-  // A LOCAL header's addresses are to be skipped, whatever they are.
+  // Skip the addresses of a LOCAL header.
   if (length > TLV_MAX + (isLocal ? 216 : block) || (!isLocal && length < block)) return 'bad'
   if (bytes.length < 16 + length) return 'more'
   return { length: 16 + length, source: isLocal ? undefined : sourceOf(bytes, family) }
@@ -76,7 +76,7 @@ function sourceOf(bytes: Buffer, family: number): ProxyHeader['source'] {
 
 const isPlainIPv6 = (text: string): boolean => isIPv6(text) && !text.includes('%')
 
-/** As sockets write it, and IPv4 in IPv6 as IPv4: rules must see one address in one form. */
+/** The form of sockets, with IPv4-mapped addresses as IPv4, so that rules see each address in one form. */
 function canonicalIPv6(address: string): string {
   const short = new URL(`http://[${address}]/`).hostname.slice(1, -1)
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(short)

@@ -10,15 +10,16 @@ import { UpstreamError, type UpstreamPool } from '../upstream/types.ts'
 import { createBind, type Bind, type BindOptions } from './bind.ts'
 import type { BindProgram } from './program.ts'
 
+/** A bind on a free port of 127.0.0.1. Records its events. */
 export interface TestBind {
   readonly bind: Bind
   readonly port: number
   readonly finished: Exchange[]
   /** Reasons of dropped connections. */
   readonly dropped: string[]
-  /** The same for metrics. */
+  /** Causes of dropped connections. */
   readonly causes: string[]
-  /** Refused requests. */
+  /** Requests rejected before their heads were parsed. */
   readonly refused: string[]
   close(): Promise<void>
 }
@@ -50,7 +51,7 @@ export async function startBind(onRequest: OnRequest, program: Partial<BindProgr
   return { bind, port: bind.port, finished, dropped, causes, refused, close: () => bind.close(true) }
 }
 
-/** Answers with what the gateway made of the request, as JSON. */
+/** Responds with the parsed request as JSON. */
 export const describeRequest: OnRequest = async (exchange) => {
   const { request, connection } = exchange
   const { method, target, scheme, authority, version, headers, acceptsTrailers } = request
@@ -76,7 +77,7 @@ export function respondWith(exchange: Exchange, text: string, trailers?: HeaderL
   exchange.response = { status: 200, headers, body: new BufferBody(text, trailers), upgraded: undefined }
 }
 
-/** Passes requests on, as the gateway's forwarding does without its policies. */
+/** Forwards requests to a pool, without policies. */
 export function forwardTo(pool: UpstreamPool): OnRequest {
   return async (exchange) => {
     const call = pool.call(exchange.request, { connectMs: 5000 })
@@ -98,7 +99,7 @@ export interface Http2Answer {
   readonly error: string | undefined
 }
 
-/** One request on a client session of Node's. */
+/** Sends one request on a client session of Node. */
 export function request2(session: ClientHttp2Session, headers: OutgoingHttpHeaders, body?: string | Buffer): Promise<Http2Answer> {
   return new Promise((resolve) => {
     const stream = session.request({ ':path': '/', ':authority': 'test', ...headers }, { endStream: body === undefined })
@@ -121,7 +122,7 @@ export function openHttp2(port: number): ClientHttp2Session {
   return session
 }
 
-/** Runs a program; its output, or its output with the exit code in front. */
+/** Runs a program. Returns its output, preceded by the exit code if it failed. */
 export function run(command: string, args: readonly string[], input = ''): Promise<string> {
   return new Promise((resolve) => {
     const child = execFile(command, args, { timeout: 60_000 }, (error, stdout, stderr) =>
@@ -132,7 +133,7 @@ export function run(command: string, args: readonly string[], input = ''): Promi
   })
 }
 
-/** Sends bytes and reads until the connection closes; `reset` at the end when it was reset. */
+/** Sends bytes and reads until the connection closes. Appends `reset` if it was reset. */
 export function talk(port: number, bytes: Buffer | string, onOpen?: (socket: Socket) => void): Promise<string> {
   return new Promise((resolve) => {
     let text = ''

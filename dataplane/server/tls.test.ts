@@ -17,7 +17,7 @@ let aRsa: TestCertificate
 let b: TestCertificate
 let client: TestCertificate
 let stranger: TestCertificate
-/** Its CA calls itself what ours does. */
+/** Signed by another CA with the name of ours. */
 let impostor: TestCertificate
 let rsaCa: TestCertificate
 
@@ -61,11 +61,11 @@ interface Peer {
   readonly name: string
 }
 
-/** A handshake as a client; rejects when it fails, also when the server ends it just after it. */
+/** Performs a handshake as a client. Rejects if it fails, also if the server closes just after it. */
 function shake(port: number, options: ConnectionOptions = {}): Promise<Peer> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', ca: ca.certificate, servername: 'a.example.com', ...options }, () => {
-      // TLS 1.3 servers judge the client's certificate after the client is done.
+      // TLS 1.3 servers verify the client's certificate after the client has finished its handshake.
       setTimeout(
         () =>
           socket.destroyed ? reject(new Error('closed after the handshake')) : resolve({ socket, name: socket.getPeerCertificate().subject.CN as string }),
@@ -86,7 +86,7 @@ async function get(port: number, options: ConnectionOptions = {}): Promise<{ lis
   return JSON.parse(text.slice(text.indexOf('{'))) as { listener: string; tls: Record<string, unknown> }
 }
 
-describe('choice by SNI', () => {
+describe('selection by SNI', () => {
   test.each([
     ['a.example.com', 'a.example.com', 'la'],
     ['B.Example.com', 'b.example.com', 'lb'],
@@ -99,14 +99,14 @@ describe('choice by SNI', () => {
   test.each<[string, ConnectionOptions, string]>([
     ['an unknown name', { servername: 'c.example.com' }, 'no listener for SNI c.example.com'],
     ['no name', { servername: '' }, 'no listener for SNI (none)'],
-  ])('%s is dropped', async (_, options, reason) => {
+  ])('a handshake with %s is dropped', async (_, options, reason) => {
     const { port, dropped } = await start({ 'a.example.com': listener('la') })
     await expect(shake(port, options)).rejects.toThrow()
     expect(dropped).toEqual([reason])
   })
 })
 
-describe('settings', () => {
+describe('TLS settings', () => {
   const withSettings = (settings: TlsListener['settings']): Promise<TestBind> => start({ '*': listener('l', { certificates: [a, aRsa], settings }) })
 
   test.each<[string, TlsListener['settings'], ConnectionOptions, string | RegExp]>([
@@ -114,19 +114,19 @@ describe('settings', () => {
     ['TLS 1.2 is accepted', {}, { maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
     ['minVersion 1.3 refuses 1.2', { minVersion: 'TLSv1.3' }, { maxVersion: 'TLSv1.2' }, /./],
     ['maxVersion 1.2 bounds 1.3', { maxVersion: 'TLSv1.2' }, {}, 'TLSv1.2'],
-    ['a suite that is not listed is refused', {}, { ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305', maxVersion: 'TLSv1.2' }, /./],
+    ['a suite that is not listed is rejected', {}, { ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305', maxVersion: 'TLSv1.2' }, /./],
     [
       'a suite that is listed is accepted',
       { cipherSuites: ['TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256'] },
       { ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305', maxVersion: 'TLSv1.2' },
       'TLSv1.2',
     ],
-    ['TLS 1.3 suites are limited too', { cipherSuites: ['TLS13_AES_128_GCM_SHA256'] }, { ciphers: 'TLS_AES_256_GCM_SHA384' }, /./],
-    ['a group that is not among the usual ones is refused', {}, { ecdhCurve: 'P-521' }, /./],
-    ['the last of the usual groups but the hybrid one', {}, { ecdhCurve: 'P-384' }, 'TLSv1.3'],
-    ['a client that knows only RSA', {}, { ciphers: 'ECDHE-RSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
-    ['a client that knows only ECDSA', {}, { ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
-    ['no common ALPN protocol', { alpn: ['h2'] }, { ALPNProtocols: ['http/1.1'] }, /./],
+    ['TLS 1.3 suites are restricted too', { cipherSuites: ['TLS13_AES_128_GCM_SHA256'] }, { ciphers: 'TLS_AES_256_GCM_SHA384' }, /./],
+    ['a group that is not a default is rejected', {}, { ecdhCurve: 'P-521' }, /./],
+    ['the last default group except the hybrid one is accepted', {}, { ecdhCurve: 'P-384' }, 'TLSv1.3'],
+    ['a client that supports only RSA is accepted', {}, { ciphers: 'ECDHE-RSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
+    ['a client that supports only ECDSA is accepted', {}, { ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256', maxVersion: 'TLSv1.2' }, 'TLSv1.2'],
+    ['a client without a common ALPN protocol is rejected', { alpn: ['h2'] }, { ALPNProtocols: ['http/1.1'] }, /./],
   ])('%s', async (_, settings, options, expected) => {
     const { port } = await withSettings(settings)
     const shaken = shake(port, options)
@@ -136,9 +136,9 @@ describe('settings', () => {
 
   test.each<[string, string[], string | false]>([
     ['h2 is preferred', ['http/1.1', 'h2'], 'h2'],
-    ['http/1.1 where the client has no h2', ['http/1.1'], 'http/1.1'],
-    ['none at all', [], false],
-  ])('ALPN: %s', async (_, offered, chosen) => {
+    ['http/1.1 is selected if the client does not offer h2', ['http/1.1'], 'http/1.1'],
+    ['no protocol is selected if the client offers none', [], false],
+  ])('in ALPN %s', async (_, offered, chosen) => {
     const { port } = await withSettings({})
     const { socket } = await shake(port, { ALPNProtocols: offered })
     expect(socket.alpnProtocol).toBe(chosen)
@@ -152,7 +152,7 @@ describe('settings', () => {
     ['a broken trust anchor', { clientValidation: { mode: 'AllowValidOnly', caCertificates: ['broken'] } }, /key material cannot be used/],
     ['minVersion above maxVersion', { settings: { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.2' } }, /minVersion TLSv1.3 is above/],
     ['an unknown suite', { settings: { cipherSuites: ['NULL'] } }, /unknown cipher suite NULL/],
-  ])('%s: handshakes fail, and nothing is served in plaintext', async (name, change, problem) => {
+  ])('with %s handshakes fail and nothing is served in plaintext', async (name, change, problem) => {
     const broken = name === 'a key of another certificate' ? { certificates: [{ certificate: a.certificate, privateKey: b.privateKey }] } : change
     expect(choices.get(listener('broken', broken)).problem).toMatch(problem)
     const { port, dropped, finished } = await start({ '*': listener('broken', broken) })
@@ -199,7 +199,7 @@ describe('client certificates', () => {
       })
   })
 
-  test('a session that was begun without a valid certificate cannot be resumed into one', async () => {
+  test('a session that started without a valid certificate cannot be resumed', async () => {
     const { port } = await validating('AllowInsecureFallback')
     const first = await shake(port, as(stranger))
     const session = await new Promise<Buffer | undefined>((resolve) => {
@@ -211,7 +211,7 @@ describe('client certificates', () => {
   })
 })
 
-test('a new certificate serves new handshakes; open connections go on', async () => {
+test('a new certificate is used for new handshakes, and open connections continue', async () => {
   const { port, bind } = await start({ '*': listener('l') })
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: ca.certificate, servername: 'a.example.com' })
   open.push({ close: () => session.destroy() })
@@ -223,7 +223,7 @@ test('a new certificate serves new handshakes; open connections go on', async ()
   await until(() => session.destroyed)
 })
 
-test('choices of equal content are shared, others and dropped ones are not', () => {
+test('TLS choices of equal content are shared until they are dropped', () => {
   const shared = createTlsChoices()
   const first = shared.get(listener('x'))
   expect(shared.get(listener('x')).terminator).toBe(first.terminator)
@@ -233,8 +233,8 @@ test('choices of equal content are shared, others and dropped ones are not', () 
   expect(shared.get(listener('x')).terminator).not.toBe(first.terminator)
 })
 
-describe('one port', () => {
-  /** A TLS server of its own, behind passthrough. */
+describe('a port with several protocols', () => {
+  /** A TLS server behind passthrough. */
   async function startBackend(): Promise<number> {
     const backend = createTlsServer({ cert: b.certificate, key: b.privateKey, allowHalfOpen: true }, (socket) => {
       socket.on('error', () => undefined)
@@ -268,7 +268,7 @@ describe('one port', () => {
     )
   }
 
-  /** A TCP echo that says when its client is done. */
+  /** A TCP echo server that reports the half-close of its client. */
   async function connectNetServer(): Promise<number> {
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       socket.on('error', () => undefined)
@@ -286,7 +286,7 @@ describe('one port', () => {
     return text
   }
 
-  test('HTTP, HTTPS, TLS passthrough and TLS to TCP', async () => {
+  test('serves HTTP, HTTPS, TLS passthrough and TLS to TCP', async () => {
     const { port } = await startMixed()
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('"scheme":"http"')
     expect(await get(port)).toMatchObject({ listener: 'https' })
@@ -305,7 +305,7 @@ describe('one port', () => {
     expect(await readAll(terminated.socket)).toBe('echo end')
   })
 
-  test.each(['a.example.com', 'b.example.com'])('a ClientHello that comes byte by byte, for %s', async (servername) => {
+  test.each(['a.example.com', 'b.example.com'])('accepts a ClientHello for %s that arrives byte by byte', async (servername) => {
     const { port } = await startMixed()
     const relay = createServer((socket) => {
       const upstream = connectNet({ port, host: '127.0.0.1', noDelay: true })
@@ -328,13 +328,13 @@ describe('one port', () => {
     ['a ClientHello that stops', Buffer.from('16030102000100', 'hex'), 'no protocol or handshake in time'],
     ['a part of the HTTP/2 preface', 'PRI * HT', 'no protocol or handshake in time'],
     ['a TLS record that is no ClientHello', Buffer.from('160301000402000000', 'hex'), 'not a TLS ClientHello'],
-  ])('%s is closed', async (_, bytes, reason) => {
+  ])('closes a connection that sends %s', async (_, bytes, reason) => {
     const { port, dropped } = await startMixed({ handshakeMs: reason.includes('in time') ? 100 : 60_000 })
     expect(await talk(port, bytes)).toBe('')
     expect(dropped).toEqual([reason])
   })
 
-  test('a handshake that stops after its ClientHello is closed in time', async () => {
+  test('closes a handshake that stops after its ClientHello at the timeout', async () => {
     const { port, bind, dropped } = await startMixed({ handshakeMs: 1500 })
     const hello = await captureHello()
     expect((await talk(port, hello)).length).toBeGreaterThan(100)
@@ -342,7 +342,7 @@ describe('one port', () => {
     expect(dropped).toEqual(['no protocol or handshake in time'])
   })
 
-  test('garbage is answered with 400 and closed', async () => {
+  test('responds to garbage with 400 and closes', async () => {
     const { port, bind } = await startMixed()
     expect(await talk(port, Buffer.from([0, 1, 2, 3, 13, 10, 13, 10]))).toMatch(/^HTTP\/1.1 400 /)
     await until(() => bind.size === 0)

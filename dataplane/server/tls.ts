@@ -7,7 +7,7 @@ export interface TlsSettings {
   readonly alpn: readonly string[]
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3'
-  /** Names as the API has them, such as TLS13_AES_128_GCM_SHA256. */
+  /** Names of the API, such as TLS13_AES_128_GCM_SHA256. */
   readonly cipherSuites: readonly string[]
 }
 
@@ -25,12 +25,12 @@ const defaultTlsSettings: TlsSettings = {
   ],
 }
 
-/** A listener's TLS as its config says it, key material resolved. */
+/** TLS config of a listener with resolved key material. */
 export interface TlsListener {
   /** Key of the listener. */
   readonly key: string
   readonly kind: TlsChoice['kind']
-  /** PEM; of several, the client's abilities choose (RSA, ECDSA). Empty: handshakes fail. */
+  /** PEM. Of several, the handshake selects one that the client supports (RSA, ECDSA). Empty: handshakes fail. */
   readonly certificates: readonly { readonly certificate: string; readonly privateKey: string }[]
   readonly clientValidation?: ClientValidation | undefined
   readonly settings?: Partial<TlsSettings> | undefined
@@ -42,14 +42,14 @@ interface ClientValidation {
   readonly caCertificates: readonly string[]
 }
 
-/** What becomes of a TLS connection, once its SNI is known. */
+/** TLS settings selected by SNI. */
 export interface TlsChoice {
   /** Key of the listener. */
   readonly listener: string
   readonly kind: 'terminate-http' | 'terminate-tcp' | 'passthrough'
-  /** Undefined for passthrough, and where the key material cannot be used: such handshakes fail. */
+  /** Undefined for passthrough, and if the key material is unusable: such handshakes fail. */
   readonly terminator: TlsTerminator | undefined
-  /** Why there is no terminator; for the log. */
+  /** Why the key material is unusable, for the log. */
   readonly problem: string | undefined
 }
 
@@ -58,19 +58,20 @@ interface HandshakeCallbacks {
   onFailure(error: Error): void
 }
 
-/** Ends TLS on accepted sockets with one set of key material and settings. */
+/** Terminates TLS on accepted sockets with one set of key material and settings. */
 interface TlsTerminator {
   /**
-   * Takes a socket over; bytes already read must be back in it (`unshift`). One of the callbacks follows, unless the socket closes
-   * first. Handshakes have no time limit of their own here.
+   * Performs the handshake on a socket; the caller must put bytes that it has read back (`unshift`). Calls one of the callbacks, unless
+   * the socket closes first. The caller limits the time.
    */
   accept(socket: Socket, callbacks: HandshakeCallbacks): void
 }
 
+/** Cache of TLS settings by content. */
 export interface TlsChoices {
-  /** The choice for a listener; terminators of equal content are shared, so an unchanged certificate costs nothing. Never throws. */
+  /** Settings of a listener. Terminators of equal content are shared, so that an unchanged certificate is not loaded again. Never throws. */
   get(listener: TlsListener): TlsChoice
-  /** Drops what none of these listeners uses; live connections are not touched. */
+  /** Removes entries that none of these listeners uses. Does not affect open connections. */
   retain(listeners: Iterable<TlsListener>): void
 }
 
@@ -95,7 +96,7 @@ export function createTlsChoices(): TlsChoices {
   }
 }
 
-/** Identity of the key material and settings. One listener's sessions are never resumed on another one: their keys belong to the context. */
+/** Digest of the key material and settings. It includes the listener, so that sessions are never resumed on another listener. */
 function digestOf({ key, kind, certificates, clientValidation, settings }: TlsListener): string {
   return createHash('sha256')
     .update(JSON.stringify([key, kind, certificates, clientValidation, settings]))
@@ -120,22 +121,22 @@ class Terminator implements TlsTerminator {
   constructor(listener: TlsListener) {
     const { clientValidation, kind } = listener
     const settings = { ...defaultTlsSettings, ...listener.settings }
-    // This server never listens: it is Node's documented way to end TLS on a socket that was accepted elsewhere.
+    // This server never listens: it is Node's documented way to terminate TLS on a socket that was accepted elsewhere.
     this.#server = createServer({
       ...contextOptions(listener, settings),
       // TLS for plain TCP negotiates no protocol (traffic.md §10).
       ...(kind === 'terminate-http' && { ALPNProtocols: [...settings.alpn] }),
       requestCert: clientValidation !== undefined,
       rejectUnauthorized: clientValidation?.mode === 'AllowValidOnly',
-      // Whoever accepted the socket limits the time; this is only a net below that.
+      // The caller limits the time; this is a fallback.
       handshakeTimeout: 120_000,
       allowHalfOpen: kind === 'terminate-tcp',
     })
     this.#server.on('secureConnection', (socket) => {
-      // A signature that did not verify leaves an error in OpenSSL's queue, which the next read would take for its own and fail. Reading the
-      // certificate clears the queue; it matters where the connection goes on, unverified: a CA that has the name of ours, but another key.
+      // A signature that failed verification leaves an error in OpenSSL's queue, which makes the next read fail. Reading the certificate clears
+      // the queue. This matters if the unverified connection continues: a CA with the same name as ours, but another key.
       if (clientValidation !== undefined) socket.getPeerX509Certificate()
-      // Node refuses these itself; nothing of ours may depend on that alone.
+      // Node rejects these itself; do not depend on that alone.
       if (clientValidation?.mode === 'AllowValidOnly' && !(socket.authorized && socket.getPeerX509Certificate() !== undefined)) socket.destroy()
       else this.#take(socket)?.onSecure(socket)
     })
@@ -162,15 +163,15 @@ class Terminator implements TlsTerminator {
   }
 }
 
-/** No two open connections have these four in common. */
+/** The address pair identifies an open connection. */
 function idOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }
 
-/** Throws on settings that contradict each other; `createServer` throws on key material that does not fit together. */
+/** Throws if settings contradict each other; `createServer` throws if the key material does not match. */
 function contextOptions({ certificates, clientValidation }: TlsListener, settings: TlsSettings): SecureContextOptions {
   if (settings.minVersion > settings.maxVersion) throw new Error(`minVersion ${settings.minVersion} is above maxVersion ${settings.maxVersion}`)
-  // OpenSSL takes text without a certificate for an empty list.
+  // OpenSSL treats text without a certificate as an empty list.
   for (const ca of clientValidation?.caCertificates ?? []) void new X509Certificate(ca)
   return {
     cert: certificates.map(({ certificate }) => certificate),
@@ -180,12 +181,12 @@ function contextOptions({ certificates, clientValidation }: TlsListener, setting
     ciphers: settings.cipherSuites.map(toOpenSslCipher).join(':'),
     honorCipherOrder: true,
     ecdhCurve: keyExchangeGroups,
-    // A resumed session would carry the verdict on a certificate from one connection to the next: with client validation each is judged anew.
+    // With client validation each connection is validated: a resumed session would reuse an old result.
     ...(clientValidation !== undefined && { ca: [...clientValidation.caCertificates], secureOptions: constants.SSL_OP_NO_TICKET }),
   }
 }
 
-/** What traffic.md §10 lists; the hybrid one needs OpenSSL 3.5, which the oldest Node that we run on does not have. */
+/** The groups of traffic.md §10. The hybrid one needs OpenSSL 3.5, which the oldest supported Node does not have. */
 const keyExchangeGroups = ['X25519:P-256:P-384:X25519MLKEM768', 'X25519:P-256:P-384'].find((groups) => {
   try {
     return createSecureContext({ ecdhCurve: groups }) !== undefined
@@ -194,7 +195,7 @@ const keyExchangeGroups = ['X25519:P-256:P-384:X25519MLKEM768', 'X25519:P-256:P-
   }
 })
 
-/** OpenSSL's name of a suite. */
+/** Converts a cipher suite name to OpenSSL's. */
 function toOpenSslCipher(name: string): string {
   if (name.startsWith('TLS13_')) return name.replace('TLS13_', 'TLS_')
   const match = /^TLS_(ECDHE)_(ECDSA|RSA)_WITH_(?:(AES)_(128|256)_(GCM)_(SHA256|SHA384)|(CHACHA20)_(POLY1305)_SHA256)$/.exec(name)

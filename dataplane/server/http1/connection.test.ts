@@ -26,7 +26,7 @@ function answer(body: string | Body | undefined, headers: string[] = [], status 
   return { status, headers: new HeaderList(headers), body: typeof body === 'string' ? new BufferBody(body) : body, upgraded: undefined }
 }
 
-/** A body that a test pushes by hand. */
+/** A body whose chunks the test pushes. */
 class ManualBody implements Body {
   readonly length: number | undefined
   sink: BodySink | undefined
@@ -52,7 +52,7 @@ class ManualBody implements Body {
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const withoutDate = (text: string): string => text.replaceAll(/date: [^\r]*\r\n/g, '')
 
-describe('responses', () => {
+describe('HTTP/1.1 responses', () => {
   const rows: [string, string, () => ResponseHead, string][] = [
     ['a body of known length gets its content-length', get, () => answer('hi'), 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi'],
     ['a wrong content-length is corrected', get, () => answer('hi', ['content-length', '7']), 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi'],
@@ -133,7 +133,7 @@ describe('responses', () => {
     expect(withoutDate((await sendRaw(port, [request], 120)).text)).toBe(expected)
   })
 
-  test('date is added once, and the one of the upstream is kept', async () => {
+  test('date is added if it is missing, and the upstream date is kept', async () => {
     const { port } = await start((exchange) => {
       exchange.response = answer(undefined, exchange.request.target === '/' ? [] : ['date', 'then'])
     })
@@ -157,9 +157,9 @@ describe('responses', () => {
   })
 
   test.each([
-    ['the upstream, unless it says otherwise', new Error('gone'), 'UPSTREAM_FAILED'],
-    ['whoever says so', new ProxyError('EXT_PROC'), 'EXT_PROC'],
-  ])('a body that breaks off is the fault of %s', async (_, error, code) => {
+    ['the upstream for a plain error', new Error('gone'), 'UPSTREAM_FAILED'],
+    ['the code of a ProxyError', new ProxyError('EXT_PROC'), 'EXT_PROC'],
+  ])('a body that fails is attributed to %s', async (_, error, code) => {
     const body = new ManualBody()
     const { port, finished } = await start((exchange) => void (exchange.response = answer(body)))
     const received = sendRaw(port, [get])
@@ -169,7 +169,7 @@ describe('responses', () => {
     await expectSoon(() => finished[0]?.error?.code === code)
   })
 
-  test('a body that breaks off closes the connection without the last chunk', async () => {
+  test('a body that fails closes the connection without the last chunk', async () => {
     const body = new ManualBody()
     const { port, finished } = await start((exchange) => {
       exchange.response = answer(body)
@@ -186,7 +186,7 @@ describe('responses', () => {
   })
 })
 
-test('an HTTP/1.0 client sees that a body broke off', async () => {
+test('an HTTP/1.0 client is reset if a body fails', async () => {
   const body = new ManualBody()
   const { port } = await start((exchange) => {
     exchange.response = answer(body)
@@ -200,7 +200,7 @@ test('an HTTP/1.0 client sees that a body broke off', async () => {
   expect((await failed).code).toBe('ECONNRESET')
 })
 
-/** A body that gives its chunks, and trailers, at once. */
+/** A body that delivers its chunks and trailers synchronously. */
 function flowing(...parts: (string | HeaderList)[]): Body {
   const body = new ManualBody()
   body.start = (sink) => {
@@ -210,8 +210,8 @@ function flowing(...parts: (string | HeaderList)[]): Body {
   return body
 }
 
-describe('connections', () => {
-  test('requests of a connection are served one after the other, in order', async () => {
+describe('HTTP/1.1 connections', () => {
+  test('requests of a connection are served one after another, in order', async () => {
     let inFlight = 0
     const { port, finished } = await start(async (exchange) => {
       expect(++inFlight).toBe(1)
@@ -233,7 +233,7 @@ describe('connections', () => {
     expect(finished).toHaveLength(5000)
   })
 
-  test('a client that pipelines requests and reads no answers is not served without end', async () => {
+  test('a client that pipelines requests and reads no responses is not served endlessly', async () => {
     const { port, finished } = await start((exchange) => {
       exchange.response = answer(undefined, ['a', 'x'.repeat(10_000)])
     })
@@ -247,7 +247,7 @@ describe('connections', () => {
     client.destroy()
   })
 
-  test('bytes that a sniffer read come first', async () => {
+  test('bytes read by protocol detection are parsed first', async () => {
     const { serveHttp1 } = await import('./connection.ts')
     const { testConnection } = await import('../../testing/exchange.ts')
     const [client, socket] = duplexPair()
@@ -268,11 +268,11 @@ describe('connections', () => {
   })
 
   test.each([
-    ['a head that does not come is 408', ['GET / HTTP/1.1\r\n'], { headMs: 30 }, /^HTTP\/1\.1 408 /],
-    ['a head that comes drop by drop is 408', Array.from(get), { headMs: 60 }, /^HTTP\/1\.1 408 /],
-    ['a connection without any byte is closed silently', [], { headMs: 30 }, /^$/],
-    ['an idle connection is closed silently', [get], { idleMs: 30 }, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/],
-    ['a body that does not come is 408', [get.replace('\r\n\r\n', '\r\nContent-Length: 5\r\n\r\nhe')], { bodyMs: 30 }, /^HTTP\/1\.1 408 /],
+    ['a head that stops gets 408', ['GET / HTTP/1.1\r\n'], { headMs: 30 }, /^HTTP\/1\.1 408 /],
+    ['a head that arrives byte by byte gets 408', Array.from(get), { headMs: 60 }, /^HTTP\/1\.1 408 /],
+    ['a connection without any byte is closed without a response', [], { headMs: 30 }, /^$/],
+    ['an idle connection is closed without a response', [get], { idleMs: 30 }, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/],
+    ['a body that stops gets 408', [get.replace('\r\n\r\n', '\r\nContent-Length: 5\r\n\r\nhe')], { bodyMs: 30 }, /^HTTP\/1\.1 408 /],
   ])('%s', async (_, pieces, timeouts, expected) => {
     const { port } = await start(
       async (exchange) => {
@@ -303,7 +303,7 @@ describe('connections', () => {
     expect(isClosed).toBe(true)
   })
 
-  test('a client that goes away aborts its exchange, which is finished once', async () => {
+  test('a client that disconnects aborts its exchange, which finishes once', async () => {
     const body = new ManualBody()
     let aborted: Error | undefined
     const { port, finished } = await start((exchange) => {
@@ -320,7 +320,7 @@ describe('connections', () => {
     expect(finished[0]?.cutBy).toBe('client')
   })
 
-  test('a client that goes away while the handler works is finished when the handler returns', async () => {
+  test('an exchange whose client disconnects during the handler finishes when the handler returns', async () => {
     const handled = Promise.withResolvers<void>()
     const body = new ManualBody()
     const { port, finished } = await start(async (exchange) => {
@@ -352,12 +352,12 @@ describe('request bodies', () => {
     expect(isClosed).toBe(false)
   })
 
-  test('100 is not sent to a client that did not wait', async () => {
+  test('100 Continue is not sent to a client that did not wait', async () => {
     const { port } = await start(read)
     expect((await sendRaw(port, [`${expecting}hello`], 120)).text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   })
 
-  test('a client that waits for 100 gets the answer and loses the connection when nobody reads', async () => {
+  test('a client that waits for 100 gets the response and is disconnected if the body is not read', async () => {
     const { port } = await start((exchange) => {
       exchange.response = answer('no', [], 401)
     })
@@ -367,10 +367,10 @@ describe('request bodies', () => {
   })
 
   test.each([
-    ['a short unread body is skipped and the connection kept', 'Content-Length: 5', 'hello', false],
-    ['a short unread chunked body is skipped and the connection kept', 'Transfer-Encoding: chunked', '5\r\nhello\r\n0\r\n\r\n', false],
-    ['a long unread body costs the connection', 'Content-Length: 1000000', 'x'.repeat(1_000_000), true],
-    ['an endless unread chunked body costs the connection', 'Transfer-Encoding: chunked', 'f0000\r\n'.padEnd(200_000, 'x'), true],
+    ['a short unread body is skipped and the connection stays open', 'Content-Length: 5', 'hello', false],
+    ['a short unread chunked body is skipped and the connection stays open', 'Transfer-Encoding: chunked', '5\r\nhello\r\n0\r\n\r\n', false],
+    ['a long unread body closes the connection', 'Content-Length: 1000000', 'x'.repeat(1_000_000), true],
+    ['an endless unread chunked body closes the connection', 'Transfer-Encoding: chunked', 'f0000\r\n'.padEnd(200_000, 'x'), true],
   ])('%s', async (_, header, body, isCut) => {
     const { port, finished } = await start((exchange) => {
       exchange.response = answer('early')
@@ -381,7 +381,7 @@ describe('request bodies', () => {
     expect(finished).toHaveLength(isCut ? 1 : 2)
   })
 
-  test('an answer in the middle of a long upload says connection: close', async () => {
+  test('a response during a long upload has connection: close', async () => {
     const { port } = await start((exchange) => {
       exchange.request.body?.start({ onData: () => undefined, onEnd: () => undefined, onError: () => undefined })
       exchange.response = answer('early')
@@ -390,7 +390,7 @@ describe('request bodies', () => {
     expect(text).toMatch(/connection: close\r\n\r\nearly$/)
   })
 
-  test('a paused reader stops the client, and resuming it gets every byte', async () => {
+  test('a paused reader stops the client and receives every byte after resume', async () => {
     let sink: BodySink & { bytes: number } = { bytes: 0, onData: () => undefined, onEnd: () => undefined, onError: () => undefined }
     let body: Body | undefined
     const ended = Promise.withResolvers<void>()
@@ -434,7 +434,7 @@ describe('request bodies', () => {
     client.destroy()
   })
 
-  test('bytes are counted both ways without framing', async () => {
+  test('bytes of both directions are counted without framing', async () => {
     const { port, finished } = await start(read)
     await sendRaw(port, ['POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\n\r\n'], 120)
     expect(finished[0]).toMatchObject({ requestBytes: 5, responseBytes: 1 })
@@ -481,7 +481,7 @@ describe('tunnels', () => {
     await expectSoon(() => started.finished.length === 1)
   })
 
-  test('CONNECT becomes a tunnel where it is allowed', async () => {
+  test('CONNECT opens a tunnel if it is allowed', async () => {
     const { started, far } = await startTunnel({ allowsConnect: true })
     const reply = sendRaw(started.port, ['CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n'], 100)
     far.write('hi')
@@ -489,14 +489,14 @@ describe('tunnels', () => {
     far.destroy()
   })
 
-  test('an upgraded connection that nobody asked for is closed and answered with 502', async () => {
+  test('an upgrade that the client did not request is closed and gets 502', async () => {
     const { started, far } = await startTunnel()
     expect((await sendRaw(started.port, [get], 120)).text).toMatch(/^HTTP\/1\.1 502 /)
     far.destroy()
   })
 })
 
-/** Not by iteration, which would destroy the socket at its end. */
+/** Does not iterate the socket, which would destroy it at its end. */
 function readUntilEnd(socket: Duplex): Promise<string> {
   return new Promise((resolve) => {
     let text = ''

@@ -14,16 +14,16 @@ import { findHead, hasBareLineFeed, MessageError, requestHeadLimits, type HeadLi
 import { defaultTimeouts, type Http1Options, type Http1Server, type Http1Timeouts } from './options.ts'
 import { errorCodeOf, hasResponseBody, responseFraming } from './response.ts'
 
-/** Unread body bytes that are skipped to keep a connection; beyond them closing it is cheaper. */
+/** Limit of unread body bytes that are skipped to reuse a connection; beyond it closing is cheaper. */
 const MAX_DISCARD_BYTES = 65_536
-/** Bytes of pipelined requests that are held while one is in flight; more stops reading. */
+/** Limit of pipelined bytes that are held while a request is in flight; beyond it the connection stops reading. */
 const MAX_HELD_BYTES = 16_384
-/** How long a closed connection is still read, so that the client gets the last response instead of a reset. */
+/** How long a closed connection is still read, so that the client receives the last response instead of a reset. */
 const LINGER_MS = 2000
 
 export type { Http1Options, Http1Server, Http1Timeouts }
 
-/** Speaks HTTP/1 on an accepted socket, plaintext or decrypted (RFC 9112). Requests of one connection are served one after the other. */
+/** Serves HTTP/1 on an accepted socket, plaintext or decrypted (RFC 9112). Serves the requests of a connection one after another. */
 export function serveHttp1(socket: Duplex, options: Http1Options): Http1Server {
   const connection = new ServerConnection(socket, options)
   connection.open(options.initial)
@@ -39,9 +39,9 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
   readonly #deadlines: Deadlines
   readonly #scheme: 'http' | 'https'
   #phase: 'head' | 'exchange' | 'closing' | 'tunnel' | 'closed' = 'head'
-  /** Bytes received and not yet consumed: a partial head, pipelined requests, a body nobody reads yet. */
+  /** Bytes received and not yet consumed: a partial head, pipelined requests, an unread body. */
   #pending: Buffer | undefined = undefined
-  /** How much of `#pending` is known not to hold the end of a head. */
+  /** Number of bytes of `#pending` that were searched for the end of a head. */
   #scanned = 0
   #isPaused = false
   #isAdvancing = false
@@ -81,7 +81,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     socket.on('error', this.#onError).on('close', this.#onClose).on('end', this.#onEnd).on('drain', this.#onDrain)
     if (initial !== undefined && initial.length > 0) this.#onData(initial)
     socket.on('data', this.#onData)
-    // Whoever read the first bytes may have paused it.
+    // Protocol detection may have paused the socket.
     if (!this.#isPaused) socket.resume()
     if (socket.destroyed) this.#lose(new Error('client is gone'))
   }
@@ -109,7 +109,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     else if (this.#phase === 'tunnel') this.#expireTunnel()
   }
 
-  /** An upgraded connection that neither side uses is as unused as one without a request. */
+  /** Applies the idle timeout to an upgraded connection. */
   #expireTunnel(): void {
     const { idleMs } = this.#timeouts
     const leftMs = this.#lastActivityMs + idleMs - this.#deadlines.nowMs
@@ -124,7 +124,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     const isWaiting = this.#incoming?.state === 'flowing' || this.#outgoing?.isBlocked === true
     if (isWaiting && this.#deadlines.nowMs - this.#lastActivityMs >= this.#timeouts.bodyMs) {
       if (this.#exchange !== undefined) this.#exchange.cutBy = 'timeout'
-      this.#breakOff(new MessageError(408, 'request body not received in time'))
+      this.#failRequest(new MessageError(408, 'request body not received in time'))
     } else this.#wait(this.#timeouts.bodyMs)
   }
 
@@ -132,7 +132,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     this.deadlineMs = ms > 0 ? this.#deadlines.nowMs + ms : Infinity
   }
 
-  // Socket events. Properties, because they are removed again when the connection becomes a tunnel.
+  // Socket events. Properties, because the listeners are removed when the connection becomes a tunnel.
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#phase === 'exchange') {
@@ -152,7 +152,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     else this.#outgoing?.onDrain()
   }
 
-  // A client that closes its half is taken to be gone, as other proxies do: nobody could tell it from one that closed both.
+  // Treat a half-close as a disconnect, as other proxies do: the two cannot be distinguished.
   readonly #onEnd = (): void => {
     if (this.#phase === 'closing') return
     this.#lose(new Error('client closed the connection'))
@@ -167,7 +167,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     this.#options.onClose?.()
   }
 
-  /** The client is gone: whatever works for it stops. */
+  /** The client disconnected: aborts the exchange. */
   #lose(error: Error): void {
     if (this.#phase === 'closed' || this.#phase === 'tunnel') return
     this.#phase = 'closed'
@@ -179,27 +179,27 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     exchange.cutBy ??= 'client'
     this.#outgoing?.cancel(error)
     exchange.abort(error)
-    // Otherwise the handler's return does it.
+    // Otherwise it is finished when the handler returns.
     if (this.#hasReturned) this.#finish(exchange)
   }
 
   // Reading requests.
 
-  /** Serves what is pending; a loop, so that a long pipeline does not become a deep stack. */
+  /** Serves the pending requests; a loop, so that a long pipeline does not build a deep stack. */
   #advance(): void {
     if (this.#isAdvancing) return
     this.#isAdvancing = true
     while (this.#phase === 'head' && this.#pending !== undefined && !this.#socket.writableNeedDrain && this.#readRequest(this.#pending));
     this.#isAdvancing = false
     if (this.#phase !== 'head') return
-    // A client that sends requests and does not read the answers gets no more of them.
+    // Do not serve more requests while the client does not read the responses.
     if (this.#socket.writableNeedDrain) this.#pauseReading()
     else this.#resumeReading()
   }
 
-  /** Takes one head off the pending bytes and serves it; false when it is not complete or was refused. */
+  /** Reads one head from the pending bytes and serves it. Returns false if it is incomplete or was rejected. */
   #readRequest(bytes: Buffer): boolean {
-    // One empty line before a request is forgiven (RFC 9112 §2.2).
+    // Ignore one empty line before a request (RFC 9112 §2.2).
     const start = bytes[0] === 13 && bytes[1] === 10 ? 2 : 0
     const head = findHead(bytes, start, Math.max(0, this.#scanned - start - 3))
     const { maxHeadBytes, maxTargetBytes } = this.#limits
@@ -243,7 +243,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     this.#wait(this.#timeouts.bodyMs)
     const exchange = (this.#exchange = new Exchange(this.#options.connection, request, performance.now()))
     if (request.method === 'CONNECT') {
-      // What follows a CONNECT that failed is the tunnel's data, not a request.
+      // After a failed CONNECT the next bytes are tunnel data, not a request.
       this.#isPersistent = false
       if (this.#options.allowsConnect !== true) return this.#answer(exchange, new ProxyError('METHOD_NOT_ALLOWED'))
     }
@@ -262,7 +262,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     this.#respond(exchange)
   }
 
-  /** A request that cannot be read: says why and closes, since nobody knows where the next one would begin. */
+  /** Responds to an invalid request and closes, because the start of the next request is unknown. */
   #refuse(error: MessageError): void {
     this.#options.onRefuse?.(error)
     const text = error.message
@@ -280,7 +280,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     try {
       incoming.feed(chunk)
     } catch (error) {
-      this.#breakOff(error instanceof MessageError ? error : new MessageError(400, 'invalid request body'))
+      this.#failRequest(error instanceof MessageError ? error : new MessageError(400, 'invalid request body'))
       return
     }
     if (this.#discarded > MAX_DISCARD_BYTES && !incoming.isOver) {
@@ -290,8 +290,8 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     if (this.#isResponseDone) this.#endTurn()
   }
 
-  /** The request turned out to be broken after its head. */
-  #breakOff(error: MessageError): void {
+  /** The request turned out to be invalid after its head. */
+  #failRequest(error: MessageError): void {
     this.#requestError = error
     this.#isPersistent = false
     this.#pending = undefined
@@ -347,7 +347,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     else this.resumeBody()
   }
 
-  /** The rest of an unwanted body is short enough to be read away. A client that waits for 100 may never send it. */
+  /** Whether the rest of an unread body is short enough to be skipped. A client that waits for 100 may never send it. */
   #canSkipBody(): boolean {
     const incoming = this.#incoming
     if (incoming === undefined || incoming.isOver) return true
@@ -376,7 +376,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
       response = exchange.response = toErrorResponse(exchange.error, exchange.request)
     }
     if (response.upgraded !== undefined) return this.#switch(exchange, response, response.upgraded)
-    // Nobody will start this body any more.
+    // The body will not be started any more.
     if (this.#incoming?.state === 'unstarted') this.#incoming.cancel()
     if (!this.#canSkipBody() || this.#isDraining) this.#isPersistent = false
     this.#write(exchange, response)
@@ -414,7 +414,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     if (exchange === undefined) return
     exchange.cutBy ??= 'upstream'
     exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
-    // The client must not take the part for the whole. A body that ends with the connection is broken off by a reset, or by TLS without its goodbye.
+    // The client must not take a partial body for a complete one: a body that ends with the connection is aborted by a reset, or without close_notify.
     if (this.#socket instanceof Socket && !('encrypted' in this.#socket) && exchange.request.version === 'HTTP/1.0') this.#socket.resetAndDestroy()
     else this.#socket.destroy()
     this.#lose(error)
@@ -436,7 +436,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     this.#options.onFinish(exchange)
   }
 
-  /** After the response: on to the next request once the body of this one is out of the way. */
+  /** After the response: continues with the next request once the body of this one is consumed. */
   #endTurn(): void {
     if (this.#phase !== 'exchange') return
     if (!this.#isPersistent || this.#requestError !== undefined) return this.#closeInOrder()
@@ -448,7 +448,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     this.#advance()
   }
 
-  /** Sends what is left and FIN, and reads on for a while so that the client sees it instead of a reset. */
+  /** Sends the remaining data and FIN, and continues to read for a while, so that the client does not see a reset. */
   #closeInOrder(): void {
     if (this.#phase === 'closing' || this.#phase === 'closed') return
     this.#incoming?.fail(new Error('connection is closing'))

@@ -32,7 +32,7 @@ function check(one: DownstreamCase, seen: readonly string[], text: string, isClo
   expect(isClosed).toBe(true)
 }
 
-describe('the abuse corpus against a real socket', () => {
+describe('the corpus of hostile requests over a socket', () => {
   let server: Server
   let port = 0
   let seen: string[] = []
@@ -51,7 +51,7 @@ describe('the abuse corpus against a real socket', () => {
   })
 })
 
-describe('the abuse corpus byte by byte', () => {
+describe('the corpus of hostile requests byte by byte', () => {
   test.each(downstreamCases.filter(({ bytes }) => bytes.length < 2000).map((one) => [one.name, one] as const))('%s', async (_, one) => {
     const seen: string[] = []
     const [client, socket] = duplexPair()
@@ -77,7 +77,7 @@ function readAll(duplex: Duplex): Promise<string> {
   })
 }
 
-test('the corpus has at least 80 cases with names of their own', () => {
+test('the corpus has at least 80 cases with unique names', () => {
   expect(downstreamCases.length).toBeGreaterThanOrEqual(80)
   expect(new Set(downstreamCases.map(({ name }) => name)).size).toBe(downstreamCases.length)
 })

@@ -2,41 +2,42 @@ import type { Connection, OnFinish, OnRequest } from '../../exchange/exchange.ts
 import type { Deadlines } from '../../http/deadlines.ts'
 import type { HeadLimits, MessageError } from '../../http/syntax.ts'
 
+/** Options of `serveHttp1`. */
 export interface Http1Options {
   readonly connection: Connection
   /** Bytes that were already read from the socket. */
   readonly initial?: Buffer | undefined
   readonly onRequest: OnRequest
   readonly onFinish: OnFinish
-  /** A request that was refused before it had a head to show: for counters and logs. */
+  /** A request was rejected before its head was parsed: for metrics and logs. */
   readonly onRefuse?: (error: MessageError) => void
   /** The connection is closed; called once. */
   readonly onClose?: () => void
   readonly limits?: HeadLimits
   readonly timeouts?: Partial<Http1Timeouts>
-  /** CONNECT reaches `onRequest`; otherwise it is answered with 405. */
+  /** CONNECT is passed to `onRequest`; otherwise it is rejected with 405. */
   readonly allowsConnect?: boolean
   readonly deadlines?: Deadlines
 }
 
-/** Milliseconds; 0 turns a limit off. */
+/** In milliseconds; 0 disables a timeout. */
 export interface Http1Timeouts {
-  /** From the first byte of a head, or of the connection, to the head's end: 408. */
+  /** From the first byte of a head, or from the start of the connection, to the end of the head: 408. */
   readonly headMs: number
-  /** Between requests, and without a byte either way after an upgrade: silent close. */
+  /** Between requests, and without a byte in either direction after an upgrade: closes without a response. */
   readonly idleMs: number
-  /** While the client owes body bytes, or does not take the response: cut. */
+  /** While the client neither sends the body nor reads the response: closes the connection. */
   readonly bodyMs: number
 }
 
 export const defaultTimeouts: Http1Timeouts = { headMs: 30_000, idleMs: 600_000, bodyMs: 0 }
 
-/** A client's connection, as its bind sees it. */
+/** A client's HTTP/1 connection. */
 export interface Http1Server {
   /** No request is in flight or partly received. */
   readonly isIdle: boolean
-  /** Lets the request in flight finish, says `connection: close`, then closes; idle connections close now. */
+  /** Finishes the request in flight with `connection: close`, then closes; closes an idle connection at once. */
   drain(): void
-  /** As `drain`; with `force`, cuts the request in flight. */
+  /** As `drain`; with `force`, aborts the request in flight. */
   close(force: boolean): void
 }

@@ -3,12 +3,12 @@ import type { Framing } from '../../http/http1/fields.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { parseContentLength, type MessageError } from '../../http/syntax.ts'
 
-/** Whether a response to this request carries its body on the wire (RFC 9112 §6.3). */
+/** Whether the response to this request is sent with its body (RFC 9112 §6.3). */
 export function hasResponseBody(request: RequestHead, response: ResponseHead): boolean {
   return request.method !== 'HEAD' && response.status !== 204 && response.status !== 304
 }
 
-/** Framing that a response states; undefined: none, and no body. HEAD and 304 state the length that GET would have. */
+/** Framing fields of a response; undefined: neither fields nor body. Responses to HEAD and 304 have the length of a GET. */
 export function responseFraming(request: RequestHead, response: ResponseHead): Framing | undefined {
   const { status, headers, body } = response
   if (status === 204) return undefined
@@ -18,7 +18,7 @@ export function responseFraming(request: RequestHead, response: ResponseHead): F
   return request.version === 'HTTP/1.0' ? 'until-close' : 'chunked'
 }
 
-/** Row of the error table for a request that broke off after its head. */
+/** Error code of a request that failed after its head. */
 export function errorCodeOf(error: MessageError): ErrorCode {
   switch (error.status) {
     case 408:

@@ -3,7 +3,7 @@ import type { Connection, Exchange, OnRequest } from '../../exchange/exchange.ts
 import { Deadlines } from '../../http/deadlines.ts'
 import { serveHttp1, type Http1Options, type Http1Server } from './connection.ts'
 
-/** A codec server on a loopback port, for tests: what it finished and refused is kept. */
+/** An HTTP/1 server on a loopback port for tests. Records the finished and the rejected requests. */
 export interface TestServer {
   readonly port: number
   readonly finished: Exchange[]
@@ -61,12 +61,12 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Looks at the socket so often before it counts as quiet. Each look is a turn of the event loop: a machine that stands still makes one late, not all. */
+/** Number of checks before the socket counts as quiet. Each check is a turn of the event loop, so that a stalled machine delays one, not all. */
 const LOOKS = 20
 
 /**
- * Sends bytes, piece by piece, and gives everything that came back until the server closed or, with `quietMs`, that time passed since the
- * last byte; the first may take longer. A pattern among the pieces waits until what came back fits it.
+ * Sends bytes piece by piece. Returns everything received until the server closed the connection or was quiet for `quietMs`; the first byte
+ * may take longer. A pattern among the pieces waits until the received text matches it.
  */
 export function sendRaw(port: number, pieces: readonly (string | Buffer | RegExp)[], quietMs = 60_000): Promise<{ text: string; isClosed: boolean }> {
   return new Promise((resolve) => {

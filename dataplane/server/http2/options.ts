@@ -1,17 +1,17 @@
 import type { Connection, OnFinish, OnRequest } from '../../exchange/exchange.ts'
 import type { Deadlines } from '../../http/deadlines.ts'
 
-/** Sizes in bytes, times in milliseconds; 0 turns a time off (traffic.md §10). */
+/** Sizes in bytes, times in milliseconds; 0 disables a timeout (traffic.md §10). */
 export interface Http2Settings {
   readonly streamWindow: number
   readonly connectionWindow: number
   readonly maxFrame: number
   readonly maxConcurrentStreams: number
-  /** Names, values and 32 per field (RFC 9113 §6.5.2); a larger section costs its stream. */
+  /** Names, values and 32 per field (RFC 9113 §6.5.2); the stream of a larger section is reset. */
   readonly maxHeaderList: number
-  /** Without any stream. */
+  /** Timeout without any stream. */
   readonly idleMs: number
-  /** Between pings. */
+  /** Interval between pings. */
   readonly keepAliveMs: number
   readonly keepAliveTimeoutMs: number
 }
@@ -27,11 +27,12 @@ export const defaultHttp2Settings: Http2Settings = {
   keepAliveTimeoutMs: 20_000,
 }
 
+/** Options of `serveHttp2`. */
 export interface Http2Options {
   readonly connection: Connection
   readonly onRequest: OnRequest
   readonly onFinish: OnFinish
-  /** A request that was refused before it had a head to show: for counters and logs. */
+  /** A request was rejected before its head was parsed: for metrics and logs. */
   readonly onRefuse?: (error: Error) => void
   readonly onClose?: () => void
   readonly settings?: Partial<Http2Settings>

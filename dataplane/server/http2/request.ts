@@ -2,6 +2,7 @@ import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
 import { isAuthority, isOriginForm, isToken, listElements, MessageError, parseContentLength } from '../../http/syntax.ts'
 
+/** A request head with the fields that only the stream needs. */
 export interface Http2Request {
   readonly request: RequestHead
   readonly contentLength: number | undefined
@@ -9,10 +10,9 @@ export interface Http2Request {
 }
 
 /**
- * A request head from a header block (RFC 9113 §8.3), whose general form nghttp2 has checked: lower-case names, pseudo-headers
- * first and once, no connection-specific fields. What is checked here is what a later HTTP/1.1 hop could read differently.
- * `scheme` is the connection's. `maxHeaderList` is checked here too, because nghttp2 knows it only once the client has acknowledged it.
- * Throws MessageError.
+ * Parses a header block (RFC 9113 §8.3). nghttp2 has already checked its general form: lower-case names, pseudo-headers
+ * first and once, no connection-specific fields. This checks what a later HTTP/1.1 hop could read differently, and `maxHeaderList`,
+ * which nghttp2 enforces only after the client has acknowledged it. `scheme` is the connection's. Throws MessageError.
  */
 export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'https', maxHeaderList: number): Http2Request {
   const fields: string[] = []
@@ -46,7 +46,7 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
         host = value
         break
       case 'cookie':
-        // Crumbs are joined for those who do not know them (RFC 9113 §8.2.3).
+        // Join cookie crumbs for HTTP/1.1 upstreams (RFC 9113 §8.2.3).
         if (cookie === -1) cookie = fields.push(name, value) - 1
         else fields[cookie] += `; ${value}`
         break

@@ -23,7 +23,7 @@ const session = (port: number): ReturnType<typeof openHttp2> => {
 
 const manyFields = (length: number): Record<string, string> => Object.fromEntries(Array.from({ length }, (_, index) => [`x-${index}`, '1']))
 
-describe('requests', () => {
+describe('HTTP/2 requests', () => {
   test.each<[string, Record<string, string | string[]>, string | undefined, object]>([
     [
       'a plain GET',
@@ -52,7 +52,7 @@ describe('requests', () => {
     ['a header section above 16 KiB', { big: 'x'.repeat(17_000) }, 431, 'request header section exceeds 16384 bytes'],
     ['a path with a fragment', { ':path': '/a#b' }, 400, 'invalid :path'],
     ['another expectation', { expect: 'magic' }, 417, 'unknown expectation'],
-  ])('refuses %s and keeps the connection', async (_, headers, status, body) => {
+  ])('rejects %s and keeps the connection', async (_, headers, status, body) => {
     const { port, finished, refused } = await start(describeRequest)
     const client = session(port)
     expect(await request2(client, headers)).toMatchObject({ status, body, error: undefined })
@@ -75,7 +75,7 @@ describe('requests', () => {
     expect((await request2(client, {})).status).toBe(200)
   })
 
-  test('a body that is longer than its content-length reaches nobody whole, and costs the connection', async () => {
+  test('a body that exceeds its content-length is never complete and closes the connection', async () => {
     let body = ''
     const { port, finished } = await start(async (exchange) => {
       await describeRequest(exchange)
@@ -87,7 +87,7 @@ describe('requests', () => {
     expect([body, client.destroyed]).toEqual(['', true])
   })
 
-  test('trailers go both ways', async () => {
+  test('trailers pass in both directions', async () => {
     const { port } = await start(async (exchange) => {
       await describeRequest(exchange)
       const body = exchange.response?.body as BufferBody
@@ -103,7 +103,7 @@ describe('requests', () => {
     expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({ body: 'body', trailers: { 'x-end': 'yes' } })
   })
 
-  test('100-continue is sent when the body is asked for', async () => {
+  test('100 Continue is sent when the body is read', async () => {
     const { port } = await start(describeRequest)
     const stream = session(port).request({ ':method': 'POST', ':path': '/', expect: '100-continue' })
     const events: string[] = []
@@ -117,12 +117,12 @@ describe('requests', () => {
     expect(events).toEqual(['continue', 'response'])
   })
 
-  test('an empty body that ended before anybody read it is empty, not endless', async () => {
+  test('an empty body that ended before it was read still ends', async () => {
     let release: () => void = () => undefined
     const later = new Promise<void>((resolve) => (release = resolve))
     const { port } = await start(async (exchange) => {
       if (exchange.request.target === '/later') release()
-      // Frames of one connection come in order: by the time of the second request the first one's body has ended.
+      // Frames of one connection arrive in order: at the second request the first one's body has ended.
       else await later
       await new Promise((resolve) => setTimeout(resolve, 10))
       return describeRequest(exchange)
@@ -132,7 +132,7 @@ describe('requests', () => {
     expect(JSON.parse(empty.body)).toMatchObject({ method: 'POST', body: '' })
   })
 
-  test('CONNECT reaches the handler as any request and leaves no stream behind', async () => {
+  test('CONNECT reaches the handler like any request and leaves no stream open', async () => {
     const { port, finished } = await start((exchange) => {
       exchange.response = { status: 405, headers: new HeaderList(), body: undefined, upgraded: undefined }
     })
@@ -148,7 +148,7 @@ describe('requests', () => {
   })
 })
 
-describe('responses', () => {
+describe('HTTP/2 responses', () => {
   const answer =
     (headers: string[], body: string | undefined, status = 200) =>
     (exchange: Exchange) => {
@@ -172,7 +172,7 @@ describe('responses', () => {
     if (options[2] === 204) expect(headers).not.toHaveProperty('content-length')
   })
 
-  test('a body that breaks off resets the stream instead of ending it', async () => {
+  test('a body that fails resets the stream instead of ending it', async () => {
     const { port, finished } = await start((exchange) => {
       let sink: BodySink | undefined
       const body = { length: undefined, start: (to: BodySink) => (sink = to).onData(Buffer.from('part')), pause() {}, resume() {}, cancel() {} }
@@ -207,7 +207,7 @@ describe('responses', () => {
     expect([text, trailers, stream.rstCode, sent < 1_000_000]).toEqual(['too large', { 'x-t': '1' }, 0, true])
   })
 
-  test('an answer that needs no body waits for a short one that is on its way, but not for ever', async () => {
+  test('a response that does not need the request body waits for a short one, with a limit', async () => {
     const { port } = await start((exchange) => respondWith(exchange, 'no'))
     const client = session(port)
     const post = (sendsBody: boolean): Promise<object> => {
@@ -218,13 +218,13 @@ describe('responses', () => {
       if (sendsBody) setImmediate(() => stream.end('body'))
       return new Promise((resolve) => stream.on('close', () => resolve(seen)))
     }
-    // On a machine that stands still for a tenth of a second one may come too late; not all.
+    // On a stalled machine one may arrive too late, but not all.
     expect(await Promise.all(Array.from({ length: 5 }, () => post(true)))).toContainEqual({ status: 200, isReset: false })
     expect(await post(false)).toEqual({ status: 200, isReset: true })
   })
 })
 
-describe('the connection', () => {
+describe('HTTP/2 connections', () => {
   test('a client that resets its stream aborts the exchange', async () => {
     let aborted: string | undefined
     const { port, finished } = await start((exchange) => {
@@ -250,7 +250,7 @@ describe('the connection', () => {
     expect(finished.map(({ cutBy }) => cutBy)).toEqual(['client', 'client', 'client'])
   })
 
-  test('drain serves what is on its way, says GOAWAY, and closes', async () => {
+  test('drain serves requests in transit, sends GOAWAY, and closes', async () => {
     let begun = 0
     const release = Promise.withResolvers<void>()
     const { port, bind } = await start(async (exchange) => {
@@ -268,7 +268,7 @@ describe('the connection', () => {
     release.resolve()
     expect((await first).body).toBe('done')
     await until(() => client.closed && bind.size === 0)
-    // New connections are served, and asked to close again.
+    // New connections are served and drained as well.
     const late = session(port)
     expect((await request2(late, {})).body).toBe('done')
     await until(() => late.destroyed)
@@ -288,7 +288,7 @@ describe('the connection', () => {
     expect(client.destroyed).toBe(true)
   })
 
-  test('a client that leaves pings unanswered is closed', async () => {
+  test('a client that does not acknowledge pings is closed', async () => {
     const { port, bind } = await start(describeRequest, { settings: { http2: { keepAliveMs: 20, keepAliveTimeoutMs: 50 } } })
     // Preface and an empty SETTINGS frame, then silence.
     await talk(port, Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from('000000040000000000', 'hex')]))
@@ -296,7 +296,7 @@ describe('the connection', () => {
     expect(bind.size).toBe(0)
   })
 
-  test('a client that answers pings stays', async () => {
+  test('a client that acknowledges pings stays connected', async () => {
     const { port } = await start(describeRequest, { settings: { http2: { keepAliveMs: 20, keepAliveTimeoutMs: 20_000 } } })
     const alive = session(port)
     let pings = 0
@@ -305,7 +305,7 @@ describe('the connection', () => {
     expect((await request2(alive, {})).status).toBe(200)
   })
 
-  test('limits are announced', async () => {
+  test('limits are announced in SETTINGS', async () => {
     const { port } = await start(describeRequest)
     const client = session(port)
     const settings = await new Promise((resolve) => client.on('remoteSettings', resolve))
@@ -330,7 +330,7 @@ describe('the connection', () => {
     ['settings whose answers are not read', 1_000_000, () => frame(4, 0, 0, '')],
     ['streams beyond the limit', 2000, (index) => frame(1, 5, index * 2 + 1, head)],
     ['CONTINUATION frames', 3000, (index) => (index === 0 ? frame(1, 1, 1, head) : frame(9, 0, 1, '00016100'))],
-  ])('a flood of %s costs the client its connection', async (_, count, make) => {
+  ])('a flood of %s closes the connection', async (_, count, make) => {
     const { port, bind } = await start(async (exchange) => {
       await new Promise((resolve) => setTimeout(resolve, 20))
       respondWith(exchange, 'ok')

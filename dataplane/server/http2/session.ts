@@ -4,22 +4,22 @@ import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlin
 import { Http2ServerStream, type Http2StreamOwner } from './stream.ts'
 import { defaultHttp2Settings, type Http2Options, type Http2Settings } from './options.ts'
 
-/** A client's connection, as its bind sees it. */
+/** A client's HTTP/2 connection. */
 export interface Http2Server {
   readonly isIdle: boolean
-  /** Announces the end (GOAWAY), lets streams finish, then closes. */
+  /** Sends GOAWAY, finishes the open streams, then closes. */
   drain(): void
-  /** As `drain`; with `force`, cuts the streams in flight. */
+  /** As `drain`; with `force`, aborts the open streams. */
   close(force: boolean): void
 }
 
-/** How long after the first GOAWAY, which admits all streams, the second one follows at the latest (RFC 9113 §6.8). */
+/** Maximum time between the first GOAWAY, which still accepts new streams, and the second (RFC 9113 §6.8). */
 const NOTICE_MS = 1000
 const ALL_STREAMS = 2 ** 31 - 1
 
 /**
- * Speaks HTTP/2 on an accepted socket, plaintext by prior knowledge or decrypted with ALPN h2 (RFC 9113). Bytes that were read
- * already must be back in the socket (`unshift`), and nobody else may listen for its data.
+ * Serves HTTP/2 on an accepted socket, plaintext by prior knowledge or decrypted with ALPN h2 (RFC 9113). The caller must put bytes that
+ * it has read back into the socket (`unshift`) and must not read from it any more.
  */
 export function serveHttp2(socket: Duplex, options: Http2Options): Http2Server {
   return new Http2Connection(socket, options)
@@ -52,20 +52,20 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
         maxHeaderListSize: settings.maxHeaderList,
         enablePush: false,
       },
-      // Only their size limits fields (traffic.md §10); each counts for 32 and more, what Node's own limit of 128 does not know.
+      // Fields are limited by total size only (traffic.md §10), so disable Node's limit of 128 fields; each counts as 32 bytes or more.
       maxHeaderListPairs: Math.ceil(settings.maxHeaderList / 32),
-      // Floods cost the connection: bad frames, refused streams, resets (CVE-2023-44487), settings, pings.
+      // Floods close the connection: bad frames, refused streams, resets (CVE-2023-44487), settings, pings.
       maxSessionInvalidFrames: 100,
       maxSessionRejectedStreams: 100,
       streamResetBurst: 1000,
       streamResetRate: 33,
       maxSettings: 32,
       maxOutstandingPings: 10,
-      // Megabytes; windows of paused streams are part of it.
+      // In megabytes, including the windows of paused streams.
       maxSessionMemory: Math.max(10, Math.ceil((settings.streamWindow * settings.maxConcurrentStreams) / 1_048_576) + 2),
     }))
     session.on('stream', (stream, _headers, flags, raw) => this.#serve(stream, flags, raw))
-    // The session destroys itself; its streams learn of it one by one.
+    // The session destroys itself and emits an event on each stream.
     session.on('error', () => undefined)
     session.once('close', () => this.#closed())
     if (session.destroyed) return
@@ -83,7 +83,7 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
   drain(): void {
     if (this.#isDraining || this.#session.destroyed) return
     this.#isDraining = true
-    // Requests that are on their way are still served: the client knows of the end before we refuse any.
+    // Requests in transit are still served, because the client learns of the shutdown before any stream is refused.
     this.#session.goaway(0, ALL_STREAMS)
     this.#session.ping((error) => {
       if (error === null) this.#closeInOrder()

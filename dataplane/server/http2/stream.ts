@@ -9,7 +9,7 @@ import { hasResponseBody } from '../http1/response.ts'
 import { parseHttp2Request } from './request.ts'
 import type { Http2Options, Http2Settings } from './options.ts'
 
-/** What a stream needs of its connection. */
+/** The connection of a stream. */
 export interface Http2StreamOwner {
   readonly options: Http2Options
   readonly scheme: 'http' | 'https'
@@ -18,8 +18,8 @@ export interface Http2StreamOwner {
 }
 
 /**
- * A short body that is on its way is awaited before an answer that does not need it. An answer that overtakes it must be followed by a
- * reset (RFC 9113 §8.1), which some clients that are still sending take for a failure (curl 7.88: error 92).
+ * A response that does not need the request body waits for the rest of a short one. A response before the end of the request must be
+ * followed by a reset (RFC 9113 §8.1), which some clients report as an error while they are sending (curl 7.88: error 92).
  */
 const MAX_AWAITED_BYTES = 65_536
 const MAX_AWAIT_MS = 100
@@ -43,7 +43,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
 
   serve(flags: number, raw: readonly string[]): void {
     const stream = this.#stream
-    // 'close' follows, and says all that matters.
+    // Handled in 'close', which follows.
     stream.on('error', () => undefined)
     stream.on('close', () => this.#closed())
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
@@ -70,7 +70,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
       )
   }
 
-  /** Ends the exchange from our side. */
+  /** Aborts the exchange on the server's initiative. */
   cut(cause: 'shutdown' | 'timeout'): void {
     if (this.#exchange !== undefined) this.#exchange.cutBy ??= cause
     resetStream(this.#stream, 'cancelled')
@@ -84,7 +84,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (!this.#stream.destroyed && !this.#stream.headersSent) this.#stream.additionalHeaders({ ':status': 100 })
   }
 
-  /** What still comes of an unwanted body stays in the stream's window; the end of the response resets the stream. */
+  /** The rest of an unread body stays in the stream's window; the end of the response resets the stream. */
   cancelBody(): void {
     this.#isCancelled = true
     if (!this.#stream.destroyed) this.#stream.pause()
@@ -103,13 +103,13 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     exchange.answeredAtMs = performance.now()
     const incoming = this.#incoming
     if (incoming === undefined || incoming.hasStarted) return this.#send(exchange)
-    // Nobody will start this body any more.
+    // The body will not be started any more.
     incoming.cancel()
     if (this.#owesContinue || incoming.length === undefined || incoming.length > MAX_AWAITED_BYTES) return this.#send(exchange)
     this.#skipBody(() => this.#send(exchange))
   }
 
-  /** Calls once: when the request has ended or has taken too long. */
+  /** Calls `onDone` once: when the request has ended or the wait has timed out. */
   #skipBody(onDone: () => void): void {
     const stream = this.#stream
     const finish = (): void => {
@@ -135,7 +135,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     }
     let response = exchange.response
     if (response?.upgraded !== undefined || response === undefined || response.status < 200) {
-      // HTTP/2 has no upgrades (RFC 9113 §8.6); the request asked for none.
+      // HTTP/2 has no upgrades (RFC 9113 §8.6), so the request contained none.
       response?.upgraded?.socket.destroy()
       exchange.error = new ProxyError('INTERNAL')
       response = exchange.response = toErrorResponse(exchange.error, exchange.request)
@@ -187,7 +187,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     this.#owner.options.onFinish(exchange)
   }
 
-  /** A request that nobody can make sense of. The connection is fine: frames have told where it ends. */
+  /** Rejects an invalid request. The connection stays open, because frames delimit the request. */
   #refuse(error: MessageError): void {
     this.#owner.options.onRefuse?.(error)
     this.#stream.respond([':status', String(error.status), 'content-type', 'text/plain'])
@@ -205,12 +205,12 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     exchange.cutBy ??= 'client'
     this.#outgoing?.cancel(error)
     exchange.abort(error)
-    // Otherwise the handler's return does it.
+    // Otherwise it is finished when the handler returns.
     if (this.#hasReturned && this.#exchange !== undefined) this.#finish(exchange)
   }
 }
 
-/** Head as Node takes it, `date` excepted. Throws when a policy wrote something that HTTP cannot carry. */
+/** Head in the form that Node requires; Node adds `date`. Throws if a policy inserted text that HTTP cannot carry. */
 function encodeHead({ status, headers, body }: ResponseHead, hasBody: boolean): string[] {
   const head = [':status', String(status)]
   const { raw } = headers
@@ -218,7 +218,7 @@ function encodeHead({ status, headers, body }: ResponseHead, hasBody: boolean): 
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''
     const value = raw[i + 1] ?? ''
-    // Bodies know their own length better; where none is sent, the field says what GET would have had.
+    // The length of the body replaces the field. Without a body the field is the length of a GET response.
     if (name === 'content-length') length = hasBody ? length : (length ?? parseContentLength(value))
     else if (isWritableField(name, value)) head.push(name, value)
   }
@@ -226,7 +226,7 @@ function encodeHead({ status, headers, body }: ResponseHead, hasBody: boolean): 
   return head
 }
 
-/** Resets without an error once all was sent, trailers too: they leave some turns after `finish`. */
+/** Resets without an error after everything was sent, including trailers, which Node sends some turns after `finish`. */
 function closeAfterEnd(stream: ServerHttp2Stream, turns = 10): void {
   if (stream.destroyed || stream.closed) return
   if (!stream.writableFinished) stream.once('finish', () => closeAfterEnd(stream))
