@@ -338,14 +338,14 @@ describe('HTTP/1.1 connections', () => {
   })
 })
 
-describe('request bodies', () => {
+describe('HTTP/1.1 request bodies', () => {
   const expecting = 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
   const read: OnRequest = async (exchange: Exchange) => {
     const { bytes } = await readBody(exchange.request.body, 1e7)
     exchange.response = answer(String(bytes.length))
   }
 
-  test('100 is sent when the body is read', async () => {
+  test('100 Continue is sent when the body is read', async () => {
     const { port } = await start(read)
     const { text, isClosed } = await sendRaw(port, [expecting, /100 Continue/, 'hello'], 120)
     expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n5$/)
@@ -441,7 +441,7 @@ describe('request bodies', () => {
   })
 })
 
-describe('tunnels', () => {
+describe('HTTP/1.1 tunnels', () => {
   const upgrade = 'GET /chat HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
 
   async function startTunnel(options: Partial<Http1Options> = {}): Promise<{ started: TestServer; far: Duplex }> {
@@ -453,7 +453,7 @@ describe('tunnels', () => {
     return { started, far }
   }
 
-  test('101 joins the connections, with what either side sent early, and passes half-closes on', async () => {
+  test('101 splices the connections, forwards bytes sent early and half-closes', async () => {
     const { started, far } = await startTunnel()
     const client = connect({ port: started.port, host: '127.0.0.1', allowHalfOpen: true })
     let text = ''
