@@ -5,6 +5,7 @@ import { LlmCall } from './call.ts'
 import { KeyBudgets } from './request/keys.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
 
+/** Options of the service factory. `random` returns numbers in [0, 1); tests replace it. */
 export interface LlmFactoryOptions {
   readonly random?: () => number
   /** Called when a health policy evicts a provider, and when the provider returns. */

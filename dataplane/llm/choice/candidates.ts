@@ -8,6 +8,7 @@ export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictio
   readonly report: (event: Omit<EvictionEvent, 'endpoint'>) => void
 }
 
+/** The state of a provider without traffic: healthy and not evicted. */
 export function newProviderState(report: ProviderState['report'] = () => undefined): ProviderState {
   return { health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0, hasLatency: false, report }
 }

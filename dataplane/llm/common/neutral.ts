@@ -5,6 +5,7 @@ import type { ChatFormat, JsonObject, Usage } from './types.ts'
  * need n readers and writers instead of n² conversions. Native conversions do not use it.
  */
 
+/** One part of a turn: text, media, thinking, a tool call or its result. */
 export type Block =
   | { readonly type: 'text'; readonly text: string; readonly isCached?: boolean }
   | { readonly type: 'image'; readonly mediaType: string; readonly data: string; readonly isCached?: boolean }
@@ -14,6 +15,7 @@ export type Block =
   | ToolUse
   | ToolResult
 
+/** A call of a tool by the model. */
 export interface ToolUse {
   readonly type: 'toolUse'
   readonly id: string
@@ -25,6 +27,7 @@ export interface ToolUse {
   readonly isCached?: boolean
 }
 
+/** The result of a tool call; `id` is that of the call. */
 export interface ToolResult {
   readonly type: 'toolResult'
   readonly id: string
@@ -35,6 +38,7 @@ export interface ToolResult {
   readonly isCached?: boolean
 }
 
+/** One message of a conversation. */
 export interface Turn {
   readonly role: 'user' | 'assistant' | 'system' | 'developer'
   readonly blocks: readonly Block[]
@@ -42,6 +46,7 @@ export interface Turn {
   readonly isPlain?: boolean
 }
 
+/** The definition of a tool. `schema` is the JSON Schema of its input. */
 export interface Tool {
   readonly name: string
   readonly description: string | undefined
@@ -50,8 +55,10 @@ export interface Tool {
   readonly isCached?: boolean
 }
 
+/** Which tools the model may or must call. */
 export type ToolChoice = { readonly type: 'auto' | 'any' | 'none' } | { readonly type: 'tool'; readonly name: string }
 
+/** Structured output: any JSON object, or JSON by a schema. */
 export interface OutputFormat {
   readonly type: 'schema' | 'object'
   readonly name?: string
@@ -106,6 +113,7 @@ export interface RawUsage {
   readonly modal?: Usage
 }
 
+/** One part of a response. */
 export type ReplyBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly text: string; readonly signature: string }

@@ -3,6 +3,7 @@ import type { JsonObject } from './types.ts'
 
 /** Lenient accessors for JSON of unknown shape: a value of the wrong type reads as absent. */
 
+/** The string; undefined for other types. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
@@ -12,6 +13,7 @@ export function filledText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/** The finite number; undefined for other types, and for raw numbers. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
@@ -21,10 +23,12 @@ export function anyNumber(value: unknown): unknown {
   return typeof value === 'number' || isRawNumber(value) ? value : undefined
 }
 
+/** The boolean; undefined for other types. */
 export function booleanOf(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined
 }
 
+/** The JSON object; undefined for other types. */
 export function objectOf(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined
 }
@@ -36,10 +40,12 @@ export function inside(value: unknown): JsonObject {
   return isObject(value) ? value : nothing
 }
 
+/** The list, or an empty one. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : []
 }
 
+/** The objects in a list; other items are skipped. */
 export function objectsOf(value: unknown): JsonObject[] {
   return listOf(value).filter(isObject)
 }

@@ -33,10 +33,14 @@ function readStop(words: Readonly<Record<string, Stop>>, word: unknown): Stop | 
   return Object.hasOwn(words, word) ? words[word] : 'end'
 }
 
+/** Reads `finish_reason` of Chat Completions. */
 export const readCompletionsStop = (word: unknown): Stop | undefined => readStop(completions, word)
+/** Reads `stop_reason` of Messages. */
 export const readMessagesStop = (word: unknown): Stop | undefined => readStop(messages, word)
+/** Reads `stopReason` of Converse. */
 export const readConverseStop = (word: unknown): Stop | undefined => readStop(converse, word)
 
+/** Stop reasons of Chat Completions (`finish_reason`). */
 export const completionsStops: Readonly<Record<Stop, string>> = {
   end: 'stop',
   stopSequence: 'stop',
@@ -47,6 +51,7 @@ export const completionsStops: Readonly<Record<Stop, string>> = {
   filtered: 'content_filter',
 }
 
+/** Stop reasons of Messages (`stop_reason`). */
 export const messagesStops: Readonly<Record<Stop, string>> = {
   end: 'end_turn',
   stopSequence: 'stop_sequence',

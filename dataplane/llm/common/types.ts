@@ -7,6 +7,7 @@
 /** A JSON object as parsed by `parseJson`: numbers that a double cannot hold are raw (json.ts). */
 export type JsonObject = { readonly [key: string]: unknown }
 
+/** Formats with chats: the Chat Completions, Messages and Responses APIs. */
 export type ChatFormat = 'completions' | 'messages' | 'responses'
 /** The formats of clients. */
 export type ClientFormat = ChatFormat | 'embeddings' | 'tokenCount'
@@ -52,6 +53,7 @@ export interface RequestContext {
   readonly bedrockMetadata?: string
 }
 
+/** The policy `ai.promptCaching`: which parts of a request end with a cache point (llm.md §14). `minTokens` is the minimum size of the system prompt. */
 export interface PromptCaching {
   readonly cacheSystem: boolean
   readonly cacheMessages: boolean
@@ -69,6 +71,7 @@ export interface RequestMemo {
   readonly isBase64?: boolean
 }
 
+/** A request in the upstream's format. */
 export interface ConvertedRequest {
   /** The same object as the input if nothing changed. */
   readonly body: JsonObject
@@ -108,6 +111,7 @@ export interface Usage {
   outputAudioTokens?: number
 }
 
+/** A tool call of a response; `arguments` is JSON text. */
 export interface ToolCallFact {
   readonly id: string
   readonly name: string
@@ -126,6 +130,7 @@ export interface ResponseFacts {
   toolCalls: ToolCallFact[]
 }
 
+/** The facts about a streamed response, updated with every event. */
 export interface StreamFacts extends ResponseFacts {
   /** A content, tool or reasoning delta was returned. From here on no failover happens; the time to first token ends. */
   hasContent: boolean
@@ -153,6 +158,7 @@ export interface Conversion {
   stream(context: ResponseContext, options?: StreamOptions): ResponseStream
 }
 
+/** Options of a stream conversion. */
 export interface StreamOptions {
   /** Guards read or change deltas, so all events are parsed. Otherwise native streams pass as raw chunks. */
   readonly isGuarded?: boolean
@@ -198,6 +204,7 @@ export interface TextDelta {
   replace(text: string): void
 }
 
+/** The part of a conversation that a text belongs to. */
 export type SegmentScope = 'systemPrompt' | 'messages' | 'toolOutput' | 'toolInput'
 
 /** A run of adjacent text parts of one message (llm.md §13.1), or one tool input or output. */
@@ -218,6 +225,7 @@ export interface FlatMessage {
   readonly content: string
 }
 
+/** Sampling parameters of a request, by the names of the Chat Completions and Embeddings APIs. */
 export interface RequestParams {
   temperature?: number
   top_p?: number
@@ -229,6 +237,7 @@ export interface RequestParams {
   dimensions?: number
 }
 
+/** Messages that the policy `ai.prompt` adds before and after those of the client. */
 export interface Enrichment {
   readonly prepend?: readonly FlatMessage[]
   readonly append?: readonly FlatMessage[]

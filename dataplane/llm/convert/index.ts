@@ -27,6 +27,10 @@ const preferences: readonly Conversion[] = [
 /**
  * Returns the first conversion of the preference list for a client format and the formats that the provider supports for the model.
  * undefined if there is none; the client then receives 400 `unsupported conversion: from <title> to provider <provider>`.
+ *
+ * @example
+ * chooseConversion('messages', ['completions', 'responses']) // translates Messages to Chat Completions
+ * chooseConversion('responses', ['completions', 'responses']) // native: bodies and streams pass
  */
 export function chooseConversion(from: ClientFormat, supported: readonly UpstreamFormat[]): Conversion | undefined {
   return preferences.find((conversion) => conversion.from === from && supported.includes(conversion.to))

@@ -3,8 +3,10 @@ import { chooseConversion } from './index.ts'
 
 /** For tests: contexts with a fixed clock and sequential ids. */
 
+/** The time of every context, in epoch milliseconds. */
 export const NOW_MS = 1_760_000_000_000
 
+/** The conversion between two formats. Throws if there is none. */
 export function pair(from: ClientFormat, to: UpstreamFormat): Conversion {
   const conversion = chooseConversion(from, [to])
   if (conversion === undefined) throw new Error(`no conversion from ${from} to ${to}`)
@@ -15,6 +17,7 @@ function memo(model = 'm', more: Partial<RequestMemo> = {}): RequestMemo {
   return { model, isStreaming: false, toolNames: new Map(), ...more }
 }
 
+/** A response context; `more` overrides its memo. */
 export function responseContext(more: Partial<RequestMemo> = {}, headers: Readonly<Record<string, string>> = {}): ResponseContext {
   let ids = 0
   return {
@@ -25,6 +28,7 @@ export function responseContext(more: Partial<RequestMemo> = {}, headers: Readon
   }
 }
 
+/** A request context for model `m`. */
 export function requestContext(more: Partial<RequestContext> = {}): RequestContext {
   return { model: 'm', ...more }
 }

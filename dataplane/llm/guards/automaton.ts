@@ -191,6 +191,13 @@ function flagsBetween(before: number, after: number): number {
 /**
  * Follows a text that arrives in pieces. All matches that start before `safe` are decided, whatever text follows. Positions count
  * UTF-16 code units from the beginning of the text.
+ *
+ * @example
+ * const front = new MatchFront(new Automaton('abc'))
+ * front.push('xxa')
+ * front.safe // 2: a match may start at the `a`
+ * front.push('x')
+ * front.safe // 4
  */
 export class MatchFront {
   readonly #automaton: Automaton

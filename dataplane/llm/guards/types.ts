@@ -44,6 +44,7 @@ export interface PromptGuards {
   stream(context: GuardContext, headers: HeaderList): StreamGuard | undefined
 }
 
+/** Whether guards check a request or a response. */
 export type GuardPhase = 'Request' | 'Response'
 
 /** A request, a response or a held back stream, as guards read and change it. */

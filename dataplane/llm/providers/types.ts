@@ -4,6 +4,7 @@ import type { ClientFormat, JsonObject, UpstreamFormat } from '../common/types.t
 
 /** The fields of a provider in the config that select its kind: `providerA` and so on. */
 export type ProviderKind = Extract<keyof NamedLLMProvider, `provider${string}`>
+/** The value of a provider's field in the config. */
 export type ProviderSettings<K extends ProviderKind> = NonNullable<NamedLLMProvider[K]>
 
 /** One upstream request, as far as a provider needs to know it. */

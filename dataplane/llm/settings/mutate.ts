@@ -14,6 +14,7 @@ export interface Mutations {
   readonly defaults: readonly (readonly [string, unknown])[]
 }
 
+/** Compiles the field mutations of an `ai` section; undefined if there are none. */
 export function compileMutations({ overrides = [], transformations = [], defaults = [] }: BackendAI): Mutations | undefined {
   if (overrides.length + transformations.length + defaults.length === 0) return undefined
   return {

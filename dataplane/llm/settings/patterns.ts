@@ -1,4 +1,12 @@
-/** Returns a lookup by name. An exact entry wins, then the longest matching pattern. `*` matches any text. */
+/**
+ * Returns a lookup by name. An exact entry wins, then the longest matching pattern. `*` matches any text.
+ *
+ * @example
+ * const alias = createNameTable({ 'gpt-*': 'large', 'gpt-4o-mini': 'small' })
+ * alias('gpt-4o-mini') // 'small'
+ * alias('gpt-5') // 'large'
+ * alias('o3') // undefined
+ */
 export function createNameTable<T>(entries: Readonly<Record<string, T>> | undefined): (name: string) => T | undefined {
   if (entries === undefined) return () => undefined
   const exact = new Map(Object.entries(entries))

@@ -11,10 +11,12 @@ export interface Rates {
   readonly reasoning: number
 }
 
+/** Returns the prices of a model; undefined if none match. */
 export type PriceTable = (model: string) => Rates | undefined
 
 const MILLION = 1_000_000
 
+/** Compiles the price table, whose model names may contain `*`; undefined if prices are not configured. */
 export function compilePrices(prices: Readonly<Record<string, ModelPrice>> | undefined): PriceTable | undefined {
   if (prices === undefined) return undefined
   return createNameTable(Object.fromEntries(Object.entries(prices).map(([model, price]) => [model, ratesOf(price)])))

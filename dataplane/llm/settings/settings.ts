@@ -31,6 +31,7 @@ export function mergeAi(sections: readonly BackendFull[]): BackendAI {
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
+/** Compiles a merged `ai` section. */
 export function compileSettings(section: BackendAI): LlmSettings {
   const { routes, modelAliases, prompt, promptCaching, prices } = section
   const aliases = createNameTable(modelAliases)

@@ -24,6 +24,7 @@ export interface EventTexts {
   readonly deltas: readonly TextDelta[]
   readonly closes: readonly string[]
 }
+/** Finds the text in the data of one event. */
 export type FindTexts = (data: JsonObject) => EventTexts
 
 /** An event with JSON data. Replaced texts are written into `data`, which the event owns. */

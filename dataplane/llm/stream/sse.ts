@@ -12,7 +12,14 @@ interface SseFields {
 const LF = 0x0a
 const CR = 0x0d
 
-/** Splits bytes into server-sent events, wherever chunks end. Lines end with LF or CRLF. Copies bytes only of events that span chunks. */
+/**
+ * Splits bytes into server-sent events, wherever chunks end. Lines end with LF or CRLF. Copies bytes only of events that span chunks.
+ *
+ * @example
+ * const scanner = new SseScanner()
+ * scanner.push(Buffer.from('data: a\n\ndata: b')) // the event `data: a`
+ * scanner.end() // the event `data: b`
+ */
 export class SseScanner {
   /** Chunks of the incomplete event. */
   #parts: Buffer[] = []

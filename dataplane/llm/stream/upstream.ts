@@ -1,8 +1,10 @@
 import type { ClientEvent, ResponseStream, StreamOptions } from '../common/types.ts'
 import { FactsRecorder } from './facts.ts'
 
+/** Default limit of a single event or frame. */
 export const MAX_EVENT_BYTES = 2 * 1024 * 1024
 const TRUNCATED = 'the upstream ended the stream before the response was complete'
+/** No events. */
 export const nothing: readonly ClientEvent[] = []
 
 /** Base of native and translated streams: facts, the end, and the size limit of single events. */

@@ -9,6 +9,7 @@ import { createLlmFactory, type LlmFactoryOptions } from '../service.ts'
 import { testGateway, testListener, testRoute } from '../../testing/messages.ts'
 import { replaceMessages } from '../../testing/store.ts'
 
+/** The config of the gateway under test. */
 export interface LlmGatewayOptions {
   readonly ai: AIBackend
   /** `policies` of the backend. */

@@ -8,6 +8,7 @@ export interface Loose {
   readonly [key: string | number]: Loose
 }
 
+/** A complete response. */
 export interface TestResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -16,6 +17,7 @@ export interface TestResponse {
   readonly json: Loose
 }
 
+/** A request to the gateway; a `body` that is neither a Buffer nor a string is printed as JSON. */
 export interface Post {
   readonly path?: string
   readonly method?: string
@@ -32,6 +34,7 @@ export interface TestBed {
   close(): Promise<void>
 }
 
+/** Options of a test bed. */
 export interface TestBedOptions extends Omit<LlmGatewayOptions, 'ai'> {
   /** Default: providerA. `host` and `port` are set to a mock. */
   readonly provider?: Omit<NamedLLMProvider, 'name'>
@@ -52,6 +55,7 @@ export const sdkRoutes = {
   '*': 'Passthrough',
 } as const
 
+/** Starts mock providers and a gateway in front of them. */
 export async function startTestBed({ provider = { providerA: {} }, groups, ai, policies, ...options }: TestBedOptions = {}): Promise<TestBed> {
   const mocks: MockProvider[] = []
   const addMock = async <T extends object>(config: T): Promise<T & { host: string; port: number }> => {
@@ -82,6 +86,7 @@ export async function startTestBed({ provider = { providerA: {} }, groups, ai, p
   }
 }
 
+/** Sends a request and reads the complete response. */
 export function send(port: number, { path = '/v1/chat/completions', method = 'POST', headers = {}, body }: Post): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     const bytes = body === undefined ? undefined : Buffer.isBuffer(body) || typeof body === 'string' ? Buffer.from(body) : Buffer.from(JSON.stringify(body))

@@ -4,6 +4,7 @@ import type { JsonObject, Usage } from '../common/types.ts'
 
 /** Readers for the usage objects of each upstream format. Missing or invalid counts are undefined. */
 
+/** `usage` of Chat Completions and Embeddings. */
 export function readCompletionsUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['prompt_tokens_details'])
   const output = inside(usage['completion_tokens_details'])
@@ -19,6 +20,7 @@ export function readCompletionsUsage(usage: JsonObject): RawUsage {
   }
 }
 
+/** `usage` of Messages, whose input excludes cached tokens. */
 export function readMessagesUsage(usage: JsonObject): RawUsage {
   return {
     input: numberOf(usage['input_tokens']),
@@ -29,6 +31,7 @@ export function readMessagesUsage(usage: JsonObject): RawUsage {
   }
 }
 
+/** `usage` of Responses. */
 export function readResponsesUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['input_tokens_details'])
   const output = inside(usage['output_tokens_details'])
@@ -44,6 +47,7 @@ export function readResponsesUsage(usage: JsonObject): RawUsage {
   }
 }
 
+/** `usage` of Converse, whose input excludes cached tokens. */
 export function readConverseUsage(usage: JsonObject): RawUsage {
   return {
     input: numberOf(usage['inputTokens']),

@@ -23,14 +23,17 @@ function writeOutput(blocks: readonly ReplyBlock[], status: string, context: Res
   return parts.length > 0 ? [item, ...calls] : calls
 }
 
+/** A content part of type `output_text`. */
 export function writeTextPart(text: string): JsonObject {
   return { type: 'output_text', text, annotations: [] }
 }
 
+/** An output item of type `message`. */
 export function writeMessageItem(id: string, content: readonly JsonObject[], status: string): JsonObject {
   return { type: 'message', id, status, role: 'assistant', content }
 }
 
+/** An output item of type `function_call`. `args` is JSON text. */
 export function writeCall(id: string, name: string, args: string, status: string): JsonObject {
   return { type: 'function_call', id, call_id: id, name, arguments: args, status }
 }
