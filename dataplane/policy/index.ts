@@ -47,7 +47,7 @@ interface Entry {
 
 /**
  * The order of policies (traffic.md §5 steps 3 and 6). Request sides run from top to bottom, response sides of the policies that were
- * reached from bottom to top. A new policy is one line here, and its section's line in `trafficHomes`.
+ * reached from bottom to top. A new policy is one line here, under the name of its section.
  */
 const order = [
   // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
