@@ -177,7 +177,10 @@ export interface ResponseStream {
   push(chunk: Buffer): readonly ClientEvent[]
   /** The upstream's body ended. Returns an error event in the client's format if the terminator is missing. */
   end(): readonly ClientEvent[]
-  /** Ends the stream with an error event in the client's format: connection error, guard, timeout. Also possible after `end`. `code` defaults to `upstream_error`. */
+  /**
+   * Ends the stream with an error event in the client's format: connection error, guard, timeout. Also possible after `end`. `code`
+   * defaults to `upstream_error`.
+   */
   fail(message: string, code?: string): readonly ClientEvent[]
 }
 

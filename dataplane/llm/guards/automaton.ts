@@ -1,6 +1,9 @@
 import { RE2JS } from 're2js'
 
-/** The parts of re2js' compiled program that are read here. Internal to re2js: the version is pinned, and automaton.test.ts checks them. Characters are code points. */
+/**
+ * The parts of re2js' compiled program that are read here. Internal to re2js: the version is pinned, and automaton.test.ts checks them.
+ * Characters are code points.
+ */
 interface Instruction {
   readonly op: number
   readonly out: number

@@ -2,7 +2,10 @@ import { findText, type EventTexts } from '../../stream/event.ts'
 import { numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import type { JsonObject, TextDelta } from '../../common/types.ts'
 
-/** Finds the text in an event of a Responses stream: segments `<item>:text:<part>`, `<item>:summary:<part>`, `<item>:tool`. `done` events repeat the whole text. */
+/**
+ * Finds the text in an event of a Responses stream: segments `<item>:text:<part>`, `<item>:summary:<part>`, `<item>:tool`. `done` events
+ * repeat the whole text.
+ */
 export function findResponsesTexts(data: JsonObject): EventTexts {
   const item = numberOf(data['output_index']) ?? 0
   const part = numberOf(data['content_index']) ?? 0
