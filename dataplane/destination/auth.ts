@@ -9,8 +9,8 @@ type Secrets = ConfigSnapshot['secrets']
 const ENTRY = 'Authorization'
 
 /**
- * The credentials of a destination (part 2, Backend authentication). What does not resolve is `broken`: an upstream is never asked
- * without the credentials that it was configured with. `host`: the destination's name, where it has one.
+ * Compiles the credentials of a destination (part 2, Backend authentication). Unresolved credentials are `broken`: no request is sent
+ * without its configured credentials. `host`: the destination's hostname, if any.
  */
 export function compileBackendAuth(auth: BackendAuth, secrets: Secrets, host?: string): UpstreamAuth {
   if (auth.key !== undefined) return bearer(auth.key, 'key')
@@ -56,7 +56,7 @@ const dataOf = ({ secret }: ResolvedSecret, secrets: Secrets): Readonly<Record<s
 
 const broken = (reason: string): UpstreamAuth => ({ kind: 'broken', reason })
 
-/** Refuses what would end the header line, or would be other bytes on the wire than in the config. */
+/** Rejects tokens that would end the header line or be sent as other bytes than configured. */
 function bearer(token: string, field: 'key' | 'secretRef'): UpstreamAuth {
   if (token === '') return broken(`the credential of ${field} is empty`)
   return /^[\x20-\x7e]+$/.test(token) ? { kind: 'bearer', token } : broken(`the credential of ${field} is not printable ASCII`)

@@ -18,7 +18,7 @@ const noEndpoints = {
   error: undefined,
 } as const
 
-/** What identifies a destination over config versions. */
+/** Identity of a destination over config versions. */
 function keyOf(ref: BackendRef): string {
   if (ref.service !== undefined) return `service ${ref.service} ${ref.port ?? 0}`
   if (ref.backend !== undefined) return `backend ${ref.backend}`
@@ -26,48 +26,48 @@ function keyOf(ref: BackendRef): string {
   return `invalid ${ref.invalid ?? 'BACKEND_NOT_FOUND'}`
 }
 
-/** Told of every endpoint of `destination` that its health policy takes out and brings back. */
+/** Receives evictions and returns of the endpoints of `destination`. */
 export type OnEviction = (destination: string, event: EvictionEvent) => void
 
 export interface DestinationOptions {
-  /** The clock of evictions; default the machine's, which never goes back. */
+  /** Monotonic clock of evictions; default `performance.now`. */
   readonly nowMs?: (() => number) | undefined
   readonly onEviction?: OnEviction | undefined
   /** The node that this process runs on, for Services that prefer near endpoints. */
   readonly nodeName?: string | undefined
 }
 
-/** One of the places that a backend consists of: an LLM provider, an MCP target. */
+/** A part of a backend: an LLM provider, an MCP target. */
 export interface BackendPart {
   /** Key of the Backend message. */
   readonly backend: string
-  /** What policies target it by (`sectionName`). */
+  /** Section name, by which policies target it. */
   readonly section: string
   readonly host: string
   readonly port: number
-  /** Policies written on the backend and on the part, merged. */
+  /** Inline policies of the backend and of the part, merged. */
   readonly inline: BackendFull | undefined
-  /** Policies of what leads to the backend, merged; the weakest. */
+  /** Policies of Gateway, listener, route and rule, merged; lowest precedence. */
   readonly outer: BackendFull | undefined
-  /** TLS with the system's CAs unless a policy says otherwise. */
+  /** TLS with the system's CAs unless a policy configures TLS. */
   readonly isTlsDefault: boolean
 }
 
 interface Known {
-  /** What the route table must refer to for it to stay; undefined: it stays until the policies change and nobody asks again. */
+  /** Reference in the route table that keeps it; undefined: it is kept until the policies change and it is not requested again. */
   readonly routeKey: string | undefined
   /** Its config under the current snapshot and policies. */
   readonly configure: () => DestinationConfig
   readonly destination: Destination
-  /** Nothing that is composed from the current policies has asked for it yet. */
+  /** Not yet requested since the last change of policies. */
   isStale: boolean
-  /** A change of what makes it stale. */
+  /** The kind of change that makes it stale. */
   readonly staleWith: 'nothing' | 'policies' | 'policies and backends'
 }
 
 /**
- * The destinations that routes refer to. Routes hold them over config versions; `update` gives each its new endpoints and
- * settings, so that a change of endpoints recompiles no route.
+ * The destinations of all routes and policies. Routes hold them over config versions; `update` sets the new endpoints and
+ * settings of each, so that a change of endpoints recompiles no route.
  */
 export class Destinations {
   readonly #createPool: PoolFactory
@@ -75,7 +75,7 @@ export class Destinations {
   readonly #known = new Map<string, Known>()
   #snapshot: ConfigSnapshot | undefined
   #policies: PolicyIndex = new Map()
-  /** Found on first use in each version of the services. */
+  /** Determined on first use in each version of the services. */
   #place: { readonly services: ConfigSnapshot['services'] | undefined; readonly own: Place } | undefined
 
   constructor(createPool: PoolFactory, options: DestinationOptions = {}) {
@@ -83,20 +83,20 @@ export class Destinations {
     this.#options = options
   }
 
-  /** The destination of a route's reference under the policies of what leads to it; made on first use. */
+  /** The destination of a route's reference with the policies `outer` of Gateway, listener, route and rule. Created on first use. */
   get(ref: BackendRef, outer?: BackendFull): Destination {
     const routeKey = keyOf(ref)
     const key = outer === undefined ? routeKey : `${routeKey} ${JSON.stringify(outer)}`
     return this.#ask(key, nameOf(ref), { routeKey, staleWith: outer === undefined ? 'nothing' : 'policies', configure: () => this.#configOf(ref, outer) })
   }
 
-  /** The destination of a reference in a policy: an authorization server, a collector. Ask again after every change of policies. */
+  /** The destination of a reference in a policy: an authorization server, a collector. Call it again after every change of policies. */
   forPolicy(ref: BackendRef): Destination {
     const key = `policy ${keyOf(ref)}`
     return this.#ask(key, nameOf(ref), { routeKey: undefined, staleWith: 'policies', configure: () => this.#configOf(ref, undefined) })
   }
 
-  /** The destination of a part of a backend. Ask again on every update of the backend or of policies. */
+  /** The destination of a part of a backend. Call it again after every update of the backend or of policies. */
   forPart(part: BackendPart): Destination {
     const { backend, section, host, port } = part
     const name = section === '' ? backend : `${backend}/${section}`
@@ -111,7 +111,7 @@ export class Destinations {
     })
   }
 
-  /** A port of a Service as a part of a backend. Ask again on every update of the backend or of policies. */
+  /** The destination of a Service port that is a part of a backend. Call it again after every update of the backend or of policies. */
   forServicePart(service: string, port: number, outer: BackendFull | undefined): Destination {
     const key = `part ${JSON.stringify({ service, port, outer })}`
     return this.#ask(key, `${service}:${port}`, {
@@ -121,7 +121,7 @@ export class Destinations {
     })
   }
 
-  /** A host that only a URL names; with TLS, checked against the system's CAs. Only `own` policies apply. Ask again as for a part. */
+  /** The destination of a host in a URL; TLS uses the system's CAs. Only the policies `own` apply. Call it again as for a part. */
   forHost(host: string, port: number, isTls: boolean, own: BackendFull = {}): Destination {
     const address = authorityOf(host, port)
     return this.#ask(`host ${address} ${isTls} ${JSON.stringify(own)}`, address, {
@@ -134,7 +134,7 @@ export class Destinations {
     })
   }
 
-  /** Another port of the host that a reference in a policy names, reached as that is: through its tunnel, and with its TLS where there is any. */
+  /** Another port of the host of a policy's reference, with the same tunnel and, if `isTls`, the same TLS settings. */
   forOtherPort(ref: BackendRef, host: string, port: number, isTls: boolean): Destination {
     const address = authorityOf(host, port)
     return this.#ask(`port ${address} ${isTls} ${keyOf(ref)}`, address, {
@@ -154,11 +154,11 @@ export class Destinations {
     this.#snapshot = snapshot
     for (const known of this.#known.values())
       if ((arePoliciesNew && known.staleWith !== 'nothing') || (areBackendsNew && known.staleWith === 'policies and backends')) known.isStale = true
-    // Asks for those that it needs in turn: a tunnel's proxy, a pool's picker.
+    // Configuring one may request others: the proxy of a tunnel, the picker of a pool.
     for (const known of this.#known.values()) known.destination.update(known.configure())
   }
 
-  /** Closes and forgets destinations that no reference names any more. */
+  /** Closes and removes destinations without a reference. */
   retain(refs: Iterable<BackendRef>): void {
     const used = new Set<string>()
     for (const ref of refs) used.add(keyOf(ref))
@@ -215,7 +215,7 @@ export class Destinations {
     }
   }
 
-  /** Pickers make their own certificates, so nobody could verify them, unless a policy on their Service says how (operator.md §4.9). */
+  /** Pickers use self-signed certificates, which cannot be verified unless a policy on their Service configures TLS (operator.md §4.9). */
   #forPicker({ backend, isPlaintext = false }: EndpointPicker): Destination {
     return this.#ask(`picker ${keyOf(backend)} ${isPlaintext}`, nameOf(backend), {
       routeKey: undefined,
@@ -242,7 +242,7 @@ export class Destinations {
     return addressConfig(authorityOf(host, port), settingsFor(host))
   }
 
-  /** A node's zone stays: once known it is not looked for again. */
+  /** The zone of a node does not change: it is cached once known. */
   #ownPlace(): Place {
     const services = this.#snapshot?.services
     if (this.#place === undefined || (this.#place.own.zone === undefined && this.#place.services !== services)) {
@@ -258,7 +258,7 @@ export class Destinations {
     return this.#snapshot?.secrets ?? new Map()
   }
 
-  /** Policies of a Service port come by its number, or for all ports; those of a part of a backend by its name. */
+  /** Settings by policies, which target a Service port by its number or all ports, and a part of a backend by its name. */
   #settingsOf(kind: 'Service' | 'Backend', key: string, target: Target, section = target.port === undefined ? '' : String(target.port)): UpstreamSettings {
     const [namespace = '', name = ''] = key.split('/')
     const whole = this.#policies.get(targetKey(kind, namespace, name)) ?? []
@@ -290,7 +290,7 @@ function addressConfig(address: string, settings: UpstreamSettings): Destination
     type: 'static',
     endpoints: [{ address: host, port }],
     settings,
-    // An IP address is not a name that a virtual host could go by: the client's Host stays (traffic.md §8.11).
+    // An IP address is no virtual host name: keep the client's Host (traffic.md §8.11).
     hostname: isIP(host) === 0 ? host : undefined,
     isHostRewritten: true,
   }

@@ -5,10 +5,10 @@ import type { Eviction, HealthPolicy } from '../upstream/balancer/health.ts'
 
 const DEFAULT_EVICTION_MS = 3000
 
-/** A section is the same object over config versions, and settings are made anew for each of them. */
+/** Cache by section, which is the same object over config versions. */
 const compiled = new WeakMap<Health, HealthPolicy>()
 
-/** The `health` section of a backend policy (part 2, Health). */
+/** Compiles the `health` section of a backend policy (part 2, Health). */
 export function compileHealth(section: Health): HealthPolicy {
   let policy = compiled.get(section)
   if (policy === undefined) {

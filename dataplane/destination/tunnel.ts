@@ -6,12 +6,12 @@ import type { Destination } from '../upstream/destination.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { UpstreamError, type Tunnel, type UpstreamCall } from '../upstream/types.ts'
 
-/** What a tunnel's reference leads to, as of now. */
+/** Resolves a tunnel's reference in the current config. */
 export type FindDestination = (ref: BackendRef) => Destination
 
 /**
- * The `tunnel` section of a backend policy. The proxy server is looked up for each connection, so that it may change; backend
- * policies on it say how it is reached: TLS, timeouts, and a credential, which goes into Proxy-Authorization.
+ * Compiles the `tunnel` section of a backend policy. The proxy is resolved for each connection, so that it may change. Backend
+ * policies on the proxy set its TLS, timeouts, and credential, which is sent in Proxy-Authorization.
  */
 export function compileTunnel(ref: BackendRef, find: FindDestination): Tunnel {
   return { key: JSON.stringify(ref), connect: (authority) => connectThrough(find(ref), authority) }
@@ -39,7 +39,7 @@ function brokenAuth({ settings: { auth } }: Destination): string | undefined {
   return auth?.kind === 'broken' ? auth.reason : undefined
 }
 
-/** A chain of proxies could lead in a circle. */
+/** Rejects chains of proxies, which could form a cycle. */
 function nested({ settings }: Destination): string | undefined {
   return settings.tunnel === undefined ? undefined : 'it is behind a tunnel itself, which is not supported'
 }
@@ -49,7 +49,7 @@ function connectRequest(authority: string, token: string | undefined): RequestHe
   return { method: 'CONNECT', target: '', scheme: 'http', authority, version: 'HTTP/1.1', headers, body: undefined, upgrade: undefined, acceptsTrailers: false }
 }
 
-/** The proxy's own health: it is well when it answers, whatever it says about where we want to go. */
+/** Records the health of the proxy itself: 502 and 504 are about the target. */
 async function recordCall(call: UpstreamCall, proxy: Destination, endpoint: EndpointState, startedAtMs: number): Promise<void> {
   try {
     const { status } = await call.response

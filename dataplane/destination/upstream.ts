@@ -12,22 +12,23 @@ import { compileTunnel, type FindDestination } from './tunnel.ts'
 type Secrets = ConfigSnapshot['secrets']
 type TlsSettings = Pick<UpstreamSettings, 'tls' | 'broken'>
 
-/** What is known of a destination before policies are asked. */
+/** Properties of a destination besides the attached policies. */
 export interface Target {
-  /** Host name that SNI and certificate checks default to; undefined when there is none. */
+  /** Default host name of SNI and certificate checks; undefined if there is none. */
   readonly host: string | undefined
   readonly port: number | undefined
-  /** `spec.policies` of the backend itself; wins over attached policies, field by field. */
+  /** `spec.policies` of the backend itself; takes precedence over attached policies, field by field. */
   readonly inline: BackendFull | undefined
-  /** Policies of what leads to it (Gateway, listener, route, rule), merged; the weakest. */
+  /** Policies of Gateway, listener, route and rule, merged; lowest precedence. */
   readonly outer: BackendFull | undefined
 }
 
 const broken = (reason: string): TlsSettings => ({ tls: undefined, broken: reason })
 
 /**
- * The connection settings of one destination. `attached` are the policies on it, oldest first: each section is
- * taken whole from the first that sets it. `find` gives the proxy server that a tunnel names. A ProxyPolicy's tls wins over a BackendTLSPolicy, being the more specific resource.
+ * Connection settings of a destination. `attached` are the policies on it, oldest first: each section comes completely from the first
+ * policy that sets it. `find` resolves the proxy of a tunnel. The tls section of a ProxyPolicy takes precedence over a BackendTLSPolicy,
+ * because it is more specific.
  */
 export function upstreamSettings(target: Target, attached: readonly Policy[], secrets: Secrets, find: FindDestination): UpstreamSettings {
   const relevant = attached.filter(({ target: selected }) => selected.port === undefined || selected.port === target.port)
@@ -58,7 +59,7 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   }
 }
 
-/** Defaults of part 1. */
+/** TCP keepalive settings with the defaults of part 1. */
 function probesOf({ time, interval, retries = 9 }: Keepalive): TcpProbes {
   return { timeMs: parseTimeout(time) ?? 180_000, intervalMs: parseTimeout(interval) ?? 180_000, retries }
 }

@@ -14,52 +14,52 @@ import {
   type GoogleTokenKind,
 } from './cloud/index.ts'
 
-/** What a destination is shown as credentials (part 2, Backend authentication). */
+/** Credentials of requests to a destination (part 2, Backend authentication). */
 export type UpstreamAuth =
   | { readonly kind: 'bearer'; readonly token: string }
-  /** The client's own credential, which its authentication policy took out. */
+  /** The client's own credential, which its authentication policy removed. */
   | { readonly kind: 'passthrough' }
-  /** It cannot be had: no request goes out. `reason` may reach the client and holds no secret. */
+  /** The credential is unavailable: no request is sent. `reason` may reach the client and contains no secret. */
   | { readonly kind: 'broken'; readonly reason: string }
-  /** Signed for AWS; undefined: with the credentials of the process. */
+  /** Requests are signed for AWS; undefined: with the credentials of the process. */
   | { readonly kind: 'aws'; readonly credentials: AwsCredentials | undefined }
   | { readonly kind: 'azure'; readonly identity: AzureIdentity }
   | { readonly kind: 'google'; readonly token: GoogleTokenKind }
 
-/** What only the caller knows of a destination in a cloud. */
+/** Properties of a cloud destination that only the caller knows. */
 export interface CloudHints {
-  /** Of the signature; default: what an AWS host name says. */
+  /** Scope of the signature; default: derived from an AWS host name. */
   readonly signing?: { readonly region: string; readonly service: string } | undefined
-  /** Of an Azure token. */
+  /** Scope of an Azure token. */
   readonly scope?: string | undefined
 }
 
 const AZURE_SCOPE = 'https://management.azure.com/.default'
-/** Of a body that has to be read before it can be signed. */
+/** Limit of a body that must be buffered for a signature. */
 const SIGNED_BODY_LIMIT_BYTES = 2 * 1024 * 1024
 
 /**
- * Writes the credentials of a destination into the headers of a request to it; `exchange` is the one it is made for, if any. Tokens
- * only: a request that is to be signed is signed by `sign`, when nothing about it changes any more.
+ * Writes token credentials into the headers of a request; `exchange` is the exchange that it is made for, if any. Signatures are added by
+ * `signByCloud` once the request is final.
  */
 export function authenticate(headers: HeaderList, auth: UpstreamAuth, exchange: Exchange | undefined): void {
   const token = auth.kind === 'bearer' ? auth.token : auth.kind === 'passthrough' && exchange !== undefined ? validatedCredential(exchange) : undefined
-  // All lines are replaced: which of two the upstream would believe is anyone's guess.
+  // Replace all lines: it is undefined which of two the upstream would use.
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
 }
 
-/** Whether it takes more than `authenticate`. */
+/** Whether the credentials need `authenticateByCloud` or `signByCloud`. */
 export function isCloudAuth(auth: UpstreamAuth | undefined): boolean {
   return auth?.kind === 'aws' || auth?.kind === 'azure' || auth?.kind === 'google'
 }
 
-/** A cloud's token, into the headers. Rejects with a ProxyError. Nothing to do for other credentials. */
+/** Writes a cloud token into the headers; does nothing for other credentials. Rejects with a ProxyError. */
 export async function authenticateByCloud(headers: HeaderList, auth: UpstreamAuth, { scope = AZURE_SCOPE }: CloudHints = {}): Promise<void> {
   if (auth.kind === 'azure') headers.set('authorization', `Bearer ${await within(cloudCredentials.azure(auth.identity, scope))}`)
   else if (auth.kind === 'google') headers.set('authorization', `Bearer ${await within(cloudCredentials.google(auth.token))}`)
 }
 
-/** Signs the final request where its destination wants that; its body is in memory afterwards. Rejects with a ProxyError. */
+/** Signs the final request if its destination requires it, and buffers its body for that. Rejects with a ProxyError. */
 export async function signByCloud(request: RequestHead, auth: UpstreamAuth, { signing }: CloudHints = {}): Promise<void> {
   if (auth.kind !== 'aws') return
   const credentials = auth.credentials ?? (await within(cloudCredentials.aws()))
@@ -68,7 +68,7 @@ export async function signByCloud(request: RequestHead, auth: UpstreamAuth, { si
   await signAws(request, body, { credentials, region, service })
 }
 
-/** All that a cloud's credentials take, for requests that nobody changes any more. */
+/** Applies cloud credentials of any kind to a final request. */
 export async function authorizeByCloud(request: RequestHead, auth: UpstreamAuth, hints?: CloudHints): Promise<void> {
   await authenticateByCloud(request.headers, auth, hints)
   await signByCloud(request, auth, hints)
@@ -86,10 +86,10 @@ async function bufferBody(request: RequestHead): Promise<Buffer> {
 }
 
 const regionPattern = /^[a-z]{2}(?:-[a-z]+)+-\d+$/
-/** Services whose signatures go by another name than their hosts. */
+/** Signing names of services that differ from their host names. */
 const signingNames: Readonly<Record<string, string>> = { 'bedrock-runtime': 'bedrock', 'bedrock-agent-runtime': 'bedrock', 'lambda-url': 'lambda' }
 
-/** `<service>.<region>.amazonaws.com` and the like. */
+/** Derives region and service from a host such as `<service>.<region>.amazonaws.com`. */
 function signingOf(host: string): { region: string; service: string } {
   const labels = host.toLowerCase().split('.')
   const at = labels.findIndex((label) => regionPattern.test(label))
@@ -101,7 +101,7 @@ function signingOf(host: string): { region: string; service: string } {
   return { region: labels[at] ?? '', service: signingNames[service] ?? service }
 }
 
-/** Waits for credentials, but not for long. */
+/** Waits for credentials, up to CREDENTIAL_TIMEOUT_MS. */
 async function within<T>(wanted: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

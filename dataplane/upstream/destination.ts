@@ -10,15 +10,16 @@ import type { HealthPolicy } from './balancer/health.ts'
 import type { PlacedEndpoint } from './balancer/locality.ts'
 import type { TcpProbes, Transport, Tunnel, UpstreamPool, UpstreamTls } from './types.ts'
 
-/** What choosing an endpoint and a protocol needs to know of an exchange; a call of our own has no more. */
+/** The parts of an exchange that select an endpoint and a protocol. Callouts have no more. */
 export interface Caller {
   readonly request: Exchange['request']
   readonly connection: Pick<Exchange['connection'], 'tls'>
 }
 
+/** HTTP version of a pool; 'negotiate' selects it by ALPN. */
 export type HttpChoice = 'http1' | 'http2' | 'negotiate'
 
-/** How a destination is spoken to: what its backend policies say, defaults filled in (traffic.md §13). */
+/** Connection settings of a destination: its backend policies with defaults (traffic.md §13). */
 export interface UpstreamSettings {
   readonly connectMs: number
   readonly probes: TcpProbes | undefined
@@ -26,7 +27,7 @@ export interface UpstreamSettings {
   readonly requestMs: number | undefined
   readonly tls: UpstreamTls | undefined
   readonly httpVersion: 'HTTP1' | 'HTTP2' | undefined
-  /** Set when a security piece does not resolve: connections fail with this text rather than go out unprotected. */
+  /** Set if TLS or credentials do not resolve: connections fail with this text instead of being unprotected. */
   readonly broken: string | undefined
   /** Credentials of its requests. */
   readonly auth: UpstreamAuth | undefined
@@ -50,30 +51,31 @@ export const defaultSettings: UpstreamSettings = {
   tunnel: undefined,
 }
 
+/** Creates the pool of an endpoint. */
 export type PoolFactory = (kind: HttpChoice, transport: Transport) => UpstreamPool
 
-/** What a destination's config says; replaced as a whole on a config change. */
+/** Config of a destination; replaced as a whole on a config change. */
 export interface DestinationConfig {
   readonly endpoints: readonly PlacedEndpoint[]
   readonly appProtocol: ServicePort['appProtocol']
   readonly settings: UpstreamSettings
-  /** Authority under hostRewrite Auto; undefined for IP addresses, where the client's Host stays. */
+  /** Authority with hostRewrite Auto; undefined for IP addresses, which keep the client's Host. */
   readonly hostname: string | undefined
-  /** What happens to Host where no policy says it: Auto for ProxyBackends, None for Services (traffic.md §8.11). */
+  /** Default of hostRewrite: Auto for ProxyBackends, None for Services (traffic.md §8.11). */
   readonly isHostRewritten: boolean
-  /** The endpoint is the request's own authority (dynamicForwardProxy). */
+  /** The endpoint is the authority of the request (dynamicForwardProxy). */
   readonly isDynamic: boolean
   readonly error: ErrorCode | undefined
   /** Default: unknown. */
   readonly type?: BackendType
-  /** Who chooses among the endpoints; default: nobody, they are balanced. */
+  /** Endpoint picker; default: none, endpoints are balanced. */
   readonly picker?: EndpointPicker | undefined
 }
 
 /** The endpoint picker of an InferencePool. */
 export interface EndpointPicker {
   readonly destination: Destination
-  /** Balances when the picker cannot be asked; otherwise requests fail. */
+  /** Balances if the picker is unavailable; otherwise requests fail. */
   readonly isFailOpen: boolean
 }
 
@@ -81,11 +83,11 @@ const IDLE_MS = 90_000
 const DYNAMIC_ENDPOINT_LIMIT = 10_000
 
 /**
- * One thing that requests can be sent to. Routes hold it by reference, so a change of its endpoints or settings touches no
- * route; connections and what was learned about endpoints survive as long as the transport stays the same.
+ * A target of requests, such as a port of a Service. Routes hold it by reference, so that a change of its endpoints or settings affects no
+ * route. Connections and endpoint state are kept as long as the transport stays the same.
  */
 export class Destination {
-  /** `<namespace>/<name>` or an address; what logs and metrics call it. */
+  /** `<namespace>/<name>` or an address: its name in logs and metrics. */
   readonly name: string
   readonly #createPool: PoolFactory
   readonly #balancer: Balancer
@@ -107,12 +109,15 @@ export class Destination {
     return this.#config.settings
   }
 
-  /** Authority that requests to it get; undefined leaves the client's. `isAuto`: a policy asked for hostRewrite Auto. */
+  /** Authority of requests to it; undefined keeps the client's. `isAuto`: a policy sets hostRewrite Auto. */
   authorityFor(isAuto: boolean): string | undefined {
     return isAuto || this.#config.isHostRewritten ? this.#config.hostname : undefined
   }
 
-  /** Whether that is what it stands for: its name, a shorter form of a Service's, or an address of its own. `port`: one of its endpoints' ports, too. */
+  /**
+   * Whether `host` is this destination: its hostname, a shorter form of a Service's hostname, or the address of an endpoint. With `port`,
+   * an endpoint must also have that port.
+   */
   isAt(host: string, port?: number): boolean {
     const { hostname, endpoints } = this.#config
     if (port !== undefined && !endpoints.some((endpoint) => endpoint.port === port)) return false
@@ -147,7 +152,7 @@ export class Destination {
     if (!config.isDynamic) this.#closePools((endpoint) => !alive.has(endpoint))
   }
 
-  /** An endpoint for this request, or undefined when there is none. */
+  /** Picks an endpoint for a request. Undefined if there is none, see `explainNoEndpoint`. `avoid`: the endpoint of the failed attempt. */
   pick(exchange: Caller, avoid?: EndpointState): EndpointState | undefined {
     return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
   }
@@ -160,18 +165,18 @@ export class Destination {
     return this.#config.isDynamic ? `the authority "${authority ?? ''}" names no host and port to connect to` : `${this.name} has no endpoints`
   }
 
-  /** The endpoint of that label (`host:port`), for who has to stay with it: also while it drains or is evicted. Undefined: it is gone. */
+  /** The endpoint with that label (`host:port`), also if it is draining or evicted. Undefined: it was removed. */
   endpointAt(label: string): EndpointState | undefined {
     return this.#balancer.find(label)
   }
 
-  /** How a call went; `seconds` until its response head count for successes only. */
+  /** Records the outcome of a call; `seconds` until its response head count for successes only. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number): void {
-    // The one endpoint of an authority has no other that could take over.
+    // The single endpoint of a dynamic authority is never evicted: no other could replace it.
     this.#balancer.record(endpoint, isHealthy, seconds, this.#config.isDynamic ? undefined : this.#config.settings.health?.eviction)
   }
 
-  /** An endpoint for a raw connection. `authority` is where dynamicForwardProxy goes. */
+  /** Picks an endpoint for a raw connection. `authority` is the endpoint with dynamicForwardProxy. */
   pickForConnection(authority: string | undefined): EndpointState | undefined {
     return this.#config.isDynamic ? this.#dynamicEndpoint(authority ?? '', 443) : this.#balancer.pick()
   }
@@ -190,7 +195,7 @@ export class Destination {
     return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel, probes }
   }
 
-  /** HTTP version: policy, then appProtocol, then what the client speaks; TLS negotiates unless a policy fixed it (traffic.md §13). */
+  /** HTTP version by policy, then appProtocol, then the client's version; TLS negotiates unless a policy sets the version (traffic.md §13). */
   chooseHttp(exchange: Caller): HttpChoice {
     const { request, connection } = exchange
     if (request.upgrade !== undefined || request.method === 'CONNECT') return 'http1'
@@ -205,7 +210,7 @@ export class Destination {
 
   close(): void {
     this.#closePools(() => true)
-    // Nobody is counted as evicted from what is gone.
+    // Report the end of the evictions, so that they are not counted any more.
     this.#balancer.restoreAll()
   }
 
@@ -220,8 +225,8 @@ export class Destination {
     const key = `${host}:${port}`
     let balancer = this.#dynamic.get(key)
     if (balancer === undefined) {
-      // Destinations are the clients' choice: their number must not grow without bound.
-      if (this.#dynamic.size >= DYNAMIC_ENDPOINT_LIMIT) this.#forgetOldestDynamic()
+      // Clients choose the authorities: their number must be bounded.
+      if (this.#dynamic.size >= DYNAMIC_ENDPOINT_LIMIT) this.#removeOldestDynamic()
       balancer = new Balancer()
       balancer.update([{ address: host, port }])
       this.#dynamic.set(key, balancer)
@@ -229,7 +234,7 @@ export class Destination {
     return balancer.pick()
   }
 
-  #forgetOldestDynamic(): void {
+  #removeOldestDynamic(): void {
     const oldest = this.#dynamic.entries().next().value
     if (oldest === undefined) return
     this.#dynamic.delete(oldest[0])
@@ -246,12 +251,12 @@ export class Destination {
   }
 }
 
-/** Connections of one key are as good as each other. */
+/** Connections with the same key are interchangeable. */
 function transportKeyOf({ tls, tunnel, probes }: UpstreamSettings): string {
   return JSON.stringify([tls, tunnel?.key, probes])
 }
 
-/** Authority of a request to a destination: rewritten unless a filter fixed it (traffic.md §8.11). */
+/** Authority of a request to a destination: rewritten unless a filter set it (traffic.md §8.11). */
 export function authorityFor({ request, isAuthorityFixed, isHostRewritten }: Exchange, destination: Destination): string {
   return (isAuthorityFixed ? undefined : destination.authorityFor(isHostRewritten)) ?? request.authority
 }

@@ -10,8 +10,8 @@ import { UpstreamError, type Transport, type UpstreamCall, type UpstreamPool } f
 const protocols = ['h2', 'http/1.1']
 
 /**
- * A pool whose HTTP version the upstream chooses by ALPN (traffic.md §13): the first connection finds out, and is used; until then
- * calls wait for it. Plaintext is HTTP/1.1.
+ * A pool whose HTTP version the upstream selects by ALPN (traffic.md §13). Calls wait for the first connection, which determines the
+ * version and is then used. Plaintext is HTTP/1.1.
  */
 export function createNegotiatedPool(transport: Transport, options: { readonly deadlines?: Deadlines } = {}): UpstreamPool {
   return transport.tls === undefined ? createHttp1Pool(transport, options) : new NegotiatedPool(transport, options)
@@ -23,7 +23,7 @@ class NegotiatedPool implements UpstreamPool {
   readonly #http2: ReturnType<typeof createHttp2Pool>
   #chosen: UpstreamPool | undefined
   #probe: Promise<UpstreamPool> | undefined
-  /** A connection that speaks HTTP/1.1, for the next call. */
+  /** An open HTTP/1.1 connection for the next call. */
   #ready: Socket | undefined
 
   constructor(transport: Transport, options: { readonly deadlines?: Deadlines }) {
@@ -51,8 +51,8 @@ class NegotiatedPool implements UpstreamPool {
     if (request.upgrade !== undefined) return this.#http1.call(request, timeouts)
     if (this.#chosen === undefined) return new WaitingCall(this.#choose(timeouts.connectMs), request, timeouts)
     const call = this.#chosen.call(request, timeouts)
-    // An upstream that was replaced by one of the other version refuses ours: ask again next time.
-    if (this.#chosen === this.#http2) call.response.catch((error: unknown) => this.#doubt(error))
+    // If the upstream was replaced by one of the other version, connections fail: negotiate again for the next call.
+    if (this.#chosen === this.#http2) call.response.catch((error: unknown) => this.#renegotiateAfter(error))
     return call
   }
 
@@ -69,7 +69,7 @@ class NegotiatedPool implements UpstreamPool {
   async #connect(connectMs: number): Promise<UpstreamPool> {
     const tls = this.#transport.tls && { ...this.#transport.tls, alpn: this.#transport.tls.alpn ?? protocols }
     const socket = await connectTcp({ ...this.#transport, tls }, connectMs).socket
-    // Half-open is for relays: Node's HTTP/2 session does not see the end of such a socket and would wait on.
+    // Half-open is for relays only: Node's HTTP/2 session does not notice the end of such a socket.
     socket.allowHalfOpen = false
     if ((socket as Socket & { alpnProtocol?: string | false }).alpnProtocol === 'h2') {
       this.#http2.adopt(socket, connectMs)
@@ -81,12 +81,12 @@ class NegotiatedPool implements UpstreamPool {
     return this.#chosen
   }
 
-  #doubt(error: unknown): void {
+  #renegotiateAfter(error: unknown): void {
     if (error instanceof UpstreamError && error.failure === 'connect') this.#chosen = undefined
   }
 }
 
-/** A call that waits until its pool is known. */
+/** A call that waits for the negotiation. */
 class WaitingCall implements UpstreamCall {
   readonly response: Promise<ResponseHead>
   #call: UpstreamCall | undefined
@@ -94,7 +94,7 @@ class WaitingCall implements UpstreamCall {
 
   constructor(pool: Promise<UpstreamPool>, request: RequestHead, timeouts: { connectMs: number }) {
     const cancelled = new Promise<never>((_, reject) => (this.#cancel = reject))
-    // Without a waiting call nobody looks at it.
+    // The caller may have cancelled and no longer await the response.
     cancelled.catch(() => undefined)
     const fail = (error: UpstreamError): never => {
       request.body?.cancel(error)

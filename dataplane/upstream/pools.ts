@@ -4,7 +4,7 @@ import { createHttp2Pool } from './http2/pool.ts'
 import { createNegotiatedPool } from './negotiated.ts'
 import type { Transport, UpstreamPool } from './types.ts'
 
-/** Makes the pool for an endpoint and a way to speak to it. */
+/** Creates the pool for an endpoint and an HTTP version. */
 export function createPool(kind: HttpChoice, transport: Transport): UpstreamPool {
   switch (kind) {
     case 'http1':

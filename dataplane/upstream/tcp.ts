@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { connectFailure, createConnector } from './http1/connect.ts'
 import { UpstreamError, type Transport } from './types.ts'
 
-/** Opens a raw connection to an endpoint, TLS included where the transport has it. Rejects with an UpstreamError; `cancel` gives it up. */
+/** Opens a raw connection to an endpoint, with TLS if the transport has it. Rejects with an UpstreamError; `cancel` aborts it. */
 export function connectTcp(transport: Transport, connectMs: number): { readonly socket: Promise<Socket>; cancel(): void } {
   const alpn = transport.tls?.alpn ?? []
   let socket: Socket
@@ -23,7 +23,7 @@ export function connectTcp(transport: Transport, connectMs: number): { readonly 
       reject(error)
     }
     const timer = setTimeout(() => fail(new UpstreamError('connect-timeout', `${host}:${port}: no connection within ${connectMs} ms`)), connectMs)
-    // Stays: between here and the relay's own listener nothing else would catch a reset.
+    // Not removed: until the relay adds its own listener nothing else would handle a reset.
     socket.on('error', (error) => {
       if (!isReady) fail(connectFailure(transport, error))
     })

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { checkServerIdentity, createSecureContext, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import type { UpstreamTls } from './types.ts'
 
-/** TLS options of a transport, without ALPN. Throws when its key material cannot be loaded. */
+/** TLS options of a transport, without ALPN. Throws if its key material cannot be loaded. */
 export function tlsOptions(tls: UpstreamTls, host: string): ConnectionOptions {
   const servername = tls.servername ?? (isIP(host) === 0 ? host : '')
   return {
@@ -17,7 +17,7 @@ export function tlsOptions(tls: UpstreamTls, host: string): ConnectionOptions {
   }
 }
 
-/** The certificate must carry one of the configured names, or the server's own (BackendTLSPolicy `validation`). */
+/** Checks that the certificate has one of the configured names, or the server name (BackendTLSPolicy `validation`). */
 function checkIdentity(tls: UpstreamTls, host: string, certificate: PeerCertificate): Error | undefined {
   const names = tls.subjectAltNames
   if (names === undefined || names.length === 0) return checkServerIdentity(tls.servername ?? host, certificate)
@@ -26,7 +26,7 @@ function checkIdentity(tls: UpstreamTls, host: string, certificate: PeerCertific
   return isMatch ? undefined : new Error('certificate carries none of the configured subjectAltNames')
 }
 
-/** Names of one type in Node's text form of subjectAltName, `DNS:a, URI:"b, c"`; those with special characters are JSON strings. */
+/** Parses names of one type in Node's text form of subjectAltName, `DNS:a, URI:"b, c"`; values with special characters are JSON strings. */
 function alternativeNames(text: string, type: string): string[] {
   const names: string[] = []
   for (const [, kind, quoted, plain] of text.matchAll(/(?:^|, )([A-Za-z ]+):(?:("(?:[^"\\]|\\.)*")|([^,]*))/g)) {

@@ -4,14 +4,14 @@ import { authorityOf, type ResponseHead } from '../http/message.ts'
 import { UpstreamError, type Tunnel, type UpstreamCall } from './types.ts'
 
 /**
- * A connection to an endpoint through a proxy, by CONNECT (RFC 9110 §9.3.6). What is written before the proxy has answered waits;
- * calls `onReady` once it has. Any answer but 2xx fails it.
+ * A connection to an endpoint through a proxy by CONNECT (RFC 9110 §9.3.6). Writes are held until the proxy responds; `onReady` is
+ * called then. Any response other than 2xx destroys it.
  */
 class TunnelSocket extends Duplex {
   readonly #authority: string
   readonly #call: UpstreamCall | undefined
   #inner: Duplex | undefined
-  /** A write or end that came before the tunnel was open. */
+  /** A write or end that was held until the tunnel is open. */
   #waiting: ((inner: Duplex) => void) | undefined
 
   constructor(tunnel: Tunnel, host: string, port: number, onReady: () => void) {
@@ -29,7 +29,7 @@ class TunnelSocket extends Duplex {
     )
   }
 
-  /** As a Socket has it; connections to the proxy are so from the start. */
+  /** Part of Socket. No-op: connections to the proxy already disable Nagle's algorithm. */
   setNoDelay(): this {
     return this
   }
@@ -81,7 +81,7 @@ class TunnelSocket extends Duplex {
   }
 }
 
-/** The rest of the house knows sockets; of these it uses what this has. */
+/** Opens a tunnel. Typed as Socket for its users, which need only the methods that TunnelSocket has. */
 export function openTunnel(tunnel: Tunnel, host: string, port: number, onReady: () => void): Socket {
   return new TunnelSocket(tunnel, host, port, onReady) as unknown as Socket
 }

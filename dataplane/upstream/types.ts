@@ -1,13 +1,13 @@
 import type { RequestHead, ResponseHead } from '../http/message.ts'
 
 /**
- * One HTTP call to one endpoint. `request.authority` becomes Host or `:authority`; hop-by-hop headers are added back by the client
- * as its protocol needs them.
+ * An HTTP call to one endpoint. `request.authority` becomes Host or `:authority`; the pool adds the hop-by-hop headers that
+ * its protocol needs.
  */
 export interface UpstreamCall {
   /** Resolves with the response head; rejects with an UpstreamError. */
   readonly response: Promise<ResponseHead>
-  /** Stops the call and its bodies; `response` rejects if it is still pending. Idempotent. */
+  /** Cancels the call and its bodies; `response` rejects if it is still pending. Idempotent. */
   cancel(reason: Error): void
 }
 
@@ -20,20 +20,21 @@ export interface UpstreamPool {
   close(): void
 }
 
+/** Stage at which a call failed; determines whether it may be retried. */
 export type UpstreamFailure =
-  /** Refused, unreachable, TLS failure, reset before any byte was sent: safe to try elsewhere. */
+  /** Refused, unreachable, TLS failure, reset before any byte was sent: safe to retry on another endpoint. */
   | 'connect'
   | 'connect-timeout'
   | 'dns'
   /** Closed or reset after the request was sent, before a complete response head. */
   | 'reset'
-  /** The upstream broke HTTP: ambiguous framing, bad head. */
+  /** The upstream violated HTTP: ambiguous framing, invalid head. */
   | 'protocol'
-  /** 101 that nobody asked for, or to another protocol. */
+  /** 101 without a request for it, or to another protocol. */
   | 'upgrade'
   | 'cancelled'
 
-/** Why a call has no response head, or why its body broke off. Messages name addresses, never header values. */
+/** Why a call has no response head, or why its body failed. Messages contain addresses, never header values. */
 export class UpstreamError extends Error {
   readonly failure: UpstreamFailure
   constructor(failure: UpstreamFailure, message: string, cause?: unknown) {
@@ -43,11 +44,11 @@ export class UpstreamError extends Error {
   }
 }
 
-/** How connections to an endpoint reach it through an HTTP proxy (backend policy `tunnel`). */
+/** Connections to an endpoint through an HTTP proxy (backend policy `tunnel`). */
 export interface Tunnel {
-  /** Tells tunnels apart: connections through one are not used for another. */
+  /** Identifies the tunnel: connections through one are not used for another. */
   readonly key: string
-  /** Sends CONNECT for `authority` to the proxy. Throws an UpstreamError when there is nobody to ask. */
+  /** Sends CONNECT for `authority` to the proxy. Throws an UpstreamError if the proxy is unavailable. */
   connect(authority: string): UpstreamCall
 }
 
@@ -58,15 +59,15 @@ export interface Transport {
   /** Undefined: plaintext. */
   readonly tls: UpstreamTls | undefined
   readonly keepAlive: { readonly idleMs: number } | undefined
-  /** Probes of idle connections by the system; undefined: none. */
+  /** TCP keepalive of idle connections; undefined: none. */
   readonly probes?: TcpProbes | undefined
-  /** Through which proxy; undefined: none. */
+  /** HTTP proxy; undefined: none. */
   readonly tunnel?: Tunnel | undefined
-  /** Told how many seconds each new connection took to become usable, its TLS handshake included. */
+  /** Receives the seconds that each new connection took to become ready, including its TLS handshake. */
   readonly onConnected?: (seconds: number) => void
 }
 
-/** TCP keep-alive: the first probe after `timeMs`, then one each `intervalMs`, and after `retries` without answer it is over. */
+/** TCP keepalive: the first probe after `timeMs`, then one each `intervalMs`; the connection fails after `retries` unanswered probes. */
 export interface TcpProbes {
   readonly timeMs: number
   readonly intervalMs: number
@@ -80,7 +81,7 @@ export interface UpstreamTls {
   readonly ca: readonly string[] | undefined
   readonly cert: string | undefined
   readonly key: string | undefined
-  /** Names of which the certificate must carry one; undefined: `servername`. */
+  /** Names of which the certificate must have one; undefined: `servername`. */
   readonly subjectAltNames: readonly { readonly type: 'Hostname' | 'URI'; readonly value: string }[] | undefined
   readonly verify: 'full' | 'chain' | 'none'
   readonly alpn: readonly string[] | undefined

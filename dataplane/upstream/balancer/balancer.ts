@@ -2,14 +2,14 @@ import { authorityOf } from '../../http/message.ts'
 import { countOutcome, restore, type EndpointHealth, type Eviction } from './health.ts'
 import { nearestOf, type PlacedEndpoint } from './locality.ts'
 
-/** An endpoint with what traffic has taught us about it. Lives as long as its address is in the config. */
+/** An endpoint with its measured health, latency and load. Lives as long as its address is in the config. */
 export interface EndpointState extends EndpointHealth {
   readonly address: string
   readonly port: number
   /** `host:port` for logs; IPv6 in brackets. */
   readonly label: string
   draining: boolean
-  /** How far it is; only the nearest of those that can be used are. */
+  /** Distance; only the nearest of the available endpoints are used. */
   distance: number
   /** EWMA of seconds to the response head, successes only. */
   latencySeconds: number
@@ -19,18 +19,18 @@ export interface EndpointState extends EndpointHealth {
 
 const EWMA_ALPHA = 0.3
 
-/** Higher is better (traffic.md §13). */
+/** Score of an endpoint; higher is better (traffic.md §13). */
 export function scoreOf(endpoint: Pick<EndpointState, 'health' | 'latencySeconds' | 'pending'>): number {
   return endpoint.health / (1 + endpoint.latencySeconds * (1 + 0.1 * endpoint.pending))
 }
 
-/** Records how a call to the endpoint went; latency counts for successes only. */
+/** Updates health and, for successes, latency with the outcome of a call. */
 export function recordOutcome(endpoint: Pick<EndpointState, 'health' | 'latencySeconds'>, isHealthy: boolean, seconds: number): void {
   endpoint.health += EWMA_ALPHA * ((isHealthy ? 1 : 0) - endpoint.health)
   if (isHealthy) endpoint.latencySeconds += EWMA_ALPHA * (seconds - endpoint.latencySeconds)
 }
 
-/** Records how a call to the endpoint went, and counts it. True when that evicts. */
+/** Records and counts the outcome of a call. Returns true if the endpoint is evicted by it. */
 export function settleOutcome(
   endpoint: EndpointHealth & Pick<EndpointState, 'latencySeconds'>,
   isHealthy: boolean,
@@ -47,31 +47,32 @@ function newState(address: string, port: number, label: string): EndpointState {
   return { address, port, label, draining: false, distance: 0, health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0 }
 }
 
-/** An endpoint was taken out, and for how long, or is back. */
+/** An endpoint was evicted or returned. */
 export interface EvictionEvent {
   readonly kind: 'evicted' | 'back'
   /** `host:port`. */
   readonly endpoint: string
-  /** Of the eviction. */
+  /** Duration of the eviction; 0 on return. */
   readonly durationMs: number
-  /** 0 to 1: when it was evicted, or that it is back with. */
+  /** Health at the eviction or after the return, 0 to 1. */
   readonly health: number
 }
 
+/** Dependencies of a balancer. */
 export interface BalancerOptions {
   /** Uniform in [0, 1). */
   readonly random?: (() => number) | undefined
-  /** Milliseconds of a clock that never goes back. */
+  /** Monotonic clock in milliseconds. */
   readonly nowMs?: (() => number) | undefined
   readonly onEviction?: ((event: EvictionEvent) => void) | undefined
 }
 
-/** The endpoints of one destination, chosen by the power of two choices. Survives config changes: known addresses keep their state. */
+/** Picks endpoints of a destination by the power of two choices. Addresses keep their state over config changes. */
 export class Balancer {
   #active: EndpointState[] = []
   #draining: EndpointState[] = []
   readonly #evicted = new Set<EndpointState>()
-  /** Those of `#active` that are not evicted, and of them the nearest. */
+  /** The nearest of the active endpoints that are not evicted. */
   #available: readonly EndpointState[] = []
   readonly #random: () => number
   readonly #nowMs: () => number
@@ -95,11 +96,11 @@ export class Balancer {
     this.#active = states.filter((state) => !state.draining)
     this.#draining = states.filter((state) => state.draining)
     const active = new Set(this.#active)
-    for (const endpoint of this.#evicted) if (!active.has(endpoint)) this.#bringBack(endpoint)
+    for (const endpoint of this.#evicted) if (!active.has(endpoint)) this.#endEviction(endpoint)
     this.#available = this.#findAvailable()
   }
 
-  /** Records how a call to the endpoint went and takes it out if that is what the policy says. */
+  /** Records the outcome of a call and evicts the endpoint if the policy requires it. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined): void {
     const nowMs = this.#nowMs()
     if (!settleOutcome(endpoint, isHealthy, seconds, eviction, nowMs)) return
@@ -108,13 +109,16 @@ export class Balancer {
     this.#available = this.#findAvailable()
   }
 
-  /** Ends all evictions: nobody is evicted without a policy. */
+  /** Ends all evictions, for a destination without an eviction policy. */
   restoreAll(): void {
-    for (const endpoint of this.#evicted) this.#bringBack(endpoint)
+    for (const endpoint of this.#evicted) this.#endEviction(endpoint)
     this.#available = this.#findAvailable()
   }
 
-  /** Undefined when there is no endpoint at all; evicted ones are used when all are. `avoid` is passed over while there is another choice: retries go elsewhere. */
+  /**
+   * Picks an endpoint. Undefined if there is none at all; evicted endpoints are used if all are evicted. `avoid`, the endpoint of the failed
+   * attempt, is picked only if there is no other.
+   */
   pick(avoid?: EndpointState): EndpointState | undefined {
     const pool = this.#candidates()
     const count = pool.length
@@ -129,17 +133,17 @@ export class Balancer {
   }
 
   #candidates(): readonly EndpointState[] {
-    if (this.#evicted.size > 0) this.#restoreDue(this.#nowMs())
+    if (this.#evicted.size > 0) this.#endExpiredEvictions(this.#nowMs())
     return this.#available.length > 0 ? this.#available : this.endpoints
   }
 
-  #restoreDue(nowMs: number): void {
+  #endExpiredEvictions(nowMs: number): void {
     const before = this.#evicted.size
-    for (const endpoint of this.#evicted) if (endpoint.evicted === undefined || endpoint.evicted.untilMs <= nowMs) this.#bringBack(endpoint)
+    for (const endpoint of this.#evicted) if (endpoint.evicted === undefined || endpoint.evicted.untilMs <= nowMs) this.#endEviction(endpoint)
     if (this.#evicted.size !== before) this.#available = this.#findAvailable()
   }
 
-  #bringBack(endpoint: EndpointState): void {
+  #endEviction(endpoint: EndpointState): void {
     restore(endpoint)
     this.#evicted.delete(endpoint)
     this.#onEviction?.({ kind: 'back', endpoint: endpoint.label, durationMs: 0, health: endpoint.health })
@@ -149,10 +153,10 @@ export class Balancer {
     return nearestOf(this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint)))
   }
 
-  /** Whatever its state. */
+  /** The endpoint with that label, also if it is evicted or draining. */
   find(label: string): EndpointState | undefined {
-    const isIt = (endpoint: EndpointState): boolean => endpoint.label === label
-    return this.#active.find(isIt) ?? this.#draining.find(isIt)
+    const matches = (endpoint: EndpointState): boolean => endpoint.label === label
+    return this.#active.find(matches) ?? this.#draining.find(matches)
   }
 
   get endpoints(): readonly EndpointState[] {

@@ -1,39 +1,41 @@
 import type { Program } from '#api/cel/index.ts'
 
-/** What the endpoints of a destination are judged by (part 2, Health). */
+/** Health policy of a destination's endpoints (part 2, Health). */
 export interface HealthPolicy {
   /** True: the response is unhealthy. Undefined: by status and grpc-status. */
   readonly condition: Program | undefined
-  /** Without it nobody is evicted. */
+  /** Undefined: endpoints are never evicted. */
   readonly eviction: Eviction | undefined
 }
 
-/** When and for how long an endpoint is taken out. Healths are 0 to 1. Either limit suffices; without any, one unhealthy response. */
+/**
+ * When and for how long an endpoint is evicted. Health is 0 to 1. Either limit suffices; without any limit one unhealthy response evicts.
+ */
 export interface Eviction {
   readonly durationMs: number
-  /** Undefined: the health it had when evicted. */
+  /** Health after the return; undefined: the health at the eviction. */
   readonly restoreHealth: number | undefined
   /** Unhealthy responses in a row. */
   readonly consecutiveFailures: number | undefined
-  /** Below it an unhealthy response evicts: of the health that there was before that response (llm.md §15.2). */
+  /** An unhealthy response evicts if the health before that response was below this (llm.md §15.2). */
   readonly healthThreshold: number | undefined
 }
 
-/** What is known of an endpoint's health. */
+/** Measured health of an endpoint. */
 export interface EndpointHealth {
   /** EWMA of outcomes: 1 all good, 0 all bad. */
   health: number
-  /** Unhealthy responses in a row; only a success ends the row. */
+  /** Consecutive unhealthy responses; reset by a success only. */
   failures: number
-  /** Evictions in a row: a success ends the row. */
+  /** Consecutive evictions; reset by a success. */
   evictions: number
-  /** Until when it is out, by the balancer's clock, and its health on return. */
+  /** End of the current eviction, by the balancer's clock, and the health on return. */
   evicted: { readonly untilMs: number; readonly health: number } | undefined
 }
 
 /**
- * Counts an outcome that `health` has in it already, and `healthBefore` has not. True when it evicts; each eviction in a row is longer by the duration. An
- * endpoint that is out, and used because all are, is not evicted again: it comes back when it was said to.
+ * Counts an outcome that `health` already includes and `healthBefore` does not. Returns true if it evicts the endpoint. Each consecutive
+ * eviction is longer by the duration. An evicted endpoint, which is used while all are evicted, is not evicted again.
  */
 export function countOutcome(endpoint: EndpointHealth, isHealthy: boolean, healthBefore: number, eviction: Eviction | undefined, nowMs: number): boolean {
   if (isHealthy) {
@@ -54,7 +56,7 @@ function isOverLimit(failures: number, health: number, { consecutiveFailures, he
   return (consecutiveFailures !== undefined && failures >= consecutiveFailures) || (healthThreshold !== undefined && health < healthThreshold)
 }
 
-/** The endpoint is back. Until it succeeds its failures still count (llm.md §15.2). */
+/** Ends the eviction of an endpoint. Its earlier failures count until a success (llm.md §15.2). */
 export function restore(endpoint: EndpointHealth): void {
   if (endpoint.evicted === undefined) return
   endpoint.health = endpoint.evicted.health

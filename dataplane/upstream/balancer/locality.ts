@@ -1,12 +1,12 @@
 import type { Endpoint, Service } from '#gen/config/types.ts'
 
-/** Where this process runs; undefined: not known, so that nothing is near or far. */
+/** Location of this process; undefined members are unknown, and all endpoints are then equally near. */
 export interface Place {
   readonly node: string | undefined
   readonly zone: string | undefined
 }
 
-/** An endpoint and how far it is: of those that can be used, only the nearest are. Default 0. */
+/** An endpoint and its distance, default 0. Only the nearest available endpoints are used. */
 export type PlacedEndpoint = Endpoint & { readonly distance?: number }
 
 /**
@@ -25,14 +25,14 @@ export function placeEndpoints(
   return usable.map((endpoint) => ({ ...endpoint, distance: distanceTo(endpoint) }))
 }
 
-/** The zone of a node, as its own pods tell; undefined while no Service has one there. */
+/** The zone of a node, from the endpoints of Services on it; undefined if there are none. */
 export function findZone(services: Iterable<Service>, node: string): string | undefined {
   for (const { ports } of services)
     for (const port of ports) for (const endpoint of port.endpoints) if (endpoint.node === node && endpoint.zone) return endpoint.zone
   return undefined
 }
 
-/** Those of the least distance. */
+/** The endpoints with the smallest distance. */
 export function nearestOf<T extends { readonly distance: number }>(endpoints: readonly T[]): readonly T[] {
   const least = Math.min(...new Set(endpoints.map(({ distance }) => distance)))
   return endpoints.every(({ distance }) => distance === least) ? endpoints : endpoints.filter(({ distance }) => distance === least)

@@ -1,4 +1,4 @@
-/** Credentials cannot be had. The message may reach the client: it names places, never what was sent to or got from them. */
+/** Credentials are unavailable. The message may reach the client: it names endpoints and files, never sent or received data. */
 export class CredentialError extends Error {
   constructor(message: string) {
     super(message)
@@ -6,7 +6,7 @@ export class CredentialError extends Error {
   }
 }
 
-/** All requests for one credential together take at most this long (llm.md §16). */
+/** Timeout of all requests for one credential together (llm.md §16). */
 export const CREDENTIAL_TIMEOUT_MS = 5000
 const ANSWER_LIMIT_BYTES = 256 * 1024
 
@@ -17,7 +17,7 @@ export interface Question {
   readonly timeoutMs?: number
 }
 
-/** Asks a token endpoint. `what` names it in errors. Redirects are refused: credentials go only where the config says. */
+/** Sends a request to a token endpoint, which `what` names in errors. Rejects redirects: credentials are sent only to configured endpoints. */
 export async function askText(
   what: string,
   url: string,
@@ -49,12 +49,12 @@ export function parseObject(what: string, text: string): Readonly<Record<string,
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>
   } catch {
-    // Said below: the text may hold a secret.
+    // Reported below without the text, which may contain a secret.
   }
   throw new CredentialError(`${what} is no JSON object`)
 }
 
-/** A member that must be there. */
+/** A required string member. */
 export function textOf(what: string, object: Readonly<Record<string, unknown>>, name: string): string {
   const value = object[name]
   if (typeof value === 'string' && value !== '') return value

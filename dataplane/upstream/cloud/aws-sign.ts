@@ -16,13 +16,13 @@ export interface AwsSigning {
   readonly service: string
 }
 
-/** What else a client sent is none of the signature's business: proxies on the way may change it. */
+/** Headers that are signed. Proxies may change others. */
 const signedHeader = /^(?:content-type|date|x-amz-.*|x-amzn-.*)$/
 const written = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256'] as const
 
 /**
- * Signs a request by Signature Version 4: writes `authorization`, `x-amz-date`, `x-amz-content-sha256` and, with temporary credentials,
- * `x-amz-security-token` into its headers. Last, over the final head; `body` are the bytes that will be sent.
+ * Signs a request with Signature Version 4: writes `authorization`, `x-amz-date`, `x-amz-content-sha256` and, with temporary credentials,
+ * `x-amz-security-token` into its headers. The head must be final; `body` are the bytes to be sent.
  */
 export async function signAws(
   request: Pick<RequestHead, 'method' | 'target' | 'authority' | 'headers'>,

@@ -5,7 +5,7 @@ import { readCredentialFile, setting, type CloudContext } from './source.ts'
 
 export type LapsingAwsCredentials = AwsCredentials & Lapsing
 
-/** Entries of the Secret of `cloudA.secretRef`. Undefined when one is missing. */
+/** Reads the Secret of `cloudA.secretRef`. Undefined if an entry is missing. */
 export function readAwsSecret(data: Readonly<Record<string, string>>): AwsCredentials | undefined {
   const accessKeyId = data['accessKey']?.trim()
   const secretAccessKey = data['secretKey']?.trim()
@@ -13,7 +13,7 @@ export function readAwsSecret(data: Readonly<Record<string, string>>): AwsCreden
   return accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) } : undefined
 }
 
-/** The usual sources, in the SDKs' order: environment, web identity, container, instance. */
+/** Tries the sources of the SDKs in their order: environment, web identity, container, instance. */
 export async function findAwsCredentials(context: CloudContext): Promise<LapsingAwsCredentials> {
   return fromEnvironment(context) ?? (await fromWebIdentity(context)) ?? (await fromContainer(context)) ?? (await fromInstance(context))
 }
@@ -26,7 +26,7 @@ function fromEnvironment({ env }: CloudContext): LapsingAwsCredentials | undefin
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }), expiresAtMs: undefined }
 }
 
-/** A service account of EKS: its token is exchanged for credentials of a role. */
+/** Exchanges the token of an EKS service account for credentials of a role. */
 async function fromWebIdentity({ env }: CloudContext): Promise<LapsingAwsCredentials | undefined> {
   const file = setting(env, 'AWS_WEB_IDENTITY_TOKEN_FILE')
   const role = setting(env, 'AWS_ROLE_ARN')
@@ -58,7 +58,7 @@ async function fromContainer({ env }: CloudContext): Promise<LapsingAwsCredentia
   const full = setting(env, 'AWS_CONTAINER_CREDENTIALS_FULL_URI')
   if (relative === undefined && full === undefined) return undefined
   const url = relative === undefined ? new URL(full ?? '') : new URL(relative, CONTAINER_HOST)
-  // The token must not go in the clear to another machine.
+  // The token must not be sent in plaintext to another machine.
   if (url.protocol !== 'https:' && !containerHosts.has(url.hostname))
     throw new CredentialError('AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor of this machine')
   const file = setting(env, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE')

@@ -17,7 +17,7 @@ const LOGIN_HOST = 'https://login.microsoftonline.com'
 const INSTANCE_HOST = 'http://169.254.169.254'
 const ENTRA = "Entra ID's token endpoint"
 
-/** Entries of the Secret of `cloudB.secretRef`; both spellings of the ids are in use. Undefined when one is missing. */
+/** Reads the Secret of `cloudB.secretRef`; both spellings of the ids are in use. Undefined if an entry is missing. */
 export function readAzureSecret(data: Readonly<Record<string, string>>): ClientSecret | undefined {
   const clientId = (data['clientId'] ?? data['clientID'])?.trim()
   const tenantId = (data['tenantId'] ?? data['tenantID'])?.trim()
@@ -30,7 +30,7 @@ export function askWithSecret({ clientId, tenantId, clientSecret }: ClientSecret
   return askEntra(tenantId, { client_id: clientId, client_secret: clientSecret }, scope, context)
 }
 
-/** The usual sources: a client secret in the environment, workload identity, managed identity. */
+/** Tries the sources of the SDKs: a client secret in the environment, workload identity, managed identity. */
 export async function findAzureToken(scope: string, context: CloudContext): Promise<Token> {
   const { env } = context
   const clientId = setting(env, 'AZURE_CLIENT_ID')
@@ -53,7 +53,7 @@ async function askEntra(tenantId: string, fields: Readonly<Record<string, string
   return { token: textOf(ENTRA, answer, 'access_token'), expiresAtMs: expiryIn(answer['expires_in'], nowMs()) }
 }
 
-/** App Service's own endpoint where there is one, else the instance's metadata service, which takes one of the three ids. */
+/** Uses the endpoint of App Service if there is one, else the metadata service of the instance, which accepts one of the three ids. */
 export async function askManagedIdentity(identity: ManagedIdentity, scope: string, { env, nowMs }: CloudContext): Promise<Token> {
   const what = "the instance's identity endpoint"
   const query = new URLSearchParams({ resource: scope.replace(/\/\.default$/, '') })

@@ -1,17 +1,17 @@
-/** What lapses: a token, temporary credentials. */
+/** A token or temporary credentials with an expiry. */
 export interface Lapsing {
   /** Epoch milliseconds; undefined: never. */
   readonly expiresAtMs: number | undefined
 }
 
-/** Renewed this long before it lapses, or after nine tenths of its life, whichever is later. */
+/** Renewal starts this long before the expiry, or after nine tenths of the lifetime, whichever is later. */
 const MARGIN_MS = 5 * 60_000
-/** Requests wait this long for a renewal while what is kept is good; it goes on without them. */
+/** Requests wait this long for a renewal while the cached value is valid; the renewal then continues in the background. */
 const PATIENCE_MS = 1000
 
 /**
- * Keeps what `fetch` gives until shortly before it lapses. Callers at the same time share one fetch; while the kept one is good, a
- * failed or slow renewal goes unnoticed.
+ * Caches the result of `fetch` until shortly before it expires. Concurrent callers share one fetch. While the cached value is valid, a
+ * failed or slow renewal has no effect.
  */
 export function keepUntilLapse<T extends Lapsing>(fetch: () => Promise<T>, nowMs: () => number = Date.now): () => Promise<T> {
   let kept: { readonly value: T; readonly renewAtMs: number } | undefined

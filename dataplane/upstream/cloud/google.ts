@@ -2,7 +2,7 @@ import { createSign } from 'node:crypto'
 import { askJson, askText, CredentialError, parseObject, textOf } from './ask.ts'
 import { expiryIn, readCredentialFile, setting, type CloudContext, type Token } from './source.ts'
 
-/** What is asked for: an access token for Google APIs, or an id token for one audience. */
+/** Kind of token: an access token for Google APIs, or an id token for one audience. */
 export type GoogleTokenKind = { readonly type: 'AccessToken' } | { readonly type: 'IdToken'; readonly audience: string }
 
 type Document = Readonly<Record<string, unknown>>
@@ -38,7 +38,7 @@ async function askMetadata(kind: GoogleTokenKind, { env, nowMs }: CloudContext):
   return accessToken(METADATA, await askJson(METADATA, `${base}/token?scopes=${encodeURIComponent(SCOPE)}`, question), nowMs())
 }
 
-/** A key file: a token signed with it is exchanged. */
+/** Key file: exchanges an assertion that is signed with the key. */
 async function askAsServiceAccount(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
   const uri = textOf(FILE, document, 'token_uri')
   const now = Math.floor(nowMs() / 1000)
@@ -63,7 +63,7 @@ function sign(claims: object, privateKey: string, keyId: unknown): string {
   }
 }
 
-/** Workload identity federation: the platform's token is exchanged, then perhaps for that of a service account. */
+/** Workload identity federation: exchanges the platform's token, then, if configured, impersonates a service account. */
 async function askAsExternalAccount(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
   const impersonation = document['service_account_impersonation_url']
   const body = new URLSearchParams({
@@ -128,7 +128,7 @@ const accessToken = (what: string, answer: Document, nowMs: number): Token => ({
   expiresAtMs: expiryIn(answer['expires_in'], nowMs),
 })
 
-/** Lapses as its `exp` says; an hour where it cannot be read. */
+/** Expires at its `exp`, or after an hour if that cannot be read. */
 function idToken(what: string, text: string, nowMs: number): Token {
   const token = text.trim()
   if (token === '') throw new CredentialError(`${what} gave no id token`)

@@ -13,10 +13,10 @@ export type { GoogleTokenKind } from './google.ts'
 
 export type AzureIdentity = { readonly secret: ClientSecret } | { readonly managed: ManagedIdentity } | { readonly ambient: true }
 
-/** Kept over config versions; far more than there are identities in one config. */
+/** Limit of cached identities. They are kept over config versions. */
 const SOURCE_LIMIT = 1000
 
-/** The cloud credentials of a process, each kept until shortly before it lapses. */
+/** Cloud credentials, each cached until shortly before it expires. */
 export class CloudCredentials {
   readonly #context: CloudContext
   readonly #sources = new Map<string, () => Promise<unknown>>()
@@ -25,7 +25,7 @@ export class CloudCredentials {
     this.#context = context
   }
 
-  /** Of the environment that the process runs in. Rejects with a CredentialError, as do the others. */
+  /** AWS credentials of the process environment. All methods reject with a CredentialError. */
   aws(): Promise<AwsCredentials> {
     return this.#ask<LapsingAwsCredentials>('aws', () => findAwsCredentials(this.#context))
   }
@@ -53,5 +53,5 @@ export class CloudCredentials {
   }
 }
 
-/** Those of this process. */
+/** Shared instance for the process environment. */
 export const cloudCredentials = new CloudCredentials()

@@ -3,7 +3,7 @@ import { CredentialError } from './ask.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** What credentials are made from besides the config. */
+/** Sources of credentials besides the config. */
 export interface CloudContext {
   readonly env: Env
   readonly nowMs: () => number
@@ -17,10 +17,10 @@ export interface Token {
   readonly expiresAtMs: number | undefined
 }
 
-/** A variable that is set to something. */
+/** Value of an environment variable; undefined if it is unset or empty. */
 export const setting = (env: Env, name: string): string | undefined => env[name] || undefined
 
-/** A file that the platform mounts; read anew each time, since it is rotated. */
+/** Reads a file that the platform mounts. Not cached, because the platform rotates it. */
 export async function readCredentialFile(what: string, path: string): Promise<string> {
   const text = await readFile(path, 'utf8').catch(() => {
     throw new CredentialError(`${what} cannot be read`)

@@ -3,16 +3,16 @@ import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import type { CallSink, ConnectionOwner, ClientConnection } from './connection.ts'
 import { UpstreamError, type UpstreamCall } from '../types.ts'
 
-/** What a call needs of its pool. */
+/** The pool of a call. */
 export interface ConnectionPool extends ConnectionOwner {
   /** Returns a connection that carries no call: an idle one unless `isFresh`. */
   acquire(connectMs: number, isFresh: boolean): ClientConnection
 }
 
-/** Methods that may be sent again although the first copy may have been acted upon (RFC 9110 §9.2.2). */
+/** Idempotent methods, which may be sent again even if the upstream has processed the first request (RFC 9110 §9.2.2). */
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-/** One request and its response, on one connection or, after a lost race with keep-alive, on a second one. */
+/** A request and its response. Uses a second connection if the upstream closed the first one while it was idle. */
 export class Http1Call implements UpstreamCall, CallSink {
   readonly response: Promise<ResponseHead>
   request: RequestHead
@@ -33,7 +33,7 @@ export class Http1Call implements UpstreamCall, CallSink {
     })
   }
 
-  /** Puts the call on a connection. Upgrades get one of their own, which never returns to the pool. */
+  /** Sends the call on a connection. Upgrades use a new connection, which is never reused. */
   send(isFresh: boolean): void {
     this.#connection = this.#pool.acquire(this.#connectMs, isFresh)
     this.#connection.send(this)
@@ -45,7 +45,7 @@ export class Http1Call implements UpstreamCall, CallSink {
     this.fail(error)
   }
 
-  /** The head is here; the call stays on its connection until the body ends. */
+  /** The head was received. The call occupies its connection until the body ends. */
   succeed(response: ResponseHead): void {
     this.#isSettled = true
     this.#resolve(response)
@@ -60,8 +60,8 @@ export class Http1Call implements UpstreamCall, CallSink {
   }
 
   /**
-   * The connection closed before any byte of the response. A kept connection was most likely closed before the request got there:
-   * send it again, once, if that can do no harm.
+   * The connection closed before any byte of the response. An idle connection was most likely closed before the request arrived:
+   * sends it again, once, if that is safe.
    */
   lose(error: UpstreamError, wasReused: boolean, hasStartedBody: boolean): void {
     if (this.#isSettled) return

@@ -4,10 +4,10 @@ import { tlsOptions } from '../tls.ts'
 import { openTunnel } from '../tunnel.ts'
 import { UpstreamError, type Transport, type UpstreamFailure } from '../types.ts'
 
-/** Opens a connection and calls back once it is ready for HTTP; failures come as the socket's `error`. */
+/** Opens a connection and calls `onReady` once it is ready for HTTP. Failures are emitted as the socket's `error`. */
 export type Connector = (onReady: () => void) => Socket
 
-/** How to connect to an endpoint. TLS offers `alpn` and takes nothing else, and resumes sessions. */
+/** Creates a connector to an endpoint. TLS offers `alpn`, accepts no other protocol, and resumes sessions. */
 export function createConnector(transport: Transport, alpn: readonly string[]): Connector {
   const connect = withProbes(connectorTo(transport, alpn), transport)
   const { onConnected } = transport
@@ -22,7 +22,7 @@ export function createConnector(transport: Transport, alpn: readonly string[]): 
 }
 
 function withProbes(connect: Connector, { probes, tunnel }: Transport): Connector {
-  // In a tunnel the connection is the proxy's, and its own policies say how it is kept.
+  // Through a tunnel the connection is one to the proxy, whose own policies set the probes.
   if (probes === undefined || tunnel !== undefined) return connect
   return (onReady) => connect(onReady).setKeepAlive(true, probes.timeMs, probes.intervalMs, probes.retries)
 }
@@ -37,7 +37,7 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
   try {
     options = { ...tlsOptions(tls, host), ALPNProtocols: [...alpn] }
   } catch (error) {
-    // Key material that cannot be loaded: every connection fails, none goes out without it.
+    // The key material cannot be loaded: every connection fails.
     return () => new Socket().destroy(error as Error)
   }
   let session: Buffer | undefined
@@ -55,9 +55,9 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
   }
 }
 
-/** Failure of a connection that never got ready. */
+/** Converts the error of a connection that never became ready. */
 export function connectFailure({ host, port }: Transport, error: NodeJS.ErrnoException): UpstreamError {
-  // What happened on the way to it, in a tunnel.
+  // An error of the tunnel.
   if (error instanceof UpstreamError) return error
   const isDns = error.syscall === 'getaddrinfo' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN'
   const failure: UpstreamFailure = isDns ? 'dns' : 'connect'

@@ -8,50 +8,50 @@ import { findHead, hasBareLineFeed, MessageError, type HeadLimits } from '../../
 import { connectFailure, type Connector } from './connect.ts'
 import { UpstreamError, type Transport } from '../types.ts'
 
-/** Interim responses that one call may bring; more is an upstream gone wrong. */
+/** Limit of interim responses to one call; more is a protocol error. */
 const MAX_INTERIM_RESPONSES = 32
-/** Rest of an unwanted response that is read away to keep the connection. */
+/** Limit of the rest of a cancelled response that is skipped to reuse the connection. */
 const MAX_DISCARD_BYTES = 65_536
 const MAX_DISCARD_MS = 1000
 
-/** What a connection needs of its pool. */
+/** The pool of a connection. */
 export interface ConnectionOwner {
   readonly transport: Transport
   readonly limits: HeadLimits
-  /** The call on the connection has ended; the connection may carry another. `keepAliveSeconds`: idle time that the upstream announced. */
+  /** The call has ended and the connection can be reused. `keepAliveSeconds`: idle timeout that the upstream announced. */
   release(connection: ClientConnection, keepAliveSeconds: number | undefined): void
   /** The connection is closed. */
   forget(connection: ClientConnection): void
 }
 
-/** What a connection needs of the call that it carries. */
+/** The call on a connection. */
 export interface CallSink {
   readonly request: RequestHead
   /** The response head was received. */
   succeed(response: ResponseHead): void
   /** No response head will be received. */
   fail(error: Error): void
-  /** The connection closed before the first byte of the response. `wasReused`: it had carried a call before. */
+  /** The connection closed before the first byte of the response. `wasReused`: it served a call before. */
   lose(error: UpstreamError, wasReused: boolean, hasStartedBody: boolean): void
 }
 
-/** One connection to an upstream; carries one call at a time. */
+/** A connection to an upstream. Serves one call at a time. */
 export class ClientConnection implements BodyOwner, OutgoingOwner {
-  /** For the pool: when an idle connection is to be closed. */
+  /** For the pool: time at which the idle connection is closed. */
   idleUntilMs = Infinity
   isClosed = false
   readonly #pool: ConnectionOwner
   readonly #socket: Socket
   #isConnected = false
-  /** Until it is connected, and while an unwanted response is read away. */
+  /** Connect timeout, or timeout while a cancelled response is skipped. */
   #timer: NodeJS.Timeout | undefined
   #calls = 0
 
   // The call in flight.
   #call: CallSink | undefined = undefined
-  /** Bytes received and not consumed: a partial head, or a body nobody takes yet. */
+  /** Bytes received and not consumed: a partial head, or an unread body. */
   #pending: Buffer | undefined = undefined
-  /** How much of a partial head is known not to hold its end. */
+  /** Number of bytes of a partial head that were searched for its end. */
   #scanned = 0
   #outgoing: OutgoingBody | undefined = undefined
   #incoming: IncomingBody | undefined = undefined
@@ -59,7 +59,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
   #isRequestSent = false
   #hasReceived = false
   #interimResponses = 0
-  /** How the connection ended while the reader of the body was not ready. */
+  /** How the connection ended while the reader of the body was paused. */
   #ended: { readonly error: UpstreamError; readonly isInOrder: boolean } | undefined = undefined
 
   constructor(connect: Connector, connectMs: number, pool: ConnectionOwner) {
@@ -85,7 +85,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     if (this.#isConnected) this.#write(call)
   }
 
-  /** The caller gives up. */
+  /** The caller cancelled the call. */
   abandon(call: CallSink, error: UpstreamError): void {
     if (call === this.#call) this.#close(error)
   }
@@ -112,7 +112,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     try {
       head = encodeRequestHead(request, framing, this.#pool.transport.keepAlive !== undefined)
     } catch (error) {
-      // Nothing was written: the connection is as good as before, the request is not.
+      // The request is invalid, but nothing was written: the connection can be reused.
       this.#call = undefined
       this.#pool.release(this, undefined)
       call.fail(error as Error)
@@ -132,18 +132,18 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     this.#isRequestSent = true
   }
 
-  /** The request body broke off, or was not as long as announced: the upstream must not take what it has for the whole. */
+  /** The request body failed or violated its length: closes the connection, so that the upstream does not take it for complete. */
   bodyFailed(error: Error): void {
     this.#outgoing = undefined
     this.#close(this.#errorOf('cancelled', 'request body broke off', error))
   }
 
-  // Socket events. Properties, because they are removed again when the connection becomes a tunnel.
+  // Socket events. Properties, because the listeners are removed when the connection becomes a tunnel.
 
   readonly #onData = (chunk: Buffer): void => {
     const call = this.#call
     if (call === undefined) {
-      // Bytes nobody asked for: what they answer is unknown, so the connection is not trusted any more.
+      // Bytes without a request: the connection is out of sync and must be closed.
       this.#close(this.#errorOf('protocol', 'unexpected bytes on an idle connection'))
       return
     }
@@ -170,7 +170,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
 
   readonly #onClose = (): void => this.#end(this.#errorOf('reset', 'connection closed'), false)
 
-  /** The upstream closed the connection, in order or not. What the reader of the body has not taken yet comes first. */
+  /** The upstream closed the connection, gracefully or not. Bytes that the reader of the body has not received are delivered first. */
   #end(error: UpstreamError, isInOrder: boolean): void {
     const incoming = this.#incoming
     if (incoming !== undefined && !incoming.isFlowing && !incoming.isOver) {
@@ -201,16 +201,16 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     const rest = next < bytes.length ? bytes.subarray(next) : undefined
     try {
       const head = parseResponseHead(found.text, found.end, call.request.method, this.#pool.limits)
-      this.#takeHead(call, head, rest)
+      this.#acceptHead(call, head, rest)
     } catch (error) {
       if (!(error instanceof MessageError)) throw error
       this.#close(this.#errorOf('protocol', error.message))
     }
   }
 
-  #takeHead(call: CallSink, head: ParsedResponse, rest: Buffer | undefined): void {
+  #acceptHead(call: CallSink, head: ParsedResponse, rest: Buffer | undefined): void {
     const { status, headers, framing } = head
-    if (status === 101 || (call.request.method === 'CONNECT' && status < 300 && status >= 200)) return this.#takeTunnel(call, head, rest)
+    if (status === 101 || (call.request.method === 'CONNECT' && status < 300 && status >= 200)) return this.#acceptTunnel(call, head, rest)
     if (status < 200) {
       if (++this.#interimResponses > MAX_INTERIM_RESPONSES) this.#close(this.#errorOf('protocol', 'too many interim responses'))
       else if (rest !== undefined) this.#readHead(call, rest)
@@ -227,7 +227,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     call.succeed({ status, headers, body: this.#incoming, upgraded: undefined })
   }
 
-  #takeTunnel(call: CallSink, head: ParsedResponse, rest: Buffer | undefined): void {
+  #acceptTunnel(call: CallSink, head: ParsedResponse, rest: Buffer | undefined): void {
     const asked = call.request.upgrade
     if (head.status === 101 && (asked === undefined || head.upgrade?.toLowerCase() !== asked.toLowerCase())) {
       this.#close(this.#errorOf('upgrade', asked === undefined ? 'switched protocols unasked' : 'switched to another protocol than asked for'))
@@ -237,7 +237,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     socket.pause()
     socket.off('data', this.#onData).off('drain', this.#onDrain).off('end', this.#onEnd)
     this.#call = undefined
-    // The one hop-by-hop field that says something to the other side.
+    // The client needs this hop-by-hop field.
     if (head.upgrade !== undefined) head.headers.set('upgrade', head.upgrade)
     call.succeed({ status: head.status, headers: head.headers, body: undefined, upgraded: { socket, head: rest ?? Buffer.alloc(0) } })
   }
@@ -280,7 +280,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     } else this.#close(this.#errorOf('cancelled', 'response was cancelled', error))
   }
 
-  /** The response is complete: the connection goes back to its pool if both sides left it in a known state. */
+  /** The response is complete: returns the connection to its pool if both directions are complete. */
   #endResponse(rest: Buffer | undefined): void {
     const head = this.#head
     this.#stopTimer()
@@ -288,7 +288,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     this.#call = undefined
     this.#incoming = undefined
     this.#pending = undefined
-    // An upstream that answers before it has read the request does not want the rest of it.
+    // An upstream that responds before it has read the request does not need the rest.
     if (!isReusable) return this.#close(this.#errorOf('cancelled', 'response ended'))
     this.#socket.resume()
     this.#pool.release(this, head.keepAliveSeconds)
@@ -300,7 +300,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     this.#timer = undefined
   }
 
-  /** Closes the connection, whatever it is doing; the call and its bodies learn `error`. */
+  /** Closes the connection in any state; the call and its bodies fail with `error`. */
   #close(error: UpstreamError): void {
     if (this.isClosed) return
     this.isClosed = true

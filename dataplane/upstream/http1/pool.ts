@@ -9,13 +9,13 @@ import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
 export interface Http1PoolOptions {
   readonly limits?: HeadLimits
   readonly deadlines?: Deadlines
-  /** Replaces the pool's own way to connect. */
+  /** Replaces the default connector. */
   readonly connector?: Connector
 }
 
 /**
- * HTTP/1.1 connections to one endpoint (traffic.md §13): newest idle one first, no limit of their number, closed after `keepAlive.idleMs`
- * or the shorter time that the upstream announces.
+ * HTTP/1.1 connections to one endpoint (traffic.md §13). Reuses the most recently used idle connection, has no limit of connections, and
+ * closes idle ones after `keepAlive.idleMs` or the shorter time that the upstream announces.
  */
 export function createHttp1Pool(transport: Transport, options: Http1PoolOptions = {}): UpstreamPool {
   return new Http1Pool(transport, options)
@@ -28,7 +28,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
   readonly #deadlines: Deadlines
   readonly #connect: Connector
   readonly #open = new Set<ClientConnection>()
-  /** Idle connections, the one used last at the end. */
+  /** Idle connections, the most recently used at the end. */
   readonly #idle: ClientConnection[] = []
   #isClosed = false
 
@@ -36,7 +36,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
     this.transport = transport
     this.limits = options.limits ?? responseHeadLimits
     this.#deadlines = options.deadlines ?? sharedDeadlines
-    // The version is decided: a policy's other ALPN protocols have no say (traffic.md §13).
+    // The version is fixed: ignore other ALPN protocols of the policy (traffic.md §13).
     const tls = transport.tls && { ...transport.tls, alpn: undefined }
     this.#connect = options.connector ?? createConnector({ ...transport, tls }, ['http/1.1'])
   }
@@ -67,7 +67,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
   release(connection: ClientConnection, keepAliveSeconds: number | undefined): void {
     const { keepAlive } = this.transport
     if (keepAlive === undefined || this.#isClosed || connection.isClosed) return connection.destroy()
-    // The upstream counts from when it sent the response: leave before it does.
+    // The upstream's timeout started when it sent the response: close before it does.
     const announcedMs = keepAliveSeconds === undefined ? Infinity : keepAliveSeconds * 1000 - 1000
     const idleMs = Math.min(keepAlive.idleMs, announcedMs)
     if (idleMs <= 0) return connection.destroy()
@@ -83,7 +83,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
     if (at !== -1) this.#idle.splice(at, 1)
   }
 
-  /** Closes what was idle too long. */
+  /** Closes connections whose idle timeout has expired. */
   expire(): void {
     const now = this.#deadlines.nowMs
     for (const connection of this.#idle.filter((idle) => idle.idleUntilMs <= now)) connection.destroy()

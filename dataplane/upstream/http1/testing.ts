@@ -6,7 +6,7 @@ import { listen } from '../../server/http1/testing.ts'
 import { createHttp1Pool } from './pool.ts'
 import type { Transport, UpstreamPool } from '../types.ts'
 
-/** An upstream that answers with raw bytes, and a pool to it. */
+/** An upstream that responds with raw bytes, and a pool to it. */
 export interface RawUpstream {
   readonly pool: UpstreamPool
   /** Bytes received, by connection. */
@@ -58,7 +58,7 @@ export function testRequest(change: Partial<RequestHead> = {}): RequestHead {
   }
 }
 
-/** `status body`, trailers as ` name: value`; `error` when the body broke off. */
+/** Reads a response as `status body`, trailers as ` name: value`; `error` if the body failed. */
 export async function readResponse(response: ResponseHead): Promise<{ text: string; error: Error | undefined }> {
   const chunks: Buffer[] = []
   const text = (end = ''): string => `${response.status} ${Buffer.concat(chunks).toString('latin1')}${end}`

@@ -8,16 +8,16 @@ import { isAuthority, isOriginForm, isToken, parseContentLength } from '../../ht
 import type { Http2UpstreamSession, SessionCall, SessionOwner } from './session.ts'
 import { UpstreamError, type UpstreamCall, type UpstreamFailure } from '../types.ts'
 
-/** What a call needs of its pool. */
+/** The pool of a call. */
 export interface SessionSource extends SessionOwner {
-  /** Returns a session that can carry one more call; a new one if `isFresh`. */
+  /** Returns a session with capacity for one more call; a new one if `isFresh`. */
   acquire(connectMs: number, isFresh: boolean): Http2UpstreamSession
 }
 
-/** Methods that may be sent again although the first copy may have been acted upon (RFC 9110 §9.2.2). */
+/** Idempotent methods, which may be sent again even if the upstream has processed the first request (RFC 9110 §9.2.2). */
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-/** The upstream broke the protocol, or says that we did. */
+/** Reset codes of protocol errors, by either side. */
 const protocolCodes = new Set<number>([
   constants.NGHTTP2_PROTOCOL_ERROR,
   constants.NGHTTP2_FLOW_CONTROL_ERROR,
@@ -26,7 +26,7 @@ const protocolCodes = new Set<number>([
   constants.NGHTTP2_HTTP_1_1_REQUIRED,
 ])
 
-/** One request and its response on a stream or, when the upstream did not look at the first, on a second one. */
+/** A request and its response. Uses a second stream if the upstream did not process the first. */
 export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner, Http2BodyOwner {
   readonly response: Promise<ResponseHead>
   #request: RequestHead
@@ -80,14 +80,14 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
 
   cancel(reason: Error): void {
     const error = new UpstreamError('cancelled', 'call was cancelled', reason)
-    this.#giveUp()
+    this.#abort()
     this.#incoming?.fail(error)
     this.fail(error)
   }
 
-  /** There is no response head to come. */
+  /** No response head will be received. */
   fail(error: UpstreamError): void {
-    this.#session?.leave(this)
+    this.#session?.release(this)
     this.#session = undefined
     this.#outgoing?.cancel(error)
     if (this.#isSettled) return
@@ -102,7 +102,7 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
     const client = this.#client
     if (client === undefined || this.#isSettled) return undefined
     const stream = (this.#stream = client.request(this.#head, options))
-    // 'close' follows, and says all that matters.
+    // Handled in 'close', which follows.
     stream.on('error', () => undefined)
     stream.on('response', (_headers, flags, raw) => this.#receive(stream, flags, raw))
     stream.on('close', () => this.#closed(stream))
@@ -110,11 +110,11 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
   }
 
   bodySent(): void {
-    // The response tells how it went.
+    // The response determines the outcome.
   }
 
   bodyFailed(error: Error): void {
-    this.#giveUp()
+    this.#abort()
     const failure = new UpstreamError('cancelled', 'request body broke off', error)
     this.#incoming?.fail(failure)
     this.fail(failure)
@@ -126,7 +126,7 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
     if (this.#isSettled || stream !== this.#stream) return
     const { status, headers, contentLength } = parseResponse(raw)
     if (!(status >= 200 && status <= 599) || contentLength === 'invalid') {
-      this.#giveUp()
+      this.#abort()
       return this.fail(this.#errorOf('protocol', 'invalid response head'))
     }
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
@@ -136,16 +136,16 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
     if (!hasBody) this.endBody()
   }
 
-  /** The response is complete; whatever the request still has to say changes nothing. */
+  /** The response is complete; the rest of the request is not needed. */
   endBody(): void {
-    if (this.#stream?.writableEnded === false) this.#giveUp()
+    if (this.#stream?.writableEnded === false) this.#abort()
   }
 
   cancelBody(): void {
-    this.#giveUp()
+    this.#abort()
   }
 
-  #giveUp(): void {
+  #abort(): void {
     this.#outgoing?.cancel()
     if (this.#stream !== undefined) resetStream(this.#stream, 'cancelled')
   }
@@ -154,7 +154,7 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
     if (stream !== this.#stream) return
     const session = this.#session
     this.#session = undefined
-    session?.leave(this)
+    session?.release(this)
     if (this.#isSettled && this.#incoming?.isOver !== false) {
       this.#outgoing?.cancel()
       return
@@ -163,23 +163,23 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
     const error = this.#errorOf(this.#failureOf(stream, session), what)
     this.#incoming?.fail(error)
     if (this.#isSettled) this.#outgoing?.cancel(error)
-    else if (this.#mayRepeat(error, session)) this.#repeat(session?.isLeaving === true)
+    else if (this.#mayRepeat(error, session)) this.#repeat(session?.isClosing === true)
     else this.fail(error)
   }
 
   #failureOf(stream: ClientHttp2Stream, session: Http2UpstreamSession | undefined): UpstreamFailure {
-    // Neither was looked at by the upstream (RFC 9113 §8.7).
+    // The upstream did not process these (RFC 9113 §8.7).
     if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || stream.id === undefined) return 'connect'
     if (session !== undefined && stream.id > session.lastProcessedId) return 'connect'
     return protocolCodes.has(stream.rstCode) ? 'protocol' : 'reset'
   }
 
-  /** Once, where it can do no harm: the upstream did not look at the request, or closed an idle connection just then. */
+  /** Whether to send the call again: once, if the upstream did not process the request or closed an idle connection. */
   #mayRepeat(error: UpstreamError, session: Http2UpstreamSession | undefined): boolean {
     const { body, method } = this.#request
     if (this.#attempts > 1 || (body !== undefined && !(body instanceof BufferBody))) return false
     if (error.failure === 'connect') return true
-    return error.failure === 'reset' && !this.#wasFresh && session?.isLeaving === true && idempotent.has(method)
+    return error.failure === 'reset' && !this.#wasFresh && session?.isClosing === true && idempotent.has(method)
   }
 
   #repeat(isFresh: boolean): void {
@@ -197,7 +197,7 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
   }
 }
 
-/** Throws on what the upstream, or an HTTP/1.1 hop behind it, could read differently. */
+/** Encodes a request head. Throws for text that the upstream, or an HTTP/1.1 hop behind it, could read differently. */
 function encodeHead(request: RequestHead, scheme: 'http' | 'https'): string[] {
   const { method, target, authority, headers, body, acceptsTrailers } = request
   if (!isToken(method) || method === 'CONNECT') throw new Error('method cannot be sent over HTTP/2')

@@ -2,21 +2,21 @@ import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Deadlines, Waiter } from '../../http/deadlines.ts'
 
-/** Milliseconds. */
+/** In milliseconds. */
 export interface LivenessSettings {
-  /** Without a byte from the upstream, while calls wait for it, until it is asked. */
+  /** Silence of the upstream, while calls wait, until a PING is sent. */
   readonly silenceMs: number
-  /** For its answer. */
+  /** Timeout of the acknowledgement. */
   readonly answerMs: number
-  /** Between two questions with nothing else between them: gRPC servers end connections that ask more often. */
+  /** Minimum interval between two PINGs without other traffic: gRPC servers close connections that send more. */
   readonly restMs: number
 }
 
 export const defaultLiveness: LivenessSettings = { silenceMs: 10_000, answerMs: 10_000, restMs: 300_000 }
 
 /**
- * Notices that the upstream of a connection is gone without a word, which TCP alone tells after a quarter of an hour: when nothing comes
- * while calls wait, it is asked by PING, and given up when it does not answer. Upstreams that only take their time are left alone.
+ * Detects a dead connection, which TCP alone reports after a quarter of an hour: sends a PING if nothing is received while calls wait, and
+ * reports the connection as dead without an acknowledgement. A slow upstream is not affected.
  */
 export class Liveness implements Waiter {
   deadlineMs = Infinity
@@ -37,7 +37,7 @@ export class Liveness implements Waiter {
     this.#onDead = onDead
   }
 
-  /** A call waits. */
+  /** A call waits for the upstream. */
   watch(): void {
     if (this.deadlineMs !== Infinity) return
     this.#deadlines.add(this)
@@ -60,16 +60,16 @@ export class Liveness implements Waiter {
     if (this.#isAsked && isSilent) return this.#onDead()
     this.deadlineMs = now + (this.#isAsked ? answerMs : silenceMs)
     if (!isSilent) this.#askAgainMs = 0
-    else if (now >= this.#askAgainMs) this.#ask(now + answerMs, now + restMs)
+    else if (now >= this.#askAgainMs) this.#ping(now + answerMs, now + restMs)
   }
 
-  #ask(answerByMs: number, askAgainMs: number): void {
+  #ping(answerByMs: number, askAgainMs: number): void {
     this.#isAsked = true
     this.deadlineMs = answerByMs
     this.#askAgainMs = askAgainMs
     this.#session.ping(() => {
       this.#isAsked = false
-      // The answer alone is no sign that there is more to come.
+      // The acknowledgement alone does not count as traffic.
       this.#seenBytes = this.#socket.bytesRead
       if (this.deadlineMs !== Infinity) this.deadlineMs = this.#deadlines.nowMs + this.#settings.silenceMs
     })

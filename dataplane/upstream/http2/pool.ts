@@ -9,19 +9,19 @@ import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
 
 export interface Http2PoolOptions {
   readonly deadlines?: Deadlines
-  /** Replaces the pool's own way to connect. */
+  /** Replaces the default connector. */
   readonly connector?: Connector
   readonly liveness?: LivenessSettings
 }
 
-/** A pool that can also be given a connection that somebody else opened. */
+/** A pool that can also adopt an open connection. */
 export interface Http2Pool extends UpstreamPool {
   adopt(socket: Socket, connectMs: number): void
 }
 
 /**
- * HTTP/2 connections to one endpoint (traffic.md §13): calls share a connection up to the number of streams that the upstream
- * allows, then another is opened. Over TLS the upstream must choose h2 by ALPN; plaintext is prior knowledge.
+ * HTTP/2 connections to one endpoint (traffic.md §13). Calls share a connection up to the number of streams that the upstream
+ * allows; further calls open another. Over TLS the upstream must select h2 by ALPN; plaintext uses prior knowledge.
  */
 export function createHttp2Pool(transport: Transport, options: Http2PoolOptions = {}): Http2Pool {
   return new SessionPool(transport, options)
@@ -41,7 +41,7 @@ class SessionPool implements Http2Pool, SessionSource, Waiter {
     this.transport = transport
     this.deadlines = options.deadlines ?? sharedDeadlines
     this.liveness = options.liveness ?? defaultLiveness
-    // The version is decided: a policy's other ALPN protocols have no say (traffic.md §13).
+    // The version is fixed: ignore other ALPN protocols of the policy (traffic.md §13).
     const tls = transport.tls && { ...transport.tls, alpn: undefined }
     this.#connect = options.connector ?? createConnector({ ...transport, tls }, ['h2'])
   }
@@ -86,7 +86,7 @@ class SessionPool implements Http2Pool, SessionSource, Waiter {
     if (at !== -1) this.#sessions.splice(at, 1)
   }
 
-  /** Closes what was idle too long. */
+  /** Closes sessions whose idle timeout has expired. */
   expire(): void {
     const now = this.deadlines.nowMs
     for (const session of this.#sessions.slice()) if (session.isIdle && session.idleUntilMs <= now) session.close()

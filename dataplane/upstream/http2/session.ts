@@ -5,14 +5,14 @@ import { connectFailure, type Connector } from '../http1/connect.ts'
 import { Liveness, type LivenessSettings } from './liveness.ts'
 import { UpstreamError, type Transport } from '../types.ts'
 
-/** Calls that wait for a connection until the upstream says how many it takes. */
+/** Assumed stream limit until the upstream announces its own. */
 const ASSUMED_STREAMS = 100
-/** More on one connection gains nothing, whatever the upstream allows. */
+/** Upper bound of streams per connection, whatever the upstream allows: more do not improve throughput. */
 const MAX_STREAMS = 1000
 const STREAM_WINDOW = 262_144
 const CONNECTION_WINDOW = 1_048_576
 
-/** What a session needs of its pool. */
+/** The pool of a session. */
 export interface SessionOwner {
   readonly transport: Transport
   readonly deadlines: Deadlines
@@ -25,24 +25,24 @@ export interface SessionOwner {
   forget(session: Http2UpstreamSession): void
 }
 
-/** What a session needs of the calls that it carries. */
+/** A call on a session. */
 export interface SessionCall {
   /** The session is connected: the call may open its stream. */
   begin(client: ClientHttp2Session, session: Http2UpstreamSession): void
-  /** Sends the call on another session: this one has no stream left for it. */
+  /** Sends the call on another session, because this one has no stream left. */
   send(isFresh: boolean): void
-  /** The session failed before the call began. */
+  /** The session failed before the call opened its stream. */
   fail(error: UpstreamError): void
 }
 
-/** One connection to an upstream with the calls that share it. */
+/** An HTTP/2 connection to an upstream with the calls that share it. */
 export class Http2UpstreamSession {
-  /** For the pool: when an idle session is to be closed. */
+  /** For the pool: time at which the idle session is closed. */
   idleUntilMs = Infinity
-  /** Stream ids above this were not processed, as GOAWAY said. */
+  /** Last processed stream id of GOAWAY; streams above it were not processed. */
   lastProcessedId = Infinity
   isClosed = false
-  /** The upstream did not answer any more. */
+  /** The upstream did not acknowledge a PING. */
   isDead = false
   readonly #pool: SessionOwner
   readonly #socket: Socket
@@ -51,11 +51,11 @@ export class Http2UpstreamSession {
   #liveness: Liveness | undefined
   #room: number
   #isReady = false
-  #isLeaving = false
+  #isClosing = false
   #hasCarried = false
   #connectTimer: NodeJS.Timeout | undefined
 
-  /** Connects, or takes a connection over that is ready. */
+  /** Connects, or adopts a connection that is ready. */
   constructor(pool: SessionOwner, source: Connector | Socket, connectMs: number) {
     this.#pool = pool
     this.#room = pool.knownRoom ?? ASSUMED_STREAMS
@@ -78,24 +78,24 @@ export class Http2UpstreamSession {
   }
 
   get hasRoom(): boolean {
-    return !this.#isLeaving && !this.isClosed && this.#calls.size < this.#room
+    return !this.#isClosing && !this.isClosed && this.#calls.size < this.#room
   }
 
   get isIdle(): boolean {
     return this.#calls.size === 0
   }
 
-  /** Nothing of what is sent now can have been lost to a connection that the upstream was about to close. */
+  /** Whether the session was not idle before, so that the upstream cannot have closed it for idleness. */
   get isFresh(): boolean {
     return !this.#hasCarried
   }
 
-  /** The session is over, or will be once its streams are. */
-  get isLeaving(): boolean {
-    return this.#isLeaving || this.isClosed
+  /** The session is closed, or will be once its streams end. */
+  get isClosing(): boolean {
+    return this.#isClosing || this.isClosed
   }
 
-  /** Begins the call once connected. */
+  /** Starts the call once connected. */
   run(call: SessionCall): void {
     this.#calls.add(call)
     this.idleUntilMs = Infinity
@@ -104,19 +104,19 @@ export class Http2UpstreamSession {
     call.begin(this.#session, this)
   }
 
-  /** The call has ended, or left before it began. */
-  leave(call: SessionCall): void {
+  /** The call has ended, or was cancelled before it started. */
+  release(call: SessionCall): void {
     if (!this.#calls.delete(call)) return
     this.#hasCarried = true
     if (this.#calls.size > 0) return
     this.#liveness?.rest()
     if (this.isClosed || !this.#isReady) return
-    if (this.#isLeaving) this.close()
+    if (this.#isClosing) this.close()
     else this.#pool.rest(this)
   }
 
   close(): void {
-    this.#isLeaving = true
+    this.#isClosing = true
     this.#forget()
     if (this.#session === undefined) this.#fail(new UpstreamError('cancelled', 'pool is closing'))
     else this.#session.close()
@@ -133,7 +133,7 @@ export class Http2UpstreamSession {
   }
 
   #begin(): void {
-    // The authority is only Node's default for requests without one; ours always say theirs.
+    // The authority is only Node's default; each request sets its own.
     const session = (this.#session = connect('http://upstream', {
       createConnection: () => this.#socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxHeaderListSize: 65_536 },
@@ -146,12 +146,12 @@ export class Http2UpstreamSession {
       if (!this.#isReady) this.#ready(session)
     })
     session.on('goaway', (_code: number, lastStreamId: number) => {
-      this.#isLeaving = true
+      this.#isClosing = true
       this.lastProcessedId = lastStreamId
     })
-    // Streams learn of it one by one.
+    // Each stream emits its own event.
     session.on('error', () => undefined)
-    // An alert after the handshake, as TLS 1.3 refuses a client's certificate (RFC 8446 §4.4.2.4), closes neither socket nor session by itself.
+    // In TLS 1.3 the upstream rejects a client certificate by an alert after the handshake (RFC 8446 §4.4.2.4), which closes neither socket nor session.
     this.#socket.once('error', (error) => {
       if (this.#isReady) this.#socket.destroy()
       else this.#fail(connectFailure(this.#pool.transport, error))
@@ -164,17 +164,17 @@ export class Http2UpstreamSession {
     })
   }
 
-  /** As if the upstream had cut the connection. */
+  /** Handles a dead connection like one that the upstream closed. */
   #die(): void {
     this.isDead = true
-    this.#isLeaving = true
+    this.#isClosing = true
     this.#forget()
     this.#socket.destroy()
   }
 
   /**
-   * The upstream's settings are here, which open its side of the connection (RFC 9113 §3.4). Only now calls are sent: an upstream that
-   * takes fewer streams would refuse the surplus, and a body that has begun cannot be sent elsewhere.
+   * The upstream's SETTINGS were received (RFC 9113 §3.4). Calls are sent only now: an upstream with a lower stream limit would refuse the
+   * surplus, and a body that has started cannot be sent elsewhere.
    */
   #ready(session: ClientHttp2Session): void {
     clearTimeout(this.#connectTimer)
@@ -188,7 +188,7 @@ export class Http2UpstreamSession {
     for (const call of surplus) call.send(false)
   }
 
-  /** There is no connection. */
+  /** The connection could not be established. */
   #fail(error: UpstreamError): void {
     if (this.isClosed) return
     this.isClosed = true
