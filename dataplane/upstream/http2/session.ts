@@ -52,7 +52,7 @@ export class Http2UpstreamSession {
   #room: number
   #isReady = false
   #isClosing = false
-  #hasCarried = false
+  #hasServed = false
   #connectTimer: NodeJS.Timeout | undefined
 
   /** Connects, or adopts a connection that is ready. */
@@ -85,9 +85,9 @@ export class Http2UpstreamSession {
     return this.#calls.size === 0
   }
 
-  /** Whether the session was not idle before, so that the upstream cannot have closed it for idleness. */
+  /** Whether no call has ended on the session yet, so that the upstream cannot be closing it as idle. */
   get isFresh(): boolean {
-    return !this.#hasCarried
+    return !this.#hasServed
   }
 
   /** The session is closed, or will be once its streams end. */
@@ -107,7 +107,7 @@ export class Http2UpstreamSession {
   /** The call has ended, or was cancelled before it started. */
   release(call: SessionCall): void {
     if (!this.#calls.delete(call)) return
-    this.#hasCarried = true
+    this.#hasServed = true
     if (this.#calls.size > 0) return
     this.#liveness?.rest()
     if (this.isClosed || !this.#isReady) return
