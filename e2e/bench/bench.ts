@@ -24,11 +24,13 @@ export interface Bench {
   log(text: string): void
 }
 
+/** A benchmark: measures something and returns results with limits. */
 export interface Case {
   readonly name: string
   run(bench: Bench): Promise<Judged[]>
 }
 
+/** A running proxy under test, with its ports. */
 export interface StartedProxy extends RunningProxy {
   readonly spec: ProxySpec
 }
@@ -52,6 +54,7 @@ export function inSeconds(bench: Bench): Bench {
   return { ...bench, seconds: 1, rounds: bench.rounds * bench.seconds, warmUps: bench.seconds }
 }
 
+/** Medians of two alternating measurements, by key. */
 export interface Alternated<K extends string> {
   readonly a: Record<K, number>
   readonly b: Record<K, number>

@@ -41,6 +41,7 @@ ${bars.join('\n')}
 `
 }
 
+/** A number with a precision that fits tables and charts. */
 export function format(value: number): string {
   if (!Number.isFinite(value)) return '-'
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US')

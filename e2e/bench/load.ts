@@ -47,6 +47,7 @@ export async function runH2load(options: LoadOptions & { streams: number }): Pro
   return parseH2load(stdout, options.seconds)
 }
 
+/** Parses the output of wrk. */
 export function parseWrk(text: string): Load {
   const total = /(\d+) requests in ([\d.]+)(ms|s|m), ([\d.]+)([KMGT]?B) read/.exec(text)
   if (total === null) throw new Error(`wrk printed no totals:\n${text}`)
@@ -59,6 +60,7 @@ export function parseWrk(text: string): Load {
   }
 }
 
+/** Parses the output of h2load; `seconds` is the configured duration. */
 export function parseH2load(text: string, seconds: number): Load {
   const requests = /requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded, (\d+) failed, (\d+) errored/.exec(text)
   const traffic = /traffic: [\d.]+[KMGT]?B \((\d+)\) total/.exec(text)

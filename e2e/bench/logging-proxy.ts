@@ -1,6 +1,7 @@
 import { startDataplane, type Dataplane } from '../harness/program/dataplane.ts'
 import type { Bench } from './bench.ts'
 
+/** Options of `startLogging`. */
 export interface LoggingProxy {
   /** The `-f` file. */
   readonly file: string

@@ -15,6 +15,7 @@ export interface Bar {
   readonly atMost?: number
 }
 
+/** A result with its limits. */
 export interface Judged extends Result {
   readonly bar: Bar
   readonly passed: boolean
@@ -37,6 +38,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5)
 }
 
+/** The value below which a share (0 to 1) of the values lies; NaN for an empty list. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   if (sorted.length === 0) return Number.NaN

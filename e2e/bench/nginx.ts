@@ -6,6 +6,7 @@ import type { ProxySpec, RunningProxy } from './spec.ts'
 
 /** Body of the plain response. */
 const PLAIN_BODY = 'x'.repeat(92)
+/** Path of a response of 1 MiB. */
 export const LARGE_PATH = '/large'
 const LARGE_BYTES = 1024 * 1024
 

@@ -16,6 +16,7 @@ export interface Probe {
 
 const SPACING_MS = 1
 
+/** Starts a probe that sends GETs to a path on loopback. */
 export async function startProbe(port: number, path: string): Promise<Probe> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')

@@ -21,6 +21,7 @@ export async function summarizeProfiles(directory: string): Promise<string> {
   return texts.join('\n')
 }
 
+/** A function with its share (0 to 1) of self time. */
 export interface FunctionShare {
   readonly name: string
   readonly share: number

@@ -4,6 +4,7 @@ import { startDataplane } from '../harness/program/dataplane.ts'
 import { startNginx } from './nginx.ts'
 import type { ProxySpec, RunningProxy } from './spec.ts'
 
+/** `ours` is the data plane. */
 export type ProxyName = 'ours' | 'nginx'
 
 /** CPU, program and profiling options of a proxy. */
@@ -13,6 +14,7 @@ interface Run {
   readonly profiles: string | undefined
 }
 
+/** Starts a proxy; its config file is in `directory`. */
 export function startProxy(name: ProxyName, directory: string, spec: ProxySpec, run: Run): Promise<RunningProxy> {
   return name === 'nginx' ? startNginx(directory, spec, run.proxyCpu) : startOurs(directory, spec, run)
 }

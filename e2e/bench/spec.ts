@@ -11,6 +11,7 @@ export interface ProxySpec {
   readonly rules?: readonly object[]
 }
 
+/** A running proxy process. */
 export interface RunningProxy {
   /** Root of its process tree. */
   readonly pid: number

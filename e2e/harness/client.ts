@@ -5,6 +5,7 @@ import { request as requestHttps, type RequestOptions } from 'node:https'
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 
+/** An HTTP request to loopback. */
 export interface ClientRequest {
   readonly port: number
   /** Path with query; default `/`. */
@@ -20,6 +21,7 @@ export interface ClientRequest {
   readonly timeoutMs?: number
 }
 
+/** TLS settings of a request. */
 export interface ClientTls {
   readonly ca: string
   readonly sni: string
@@ -27,6 +29,7 @@ export interface ClientTls {
   readonly key?: string
 }
 
+/** A complete HTTP response. */
 export interface ClientResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>

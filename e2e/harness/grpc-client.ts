@@ -19,6 +19,7 @@ export interface GrpcClient {
 const serialize = (text: string) => Buffer.from(text)
 const deserialize = (bytes: Buffer) => bytes.toString()
 
+/** Creates a client for an address `host:port`. */
 export function makeGrpcClient(
   address: string,
   options: { credentials?: grpc.ChannelCredentials; service?: string; authority?: string; timeoutMs?: number } = {},

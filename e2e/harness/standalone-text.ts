@@ -14,14 +14,17 @@ export async function bindsOf(file: string): Promise<number[]> {
   }
 }
 
+/** The line of `make run` for an upstream. */
 export function describeUpstream(spec: UpstreamSpec): string {
   return `upstream   ${spec.name.padEnd(18)} ${(spec.kind ?? 'http').padEnd(5)} 127.0.0.1:${spec.port}`
 }
 
+/** The line of `make run` for a Gateway. */
 export function describeGateway(gateway: GatewaySummary): string {
   return [`gateway    ${gateway.namespace}/${gateway.name}`, ...gateway.listeners.map((listener) => describeListener(listener))].join('\n')
 }
 
+/** The line of `make run` for the management ports. */
 export function describeManagement(ports: ManagementPorts): string {
   return [
     `management http://127.0.0.1:${ports.admin}/config_dump`,
@@ -30,6 +33,7 @@ export function describeManagement(ports: ManagementPorts): string {
   ].join('\n')
 }
 
+/** The commands of an example with their titles; `{dir}` is replaced by the directory. */
 export function describeCommands(example: Example, directory: string): string {
   return (example.commands ?? []).map(({ title, command }) => `  # ${title}\n  ${command.replaceAll('{dir}', directory)}`).join('\n')
 }

@@ -75,6 +75,7 @@ export const routes: Case = {
   },
 }
 
+/** Requests per second, CPU time per request in microseconds, MiB per second, and number of failed requests. */
 export type Throughput = Record<'rate' | 'cpuMicros' | 'mebibytes' | 'failures', number>
 
 async function compare(
@@ -98,6 +99,7 @@ async function compare(
   }
 }
 
+/** Measures a path of a proxy under load by wrk. */
 export function wrk(bench: Bench, proxy: StartedProxy, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Throughput> {
   return measure(proxy, () =>
     runWrk({ url: `http://127.0.0.1:${proxy.spec.port}${path}`, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu, headers }),

@@ -28,6 +28,7 @@ export interface PreparedExample {
   readonly early: ReadonlyMap<string, Running>
 }
 
+/** Copies an example from `source` to `directory` with free ports, and generates its certificates. */
 export async function prepareExample(name: string, source: string, directory: string): Promise<PreparedExample> {
   await cp(source, directory, { recursive: true, filter: (path) => !path.includes('generated') && !path.endsWith('.ts') && !path.endsWith('.md') })
   const example = await readExample(source)

@@ -23,6 +23,7 @@ export interface Example {
   readonly commands?: readonly CommandSpec[]
 }
 
+/** An upstream of an example. */
 export interface UpstreamSpec {
   readonly name: string
   readonly port: number
@@ -36,6 +37,7 @@ export interface UpstreamSpec {
   readonly certificate?: string
 }
 
+/** A certificate of an example. */
 export interface CertificateSpec {
   /** Name of the files `generated/<name>.crt` and `.key`, and of the Secret. */
   readonly name: string
@@ -44,6 +46,7 @@ export interface CertificateSpec {
   readonly isSecret?: boolean
 }
 
+/** A command that `make run` prints. */
 export interface CommandSpec {
   readonly title: string
   /** Run by `sh`. */
@@ -89,6 +92,7 @@ export async function writeCertificates(directory: string, specs: readonly Certi
   await writeFile(join(folder, 'manifests.yaml'), [...secrets, configMap].map((object) => stringify(object)).join('---\n'), { mode: 0o600 })
 }
 
+/** Starts an upstream; certificates are read from `generated/` of the directory. */
 export async function startUpstream(spec: UpstreamSpec, directory: string): Promise<Running> {
   if (spec.kind === 'tcp') return startTcpEcho(spec)
   if (spec.kind === 'llm') return startLlmUpstream(spec)
@@ -102,6 +106,7 @@ export async function startUpstream(spec: UpstreamSpec, directory: string): Prom
   return startEcho({ name: spec.name, port: spec.port, tls: { certificate: await read('crt'), privateKey: await read('key') } })
 }
 
+/** A Secret of type `kubernetes.io/tls` with a certificate and its key. */
 export function secretOf(one: Pick<Certificate, 'name' | 'certificate' | 'privateKey'>, namespace?: string): object {
   const encode = (text: string) => Buffer.from(text).toString('base64')
   return {

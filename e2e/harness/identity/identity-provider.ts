@@ -38,6 +38,7 @@ const KEYCLOAK = {
 }
 const RFC_8414 = '/.well-known/oauth-authorization-server'
 
+/** Starts an identity provider on loopback. */
 export async function startIdentityProvider({ name, port = 0, tls, style = 'standard' }: IdentityProviderOptions): Promise<IdentityProvider> {
   const requestLog: string[] = []
   const prefix = style === 'keycloak' ? '/realms/shop' : ''

@@ -80,10 +80,12 @@ function blockEvents(block: Json, index: number, text: string): Json[] {
   }
 }
 
+/** `POST /v1/messages/count_tokens`. */
 export function respondCount(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   return sendJson(response, { input_tokens: countWords(promptOf(body)) }, behaviour)
 }
 
+/** Sends an error in the format of the Anthropic API. */
 export function sendAnthropicError(response: ServerResponse, status: number, message: string): Promise<void> {
   const type = status === 429 ? 'rate_limit_error' : status === 400 ? 'invalid_request_error' : status === 401 ? 'authentication_error' : 'api_error'
   return sendJson(response, { type: 'error', error: { type, message }, request_id: 'req_mock' }, {}, status)

@@ -77,6 +77,7 @@ export async function respondInvoke(model: string, body: Json, response: ServerR
   return sendJson(response, { embedding: embed(text), inputTextTokenCount: countWords(text) }, behaviour)
 }
 
+/** `POST /model/{model}/count-tokens`. */
 export function respondInvokeCount(body: Json, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   const encoded = ((body['input'] as Json | undefined)?.['invokeModel'] as Json | undefined)?.['body']
   const counted = JSON.parse(Buffer.from(word(encoded), 'base64').toString()) as Json

@@ -29,6 +29,7 @@ export interface Behaviour {
   readonly noUsage: boolean
 }
 
+/** Reads the instructions of a request to the mock `name`. */
 export function readBehaviour({ headers }: MockRequest, name: string, defaults: Partial<Behaviour> = {}): Behaviour {
   const wish = headers[`x-mock-${name}`] ?? headers['x-mock']
   const settings = new Map(
@@ -87,6 +88,7 @@ export async function writeEvents(
   response.end()
 }
 
+/** Encodes a server-sent event. */
 export const sse = (data: unknown, name?: string): Buffer =>
   Buffer.from(`${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`)
 
@@ -95,6 +97,7 @@ export function piecesOf(text: string): string[] {
   return text.match(/\s*\S+\s*/g) ?? [text]
 }
 
+/** Number of words, which mocks report as tokens. */
 export const countWords = (text: string): number => text.split(/\s+/).filter(Boolean).length
 
 /** The value if it is a string, else `fallback`. */

@@ -13,6 +13,7 @@ interface RecordedCall {
   serverName: string | undefined
 }
 
+/** The running fake internet, and the calls that it received. */
 export interface FakeInternet {
   /** Port of the forward proxy through which all hosts are reached. */
   readonly port: number

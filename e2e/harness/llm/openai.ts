@@ -146,10 +146,12 @@ export function embed(text: string): number[] {
   return [text.length / 128, countWords(text) / 16, 0.5]
 }
 
+/** `GET /v1/models`. */
 export function respondModels(response: ServerResponse, behaviour: Behaviour): Promise<void> {
   return sendJson(response, { object: 'list', data: [{ id: 'gpt-mock', object: 'model', created: CREATED, owned_by: 'mock' }] }, behaviour)
 }
 
+/** Sends JSON, compressed or malformed if the behaviour says so. */
 export async function sendJson(response: ServerResponse, value: unknown, behaviour: Partial<Behaviour> = {}, status = 200): Promise<void> {
   const text = behaviour.broken === true ? '{"id":' : JSON.stringify(value)
   const body = behaviour.gzip === true ? gzipSync(text) : Buffer.from(text)

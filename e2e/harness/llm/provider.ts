@@ -17,6 +17,7 @@ export interface MockProviderOptions {
   readonly onRequest?: (request: MockRequest) => void
 }
 
+/** The running mock of all vendors. */
 export interface MockProvider extends MockServer {
   /** Replaces `defaults` for later requests. */
   behave(defaults: Partial<Behaviour>): void

@@ -19,6 +19,7 @@ export interface MockRequest {
 /** Handles one request; a rejection closes the connection. */
 export type Answer = (request: MockRequest, response: ServerResponse) => Promise<void> | void
 
+/** A running mock server, with its received requests and upgrades. */
 export interface MockServer {
   readonly port: number
   readonly url: string

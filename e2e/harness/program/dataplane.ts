@@ -5,6 +5,7 @@ import { findFreePorts } from './ports.ts'
 import { startProgram, tailOf, type Program } from './program.ts'
 import { isTrueWithin } from '../wait.ts'
 
+/** Path of the program. */
 export const DATAPLANE_MAIN = fileURLToPath(new URL('../../../dataplane/main.ts', import.meta.url))
 
 /** Source of the config: a file (`-f`), or the operator's config stream for one Gateway. */
@@ -26,12 +27,14 @@ export interface DataplaneOptions {
   readonly timeoutMs?: number
 }
 
+/** Ports of the admin, metrics and readiness servers. */
 export interface ManagementPorts {
   readonly admin: number
   readonly stats: number
   readonly readiness: number
 }
 
+/** A running data plane. */
 export interface Dataplane {
   readonly program: Program
   readonly ports: ManagementPorts

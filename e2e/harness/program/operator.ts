@@ -1,14 +1,17 @@
 import { fileURLToPath } from 'node:url'
 import { startProgram, tailOf, type Program } from './program.ts'
 
+/** Path of the program. */
 export const OPERATOR_MAIN = fileURLToPath(new URL('../../../operator/main.ts', import.meta.url))
 
+/** A Gateway in the `config` event. */
 export interface GatewaySummary {
   readonly namespace: string
   readonly name: string
   readonly listeners: readonly ListenerSummary[]
 }
 
+/** A listener in the `config` event. */
 export interface ListenerSummary {
   readonly name: string
   readonly port: number
@@ -18,6 +21,7 @@ export interface ListenerSummary {
   readonly routes?: number
 }
 
+/** A condition that reports a problem. */
 export interface ConditionEvent {
   readonly event: 'condition'
   readonly kind: string
@@ -43,6 +47,7 @@ export type OperatorEvent =
   | ErrorEvent
   | ConditionEvent
 
+/** A running operator. */
 export interface Operator {
   readonly program: Program
   /** `host:port` of the config stream. */

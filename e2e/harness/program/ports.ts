@@ -48,6 +48,7 @@ export async function findFreePort(): Promise<number> {
   throw new Error(`no free port found between ${FIRST} and ${LAST}`)
 }
 
+/** Returns several free ports and reserves them. */
 export async function findFreePorts(count: number): Promise<number[]> {
   const ports: number[] = []
   while (ports.length < count) ports.push(await findFreePort())

@@ -30,6 +30,7 @@ export interface Program {
   stop(graceMs?: number): Promise<ProgramExit>
 }
 
+/** A line of output with its stream. */
 export interface Line {
   readonly stream: 'stdout' | 'stderr'
   readonly text: string
@@ -42,6 +43,7 @@ process.on('exit', () => {
   for (const pid of running) killGroup(pid, 'SIGKILL')
 })
 
+/** Starts a program in its own process group. */
 export function startProgram(options: ProgramOptions): Program {
   const env = { ...process.env, ...options.env }
   // Do not pass on settings of the test runner.

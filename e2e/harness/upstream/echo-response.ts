@@ -28,6 +28,7 @@ export interface EchoRequest {
   readonly sourcePort: number
 }
 
+/** State of an echo upstream. */
 export interface EchoContext {
   readonly name: string
   readonly requests: EchoRequest[]

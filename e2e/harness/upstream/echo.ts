@@ -18,6 +18,7 @@ export interface EchoOptions {
   readonly tls?: { readonly certificate: string; readonly privateKey: string; readonly clientCa?: string }
 }
 
+/** A running echo upstream. */
 export interface EchoServer {
   readonly name: string
   readonly port: number

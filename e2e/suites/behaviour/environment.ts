@@ -44,6 +44,7 @@ export interface EnvironmentOptions {
 
 const HOSTS = ['a.secure.test', 'b.secure.test', 'localhost', '127.0.0.1']
 
+/** Starts the upstreams, the operator if the mode needs it, and the data plane. */
 export async function startEnvironment(mode: Mode, options: EnvironmentOptions = {}): Promise<Environment> {
   const directory = await mkdtemp(join(tmpdir(), 'behaviour-'))
   const authority = makeAuthority('behaviour authority')

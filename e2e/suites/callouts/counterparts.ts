@@ -9,6 +9,7 @@ import { findFreePort, findFreePorts } from '../../harness/program/ports.ts'
 import { startProgram, type Program } from '../../harness/program/program.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
+/** A running service for callouts. */
 export interface Counterpart {
   readonly port: number
   stop(): Promise<unknown>

@@ -28,6 +28,7 @@ export interface ApiServer {
   close(): void
 }
 
+/** Connects with the server and client certificate of a kubeconfig file. */
 export async function connect(kubeconfig: string | undefined = process.env['KUBECONFIG']): Promise<ApiServer> {
   if (!kubeconfig) throw new Error('KUBECONFIG is not set; run this through e2e/suites/contract/run, which starts an API server')
   const config = parse(await readFile(kubeconfig, 'utf8')) as Kubeconfig

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { waitUntil } from '../../harness/wait.ts'
 
 export const ROOT = join(import.meta.dirname, '../../..')
+/** Namespace of the operator. */
 export const SYSTEM = 'proxy-system'
+/** Name of the Helm release. */
 export const RELEASE = 'proxy'
 
 /** Runs a program with the cluster's KUBECONFIG. Rejects with its standard error. */
@@ -22,6 +24,7 @@ export function run(command: string, args: readonly string[], input?: string): P
 
 export const kubectl = (...args: string[]): Promise<string> => run('kubectl', args)
 export const helm = (...args: string[]): Promise<string> => run('helm', args)
+/** Runs a subcommand of the cluster program that CLUSTER names. */
 export const localcluster = (...args: string[]): Promise<string> => run(process.env['CLUSTER'] ?? 'e2e/cluster/localcluster', args)
 
 /** The fields of an object that these tests read. */
@@ -43,11 +46,13 @@ export interface Stored {
   readonly data?: Readonly<Record<string, string>>
 }
 
+/** Reads an object; undefined if it does not exist. */
 export async function read(kind: string, name: string, namespace = 'default'): Promise<Stored | undefined> {
   const text = await kubectl('-n', namespace, 'get', kind, name, '-o', 'json', '--ignore-not-found')
   return text.trim() === '' ? undefined : (JSON.parse(text) as Stored)
 }
 
+/** Lists objects of a namespace by label selector. */
 export async function list(kind: string, namespace: string, selector = ''): Promise<Stored[]> {
   const scope = namespace === '' ? ['-A'] : ['-n', namespace]
   const text = await kubectl(...scope, 'get', kind, '-o', 'json', ...(selector === '' ? [] : ['-l', selector]))
@@ -140,6 +145,8 @@ export async function findLeader(): Promise<string> {
   return String((await read('lease', 'proxy-operator', SYSTEM))?.spec.holderIdentity ?? '')
 }
 
+/** Pods of the operator. */
 export const operatorPods = (): Promise<Stored[]> => list('pods', SYSTEM, 'app.kubernetes.io/component=controller')
+/** Pods of the data plane of a Gateway. */
 export const gatewayPods = (namespace: string, gateway: string): Promise<Stored[]> =>
   list('pods', namespace, `gateway.networking.k8s.io/gateway-name=${gateway}`)

@@ -8,6 +8,7 @@ interface LoadResult {
   readonly failures: readonly string[]
 }
 
+/** A running load. */
 export interface Load {
   /** Number of responses so far. */
   readonly responses: () => number

@@ -79,6 +79,7 @@ export async function startBackends(
   }
 }
 
+/** A running data plane in front of the mock of all vendors. */
 export interface SdkGateway extends Backends {
   readonly mock: MockProvider
   origin(provider: ProviderName): string

@@ -21,6 +21,7 @@ export interface KeyProvider {
   readonly authority?: string
 }
 
+/** A running gateway with one MCP server. */
 export interface OAuthEnvironment {
   /** `http://localhost:<port>`. */
   readonly origin: string

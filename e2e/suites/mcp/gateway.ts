@@ -13,12 +13,14 @@ interface E2eTarget {
   readonly protocol?: 'StreamableHTTP' | 'SSE'
 }
 
+/** An MCP backend of a `-f` file. */
 export interface E2eBackend {
   readonly targets: readonly E2eTarget[]
   readonly sessionRouting?: 'Stateful' | 'Stateless'
   readonly prefixMode?: 'Conditional' | 'Always' | 'Never'
 }
 
+/** A running data plane. */
 export interface E2eGateway {
   /** URL of the MCP endpoint of a backend. */
   url(backend: string): string

@@ -29,6 +29,7 @@ export interface Received {
   readonly severityText: string | undefined
 }
 
+/** A running collector. */
 export interface Collector {
   readonly program: Program
   logs(): Promise<Received[]>

@@ -25,6 +25,7 @@ export interface Environment {
   stop(): Promise<void>
 }
 
+/** Starts all programs; builds the collector if necessary. */
 export async function startEnvironment(): Promise<Environment> {
   const binary = await buildCollector()
   const directory = await mkdtemp(join(tmpdir(), 'telemetry-'))

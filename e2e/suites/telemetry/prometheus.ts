@@ -10,6 +10,7 @@ interface Sample {
   readonly value: number
 }
 
+/** A running Prometheus. */
 export interface Prometheus {
   query(expression: string): Promise<Sample[]>
   /** State of each target: `up`, or the scrape error. */
