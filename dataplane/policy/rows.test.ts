@@ -55,7 +55,7 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
   [61, 'retries are numbered', 'dataplane/forward/forward.test.ts', 'numbers retries in x-retry-attempt and sends the body again'],
   [62, 'retry of a long body', 'dataplane/forward/forward.test.ts', 'does not retry a body of known length above 64 KiB'],
   [63, 'request timeout', 'dataplane/forward/forward.test.ts', 'ends at the request timeout, which covers all attempts and the backoff'],
-  [64, 'direct response behind JWT', `${policy}/failures.test.ts`, 'the authentication before it refuses'],
+  [64, 'direct response behind JWT', `${policy}/failures.test.ts`, 'an earlier authentication rejects the request'],
   [65, 'hostRewrite absent', 'dataplane/forward/forward.test.ts', 'the host of a ProxyBackend'],
   [67, 'a body past the buffer', `${policy}/authorization/index.test.ts`, 'a body of 3 MiB fails the expression (row 67)'],
   [71, 'WebSocket through JWT', 'e2e/examples/jwt-authentication/expect.ts', '(row 71)'],

@@ -11,8 +11,8 @@ const rules = (action: Authorization['action'], ...matchExpressions: string[]): 
   mcp: { authorization: { ...(action && { action }), policy: { matchExpressions } } },
 })
 const on = (target: Policy['target'], backend: BackendFull) => ({ target, backend })
-const ofGateway: Policy['target'] = { kind: 'Gateway', namespace: 'ns', name: 'gw' }
-const ofBackend: Policy['target'] = { kind: 'Backend', namespace: 'ns', name: 'mcp' }
+const gatewayTarget: Policy['target'] = { kind: 'Gateway', namespace: 'ns', name: 'gw' }
+const backendTarget: Policy['target'] = { kind: 'Backend', namespace: 'ns', name: 'mcp' }
 
 interface Levels {
   readonly inline?: BackendFull
@@ -68,7 +68,7 @@ describe('lists for clients (mcp.md §7)', () => {
       'rules of Gateway, backend and policies on the backend combine (row 35)',
       {
         inline: rules('Allow', 'mcp.tool.target == "a"'),
-        attached: [on(ofGateway, rules('Deny', 'mcp.tool.name == "link"')), on(ofBackend, rules('Allow', 'mcp.tool.name == "echo"'))],
+        attached: [on(gatewayTarget, rules('Deny', 'mcp.tool.name == "link"')), on(backendTarget, rules('Allow', 'mcp.tool.name == "echo"'))],
       },
       ['a_echo', 'a_with_under_score', 'b_echo'],
     ],
@@ -78,7 +78,7 @@ describe('lists for clients (mcp.md §7)', () => {
       { inline: rules('Allow', 'has(mcp.tool)'), own: rules('Deny', 'mcp.tool.name == "echo"') },
       [...all('a').slice(1), ...all('b')],
     ],
-    ['policies attached to a target by name', { attached: [on({ ...ofBackend, section: 'b' }, rules('Deny', 'true'))] }, [...all('a'), ...rest('a')]],
+    ['policies attached to a target by name', { attached: [on({ ...backendTarget, section: 'b' }, rules('Deny', 'true'))] }, [...all('a'), ...rest('a')]],
     ['a rule that reads the request', { inline: rules('Allow', 'request.headers["x-team"] == "a"') }, []],
   ])('contain the permitted items: %s', async (_, levels, expected) => {
     const { client } = await start(levels)

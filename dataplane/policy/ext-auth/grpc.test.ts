@@ -58,7 +58,7 @@ const ok = (okResponse: object, code = 0): Response => ({ status: { code }, http
 const denied = (deniedResponse: object, code = 7): Response => ({ status: { code }, httpResponse: { case: 'deniedResponse', value: deniedResponse } })
 const option = (key: string, value: string, more: object = {}) => ({ header: { key, value }, ...more })
 
-const refuseByStatus = (): Response => {
+const denyByStatus = (): Response => {
   throw Object.assign(new Error('no'), { code: 16 })
 }
 
@@ -206,15 +206,15 @@ describe('a response that denies', () => {
     expect(exchange.error?.row.reason).toBe('ExtAuth')
   })
 
-  const refusals: Record<string, { answer: Response | (() => Response); expected: string }> = {
+  const denials: Record<string, { answer: Response | (() => Response); expected: string }> = {
     'without a denied response': { answer: { status: { code: 7 } }, expected: '403 external authorization failed' },
     'without an HTTP status': { answer: denied({ body: 'no' }), expected: '403 no' },
     'with an invalid status': { answer: denied({ status: { code: 999 }, body: 'no' }), expected: '403 no' },
     'with a status that has no body': { answer: denied({ status: { code: 204 }, body: 'no' }), expected: '204 ' },
-    'by the status of the call': { answer: refuseByStatus, expected: '403 external authorization failed' },
+    'by the status of the call': { answer: denyByStatus, expected: '403 external authorization failed' },
   }
-  test.each(Object.keys(refusals))('is accepted %s', async (name) => {
-    expect((await send(refusals[name]?.answer ?? {}, { failureMode: 'FailOpen' })).answer).toBe(refusals[name]?.expected)
+  test.each(Object.keys(denials))('is accepted %s', async (name) => {
+    expect((await send(denials[name]?.answer ?? {}, { failureMode: 'FailOpen' })).answer).toBe(denials[name]?.expected)
   })
 
   test('sets metadata for logs', async () => {

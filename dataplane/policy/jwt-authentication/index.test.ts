@@ -13,7 +13,7 @@ const nowSeconds = 1_700_000_000
 const key = makeSigningKey('one')
 const rsa = makeSigningKey('rsa', 'RSA')
 const other = makeSigningKey('two')
-const stranger = makeSigningKey('one')
+const unknownKey = makeSigningKey('one')
 const claims = { iss: 'https://issuer', aud: 'shop', sub: 'bob', exp: nowSeconds + 300, groups: ['a'] }
 const keySet = (...keys: { jwk: object }[]): string => JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })
 const provider: JWTProvider = { issuer: 'https://issuer', audiences: ['shop', 'office'], jwks: { inline: keySet(key, rsa) } }
@@ -103,7 +103,7 @@ describe('a bad token', () => {
     ['a kid that is not a string', bearer(makeToken(key, claims, { kid: ['one'] })), 'token has no kid'],
     ['an unknown kid', bearer(makeToken(key, claims, { kid: '../one' })), 'unknown key'],
     ['a kid named like a member of Object.prototype', bearer(makeToken(key, claims, { kid: '__proto__' })), 'unknown key'],
-    ['a key in the token header', bearer(makeToken(stranger, claims, { jwk: stranger.jwk })), 'InvalidSignature'],
+    ['a key in the token header', bearer(makeToken(unknownKey, claims, { jwk: unknownKey.jwk })), 'InvalidSignature'],
     ["another provider's key", bearer(makeToken(other, claims)), 'InvalidIssuer'],
     ['no issuer', bearer(makeToken(key, { ...claims, iss: undefined })), 'missing claim iss'],
     ['another audience', bearer(makeToken(key, { ...claims, aud: 'x' })), 'InvalidAudience'],
