@@ -37,6 +37,6 @@ export function createKeySets({ isLoopbackAllowed, clock = systemClock, fetch = 
       // An id whose URL or TLS settings became others must not go on with the keys of before.
       return store.want(first.keySets ?? []) ? run() : first
     },
-    close: store.close,
+    close: () => store.close(),
   }
 }

@@ -53,71 +53,186 @@ interface LoggedEvent {
 }
 
 export async function startFakeApi(pageSize = 500): Promise<FakeApi> {
-  const stores = new Map<string, Map<string, StoredObject>>()
-  const failures = new Map<string, number>()
-  const answers = new Map<string, (body: object) => object>()
-  const requests: string[] = []
-  const watches = new Set<{ readonly collection: string; readonly response: ServerResponse }>()
-  let events: LoggedEvent[] = []
-  let compactedAt = 0
-  let version = 100
-
-  const emit = (collection: string, type: string, object: StoredObject): void => {
-    const line = `${JSON.stringify({ type, object })}\n`
-    events.push({ collection, version, line })
-    for (const watch of watches) if (watch.collection === collection) watch.response.write(line)
+  const objects = new ObjectStore()
+  const server = new FakeServer(objects, pageSize)
+  const connection = await connectTo(await server.listen())
+  return {
+    connection,
+    requests: server.requests,
+    install: (collection) => objects.install(collection),
+    remove: (collection) => objects.remove(collection),
+    put: (collection, object) => objects.put(collection, object),
+    drop: (collection, namespace, name) => objects.drop(collection, namespace, name),
+    get: (collection, namespace, name) => objects.get(collection, namespace, name),
+    fail(method, collection, status) {
+      if (status === undefined) server.failures.delete(`${method} ${collection}`)
+      else server.failures.set(`${method} ${collection}`, status)
+    },
+    onPost: (path, answer) => void server.posts.set(path, answer),
+    cutWatches: () => objects.cutWatches(),
+    compact: () => objects.compact(),
+    async close() {
+      connection.close()
+      await server.close()
+    },
   }
-  const put = (collection: string, object: StoredObject): StoredObject => {
-    const store = stores.get(collection)
+}
+
+/** Objects by collection, their versions, and the watches that follow them. */
+class ObjectStore {
+  readonly #collections = new Map<string, Map<string, StoredObject>>()
+  readonly #watches = new Set<{ readonly collection: string; readonly response: ServerResponse }>()
+  #events: LoggedEvent[] = []
+  #compactedAt = 0
+  #version = 100
+
+  get version(): number {
+    return this.#version
+  }
+
+  has(collection: string): boolean {
+    return this.#collections.has(collection)
+  }
+
+  install(collection: string): void {
+    if (!this.has(collection)) this.#collections.set(collection, new Map())
+  }
+
+  remove(collection: string): void {
+    this.#collections.delete(collection)
+  }
+
+  list(collection: string): readonly StoredObject[] {
+    return [...(this.#collections.get(collection)?.values() ?? [])]
+  }
+
+  get(collection: string, namespace: string, name: string): StoredObject | undefined {
+    return this.#collections.get(collection)?.get(keyOf(namespace, name))
+  }
+
+  put(collection: string, object: StoredObject): StoredObject {
+    const store = this.#collections.get(collection)
     if (!store) throw new Error(`${collection} is not installed`)
     const key = keyOf(object.metadata.namespace, object.metadata.name)
     const before = store.get(key)
     if (before && JSON.stringify(withoutVersion(before)) === JSON.stringify(withoutVersion(object))) return before
-    version += 1
+    this.#version += 1
     const isNewSpec = !before || JSON.stringify(before.spec) !== JSON.stringify(object.spec)
     const generation = (before?.metadata.generation ?? 0) + (isNewSpec ? 1 : 0)
     const stored = structuredClone({
       ...object,
-      metadata: { uid: `uid-${key}`, creationTimestamp: '2026-01-01T00:00:00Z', ...object.metadata, generation, resourceVersion: String(version) },
+      metadata: { uid: `uid-${key}`, creationTimestamp: '2026-01-01T00:00:00Z', ...object.metadata, generation, resourceVersion: String(this.#version) },
     })
     store.set(key, stored)
-    emit(collection, before ? 'MODIFIED' : 'ADDED', stored)
+    this.#emit(collection, before ? 'MODIFIED' : 'ADDED', stored)
     return stored
   }
-  const drop = (collection: string, namespace: string, name: string): void => {
-    const object = stores.get(collection)?.get(keyOf(namespace, name))
+
+  drop(collection: string, namespace: string, name: string): void {
+    const object = this.get(collection, namespace, name)
     if (!object) return
-    stores.get(collection)?.delete(keyOf(namespace, name))
-    version += 1
-    emit(collection, 'DELETED', { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } })
+    this.#collections.get(collection)?.delete(keyOf(namespace, name))
+    this.#version += 1
+    this.#emit(collection, 'DELETED', { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } })
   }
 
-  const watch = (collection: string, from: number, response: ServerResponse): void => {
+  /** Writes events after version `from` to the response, and all that follow. */
+  watch(collection: string, from: number, response: ServerResponse): void {
     response.writeHead(200)
     response.flushHeaders()
-    if (from < compactedAt) {
+    if (from < this.#compactedAt) {
       response.end(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' } })}\n`)
       return
     }
-    for (const event of events) if (event.collection === collection && event.version > from) response.write(event.line)
+    for (const event of this.#events) if (event.collection === collection && event.version > from) response.write(event.line)
     const entry = { collection, response }
-    watches.add(entry)
-    response.on('close', () => watches.delete(entry))
+    this.#watches.add(entry)
+    response.on('close', () => this.#watches.delete(entry))
   }
-  const list = (collection: string, query: URLSearchParams, response: ServerResponse): void => {
-    const all = [...(stores.get(collection)?.values() ?? [])]
+
+  cutWatches(): void {
+    for (const { response } of this.#watches) response.destroy()
+  }
+
+  compact(): void {
+    this.#compactedAt = this.#version + 1
+    this.#version += 1
+    this.#events = []
+  }
+
+  #emit(collection: string, type: string, object: StoredObject): void {
+    const line = `${JSON.stringify({ type, object })}\n`
+    this.#events.push({ collection, version: this.#version, line })
+    for (const watch of this.#watches) if (watch.collection === collection) watch.response.write(line)
+  }
+}
+
+/** The HTTP side: requests as an API server answers them. */
+class FakeServer {
+  readonly requests: string[] = []
+  /** Status by `<method> <collection>`. */
+  readonly failures = new Map<string, number>()
+  /** Responses to POST by path. */
+  readonly posts = new Map<string, (body: object) => object>()
+  readonly #objects: ObjectStore
+  readonly #pageSize: number
+  readonly #server = createServer((request, response) => void this.#respond(request, response))
+
+  constructor(objects: ObjectStore, pageSize: number) {
+    this.#objects = objects
+    this.#pageSize = pageSize
+  }
+
+  /** Returns the URL of the server. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://localhost')
+    const method = request.method ?? 'GET'
+    this.requests.push(`${method} ${url.pathname}${url.search}`)
+    const body = JSON.parse((await readBody(request)) || '{}') as StoredObject
+    const post = this.posts.get(url.pathname)
+    if (post && method === 'POST') return send(response, 201, post(body))
+    const place = parsePath(url.pathname)
+    const failure = this.failures.get(`${method} ${place.collection}`)
+    if (failure !== undefined) return sendError(response, failure, 'Injected')
+    if (!this.#objects.has(place.collection)) return sendError(response, 404, 'NotFound')
+    if (method === 'DELETE') {
+      this.#objects.drop(place.collection, place.namespace, place.name ?? '')
+      return send(response, 200, {})
+    }
+    if (method !== 'GET') return this.#write(method, place, body, request.headers['content-type'] ?? '', response)
+    if (place.name !== undefined) {
+      const object = this.#objects.get(place.collection, place.namespace, place.name)
+      return object ? send(response, 200, object) : sendError(response, 404, 'NotFound')
+    }
+    if (url.searchParams.has('watch')) this.#objects.watch(place.collection, Number(url.searchParams.get('resourceVersion')), response)
+    else this.#list(place.collection, url.searchParams, response)
+  }
+
+  #list(collection: string, query: URLSearchParams, response: ServerResponse): void {
+    const all = this.#objects.list(collection)
     const start = Number(query.get('continue') ?? 0)
-    const end = start + pageSize
+    const end = start + this.#pageSize
     send(response, 200, {
-      metadata: { resourceVersion: String(version), ...(end < all.length ? { continue: String(end) } : {}) },
-      // As an API server does, without apiVersion and kind.
+      metadata: { resourceVersion: String(this.#objects.version), ...(end < all.length ? { continue: String(end) } : {}) },
+      // Items of a list have neither apiVersion nor kind, as those of a real API server.
       items: all.slice(start, end).map(({ apiVersion: _version, kind: _kind, ...rest }) => rest),
     })
   }
-  const write = (method: string, place: Place, body: StoredObject, type: string, response: ServerResponse): void => {
+
+  #write(method: string, place: Place, body: StoredObject, type: string, response: ServerResponse): void {
     const { collection, namespace, isStatus } = place
     const name = place.name ?? body.metadata.name
-    const before = stores.get(collection)?.get(keyOf(namespace, name))
+    const before = this.#objects.get(collection, namespace, name)
     const isApply = type.includes('apply')
     if (!before && method !== 'POST' && !isApply) return sendError(response, 404, 'NotFound')
     if (before && method === 'POST') return sendError(response, 409, 'AlreadyExists')
@@ -126,63 +241,7 @@ export async function startFakeApi(pageSize = 500): Promise<FakeApi> {
     const meta = { ...body.metadata, name, ...(namespace === '' ? {} : { namespace }) }
     const merged = method === 'PATCH' ? (mergePatch(before ?? {}, body) as StoredObject) : body
     const next = isStatus && before ? { ...before, status: merged.status ?? {} } : { ...merged, metadata: { ...before?.metadata, ...meta } }
-    send(response, before ? 200 : 201, put(collection, next))
-  }
-
-  const server = createServer((request, response) => {
-    void (async () => {
-      const url = new URL(request.url ?? '/', 'http://localhost')
-      const method = request.method ?? 'GET'
-      requests.push(`${method} ${url.pathname}${url.search}`)
-      const body = JSON.parse((await readBody(request)) || '{}') as StoredObject
-      const answer = answers.get(url.pathname)
-      if (answer && method === 'POST') return send(response, 201, answer(body))
-      const place = parsePath(url.pathname)
-      const failure = failures.get(`${method} ${place.collection}`)
-      if (failure !== undefined) return sendError(response, failure, 'Injected')
-      if (!stores.has(place.collection)) return sendError(response, 404, 'NotFound')
-      if (method === 'DELETE') {
-        drop(place.collection, place.namespace, place.name ?? '')
-        return send(response, 200, {})
-      }
-      if (method !== 'GET') return write(method, place, body, request.headers['content-type'] ?? '', response)
-      if (place.name !== undefined) {
-        const object = stores.get(place.collection)?.get(keyOf(place.namespace, place.name))
-        return object ? send(response, 200, object) : sendError(response, 404, 'NotFound')
-      }
-      if (url.searchParams.has('watch')) watch(place.collection, Number(url.searchParams.get('resourceVersion')), response)
-      else list(place.collection, url.searchParams, response)
-    })()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const connection = await connectTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-
-  return {
-    connection,
-    requests,
-    install: (collection) => void stores.set(collection, stores.get(collection) ?? new Map()),
-    remove: (collection) => void stores.delete(collection),
-    put,
-    drop,
-    get: (collection, namespace, name) => stores.get(collection)?.get(keyOf(namespace, name)),
-    fail(method, collection, status) {
-      if (status === undefined) failures.delete(`${method} ${collection}`)
-      else failures.set(`${method} ${collection}`, status)
-    },
-    onPost: (path, answer) => void answers.set(path, answer),
-    cutWatches() {
-      for (const { response } of watches) response.destroy()
-    },
-    compact() {
-      compactedAt = version + 1
-      version += 1
-      events = []
-    },
-    async close() {
-      connection.close()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    send(response, before ? 200 : 201, this.#objects.put(collection, next))
   }
 }
 

@@ -14,7 +14,7 @@ import { watchCluster } from '../kube/source.ts'
 import { createTokenAuthentication } from '../kube/token-review.ts'
 import { textOf, type Log } from '../runtime/log.ts'
 import { createReconcileMetrics, renderGauges, renderProcess } from '../runtime/metrics.ts'
-import { createProvisioner } from '../provision/provision.ts'
+import { createProvisioner, type Provisioner } from '../provision/provision.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
@@ -42,229 +42,289 @@ export interface ClusterMode {
 
 /** Name of the Lease that replicas elect their leader on. */
 const LEASE = 'proxy-operator'
+const clock = systemClock
 const now = (): Date => new Date()
 
 /**
  * Runs against an API server: every replica translates and serves the config stream, the leader alone writes (operator.md §7.1).
- * Rejects when the settings cannot work here, with what to do.
+ * Rejects with a message that says what to do when the settings cannot work in this cluster.
  */
-export async function runClusterMode({ settings, log, host = '0.0.0.0', ...options }: ClusterModeOptions): Promise<ClusterMode> {
-  const clock = systemClock
-  const connection = options.connection ?? connect({ kubeconfig: settings.kubeconfig })
-  const { namespace } = settings
-  const reviews = { requests: 0, successes: 0, failures: 0 }
-  const reconciles = createReconcileMetrics(clock.now)
-  const ofClasses = reconciles.of('gatewayclass')
-  const tellGateway = createGatewayEvents(connection, clock, now)
-  let snapshot: Snapshot = createSnapshot([])
-  let translation: Translation = { gateways: new Map(), statuses: [] }
-  let translations = 0
-  let failedTranslations = 0
-  let election: Election | undefined
-  let isClosed = false
-  const isLeader = (): boolean => !isClosed && (settings.isLeaderElected ? (election?.isLeader() ?? false) : true)
-
+export async function runClusterMode(options: ClusterModeOptions): Promise<ClusterMode> {
+  const { settings, log } = options
   for (const name of settings.classParameters.keys())
     if (name !== GATEWAY_CLASS) log('error', `PROXY_GATEWAY_CLASS_PARAMETERS_REFS names GatewayClass ${name}; only ${GATEWAY_CLASS} is made by this operator`)
-
-  const certificate: CertificateSource | undefined =
+  const connection = options.connection ?? connect({ kubeconfig: settings.kubeconfig })
+  let onCertificate = (): void => undefined
+  const certificate =
     settings.xdsMode === 'tls'
-      ? await watchCertificate(connection, namespace, {
+      ? await watchCertificate(connection, settings.namespace, {
           clock,
-          onChange() {
-            log('info', 'the certificate of the config stream was replaced')
-            // The pods have to trust it: their ConfigMaps change, and that rolls them.
-            provisioner.reconcileAll()
-          },
+          onChange: () => onCertificate(),
           onError: (error) => log('error', `certificate of the config stream: ${textOf(error)}`),
         })
       : undefined
-
-  const reportNack = ({ role, resources, message }: Nack): void => {
-    // What is wrong with a secret may quote it.
-    const refused = resources.map(({ key, error }) => (key.startsWith('secret/') ? key : `${key}: ${error}`)).join('; ') || message
-    log('warn', 'a data plane refused part of the config', { role, refused })
-    const gateway = snapshot.list('Gateway').find((each) => roleOf(`${each.metadata.namespace}/${each.metadata.name}`) === role)
-    if (gateway) tellGateway(gateway, 'ProxyNackError', refused).catch((error: unknown) => log('warn', `Event for Gateway ${role}: ${textOf(error)}`))
-  }
-  const server: ConfigServer = createConfigServer({
-    ...(settings.isXdsAuthenticated ? { authenticate: createTokenAuthentication(connection, reviews) } : { isOpen: true }),
-    ...(certificate ? { credentials: certificate.credentials } : {}),
-    onNack: reportNack,
-  })
-
-  const keySetMemory = createConfigMapMemory({
-    connection,
-    clock,
-    namespace,
-    isLeader,
-    find: (name) => source.find('ConfigMap', namespace, name)?.object as ConfigMap | undefined,
-    list: () => source.list('ConfigMap', namespace),
-    onError: (name, error) => log('warn', `ConfigMap ${name}: ${textOf(error)}; the key set is in force, a restart would have to fetch it anew`),
-  })
-  // Every replica fetches for itself: each must be able to serve the stream alone.
-  const keySets = createKeySets({
-    isLoopbackAllowed: false,
-    memory: keySetMemory,
-    onChange: () => take(snapshot),
-    onError: (url, error) => log('warn', `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays`),
-  })
-
-  /** The latest snapshot in force: statuses and class for the leader, config for everybody. */
-  const take = (next: Snapshot): void => {
-    snapshot = next
-    const startedAt = clock.now()
-    try {
-      const { backendGrants, isInferenceEnabled, clusterDomain } = settings
-      translation = keySets.translate(next, { backendGrants, isInferenceEnabled, clusterDomain, checkExpression })
-    } catch (error) {
-      // A mistake of ours: users' are statuses. What was right before stays.
-      failedTranslations += 1
-      log('error', `translation failed; the last config stays: ${textOf(error)}`, { stack: error instanceof Error ? error.stack : undefined })
-      return
-    }
-    translations += 1
-    log('debug', 'translated', { gateways: translation.gateways.size, ms: Math.round(clock.now() - startedAt) })
-    server.publish(translation)
-    provisioner.publish(next, translation)
-    publishStatuses()
-    gatewayClass.check()
-    keySetMemory.tidy()
-  }
-
-  const tellAbsent = createAbsenceReport(log)
-  const source = watchCluster({
-    connection,
-    clock,
-    namespaceSelectors: settings.namespaceSelectors,
-    isInferenceEnabled: settings.isInferenceEnabled,
-    onSnapshot(next) {
-      tellAbsent(source.kinds.filter((kind) => source.collectionOf(kind) === undefined))
-      take(next)
-    },
-    onStatus: (object) => writer.recheck(object),
-    onError: (kind, error) => log('warn', `watch of ${kind}: ${textOf(error)}; it is tried again, and what was read before stays`),
-  })
-  const writer = createStatusWriter({
-    connection,
-    clock,
-    now,
-    isLeader,
-    find: source.find,
-    onError: (key, error, isTriedAgain) =>
-      log('warn', `status of ${key}: ${textOf(error)}; ${isTriedAgain ? 'it is tried again' : 'it is not tried again until it differs'}`),
-  })
-  const provisioner = createProvisioner({
-    connection,
-    clock,
-    isLeader,
-    metrics: reconciles.of('gateway'),
-    settings: {
-      image: { registry: '', repository: 'proxy', tag: `v${packageJson.version}`, ...settings.proxyImage },
-      version: packageJson.version,
-      xds: { host: settings.xdsHost, port: settings.xdsPort, isTls: certificate !== undefined },
-    },
-    xdsSecret: () => certificate && { data: { 'ca.crt': certificate.current().authority.toString('base64') } },
-    onOutcome: () => publishStatuses(),
-    onNote: (gateway, message) => log('info', `Gateway ${gateway}: ${message}`),
-    onError: (what, error) => log('warn', `${what}: ${textOf(error)}; it is tried again`),
-  })
-  const publishStatuses = (): void => writer.publish(placeStatuses(translation.statuses, snapshot, provisioner.outcomeOf))
-  const gatewayClass = keepGatewayClass({
-    connection,
-    source,
-    clock,
-    isLeader,
-    parametersRef: settings.classParameters.get(GATEWAY_CLASS),
-    measure: (work) => ofClasses.measure('', GATEWAY_CLASS, work),
-    onError: (error) => log('error', `GatewayClass ${GATEWAY_CLASS}: ${textOf(error)}; it is looked at again in a while`),
-  })
-
-  const startWriting = (): void => {
-    log('info', 'leading: this replica writes')
-    provisioner.reconcileAll()
-    writer.recheckAll()
-    keySetMemory.recheckAll()
-    if (translations > 0) keySetMemory.tidy()
-    gatewayClass.check()
-  }
-  const closeAll = async (): Promise<void> => {
-    isClosed = true
-    source.close()
-    keySets.close()
-    keySetMemory.close()
-    writer.close()
-    provisioner.close()
-    gatewayClass.close()
-    certificate?.close()
-    await election?.close()
-    await server.close()
-    await endpoints?.close()
-    connection.close()
-  }
-
-  let endpoints: Awaited<ReturnType<typeof serveEndpoints>> | undefined
+  const replica = new Replica(options, connection, certificate)
+  onCertificate = () => replica.replaceCertificate()
   try {
-    endpoints = await serveEndpoints({
-      host,
-      ports: { health: settings.healthPort, metrics: settings.metricsPort, admin: settings.adminPort },
-      findMissing: () => [...source.missing(), ...(translations === 0 ? ['translation'] : [])],
-      renderMetrics: () => {
-        const { streams, nacks } = server.stats()
-        const gauges = renderGauges([
-          ['xds_auth_rq_total', 'counter', 'Config streams that asked for authentication', reviews.requests],
-          ['xds_auth_rq_success_total', 'counter', 'Config streams that were authenticated', reviews.successes],
-          ['xds_auth_rq_failure_total', 'counter', 'Config streams that were refused', reviews.failures],
-          ['xds_rejects_total', 'counter', 'Responses that a data plane refused, in part or whole', nacks],
-          ['xds_streams', 'gauge', 'Open config streams', streams],
-          ['translations_total', 'counter', 'Snapshots translated', translations],
-          ['translation_failures_total', 'counter', 'Snapshots that could not be translated', failedTranslations],
-          ['status_writes_total', 'counter', 'Statuses written', writer.writes()],
-          ['applies_total', 'counter', 'Objects of Gateways applied', provisioner.applies()],
-          ['leader', 'gauge', 'Whether this replica writes', isLeader() ? 1 : 0],
-        ])
-        return gauges + reconciles.render() + (settings.isProcessMeasured ? renderProcess() : '')
-      },
-      dump: () => describeState(translation, snapshot, isLeader()),
-      version: packageJson.version,
-      log,
-    })
-    const xds = await server.listen(`${host}:${settings.xdsPort}`)
-    const ports = { xds, ...endpoints.ports }
-    log('info', 'listening', { ...ports, tls: certificate !== undefined })
-    if (settings.isLeaderElected) {
-      election = startElection({
-        connection,
-        namespace,
-        clock,
-        now,
-        name: LEASE,
-        identity: `${settings.identity}_${crypto.randomUUID()}`,
-        onStart: startWriting,
-        onStop: () => log('info', 'not leading any more'),
-        onError: (error) => log('warn', `Lease ${namespace}/${LEASE}: ${textOf(error)}; the election goes on`),
-        ...(options.leaseTimes ? { times: options.leaseTimes } : {}),
-      })
-    } else startWriting()
-    return { ports, close: closeAll }
+    return { ports: await replica.start(), close: () => replica.close() }
   } catch (error) {
-    await closeAll()
+    await replica.close()
     throw error
   }
 }
 
-/** An operator that has nothing to do because nobody installed Gateway API must not look as if all was well: tells each change once. */
+/** One replica of the operator: the parts of it, and the state that they share. */
+class Replica {
+  readonly #options: ClusterModeOptions
+  readonly #connection: KubeConnection
+  readonly #certificate: CertificateSource | undefined
+  readonly #log: Log
+  readonly #reviews = { requests: 0, successes: 0, failures: 0 }
+  readonly #reconciles = createReconcileMetrics(clock.now)
+  readonly #recordEvent: ReturnType<typeof createGatewayEvents>
+  readonly #server: ConfigServer
+  readonly #keySetMemory: ReturnType<typeof createConfigMapMemory>
+  readonly #keySets: ReturnType<typeof createKeySets>
+  readonly #source: ReturnType<typeof watchCluster>
+  readonly #writer: ReturnType<typeof createStatusWriter>
+  readonly #provisioner: Provisioner
+  readonly #gatewayClass: ReturnType<typeof keepGatewayClass>
+  #snapshot: Snapshot = createSnapshot([])
+  #translation: Translation = { gateways: new Map(), statuses: [] }
+  #translations = 0
+  #failedTranslations = 0
+  #election: Election | undefined
+  #endpoints: Awaited<ReturnType<typeof serveEndpoints>> | undefined
+  #isClosed = false
+
+  constructor(options: ClusterModeOptions, connection: KubeConnection, certificate: CertificateSource | undefined) {
+    this.#options = options
+    this.#connection = connection
+    this.#certificate = certificate
+    this.#log = options.log
+    this.#recordEvent = createGatewayEvents(connection, clock, now)
+    this.#server = this.#createServer()
+    this.#keySetMemory = this.#createKeySetMemory()
+    // Every replica fetches key sets itself, because each must be able to serve the stream alone.
+    this.#keySets = createKeySets({
+      isLoopbackAllowed: false,
+      memory: this.#keySetMemory,
+      onChange: () => this.#translate(this.#snapshot),
+      onError: (url, error) => this.#log('warn', `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays`),
+    })
+    this.#source = this.#watchObjects()
+    this.#writer = createStatusWriter({
+      connection,
+      clock,
+      now,
+      isLeader: this.#isLeader,
+      find: this.#source.find,
+      onError: (key, error, isTriedAgain) =>
+        this.#log('warn', `status of ${key}: ${textOf(error)}; ${isTriedAgain ? 'it is tried again' : 'it is not tried again until it differs'}`),
+    })
+    this.#provisioner = this.#createProvisioner()
+    this.#gatewayClass = keepGatewayClass({
+      connection,
+      source: this.#source,
+      clock,
+      isLeader: this.#isLeader,
+      parametersRef: options.settings.classParameters.get(GATEWAY_CLASS),
+      measure: (work) => this.#reconciles.of('gatewayclass').measure('', GATEWAY_CLASS, work),
+      onError: (error) => this.#log('error', `GatewayClass ${GATEWAY_CLASS}: ${textOf(error)}; it is looked at again in a while`),
+    })
+  }
+
+  /** Opens the ports and stands for election. Rejects if a port cannot be opened. */
+  async start(): Promise<ClusterMode['ports']> {
+    const { settings, host = '0.0.0.0' } = this.#options
+    this.#endpoints = await serveEndpoints({
+      host,
+      ports: { health: settings.healthPort, metrics: settings.metricsPort, admin: settings.adminPort },
+      findMissing: () => [...this.#source.missing(), ...(this.#translations === 0 ? ['translation'] : [])],
+      renderMetrics: () => this.#renderMetrics(),
+      dump: () => describeState(this.#translation, this.#snapshot, this.#isLeader()),
+      version: packageJson.version,
+      log: this.#log,
+    })
+    const xds = await this.#server.listen(`${host}:${settings.xdsPort}`)
+    const ports = { xds, ...this.#endpoints.ports }
+    this.#log('info', 'listening', { ...ports, tls: this.#certificate !== undefined })
+    if (settings.isLeaderElected) this.#election = this.#startElection()
+    else this.#startWriting()
+    return ports
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#source.close()
+    this.#keySets.close()
+    this.#keySetMemory.close()
+    this.#writer.close()
+    this.#provisioner.close()
+    this.#gatewayClass.close()
+    this.#certificate?.close()
+    await this.#election?.close()
+    await this.#server.close()
+    await this.#endpoints?.close()
+    this.#connection.close()
+  }
+
+  /** The certificate of the config stream has changed. Pods trust it by their ConfigMaps, whose change rolls them. */
+  replaceCertificate(): void {
+    this.#log('info', 'the certificate of the config stream was replaced')
+    this.#provisioner.reconcileAll()
+  }
+
+  readonly #isLeader = (): boolean => !this.#isClosed && (this.#options.settings.isLeaderElected ? (this.#election?.isLeader() ?? false) : true)
+
+  #createServer(): ConfigServer {
+    const { settings } = this.#options
+    return createConfigServer({
+      ...(settings.isXdsAuthenticated ? { authenticate: createTokenAuthentication(this.#connection, this.#reviews) } : { isOpen: true }),
+      ...(this.#certificate ? { credentials: this.#certificate.credentials } : {}),
+      onNack: (nack) => this.#reportNack(nack),
+    })
+  }
+
+  #createKeySetMemory(): ReturnType<typeof createConfigMapMemory> {
+    const { namespace } = this.#options.settings
+    return createConfigMapMemory({
+      connection: this.#connection,
+      clock,
+      namespace,
+      isLeader: this.#isLeader,
+      find: (name) => this.#source.find('ConfigMap', namespace, name)?.object as ConfigMap | undefined,
+      list: () => this.#source.list('ConfigMap', namespace),
+      onError: (name, error) => this.#log('warn', `ConfigMap ${name}: ${textOf(error)}; the key set is in force, a restart would have to fetch it anew`),
+    })
+  }
+
+  #watchObjects(): ReturnType<typeof watchCluster> {
+    const { namespaceSelectors, isInferenceEnabled } = this.#options.settings
+    const reportAbsentKinds = createAbsenceReport(this.#log)
+    return watchCluster({
+      connection: this.#connection,
+      clock,
+      namespaceSelectors,
+      isInferenceEnabled,
+      onSnapshot: (next) => {
+        reportAbsentKinds(this.#source.kinds.filter((kind) => this.#source.collectionOf(kind) === undefined))
+        this.#translate(next)
+      },
+      onStatus: (object) => this.#writer.recheck(object),
+      onError: (kind, error) => this.#log('warn', `watch of ${kind}: ${textOf(error)}; it is tried again, and what was read before stays`),
+    })
+  }
+
+  #createProvisioner(): Provisioner {
+    const { settings } = this.#options
+    return createProvisioner({
+      connection: this.#connection,
+      clock,
+      isLeader: this.#isLeader,
+      metrics: this.#reconciles.of('gateway'),
+      settings: {
+        image: { registry: '', repository: 'proxy', tag: `v${packageJson.version}`, ...settings.proxyImage },
+        version: packageJson.version,
+        xds: { host: settings.xdsHost, port: settings.xdsPort, isTls: this.#certificate !== undefined },
+      },
+      xdsSecret: () => this.#certificate && { data: { 'ca.crt': this.#certificate.current().authority.toString('base64') } },
+      onOutcome: () => this.#publishStatuses(),
+      onNote: (gateway, message) => this.#log('info', `Gateway ${gateway}: ${message}`),
+      onError: (what, error) => this.#log('warn', `${what}: ${textOf(error)}; it is tried again`),
+    })
+  }
+
+  #startElection(): Election {
+    const { settings, leaseTimes } = this.#options
+    return startElection({
+      connection: this.#connection,
+      namespace: settings.namespace,
+      clock,
+      now,
+      name: LEASE,
+      identity: `${settings.identity}_${crypto.randomUUID()}`,
+      onStart: () => this.#startWriting(),
+      onStop: () => this.#log('info', 'not leading any more'),
+      onError: (error) => this.#log('warn', `Lease ${settings.namespace}/${LEASE}: ${textOf(error)}; the election goes on`),
+      ...(leaseTimes ? { times: leaseTimes } : {}),
+    })
+  }
+
+  #startWriting(): void {
+    this.#log('info', 'leading: this replica writes')
+    this.#provisioner.reconcileAll()
+    this.#writer.recheckAll()
+    this.#keySetMemory.recheckAll()
+    if (this.#translations > 0) this.#keySetMemory.tidy()
+    this.#gatewayClass.check()
+  }
+
+  /** Puts a snapshot in force: config for data planes, and on the leader statuses, objects of Gateways and the GatewayClass. */
+  #translate(next: Snapshot): void {
+    this.#snapshot = next
+    const startedAt = clock.now()
+    try {
+      const { backendGrants, isInferenceEnabled, clusterDomain } = this.#options.settings
+      this.#translation = this.#keySets.translate(next, { backendGrants, isInferenceEnabled, clusterDomain, checkExpression })
+    } catch (error) {
+      // A bug of the operator, because mistakes of users become statuses. The last translation stays in force.
+      this.#failedTranslations += 1
+      this.#log('error', `translation failed; the last config stays: ${textOf(error)}`, { stack: error instanceof Error ? error.stack : undefined })
+      return
+    }
+    this.#translations += 1
+    this.#log('debug', 'translated', { gateways: this.#translation.gateways.size, ms: Math.round(clock.now() - startedAt) })
+    this.#server.publish(this.#translation)
+    this.#provisioner.publish(next, this.#translation)
+    this.#publishStatuses()
+    this.#gatewayClass.check()
+    this.#keySetMemory.tidy()
+  }
+
+  #publishStatuses(): void {
+    this.#writer.publish(placeStatuses(this.#translation.statuses, this.#snapshot, this.#provisioner.outcomeOf))
+  }
+
+  #reportNack({ role, resources, message }: Nack): void {
+    // The error of a secret may quote the secret.
+    const refused = resources.map(({ key, error }) => (key.startsWith('secret/') ? key : `${key}: ${error}`)).join('; ') || message
+    this.#log('warn', 'a data plane refused part of the config', { role, refused })
+    const gateway = this.#snapshot.list('Gateway').find((each) => roleOf(`${each.metadata.namespace}/${each.metadata.name}`) === role)
+    if (gateway === undefined) return
+    this.#recordEvent(gateway, 'ProxyNackError', refused).catch((error: unknown) => this.#log('warn', `Event for Gateway ${role}: ${textOf(error)}`))
+  }
+
+  #renderMetrics(): string {
+    const { streams, nacks } = this.#server.stats()
+    const gauges = renderGauges([
+      ['xds_auth_rq_total', 'counter', 'Config streams that asked for authentication', this.#reviews.requests],
+      ['xds_auth_rq_success_total', 'counter', 'Config streams that were authenticated', this.#reviews.successes],
+      ['xds_auth_rq_failure_total', 'counter', 'Config streams that were refused', this.#reviews.failures],
+      ['xds_rejects_total', 'counter', 'Responses that a data plane refused, in part or whole', nacks],
+      ['xds_streams', 'gauge', 'Open config streams', streams],
+      ['translations_total', 'counter', 'Snapshots translated', this.#translations],
+      ['translation_failures_total', 'counter', 'Snapshots that could not be translated', this.#failedTranslations],
+      ['status_writes_total', 'counter', 'Statuses written', this.#writer.writes()],
+      ['applies_total', 'counter', 'Objects of Gateways applied', this.#provisioner.applies()],
+      ['leader', 'gauge', 'Whether this replica writes', this.#isLeader() ? 1 : 0],
+    ])
+    return gauges + this.#reconciles.render() + (this.#options.settings.isProcessMeasured ? renderProcess() : '')
+  }
+}
+
+/** Logs which kinds have no CRD, once per change: without Gateway API the operator has nothing to do and must not look healthy. */
 function createAbsenceReport(log: Log): (kinds: readonly string[]) => void {
-  let told: readonly string[] = []
+  let reported: readonly string[] = []
   return (kinds) => {
-    if (kinds.join() === told.join()) return
-    told = kinds
+    if (kinds.join() === reported.join()) return
+    reported = kinds
     if (kinds.length === 0) log('info', 'every CRD is installed')
     else log('warn', `no CRD for ${kinds.join(', ')}: these kinds count as empty until there is one`)
   }
 }
 
-/** Names only: messages and objects hold what Secrets hold. */
+/** The state for debugging. Only names, because messages and objects contain Secrets. */
 function describeState(translation: Translation, snapshot: Snapshot, isLeader: boolean): object {
   return {
     isLeader,

@@ -34,19 +34,6 @@ export interface ProvisionerOptions {
 /** How it went with the objects of one Gateway. */
 export type Outcome = { readonly ok: true } | Pick<DeployFailure, 'ok' | 'condition' | 'reason' | 'message'>
 
-/** Makes and mends the objects of every Gateway (operator.md §2, §3.4). Only the leader does. */
-export interface Provisioner {
-  /** The Gateways of this state, as far as they changed, are reconciled. */
-  publish(snapshot: Snapshot, translation: Translation): void
-  /** Reconciles every Gateway: this replica leads now, or the certificate changed. */
-  reconcileAll(): void
-  /** Undefined: not tried yet. */
-  outcomeOf(gateway: string): Outcome | undefined
-  missing(): readonly string[]
-  applies(): number
-  close(): void
-}
-
 interface Target {
   readonly gateway: Gateway
   readonly gatewayClass: GatewayClass
@@ -63,57 +50,157 @@ interface Applied {
   readonly cached: string | undefined
 }
 
-export function createProvisioner(options: ProvisionerOptions): Provisioner {
-  const { connection, clock } = options
-  let snapshot: Snapshot | undefined
-  let targets: ReadonlyMap<string, Target> = new Map()
-  let isSynced = false
-  let applies = 0
-  const outcomes = new Map<string, Outcome>()
-  const applied = new Map<string, Applied>()
+export const createProvisioner = (options: ProvisionerOptions): Provisioner => new Provisioner(options)
 
-  const owned = watchOwned({
-    connection,
-    clock,
-    onChange(gateway, object, isGone) {
-      if (isGone) applied.delete(keyOf(object))
-      if (isSynced && targets.has(gateway)) add(gateway)
-    },
-    onSynced() {
-      isSynced = true
-      addAll()
-    },
-    onError: (kind, error) => options.onError(`watch of ${kind}`, error),
-  })
+/** Creates, updates and deletes the objects of every Gateway (operator.md §2, §3.4). Only the leader does. */
+export class Provisioner {
+  readonly #options: ProvisionerOptions
+  readonly #owned: ReturnType<typeof watchOwned>
+  readonly #queue: ReturnType<typeof createQueue>
+  readonly #outcomes = new Map<string, Outcome>()
+  readonly #applied = new Map<string, Applied>()
+  #snapshot: Snapshot | undefined
+  #targets: ReadonlyMap<string, Target> = new Map()
+  #isSynced = false
+  #applies = 0
 
-  const settle = (key: string, outcome: Outcome): void => {
-    const isSame = JSON.stringify(outcomes.get(key)) === JSON.stringify(outcome)
-    outcomes.set(key, outcome)
-    if (!isSame) options.onOutcome()
+  constructor(options: ProvisionerOptions) {
+    this.#options = options
+    const { connection, clock } = options
+    this.#queue = createQueue({
+      work: (key) => {
+        const [namespace = '', name = ''] = key.split('/')
+        return options.metrics.measure(namespace, name, () => this.#reconcile(key))
+      },
+      concurrency: 4,
+      intervalMs: 50,
+      backoff: { firstMs: 500, maxMs: 10_000 },
+      clock,
+      onError: (key, error) => options.onError(`objects of Gateway ${key}`, error),
+    })
+    this.#owned = watchOwned({
+      connection,
+      clock,
+      onChange: (gateway, object, isGone) => {
+        if (isGone) this.#applied.delete(keyOf(object))
+        if (this.#targets.has(gateway)) this.#add(gateway)
+      },
+      onSynced: () => {
+        this.#isSynced = true
+        this.reconcileAll()
+      },
+      onError: (kind, error) => options.onError(`watch of ${kind}`, error),
+    })
   }
 
-  const apply = async (object: OwnedObject): Promise<void> => {
+  /** Reconciles the Gateways of this state that changed. */
+  publish(snapshot: Snapshot, translation: Translation): void {
+    const before = this.#targets
+    this.#snapshot = snapshot
+    this.#targets = findTargets(snapshot, translation)
+    for (const key of this.#outcomes.keys()) {
+      if (this.#targets.has(key)) continue
+      this.#outcomes.delete(key)
+      const [namespace = '', name = ''] = key.split('/')
+      this.#options.metrics.forget(namespace, name)
+    }
+    for (const [key, { signature }] of this.#targets)
+      if (before.get(key)?.signature !== signature && this.#isSynced && this.#options.isLeader()) this.#queue.renew(key)
+  }
+
+  /** Reconciles every Gateway: this replica leads now, or the certificate changed. */
+  reconcileAll(): void {
+    for (const key of this.#targets.keys()) this.#add(key)
+  }
+
+  /** Undefined until the objects of the Gateway were applied, or failed, for the first time. */
+  readonly outcomeOf = (gateway: string): Outcome | undefined => this.#outcomes.get(gateway)
+
+  /** Kinds that have not been listed yet. */
+  missing(): readonly string[] {
+    return this.#owned.missing()
+  }
+
+  /** Number of objects applied since the start. */
+  applies(): number {
+    return this.#applies
+  }
+
+  close(): void {
+    this.#queue.clear()
+    this.#owned.close()
+  }
+
+  #add(key: string): void {
+    if (this.#isSynced && this.#options.isLeader()) this.#queue.add(key)
+  }
+
+  async #reconcile(key: string): Promise<void> {
+    const target = this.#targets.get(key)
+    const snapshot = this.#snapshot
+    if (!target || !snapshot || !this.#options.isLeader()) return
+    const rendered = await this.#render(target, snapshot)
+    if (!rendered.ok) return this.#settle(key, toOutcome(rendered))
+    for (const note of rendered.notes) this.#options.onNote(key, note)
+    try {
+      await this.#applyAll(target.gateway, rendered.objects)
+    } catch (error) {
+      // Without a response from the API server there is nothing to report to the user; the queue tries again.
+      if (error instanceof ApiError) this.#settle(key, { ok: false, condition: 'Programmed', reason: 'DeploymentFailed', message: textOf(error) })
+      throw error
+    }
+    if (this.#options.isLeader()) this.#settle(key, { ok: true })
+  }
+
+  async #render({ gateway, gatewayClass, listenerSets }: Target, snapshot: Snapshot): Promise<ReturnType<typeof renderGateway>> {
+    const { settings } = this.#options
+    const parameters = findParameters(snapshot, gateway, gatewayClass)
+    if ('ok' in parameters) return parameters
+    const sessionSecret = await this.#findSessionSecret(gateway)
+    const xdsSecret = this.#options.xdsSecret()
+    const meshTrustDomain = findTrustDomain(snapshot, parameters.levels)
+    return renderGateway({
+      gateway,
+      gatewayClass,
+      listenerSets,
+      parameters: parameters.levels,
+      settings: meshTrustDomain === undefined ? settings : { ...settings, meshTrustDomain },
+      generateSessionKey: () => randomBytes(32).toString('hex'),
+      ...(sessionSecret ? { sessionSecret } : {}),
+      ...(xdsSecret ? { xdsSecret } : {}),
+    })
+  }
+
+  async #applyAll(gateway: Gateway, objects: readonly OwnedObject[]): Promise<void> {
+    for (const object of keysFirst(objects)) {
+      if (!this.#options.isLeader()) return
+      await this.#apply(object)
+    }
+    for (const object of selectPruned(gateway, objects, this.#owned.list(gateway.metadata.namespace))) await deleteObject(this.#options.connection, object)
+  }
+
+  async #apply(object: OwnedObject): Promise<void> {
     const key = keyOf(object)
-    const live = owned.find(object.kind, object.metadata.namespace, object.metadata.name)
+    const live = this.#owned.find(object.kind, object.metadata.namespace, object.metadata.name)
     const rival = live && ownerOf(live)
     // Gateways `a` and `a-xds-ca` both want ConfigMap a-xds-ca: our own field manager would take it from one for the other, again and again.
     if (rival !== undefined && rival !== ownerOf(object))
       throw new ApiError(409, 'AlreadyExists', `${object.kind} ${object.metadata.name} belongs to Gateway ${rival}; give one of the two another name`)
     const wanted = hash('sha256', JSON.stringify(object))
-    const last = applied.get(key)
+    const last = this.#applied.get(key)
     const isStored = last?.wanted === wanted && (live?.metadata.resourceVersion === last.cached || (live !== undefined && fingerprint(live) === last.stored))
     if (isStored) return
-    if (last === undefined) await checkFree(object, live)
-    const stored = await applyObject(connection, object)
-    applies += 1
-    applied.set(key, { wanted, stored: fingerprint(stored), cached: live?.metadata.resourceVersion })
+    if (last === undefined) await this.#checkFree(object, live)
+    const stored = await applyObject(this.#options.connection, object)
+    this.#applies += 1
+    this.#applied.set(key, { wanted, stored: fingerprint(stored), cached: live?.metadata.resourceVersion })
   }
 
-  /** What a user made must not become a Gateway's because both have one name: a Service of theirs would lose its pods. */
-  const checkFree = async ({ kind, metadata }: OwnedObject, live: OwnedObject | undefined): Promise<void> => {
-    // A session key that is there already is kept (operator.md §2.8).
+  /** Rejects for an object that a user created under the same name: a Service of theirs would lose its pods. */
+  async #checkFree({ kind, metadata }: OwnedObject, live: OwnedObject | undefined): Promise<void> {
+    // An existing session key is kept (operator.md §2.8).
     if (kind === 'Secret') return
-    const stored = live ?? (await readObject(connection, kind, metadata.namespace, metadata.name))
+    const stored = live ?? (await readObject(this.#options.connection, kind, metadata.namespace, metadata.name))
     if (stored && ownerOf(stored) === undefined)
       throw new ApiError(
         409,
@@ -122,88 +209,18 @@ export function createProvisioner(options: ProvisionerOptions): Provisioner {
       )
   }
 
-  const findSessionSecret = async (gateway: Gateway): Promise<SecretData | undefined> => {
+  async #findSessionSecret(gateway: Gateway): Promise<SecretData | undefined> {
     const { namespace } = gateway.metadata
     const name = sessionSecretName(gateway)
-    // A key that exists must never be replaced because a cache does not know it yet.
-    const found = owned.find('Secret', namespace, name) ?? (await readObject(connection, 'Secret', namespace, name))
+    // Read from the API server if the cache has none: an existing key must never be replaced.
+    const found = this.#owned.find('Secret', namespace, name) ?? (await readObject(this.#options.connection, 'Secret', namespace, name))
     return found as SecretData | undefined
   }
 
-  const reconcile = async (key: string): Promise<void> => {
-    const target = targets.get(key)
-    if (!target || !snapshot || !options.isLeader()) return
-    const { gateway, gatewayClass, listenerSets } = target
-    const parameters = findParameters(snapshot, gateway, gatewayClass)
-    if ('ok' in parameters) return settle(key, toOutcome(parameters))
-    const sessionSecret = await findSessionSecret(gateway)
-    const xdsSecret = options.xdsSecret()
-    const meshTrustDomain = findTrustDomain(snapshot, parameters.levels)
-    const rendered = renderGateway({
-      gateway,
-      gatewayClass,
-      listenerSets,
-      parameters: parameters.levels,
-      settings: meshTrustDomain === undefined ? options.settings : { ...options.settings, meshTrustDomain },
-      generateSessionKey: () => randomBytes(32).toString('hex'),
-      ...(sessionSecret ? { sessionSecret } : {}),
-      ...(xdsSecret ? { xdsSecret } : {}),
-    })
-    if (!rendered.ok) return settle(key, toOutcome(rendered))
-    for (const note of rendered.notes) options.onNote(key, note)
-    try {
-      for (const object of keysFirst(rendered.objects)) {
-        if (!options.isLeader()) return
-        await apply(object)
-      }
-      for (const object of selectPruned(gateway, rendered.objects, owned.list(gateway.metadata.namespace))) await deleteObject(connection, object)
-    } catch (error) {
-      // Without an answer there is nothing to tell the user; it is tried again.
-      if (error instanceof ApiError) settle(key, { ok: false, condition: 'Programmed', reason: 'DeploymentFailed', message: textOf(error) })
-      throw error
-    }
-    settle(key, { ok: true })
-  }
-
-  const queue = createQueue({
-    work(key) {
-      const [namespace = '', name = ''] = key.split('/')
-      return options.metrics.measure(namespace, name, () => reconcile(key))
-    },
-    concurrency: 4,
-    intervalMs: 50,
-    backoff: { firstMs: 500, maxMs: 10_000 },
-    clock,
-    onError: (key, error) => options.onError(`objects of Gateway ${key}`, error),
-  })
-  const add = (key: string): void => {
-    if (isSynced && options.isLeader()) queue.add(key)
-  }
-  const addAll = (): void => {
-    for (const key of targets.keys()) add(key)
-  }
-
-  return {
-    publish(next, translation) {
-      const before = targets
-      snapshot = next
-      targets = findTargets(next, translation)
-      for (const key of outcomes.keys()) {
-        if (targets.has(key)) continue
-        outcomes.delete(key)
-        const [namespace = '', name = ''] = key.split('/')
-        options.metrics.forget(namespace, name)
-      }
-      for (const [key, { signature }] of targets) if (before.get(key)?.signature !== signature && isSynced && options.isLeader()) queue.renew(key)
-    },
-    reconcileAll: addAll,
-    outcomeOf: (key) => outcomes.get(key),
-    missing: () => owned.missing(),
-    applies: () => applies,
-    close() {
-      queue.clear()
-      owned.close()
-    },
+  #settle(key: string, outcome: Outcome): void {
+    const isSame = JSON.stringify(this.#outcomes.get(key)) === JSON.stringify(outcome)
+    this.#outcomes.set(key, outcome)
+    if (!isSame) this.#options.onOutcome()
   }
 }
 
