@@ -18,7 +18,7 @@ interface ProxyServer {
   readonly port: number
   /** `<authority> <proxy-authorization>` of each CONNECT. */
   readonly asked: string[]
-  /** What the next ones are answered with instead of a tunnel. */
+  /** Status of the next responses, if not a tunnel. */
   status: number
 }
 
@@ -53,7 +53,7 @@ async function listen(server: NetServer): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A forward proxy; all names are this machine. */
+/** A forward proxy that resolves all names to this machine. */
 async function startProxy(server: Server): Promise<ProxyServer> {
   const started = { asked: [] as string[], status: 200, port: 0 }
   server.on('connect', (request, client: Socket, head: Buffer) => {
@@ -86,6 +86,7 @@ async function send(port: number, policies: BackendFull, options: { body?: strin
     ...testListener,
     testRoute({ backend: 'ns/api' }),
     { kind: 'secret', message: { key: 'ca', type: 'ca', certificate: authority.certificate } },
+    { kind: 'service', message: { key: 'ns/empty', ports: [{ port: 80, endpoints: [] }] } },
     { kind: 'backend', message: { key: 'ns/api', static: { host, port }, policies: { tunnel, ...policies } as BackendFull } },
     {
       kind: 'backend',
@@ -107,14 +108,14 @@ const trusted: BackendFull = { tls: { caCertificateRefs: [{ secret: 'ca' }] } }
 const large = 'x'.repeat(300_000)
 
 describe('a tunnel', () => {
-  test('carries plaintext to the name that the backend has, on one connection for several requests', async () => {
+  test('carries plaintext to the hostname of the backend, on one connection for several requests', async () => {
     const port = await listen(createServer(echo))
     const { ask } = await send(port, {}, { body: large })
     expect([await ask(), await ask()]).toEqual(['200 POST 300000', '200 POST 300000'])
     expect(proxy.asked).toEqual([`upstream.test:${port} -`])
   })
 
-  test('carries TLS, checked against the name of the backend', async () => {
+  test('carries TLS that is verified against the hostname of the backend', async () => {
     const port = await listen(createTlsServer({ key: leaf.privateKey, cert: leaf.certificate }, echo))
     expect(await (await send(port, trusted, { body: large })).ask()).toBe('200 POST 300000')
     gateway.close()
@@ -131,7 +132,7 @@ describe('a tunnel', () => {
     expect(proxy.asked).toHaveLength(1)
   })
 
-  test('begins with the credential of the proxy, which the backend never sees', async () => {
+  test('sends the credential of the proxy to the proxy only', async () => {
     const headers: unknown[] = []
     const port = await listen(createServer((request, response) => void (headers.push(request.headers), response.end('ok'))))
     expect(await (await send(port, {}, { proxy: { auth: { key: 'of-proxy' } } })).ask()).toBe('200 ok')
@@ -146,25 +147,25 @@ describe('a tunnel', () => {
   })
 })
 
-describe('without a tunnel nothing goes out', () => {
+describe('nothing is sent without a tunnel', () => {
   test.each<[string, (port: number) => ReturnType<typeof send>, RegExp]>([
     [
-      'the proxy refuses',
+      'the proxy responds with 407',
       (port) => ((proxy.status = 407), send(port, {})),
       /^503 upstream call failed: upstream\.test:\d+: no tunnel: the proxy answered 407$/,
     ],
     [
-      'nobody listens there',
+      'nothing listens on the port of the proxy',
       (port) => ((proxy = { ...proxy, port: 1 }), send(port, {})),
       /^503 upstream call failed: 127\.0\.0\.1:1: connect failed: ECONNREFUSED$/,
     ],
     [
-      'its reference leads nowhere',
+      'the reference does not resolve',
       (port) => send(port, {}, { tunnel: { backendRef: { invalid: 'BACKEND_NOT_FOUND' } } }),
       /^503 upstream call failed: no tunnel through invalid: backend does not exist$/,
     ],
     [
-      'its credential is not there',
+      'the credential is missing',
       (port) => send(port, {}, { proxy: { auth: { secretRef: { secret: 'gone' } } } }),
       /^503 upstream call failed: no tunnel through ns\/proxy: the Secret of secretRef does not resolve$/,
     ],
@@ -173,7 +174,12 @@ describe('without a tunnel nothing goes out', () => {
       (port) => send(port, {}, { proxy: { tunnel: { backendRef: { backend: 'ns/proxy' } } } }),
       /^503 upstream call failed: no tunnel through ns\/proxy: it is behind a tunnel itself, which is not supported$/,
     ],
-  ])('%s', async (_, start, expected) => {
+    [
+      'the proxy has no endpoints',
+      (port) => send(port, {}, { tunnel: { backendRef: { service: 'ns/empty', port: 80 } } }),
+      /^503 upstream call failed: no tunnel through ns\/empty:80: no healthy backends$/,
+    ],
+  ])('if %s', async (_, start, expected) => {
     const reached: string[] = []
     const port = await listen(createServer((request, response) => void (reached.push(request.url ?? ''), response.end())))
     expect(await (await start(port)).ask()).toMatch(expected)

@@ -30,7 +30,7 @@ const secrets = [secret('keys', { bob: 'bobs-key' }), secret('token', { Authoriz
 
 const aws = secret('aws', { accessKey: 'AK', secretKey: 'SK' })
 
-/** Sends a request through a gateway to a backend with an inline auth section, and to its mirror, which has one too. */
+/** Sends a request through a gateway to a backend with an inline auth section, and to its mirror, which has its own. */
 async function send(inline: BackendAuth | undefined, lines: string[] = [], more: ConfigMessage[] = []) {
   const seen: Record<string, string[]> = {}
   const gateway = new Gateway({
@@ -63,15 +63,21 @@ async function send(inline: BackendAuth | undefined, lines: string[] = [], more:
 
 describe('backend auth', () => {
   test.each<[string, BackendAuth | undefined, string[], ConfigMessage[], string[]]>([
-    ['key is sent as a bearer', { key: 'k' }, [], [], ['Bearer k']],
+    ['key is sent as a bearer token', { key: 'k' }, [], [], ['Bearer k']],
     ['key replaces whatever the client sent', { key: 'k' }, ['Bearer client', 'Basic eDp5'], [], ['Bearer k']],
     ['secretRef is trimmed and loses one leading Bearer', { secretRef: { secret: 'opaque/ns/token' } }, [], [], ['Bearer t0ken']],
     ['secretRef without a scheme is sent as it is', { secretRef: { secret: 'opaque/ns/bare' } }, [], [], ['Bearer t0ken']],
-    ['an attached policy counts where nothing is inline', undefined, [], [onBackend({ key: 'attached' })], ['Bearer attached']],
-    ['inline wins over an attached policy', { key: 'inline' }, [], [onBackend({ key: 'attached' })], ['Bearer inline']],
-    ['without it a validated token goes no further', undefined, [`Bearer ${token}`], [onGateway(jwt)], []],
+    ['an attached policy applies without an inline policy', undefined, [], [onBackend({ key: 'attached' })], ['Bearer attached']],
+    ['an inline policy takes precedence over an attached policy', { key: 'inline' }, [], [onBackend({ key: 'attached' })], ['Bearer inline']],
+    ['without auth a validated token is not forwarded', undefined, [`Bearer ${token}`], [onGateway(jwt)], []],
     ['passthrough adds a validated token back', { passthrough: {} }, [`Bearer ${token}`], [onGateway(jwt)], [`Bearer ${token}`]],
-    ['also one validated before routing', { passthrough: {} }, [`Bearer ${token}`], [onGateway({ ...jwt, phase: 'PreRouting' })], [`Bearer ${token}`]],
+    [
+      'passthrough adds back a token validated before routing',
+      { passthrough: {} },
+      [`Bearer ${token}`],
+      [onGateway({ ...jwt, phase: 'PreRouting' })],
+      [`Bearer ${token}`],
+    ],
     ['passthrough adds a validated API key back', { passthrough: {} }, ['bearer bobs-key'], [onGateway(apiKeys)], ['Bearer bobs-key']],
     ['passthrough does nothing without client authentication', { passthrough: {} }, ['Bearer client'], [], ['Bearer client']],
   ])('%s', async (_, auth, lines, more, expected) => expect((await send(auth, lines, more)).seen['api']).toEqual(expected))
@@ -102,12 +108,12 @@ describe('backend auth', () => {
       [],
       'the Secret of cloudB needs the entries clientId, tenantId and clientSecret',
     ],
-  ])('%s fails closed', async (_, auth, more, detail) => {
+  ])('auth with %s fails closed', async (_, auth, more, detail) => {
     const { status, text, reason, seen } = await send(auth, ['Bearer client'], more)
     expect([status, text, reason, seen['api']]).toEqual([500, `backend authentication failed: ${detail}`, 'Internal', undefined])
   })
 
-  test('a mirror gets its own credentials, never those of the backend', async () => {
+  test('a mirror receives its own credentials, never those of the backend', async () => {
     expect((await send({ key: 'k' }, ['Bearer client'])).seen).toEqual({ mirror: ['Bearer of-mirror'], api: ['Bearer k'] })
   })
 })

@@ -17,9 +17,9 @@ function secondsToProbe(localPort: number, remotePort: number): number | undefin
 }
 
 test.each<[string, TcpProbes | undefined, number | undefined]>([
-  ['probes as the policy says', { timeMs: 60_000, intervalMs: 5000, retries: 3 }, 60],
-  ['none without a policy', undefined, undefined],
-])('%s', async (_, probes, seconds) => {
+  ['the probes of the policy', { timeMs: 60_000, intervalMs: 5000, retries: 3 }, 60],
+  ['no probes without a policy', undefined, undefined],
+])('an upstream connection has %s', async (_, probes, seconds) => {
   const server = createServer((socket) => socket.on('error', () => undefined))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -37,7 +37,7 @@ test.each([
     { time: '1m', interval: '5s', retries: 3 },
     { timeMs: 60_000, intervalMs: 5000, retries: 3 },
   ],
-])('keepalive %j of a backend policy', (keepalive, expected) => {
+])('the keepalive section %j of a backend policy is compiled', (keepalive, expected) => {
   const target = { host: 'a', port: undefined, inline: { tcp: { keepalive } }, outer: undefined }
   const find = (): never => {
     throw new Error('there is no tunnel')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { Balancer, recordOutcome } from './balancer.ts'
 
-/** Deterministic in [0, 1). */
+/** A deterministic sequence in [0, 1). */
 function sequence(seed = 1): () => number {
   let state = seed
   return () => {
@@ -13,9 +13,9 @@ function sequence(seed = 1): () => number {
 const endpoints = (...ports: number[]) => ports.map((port) => ({ address: '127.0.0.1', port }))
 
 describe('Balancer', () => {
-  test('gives nothing without endpoints', () => expect(new Balancer().pick()).toBeUndefined())
+  test('picks undefined without endpoints', () => expect(new Balancer().pick()).toBeUndefined())
 
-  test('spreads over equal endpoints', () => {
+  test('distributes requests evenly over equal endpoints', () => {
     const balancer = new Balancer({ random: sequence() })
     balancer.update(endpoints(1, 2, 3))
     const counts = new Map<number, number>()
@@ -26,7 +26,7 @@ describe('Balancer', () => {
     for (const port of [1, 2, 3]) expect(counts.get(port)).toBeGreaterThan(800)
   })
 
-  test('prefers the healthy, the fast and the idle', () => {
+  test('prefers healthy, fast and idle endpoints', () => {
     const balancer = new Balancer({ random: sequence() })
     balancer.update(endpoints(1, 2))
     const [bad, good] = balancer.endpoints
@@ -34,7 +34,7 @@ describe('Balancer', () => {
     for (let i = 0; i < 5; i++) recordOutcome(bad, false, 0)
     for (let i = 0; i < 5; i++) recordOutcome(good, true, 0.01)
     const picks = Array.from({ length: 1000 }, () => balancer.pick()?.port)
-    // With replacement: the bad one is chosen only when it is drawn twice.
+    // Draws with replacement: the bad one is picked only if it is drawn twice.
     expect(picks.filter((port) => port === 1).length).toBeLessThan(350)
   })
 
@@ -55,7 +55,7 @@ describe('Balancer', () => {
     expect(balancer.pick()?.port).toBe(1)
   })
 
-  test('known addresses keep what was learned over an update', () => {
+  test('known addresses keep their state over an update', () => {
     const balancer = new Balancer({ random: sequence() })
     balancer.update(endpoints(1, 2))
     const first = balancer.endpoints[0]

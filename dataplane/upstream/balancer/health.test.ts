@@ -10,10 +10,10 @@ const eviction = (limits: Partial<Eviction>): Eviction => ({
   ...limits,
 })
 
-/** Steps on endpoint a: `+` and `-` are outcomes, a number is seconds that pass. Afterwards: is a in use, beside b? */
+/** Plays steps on endpoint a of a and b: `+` and `-` are outcomes, a number is seconds that pass. `isUsed`: whether a is available afterwards. */
 function play(policy: Eviction | undefined, steps: string): { balancer: Balancer; isUsed: () => boolean; health: () => number | undefined } {
   let nowMs = 0
-  // Draws 0 and 0.5, which are a and b, where both are available.
+  // Draws 0 and 0.5, which are a and b if both are available.
   let draw = 0
   const balancer = new Balancer({ random: () => (draw++ % 2) / 2, nowMs: () => nowMs })
   const endpoints = ['a', 'b'].map((address) => ({ address, port: 80 }))
@@ -26,51 +26,51 @@ function play(policy: Eviction | undefined, steps: string): { balancer: Balancer
     else nowMs += Number(step) * 1000
     look()
   }
-  // What is avoided is taken only where there is no other choice.
+  // The avoided endpoint is picked only if there is no other.
   const b = balancer.endpoints[1]
   return { balancer, isUsed: () => balancer.pick(b) === a, health: () => a.health }
 }
 
-describe('eviction', () => {
+describe('eviction of endpoints', () => {
   test.each<[string, Eviction | undefined, string, boolean]>([
-    ['without a policy nobody is evicted', undefined, '- - - - - - - -', true],
+    ['without a policy no endpoint is evicted', undefined, '- - - - - - - -', true],
     ['without limits one unhealthy response evicts', eviction({}), '-', false],
-    ['one of two consecutive failures does not', eviction({ consecutiveFailures: 2 }), '-', true],
-    ['the second does', eviction({ consecutiveFailures: 2 }), '- -', false],
-    ['a success in between starts the count anew', eviction({ consecutiveFailures: 2 }), '- + -', true],
-    ['consecutiveFailures 0 is as good as 1', eviction({ consecutiveFailures: 0 }), '-', false],
+    ['the first of two consecutive failures does not evict', eviction({ consecutiveFailures: 2 }), '-', true],
+    ['the second of two consecutive failures evicts', eviction({ consecutiveFailures: 2 }), '- -', false],
+    ['a success between failures resets the count', eviction({ consecutiveFailures: 2 }), '- + -', true],
+    ['consecutiveFailures 0 is the same as 1', eviction({ consecutiveFailures: 0 }), '-', false],
     ['threshold 0.5: 0.7 before the second failure is not below it', eviction({ healthThreshold: 0.5 }), '- -', true],
     ['threshold 0.5: 0.49 before the third is', eviction({ healthThreshold: 0.5 }), '- - -', false],
-    ['a success in between delays it', eviction({ healthThreshold: 0.5 }), '- + - -', true],
+    ['a success between failures delays the threshold', eviction({ healthThreshold: 0.5 }), '- + - -', true],
     ['health 0.7 is not below 0.7', eviction({ healthThreshold: 0.7 }), '- -', true],
     ['health below the threshold does not evict on a success', eviction({ healthThreshold: 0.95 }), '+', true],
     ['either limit suffices: failures', eviction({ consecutiveFailures: 1, healthThreshold: 0.1 }), '-', false],
     ['either limit suffices: health', eviction({ consecutiveFailures: 9, healthThreshold: 0.8 }), '- -', false],
-    ['the time has not passed', eviction({}), '- 2.9', false],
-    ['the time has passed', eviction({}), '- 3', true],
-    ['the second time takes twice as long', eviction({}), '- 3 - 5.9', false],
-    ['and no longer', eviction({}), '- 3 - 6', true],
-    ['the third thrice', eviction({}), '- 3 - 6 - 8.9', false],
-    ['a success starts with the base time again', eviction({}), '- 3 - 6 + - 3', true],
+    ['an endpoint does not return before the duration', eviction({}), '- 2.9', false],
+    ['an endpoint returns after the duration', eviction({}), '- 3', true],
+    ['the second eviction takes at least twice as long', eviction({}), '- 3 - 5.9', false],
+    ['the second eviction takes no more than twice as long', eviction({}), '- 3 - 6', true],
+    ['the third eviction takes three times as long', eviction({}), '- 3 - 6 - 8.9', false],
+    ['after a success an eviction takes the base duration again', eviction({}), '- 3 - 6 + - 3', true],
     ['row 75: 2 failures, back after 3 s', eviction({ consecutiveFailures: 2 }), '- - 3', true],
-    ['being back does not end the row of failures', eviction({ consecutiveFailures: 2 }), '- - 3 -', false],
-    ['a success does', eviction({ consecutiveFailures: 2 }), '- - 3 + -', true],
+    ['a return does not reset consecutive failures', eviction({ consecutiveFailures: 2 }), '- - 3 -', false],
+    ['a success after the return resets consecutive failures', eviction({ consecutiveFailures: 2 }), '- - 3 + -', true],
     ['row 75: then 6 s', eviction({ consecutiveFailures: 2 }), '- - 3 - 5.9', false],
     ['row 75: and back', eviction({ consecutiveFailures: 2 }), '- - 3 - 6', true],
-    ['failures while it is out do not lengthen the time', eviction({}), '- 2 - - 1', true],
-    ['a success while it is out does not shorten it', eviction({}), '- + 2.9', false],
+    ['failures during an eviction do not extend it', eviction({}), '- 2 - - 1', true],
+    ['a success during an eviction does not shorten it', eviction({}), '- + 2.9', false],
   ])('%s', (_, policy, steps, isUsed) => expect(play(policy, steps).isUsed()).toBe(isUsed))
 
   test.each<[string, number | undefined, string, number]>([
-    ['the health it had when evicted', undefined, '- - 3', 0.49],
-    ['not what it had while it was out', undefined, '- - + 3', 0.49],
+    ['the health at the eviction', undefined, '- - 3', 0.49],
+    ['the health at the eviction and not a later one', undefined, '- - + 3', 0.49],
     ['restoreHealth', 1, '- - 3', 1],
     ['restoreHealth 0', 0, '- - 3', 0],
-  ])('comes back with %s', (_, restoreHealth, steps, health) =>
+  ])('an endpoint returns with %s', (_, restoreHealth, steps, health) =>
     expect(play(eviction({ consecutiveFailures: 2, restoreHealth }), steps).health()).toBeCloseTo(health, 10),
   )
 
-  test('when all are evicted, all are used', () => {
+  test('all endpoints are used if all are evicted', () => {
     const { balancer } = play(eviction({}), '-')
     const [, b] = balancer.endpoints
     if (b) balancer.record(b, false, 0, eviction({}))
@@ -78,7 +78,7 @@ describe('eviction', () => {
     expect(picked).toEqual(new Set(['a', 'b']))
   })
 
-  test('draining endpoints do not take over from evicted ones', () => {
+  test('draining endpoints do not replace evicted ones', () => {
     const balancer = new Balancer()
     balancer.update([
       { address: 'a', port: 80 },
@@ -89,7 +89,7 @@ describe('eviction', () => {
     for (let i = 0; i < 10; i++) expect(balancer.pick()?.address).toBe('a')
   })
 
-  test('an update keeps evictions, of new endpoints there are none', () => {
+  test('an update keeps evictions, and new endpoints are not evicted', () => {
     const { balancer, isUsed } = play(eviction({}), '-')
     balancer.update(['a', 'b', 'c'].map((address) => ({ address, port: 80 })))
     expect([isUsed(), balancer.pick(balancer.endpoints[1])?.address]).toEqual([false, 'c'])
@@ -98,14 +98,14 @@ describe('eviction', () => {
     expect(balancer.pick(balancer.endpoints[1])?.address).toBe('a')
   })
 
-  test('without the policy they end', () => {
+  test('evictions end without the policy', () => {
     const { balancer, isUsed } = play(eviction({}), '-')
     balancer.restoreAll()
     expect(isUsed()).toBe(true)
   })
 })
 
-test('who listens is told of each eviction and return', () => {
+test('onEviction receives each eviction and return', () => {
   let nowMs = 0
   const events: EvictionEvent[] = []
   const balancer = new Balancer({ random: () => 0, nowMs: () => nowMs, onEviction: (event) => events.push(event) })

@@ -7,7 +7,7 @@ const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEM
 const hex = (text: string | Buffer) => createHash('sha256').update(text).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 
-/** Signature Version 4 written down a second time, from its documentation. */
+/** A second implementation of Signature Version 4, from its documentation. */
 function expectedSignature(canonical: string, date: string, region: string, service: string): string {
   const day = date.slice(0, 8)
   const scope = `${day}/${region}/${service}/aws4_request`
@@ -15,7 +15,7 @@ function expectedSignature(canonical: string, date: string, region: string, serv
   return hmac(key, `AWS4-HMAC-SHA256\n${date}\n${scope}\n${hex(canonical)}`).toString('hex')
 }
 
-test('a POST with a body, a coded path, a query and headers of no concern', async () => {
+test('signs a POST with a body, an encoded path, a query and unsigned headers', async () => {
   const headers = new HeaderList(['content-type', 'application/json', 'x-client', 'kept', 'authorization', 'Bearer old'])
   const body = Buffer.from('{"a":1}')
   const target = '/model/arn:aws:x%2Fy/converse?b=2&a=1%20'

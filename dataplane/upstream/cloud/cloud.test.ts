@@ -17,7 +17,7 @@ interface Asked {
   readonly text: string
 }
 
-/** All token endpoints of all clouds, on loopback. */
+/** The token endpoints of all clouds, on loopback. */
 let server: Server
 let base: string
 let directory: string
@@ -57,13 +57,13 @@ const iso = (ms: number): string => new Date(ms).toISOString()
 const document = { AccessKeyId: 'AK', SecretAccessKey: 'SK', Token: 'ST' }
 const kept = { accessKeyId: 'AK', secretAccessKey: 'SK', sessionToken: 'ST' }
 
-describe('AWS', () => {
-  test('the environment', async () => {
+describe('AWS credentials', () => {
+  test('come from the environment', async () => {
     expect(await credentials({ AWS_ACCESS_KEY_ID: 'AK', AWS_SECRET_ACCESS_KEY: 'SK', AWS_SESSION_TOKEN: 'ST' }).aws()).toMatchObject(kept)
     expect(asked).toEqual([])
   })
 
-  test('web identity: the token of the platform for credentials of a role', async () => {
+  test('come from web identity: the platform token is exchanged for credentials of a role', async () => {
     const result =
       '<R><Credentials><AccessKeyId>AK</AccessKeyId><SecretAccessKey>SK</SecretAccessKey><SessionToken>ST</SessionToken><Expiration>2030-01-01T00:00:00Z</Expiration></Credentials></R>'
     answer = () => ({ body: result })
@@ -76,18 +76,18 @@ describe('AWS', () => {
     })
   })
 
-  test('a container, with its authorization from a file', async () => {
+  test('come from a container endpoint, with its authorization from a file', async () => {
     answer = () => ({ body: { ...document, Expiration: iso(now + 3600_000) } })
     const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${base}/creds`, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: join(directory, 'token') }
     expect(await credentials(env).aws()).toMatchObject(kept)
     expect([asked[0]?.path, asked[0]?.headers['authorization']]).toEqual(['/creds', 'platform-token'])
   })
 
-  test('a container endpoint in the clear on another machine is refused', async () => {
+  test('are not requested from a plaintext container endpoint on another machine', async () => {
     await expect(credentials({ AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://192.0.2.1/creds' }).aws()).rejects.toThrow('neither https nor of this machine')
   })
 
-  test('an instance, by a session of its metadata service', async () => {
+  test('come from the metadata service of an instance', async () => {
     answer = ({ method, path }) =>
       method === 'PUT' ? { body: 'imds' } : path.endsWith('/') ? { body: 'my-role\n' } : { body: { ...document, Expiration: iso(now + 3600_000) } }
     expect(await credentials({ AWS_EC2_METADATA_SERVICE_ENDPOINT: base }).aws()).toMatchObject(kept)
@@ -98,16 +98,16 @@ describe('AWS', () => {
     ])
   })
 
-  test('nothing at all says so', async () => {
+  test('fail with an explanation if there is no source', async () => {
     await expect(credentials({ AWS_EC2_METADATA_DISABLED: 'true' }).aws()).rejects.toThrow('no AWS credentials in the environment')
   })
 })
 
-describe('Azure', () => {
+describe('Azure tokens', () => {
   const scope = 'https://cognitiveservices.azure.com/.default'
   const ids = { clientId: 'c', tenantId: 't' }
 
-  test('a client secret', async () => {
+  test('come from a client secret', async () => {
     answer = () => ({ body: { access_token: 'az', expires_in: 3600 } })
     expect(await credentials({ AZURE_AUTHORITY_HOST: base }).azure({ secret: { ...ids, clientSecret: 's' } }, scope)).toBe('az')
     expect([asked[0]?.path, Object.fromEntries(asked[0]?.body ?? [])]).toEqual([
@@ -116,14 +116,14 @@ describe('Azure', () => {
     ])
   })
 
-  test('workload identity', async () => {
+  test('come from workload identity', async () => {
     answer = () => ({ body: { access_token: 'az', expires_in: '3600' } })
     const env = { AZURE_AUTHORITY_HOST: base, AZURE_CLIENT_ID: 'c', AZURE_TENANT_ID: 't', AZURE_FEDERATED_TOKEN_FILE: join(directory, 'token') }
     expect(await credentials(env).azure({ ambient: true }, scope)).toBe('az')
     expect(Object.fromEntries(asked[0]?.body ?? [])).toMatchObject({ client_id: 'c', client_assertion: 'platform-token' })
   })
 
-  test('a managed identity of an instance', async () => {
+  test('come from a managed identity of an instance', async () => {
     answer = () => ({ body: { access_token: 'az', expires_on: String(Math.floor(now / 1000) + 3600) } })
     const managed = { clientId: 'c', objectId: 'o', resourceId: 'r' }
     expect(await credentials({ AZURE_POD_IDENTITY_AUTHORITY_HOST: base }).azure({ managed }, scope)).toBe('az')
@@ -131,14 +131,14 @@ describe('Azure', () => {
     expect(asked[0]?.headers['metadata']).toBe('true')
   })
 
-  test('an identity of App Service', async () => {
+  test('come from an identity of App Service', async () => {
     answer = () => ({ body: { access_token: 'az', expires_on: String(Math.floor(now / 1000) + 3600) } })
     expect(await credentials({ IDENTITY_ENDPOINT: `${base}/msi`, IDENTITY_HEADER: 'h' }).azure({ ambient: true }, scope)).toBe('az')
     expect([asked[0]?.path.split('?')[0], asked[0]?.headers['x-identity-header']]).toEqual(['/msi', 'h'])
   })
 })
 
-describe('Google', () => {
+describe('Google tokens', () => {
   const file = async (content: object): Promise<Env> => {
     const path = join(directory, `adc-${Math.random()}.json`)
     await writeFile(path, JSON.stringify(content))
@@ -155,7 +155,7 @@ describe('Google', () => {
   test.each([
     ['an access token', { type: 'AccessToken' } as const, { scope: 'https://www.googleapis.com/auth/cloud-platform' }, { access_token: 'g', expires_in: 3600 }],
     ['an id token', { type: 'IdToken', audience: 'https://run' } as const, { target_audience: 'https://run' }, { id_token: 'g' }],
-  ])('a key file: %s for a signed assertion', async (_, kind, claims, body) => {
+  ])('a key file yields %s for a signed assertion', async (_, kind, claims, body) => {
     answer = () => ({ body })
     expect(await credentials(await file(account())).google(kind)).toBe('g')
     const [head = '', payload = '', signature = ''] = (asked[0]?.body.get('assertion') ?? '').split('.')
@@ -163,7 +163,7 @@ describe('Google', () => {
     expect(verify('RSA-SHA256', Buffer.from(`${head}.${payload}`), publicKey, Buffer.from(signature, 'base64url'))).toBe(true)
   })
 
-  test('workload identity federation, with impersonation', async () => {
+  test('workload identity federation yields a token by impersonation', async () => {
     answer = ({ path }) => ({ body: path === '/sts' ? { access_token: 'federated', expires_in: 3600 } : { accessToken: 'g', expireTime: iso(now + 3600_000) } })
     const env = await file({
       type: 'external_account',
@@ -184,24 +184,24 @@ describe('Google', () => {
   test.each([
     ['an access token', { type: 'AccessToken' } as const, '/token?scopes=', { access_token: 'g', expires_in: 3600 }],
     ['an id token', { type: 'IdToken', audience: 'https://run' } as const, '/identity?audience=https%3A%2F%2Frun&format=full', 'g'],
-  ])('the metadata server: %s', async (_, kind, path, body) => {
+  ])('the metadata server yields %s', async (_, kind, path, body) => {
     answer = () => ({ body })
     expect(await credentials({ GCE_METADATA_HOST: base.slice('http://'.length) }).google(kind)).toBe('g')
     expect(asked[0]?.path.startsWith(`/computeMetadata/v1/instance/service-accounts/default${path}`)).toBe(true)
     expect(asked[0]?.headers['metadata-flavor']).toBe('Google')
   })
 
-  test('a user has no id tokens', async () => {
+  test('user credentials yield no id tokens', async () => {
     await expect(credentials(await file({ type: 'authorized_user' })).google({ type: 'IdToken', audience: 'x' })).rejects.toThrow(
       'an id token needs a service account',
     )
   })
 })
 
-describe('keeping', () => {
+describe('cached credentials', () => {
   const secret = { secret: { clientId: 'c', tenantId: 't', clientSecret: 's' } }
 
-  test('callers at once share one fetch; the token is renewed before it lapses, and the old one serves when that fails', async () => {
+  test('are fetched once for concurrent callers, renewed before they expire, and kept if the renewal fails', async () => {
     let count = 0
     answer = () => ({ body: { access_token: `az-${++count}`, expires_in: 3600 }, delayMs: 20 })
     const cloud = credentials({ AZURE_AUTHORITY_HOST: base })
@@ -216,7 +216,7 @@ describe('keeping', () => {
     expect(await ask()).toBe('az-new')
   })
 
-  test('a renewal that hangs holds nobody up while the token is good; it serves once it is there', async () => {
+  test('are used while a renewal hangs, and replaced once it completes', async () => {
     let clock = 0
     const fetched: ((token: string) => void)[] = []
     const fetch = async (): Promise<{ token: string; expiresAtMs: number }> => {
@@ -235,7 +235,7 @@ describe('keeping', () => {
     expect((await waiting).token).toBe('b')
   })
 
-  test('errors name the place, never what was sent or came back', async () => {
+  test('have errors that name the source, never sent or received data', async () => {
     answer = () => ({ status: 401, body: 'top-secret' })
     const error = await credentials({ AZURE_AUTHORITY_HOST: base })
       .azure(secret, 's')

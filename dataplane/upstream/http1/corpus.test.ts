@@ -6,7 +6,7 @@ import { readResponse, startRawUpstream, testRequest } from './testing.ts'
 import { UpstreamError } from '../types.ts'
 import { letArrive } from '../../testing/turns.ts'
 
-/** Calls once, then probes the same pool: what came behind the first response must not answer the probe. */
+/** Makes a call, then a probe on the same pool: bytes after the first response must not be the response to the probe. */
 async function run(one: UpstreamCase, pieceLength: number): Promise<void> {
   let isFirst = true
   const upstream = await startRawUpstream((socket) => {
@@ -39,14 +39,14 @@ async function run(one: UpstreamCase, pieceLength: number): Promise<void> {
   }
 }
 
-describe('responses of an upstream', () => {
+describe('the corpus of hostile responses', () => {
   test.each(upstreamCases.map((one) => [one.name, one] as const))('%s', (_, one) => run(one, Infinity))
 })
 
-describe('responses of an upstream, three bytes at a time', () => {
+describe('the corpus of hostile responses, three bytes at a time', () => {
   test.each(upstreamCases.filter(({ bytes }) => bytes.length < 2000).map((one) => [one.name, one] as const))('%s', (_, one) => run(one, 3))
 })
 
-test('the cases have names of their own', () => {
+test('the cases of the corpus have unique names', () => {
   expect(new Set(upstreamCases.map(({ name }) => name)).size).toBe(upstreamCases.length)
 })

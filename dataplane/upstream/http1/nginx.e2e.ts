@@ -60,7 +60,7 @@ async function startNginx(): Promise<number> {
   throw new Error('nginx does not start')
 }
 
-/** Not somebody else who took the port meanwhile: our nginx knows the name of our folder. */
+/** Whether the nginx on that port is ours, which knows the name of our directory, and not another process that took the port. */
 async function isOurs(port: number): Promise<boolean> {
   try {
     return (await (await fetch(`http://127.0.0.1:${port}/folder`)).text()) === folder
@@ -99,58 +99,58 @@ function curl(path: string, ...options: string[]): Promise<{ head: string; body:
 }
 const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
-test('a body of known length', async () => {
+test('a body of known length passes unchanged', async () => {
   const { head, body } = await curl('/hello')
   expect(head).toMatch(/^http\/1\.1 200 ok\r\n[^]*content-length: 6/)
   expect(body.toString()).toBe('hello\n')
 })
 
-test('8 MiB come through unharmed, both ways', async () => {
+test('8 MiB pass unchanged in both directions', async () => {
   expect(hash((await curl('/big')).body)).toBe(hash(big))
   const { head } = await curl('/put/file', '-T', join(folder, 'www/big'))
   expect(head).toContain('201 created')
   expect(hash((await curl('/put/file')).body)).toBe(hash(big))
 })
 
-test('an upload of unknown length that waits for 100', async () => {
+test('an upload of unknown length waits for 100 Continue', async () => {
   const { head } = await curl('/put/chunked', '-T', join(folder, 'www/big'), '-H', 'Transfer-Encoding: chunked', '-H', 'Expect: 100-continue')
   expect(head).toMatch(/^http\/1\.1 100 continue\r\n\r\nhttp\/1\.1 201 created/)
   expect(hash((await curl('/put/chunked')).body)).toBe(hash(big))
 })
 
-test('fields reach the upstream, hop-by-hop ones do not', async () => {
+test('end-to-end fields reach the upstream, hop-by-hop fields do not', async () => {
   const { body } = await curl('/fields', '-X', 'DELETE', '-H', 'X-A: 1', '-H', 'Host: example.com', '-H', 'Connection: x-b', '-H', 'X-B: 2')
   expect(body.toString()).toBe('DELETE example.com 1  HTTP/1.1\n')
 })
 
-test('the connection to the upstream is kept', async () => {
+test('the connection to the upstream is reused', async () => {
   const first = (await curl('/connection')).body.toString().split(' ')
   const second = (await curl('/connection')).body.toString().split(' ')
   expect(second[0]).toBe(first[0])
   expect(Number(second[1])).toBe(Number(first[1]) + 1)
 })
 
-test('an upstream that closes after its answer gets a new connection', async () => {
+test('a new connection is opened after the upstream closed one', async () => {
   const before = (await curl('/connection')).body.toString().split(' ')[0]
   expect((await curl('/close')).body.toString()).toBe('closing\n')
   expect((await curl('/connection')).body.toString().split(' ')[0]).not.toBe(before)
 })
 
-test('a chunked response', async () => {
+test('a chunked response passes unchanged', async () => {
   const { head, body } = await curl('/chunked/text')
   expect(head).toContain('transfer-encoding: chunked')
   expect(dechunk(body).body).toBe(text)
 })
 
-test('a compressed response', async () => {
+test('a compressed response passes unchanged', async () => {
   const { head, body } = await curl('/gzip/text', '-H', 'Accept-Encoding: gzip')
   expect(head).toContain('content-encoding: gzip')
   expect(gunzipSync(Buffer.from(dechunk(body).body, 'latin1')).toString()).toBe(text)
 })
 
 test.each([
-  ['a client that takes trailers gets them', ['-H', 'TE: trailers'], 'X-Sum: GET\r\n'],
-  ['a client that takes none does not', [], ''],
+  ['a client that accepts trailers receives them', ['-H', 'TE: trailers'], 'X-Sum: GET\r\n'],
+  ['a client that does not accept trailers receives none', [], ''],
 ])('%s', async (_, options, expected) => {
   const { body } = await curl('/trailers/text', ...options)
   expect(dechunk(body)).toEqual({ body: text, trailers: expected.toLowerCase().replace('get', 'GET') })
@@ -170,14 +170,14 @@ test('204 and 304 have no body', async () => {
   expect(body.length).toBe(0)
 })
 
-test('a part of a file, and a redirect, pass as they are', async () => {
+test('a range response and a redirect pass unchanged', async () => {
   const { head, body } = await curl('/text', '-r', '4-7')
   expect(head).toContain('content-range: bytes 4-7/')
   expect(body.toString()).toBe(text.slice(4, 8))
   expect((await curl('/moved')).head).toMatch(/^http\/1\.1 302 [^]*location: /)
 })
 
-test('HTTP/1.0 gets a chunked response up to the end of the connection', async () => {
+test('an HTTP/1.0 client receives a chunked response until the end of the connection', async () => {
   const { head, body } = await curl('/chunked/text', '--http1.0')
   expect(head).toContain('connection: close')
   expect(body.toString()).toBe(text)

@@ -8,7 +8,7 @@ import { listen } from '../../server/http1/testing.ts'
 import { createHttp1Pool } from './pool.ts'
 import { testRequest } from './testing.ts'
 
-/** What a client makes of a response; undefined when it refuses it or it breaks off. */
+/** The response as a client reads it; undefined if the client rejects it or the body fails. */
 interface Reading {
   readonly status: number
   readonly fields: readonly string[]
@@ -16,7 +16,7 @@ interface Reading {
   readonly trailers: readonly string[]
 }
 
-// The server answers every connection with the bytes of the moment, and closes.
+// The server sends the current bytes on each connection and closes it.
 let bytes = ''
 let server: Server
 let port = 0
@@ -80,7 +80,7 @@ function readNode(): Promise<Reading | undefined> {
   })
 }
 
-test('valid responses: we read what Node reads, and what was meant', async () => {
+test('valid responses are read as Node reads them and as they were generated', async () => {
   await fc.assert(
     fc.asyncProperty(validResponse, async (response) => {
       bytes = response.bytes
@@ -97,7 +97,7 @@ test('valid responses: we read what Node reads, and what was meant', async () =>
   )
 })
 
-// Bytes that matter to a parser, put where they may hurt.
+// Bytes with a meaning for parsers, to be inserted at random positions.
 const poison = fc.constantFrom(
   '\r',
   '\n',
@@ -126,13 +126,13 @@ const mutated = validResponse.chain(({ bytes: valid }) =>
     .map((edits) => edits.reduce((text, { at, cut, insert }) => text.slice(0, at) + insert + text.slice(at + cut), valid)),
 )
 
-test('damaged responses: what we and Node both accept reads the same', async () => {
+test('damaged responses that both we and Node accept are read equally', async () => {
   let accepted = 0
   await fc.assert(
     fc.asyncProperty(mutated, async (damaged) => {
       bytes = damaged
       const [ours, node] = await Promise.all([readOurs(), readNode()])
-      // Node also refuses surplus bytes, which we leave to the connection's next use.
+      // Node also rejects surplus bytes, which we reject when the connection is idle.
       if (ours === undefined || node === undefined) return
       accepted++
       expect(ours).toEqual(node)

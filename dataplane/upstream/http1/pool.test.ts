@@ -24,7 +24,7 @@ const failureOf = (promise: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof UpstreamError ? error.failure : String(error)),
   )
 
-/** A body that a test pushes by hand. */
+/** A body whose chunks the test pushes. */
 class ManualBody implements Body {
   readonly length: number | undefined
   sink: BodySink | undefined
@@ -42,7 +42,7 @@ class ManualBody implements Body {
   }
 }
 
-describe('requests as written', () => {
+describe('serialized HTTP/1.1 requests', () => {
   const chunked = 'transfer-encoding: chunked\r\n\r\n'
   const rows: [string, Partial<RequestHead>, string][] = [
     [
@@ -55,7 +55,7 @@ describe('requests as written', () => {
       },
       'GET / HTTP/1.1\r\nhost: a\r\nx-a: b\r\naccept: */*\r\n\r\n',
     ],
-    ['te comes back for a client that takes trailers', { acceptsTrailers: true }, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: te\r\nte: trailers\r\n\r\n'],
+    ['te is added for a client that accepts trailers', { acceptsTrailers: true }, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: te\r\nte: trailers\r\n\r\n'],
     ['a body of known length', { method: 'POST', body: new BufferBody('hello') }, 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhello'],
     [
       'a wrong content-length is corrected',
@@ -67,7 +67,7 @@ describe('requests as written', () => {
       { method: 'PUT', body: pushing(['he', 'llo'], new HeaderList(['x-sum', '1'])) },
       `PUT / HTTP/1.1\r\nhost: a\r\n${chunked}2\r\nhe\r\n3\r\nllo\r\n0\r\nx-sum: 1\r\n\r\n`,
     ],
-    ['POST without a body says so', { method: 'POST' }, 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n'],
+    ['POST without a body has content-length 0', { method: 'POST' }, 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n'],
     [
       'hop-by-hop fields of a policy are not written',
       { headers: new HeaderList(['connection', 'close', 'te', 'gzip', 'host', 'b', 'a', 'b']) },
@@ -95,7 +95,7 @@ describe('requests as written', () => {
     ['a space in the method', { method: 'GET /evil' }],
     ['CR LF in the upgrade', { upgrade: 'websocket\r\nevil: 1' }],
   ]
-  test.each(injections)('%s is refused and nothing is sent', async (_, request) => {
+  test.each(injections)('%s is rejected and nothing is sent', async (_, request) => {
     upstream = await startRawUpstream((socket) => socket.write(ok))
     expect(await failureOf(call(request))).toMatch(/^UnwritableHeadError/)
     expect(await call()).toBe('200 ok')
@@ -105,7 +105,7 @@ describe('requests as written', () => {
   test.each([
     ['longer', 'too long'],
     ['shorter', 'x'],
-  ])('a request body %s than its length costs the connection', async (_, text) => {
+  ])('a request body %s than its length closes the connection', async (_, text) => {
     upstream = await startRawUpstream(() => undefined)
     const body = pushing([text])
     Object.defineProperty(body, 'length', { value: 5 })
@@ -123,8 +123,8 @@ function pushing(parts: string[], trailers?: HeaderList): Body {
   return body
 }
 
-describe('connections', () => {
-  test('the connection used last is used first', async () => {
+describe('HTTP/1.1 upstream connections', () => {
+  test('the most recently used connection is reused first', async () => {
     let answerSlow: (() => void) | undefined
     upstream = await startRawUpstream((socket, _, text) => {
       if (text.includes('/slow')) answerSlow = () => void socket.write(ok)
@@ -148,7 +148,7 @@ describe('connections', () => {
       { keepAlive: { idleMs: 60_000 } },
       ok.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=1, max=5\r\n\r\n'),
     ],
-    ['without keep-alive every call has its own', { keepAlive: undefined }, ok],
+    ['without keep-alive every call uses a new connection', { keepAlive: undefined }, ok],
   ])('%s', async (_, transport, response) => {
     upstream = await startRawUpstream((socket) => socket.write(response), transport)
     await call()
@@ -177,17 +177,17 @@ describe('connections', () => {
   const races: [string, Partial<RequestHead>, string][] = [
     ['GET', {}, '200 ok'],
     ['PUT with a body in memory', { method: 'PUT', body: new BufferBody('hello') }, '200 ok'],
-    ['PUT with a body that is gone', { method: 'PUT', body: pushing(['hello']) }, 'reset'],
+    ['PUT with a consumed body', { method: 'PUT', body: pushing(['hello']) }, 'reset'],
     ['POST', { method: 'POST' }, 'reset'],
   ]
-  test.each(races)('a kept connection that closes before any byte: %s', async (_, request, expected) => {
+  test.each(races)('after an idle connection closes before any byte, %s', async (_, request, expected) => {
     upstream = await startRawUpstream((socket, nth) => (nth === 0 ? socket.write(ok) : socket.destroy()))
     await call()
     expect(await call(request).catch((error: UpstreamError) => error.failure)).toBe(expected)
     expect(upstream.received).toHaveLength(expected === 'reset' ? 1 : 2)
   })
 
-  test('a lost request is sent again once only', async () => {
+  test('a lost request is sent again only once', async () => {
     let calls = 0
     upstream = await startRawUpstream((socket) => (calls++ === 0 ? socket.write(ok) : socket.destroy()))
     await call()
@@ -195,13 +195,13 @@ describe('connections', () => {
     expect(calls).toBe(3)
   })
 
-  test('a fresh connection that closes is not tried again', async () => {
+  test('a call on a new connection that closes is not sent again', async () => {
     upstream = await startRawUpstream((socket) => socket.destroy())
     expect(await failureOf(call())).toBe('reset')
     expect(upstream.received).toHaveLength(1)
   })
 
-  test('refused, unknown and silent endpoints are told apart', async () => {
+  test('refused, unknown and silent endpoints have different failures', async () => {
     // Nobody listens on port 1 of a machine that runs tests.
     const fail = (host: string, waitMs: number, tls = false): Promise<string> => {
       const insecure = {
@@ -226,8 +226,8 @@ describe('connections', () => {
   })
 })
 
-describe('bodies in flight', () => {
-  test('a response that comes while the request is sent is passed on at once', async () => {
+describe('HTTP/1.1 bodies in flight', () => {
+  test('a response that arrives while the request is sent is delivered at once', async () => {
     upstream = await startRawUpstream((socket, nth) =>
       nth === 0 ? socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n') : socket.write('0\r\n\r\n'),
     )
@@ -248,7 +248,7 @@ describe('bodies in flight', () => {
     expect(upstream.pool.size).toBe(0)
   })
 
-  test('a body that nobody takes does not fill memory, and resuming gets every byte', async () => {
+  test('an unread body is held by back-pressure and complete after resume', async () => {
     const size = 50_000_000
     let sent = 0
     upstream = await startRawUpstream((socket) => {
@@ -277,14 +277,14 @@ describe('bodies in flight', () => {
     expect(received).toBe(size)
   })
 
-  test('a body that ends with the connection is complete even if its reader comes late', async () => {
+  test('a body that ends with the connection is complete even if it is read late', async () => {
     upstream = await startRawUpstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello'))
     const response = await upstream.pool.call(testRequest(), { connectMs }).response
     await letArrive()
     expect(await readResponse(response)).toEqual({ text: '200 hello', error: undefined })
   })
 
-  test('a connection that ended behind a response that was read late is not used again', async () => {
+  test('a connection that closed before its response was read is not reused', async () => {
     upstream = await startRawUpstream((socket) => socket.end(ok))
     const response = await upstream.pool.call(testRequest({ method: 'POST' }), { connectMs }).response
     await letArrive()
@@ -307,7 +307,7 @@ describe('bodies in flight', () => {
     expect(upstream.pool.size).toBe(0)
   })
 
-  test('cancelling within the response breaks its body off', async () => {
+  test('cancelling during the response fails its body', async () => {
     upstream = await startRawUpstream((socket) => socket.write(ok.replace(': 2', ': 9')))
     const started = upstream.pool.call(testRequest(), { connectMs })
     const read = readResponse(await started.response)
@@ -317,7 +317,7 @@ describe('bodies in flight', () => {
     expect(upstream.pool.size).toBe(0)
   })
 
-  test('giving up a short body keeps the connection, a long one does not', async () => {
+  test('cancelling a short body keeps the connection, cancelling a long one closes it', async () => {
     upstream = await startRawUpstream((socket, _, text) => socket.write(text.includes('/long') ? ok.replace(': 2', ': 200000') : ok))
     const giveUp = async (target: string): Promise<void> => (await upstream.pool.call(testRequest({ target }), { connectMs }).response).body?.cancel()
     await giveUp('/short')
@@ -328,7 +328,7 @@ describe('bodies in flight', () => {
   })
 })
 
-test('giving up a short body whose rest does not come closes the connection', async () => {
+test('cancelling a short body whose rest does not arrive closes the connection', async () => {
   upstream = await startRawUpstream((socket) => socket.write(ok.replace(': 2', ': 9')))
   const { body } = await upstream.pool.call(testRequest(), { connectMs }).response
   body?.cancel()
@@ -336,10 +336,10 @@ test('giving up a short body whose rest does not come closes the connection', as
   await expectSoon(() => upstream.pool.size === 0)
 })
 
-describe('upgrades', () => {
+describe('HTTP/1.1 upgrades', () => {
   const switching = (protocol: string): string => `HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: ${protocol}\r\nA: b\r\n\r\nearly`
 
-  test('101 gives the connection, with what came after the head', async () => {
+  test('101 returns the connection and the bytes after the head', async () => {
     upstream = await startRawUpstream((socket, nth, text) => (nth === 0 ? socket.write(switching('WebSocket')) : socket.write(`echo ${text}`)))
     const { status, headers, upgraded } = await upstream.pool.call(testRequest({ upgrade: 'websocket' }), { connectMs }).response
     expect({ status, headers: [...headers], early: upgraded?.head.toString() }).toEqual({
@@ -358,7 +358,7 @@ describe('upgrades', () => {
     await expectSoon(() => upstream.pool.size === 0)
   })
 
-  test('101 to another protocol is refused', async () => {
+  test('101 to another protocol is rejected', async () => {
     upstream = await startRawUpstream((socket) => socket.write(switching('h2c')))
     expect(await failureOf(call({ upgrade: 'websocket' }))).toBe('upgrade')
   })

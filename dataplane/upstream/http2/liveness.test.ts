@@ -12,7 +12,7 @@ afterEach(() => {
   for (const close of open.splice(0).toReversed()) close()
 })
 
-/** An upstream behind a relay that can swallow everything, and a pool to it. */
+/** An upstream behind a relay that can drop all bytes, and a pool to it. */
 async function start(answer: (stream: ServerHttp2Stream) => void, liveness = { silenceMs: 50, answerMs: 1500, restMs: 60_000 }) {
   const server = createServer()
   const sessions: ServerHttp2Session[] = []
@@ -44,7 +44,7 @@ async function start(answer: (stream: ServerHttp2Stream) => void, liveness = { s
     relay.close()
     server.close()
   })
-  /** What is there is neither read nor closed any more. */
+  /** Stops the relay: its connections are neither read nor closed any more. */
   const swallow = (): void => {
     for (const [client, upstream] of pipes) {
       client.unpipe().pause()
@@ -64,7 +64,7 @@ const answerOnce = (stream: ServerHttp2Stream): void => {
   stream.end('here')
 }
 
-test('a call on a connection whose upstream is gone fails, and the next one connects anew', async () => {
+test('a call on a dead connection fails, and the next call opens a new connection', async () => {
   const { call, swallow, connections } = await start(answerOnce)
   expect(await call('POST')).toBe('200 here')
   swallow()
@@ -72,7 +72,7 @@ test('a call on a connection whose upstream is gone fails, and the next one conn
   expect([await call('POST'), connections()]).toEqual(['200 here', 2])
 })
 
-test('a call that may be repeated is', async () => {
+test('an idempotent call on a dead connection is sent again', async () => {
   const { call, swallow, connections } = await start(answerOnce)
   expect(await call()).toBe('200 here')
   // Only a connection that has carried a whole call is one that may have been closed under the next.
@@ -81,14 +81,14 @@ test('a call that may be repeated is', async () => {
   expect([await call(), connections()]).toEqual(['200 here', 2])
 })
 
-test('a body breaks off when its upstream is gone', async () => {
+test('a body on a dead connection fails', async () => {
   const { pool, swallow } = await start((stream) => void (stream.respond({ ':status': 200 }), stream.write('part')))
   const response = await pool.call(testRequest(), { connectMs: 20_000 }).response
   swallow()
   expect((await readResponse(response)).error?.message).toBe('stream was reset with code 8')
 })
 
-test('an upstream that takes its time is asked once and left alone', async () => {
+test('a slow upstream receives one PING and keeps its connection', async () => {
   let held: ServerHttp2Stream | undefined
   const { call, pings, connections } = await start((stream) => void (held = stream), { silenceMs: 50, answerMs: 60_000, restMs: 60_000 })
   const answered = call()
@@ -99,7 +99,7 @@ test('an upstream that takes its time is asked once and left alone', async () =>
   expect([await answered, connections()]).toEqual(['200 here', 1])
 })
 
-test('a connection without calls is not asked', async () => {
+test('a connection without calls receives no PING', async () => {
   const { call, pings } = await start(answerOnce)
   expect(await call()).toBe('200 here')
   // A call that takes long may have been asked about.

@@ -81,7 +81,7 @@ const echo: Answer = (stream, headers) => {
   })
 }
 
-/** A body that comes in pieces later. */
+/** A body whose chunks arrive later. */
 const laterBody = (pieces: string[], trailers?: HeaderList, length?: number): BufferBody => {
   const body = {
     length,
@@ -97,10 +97,10 @@ const laterBody = (pieces: string[], trailers?: HeaderList, length?: number): Bu
   return body as unknown as BufferBody
 }
 
-describe('requests', () => {
+describe('HTTP/2 upstream requests', () => {
   test.each<[string, Parameters<typeof testRequest>[0], object]>([
     ['a GET', { target: '/a?b' }, { ':method': 'GET', ':path': '/a?b', ':scheme': 'http', ':authority': 'a', body: '' }],
-    ['te: trailers where the client takes them', { acceptsTrailers: true }, { te: 'trailers' }],
+    ['te: trailers if the client accepts them', { acceptsTrailers: true }, { te: 'trailers' }],
     [
       'hop-by-hop fields that a policy added are dropped',
       { headers: new HeaderList(['connection', 'x', 'host', 'b', 'x-a', '1']) },
@@ -141,8 +141,8 @@ describe('requests', () => {
   })
 })
 
-describe('responses', () => {
-  test('status, repeated fields, body, trailers', async () => {
+describe('HTTP/2 upstream responses', () => {
+  test('have status, repeated fields, body and trailers', async () => {
     const { pool } = await start((stream) => {
       stream.respond({ ':status': 201, 'set-cookie': ['a', 'b'], 'x-a': '1' }, { waitForTrailers: true })
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
@@ -182,7 +182,7 @@ describe('responses', () => {
     ['a reset', {}, (stream) => stream.destroy(new Error('broken'))],
     ['a lost connection', {}, (stream) => stream.session?.destroy()],
     ['less than the content-length', { 'content-length': '9' }, (stream) => stream.end()],
-  ])('%s breaks the body off, never ends it', async (_, headers, breakOff) => {
+  ])('%s fails the body instead of ending it', async (_, headers, breakOff) => {
     let answered: ServerHttp2Stream | undefined
     const { pool } = await start((stream) => {
       answered = stream
@@ -197,8 +197,8 @@ describe('responses', () => {
   })
 })
 
-describe('connections', () => {
-  test('calls share one connection up to what the upstream allows', async () => {
+describe('HTTP/2 upstream connections', () => {
+  test('calls share one connection up to the stream limit of the upstream', async () => {
     const waiting: ServerHttp2Stream[] = []
     const answerAll = (): void => {
       for (const stream of waiting.splice(0)) {
@@ -220,7 +220,7 @@ describe('connections', () => {
     expect(pool.size).toBe(3)
   })
 
-  test('after GOAWAY streams finish, and new calls get a new connection', async () => {
+  test('after GOAWAY open streams finish and new calls open a new connection', async () => {
     const { pool, sessions } = await start((stream, _headers, nth) => {
       stream.session?.close()
       setTimeout(() => (stream.respond({ ':status': 200 }), stream.end(String(nth))), 60)
@@ -232,17 +232,17 @@ describe('connections', () => {
     expect(sessions).toHaveLength(2)
   })
 
-  test('a call that crosses with the end of an idle connection is sent again', async () => {
+  test('a call that races with the close of an idle connection is sent again', async () => {
     const { pool, sessions } = await start((stream) => (stream.respond({ ':status': 200 }), stream.end('ok')))
     expect(await call(pool)).toBe('200 ok')
     const [session] = sessions
-    // Both in one turn: the call is made before the client can know.
+    // Both in one turn: the call is made before the client can notice.
     session?.destroy()
     expect(await call(pool)).toBe('200 ok')
     expect(sessions).toHaveLength(2)
   })
 
-  test('a refused POST is sent again only with a body that can be', async () => {
+  test('a refused POST is sent again only if its body is replayable', async () => {
     let refusals = 0
     const { pool } = await start((stream, headers, nth) => {
       if (nth === 0) return echo(stream, headers, nth)
@@ -265,7 +265,7 @@ describe('connections', () => {
     await until(() => pool.size === 0 && sessions[1]?.destroyed === true)
   })
 
-  test('a pool that closes lets its calls finish', async () => {
+  test('a closing pool finishes its calls', async () => {
     const { pool, sessions } = await start((stream) => void setTimeout(() => (stream.respond({ ':status': 200 }), stream.end('ok')), 50))
     const pending = call(pool)
     await until(() => sessions.length === 1)
@@ -274,7 +274,7 @@ describe('connections', () => {
     await until(() => pool.size === 0)
   })
 
-  test('refused connections, silent ones and ones that do not speak HTTP/2', async () => {
+  test('refused, silent and non-HTTP/2 endpoints have different failures', async () => {
     const at = (port: number): UpstreamPool => createHttp2Pool({ host: '127.0.0.1', port, tls: undefined, keepAlive: undefined })
     expect(await failureOf(at(1))).toBe('connect')
     const server = createNetServer((socket) => socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'))
@@ -312,7 +312,7 @@ describe('connections', () => {
     expect(codes).toEqual([8])
   })
 
-  test('a paused body holds the upstream back, and only its own stream', async () => {
+  test('a paused body applies back-pressure to its own stream only', async () => {
     let written = 0
     const { pool } = await start((stream, headers) => {
       stream.respond({ ':status': 200 })
@@ -341,7 +341,7 @@ describe('connections', () => {
   })
 })
 
-describe('TLS', () => {
+describe('TLS to the upstream', () => {
   let ca: TestCertificate
   let leaf: TestCertificate
   beforeAll(() => {
@@ -368,7 +368,7 @@ describe('TLS', () => {
       .port
   const transport = (port: number, alpn?: string[]): Transport => ({ host: '127.0.0.1', port, tls: tls(alpn), keepAlive: { idleMs: 60_000 } })
 
-  test('a fixed HTTP/2 pool needs h2', async () => {
+  test('a fixed HTTP/2 pool requires h2', async () => {
     const pool = createHttp2Pool(transport(await startH2(), ['http/1.1']))
     open.push(() => pool.close())
     expect(await call(pool)).toBe('200 two')
@@ -376,9 +376,9 @@ describe('TLS', () => {
   })
 
   test.each<[string, string[] | undefined, () => Promise<number>, string]>([
-    ['h2 where the upstream offers it', undefined, startH2, '200 two'],
-    ['http/1.1 where it does not', undefined, startHttps, '200 one'],
-    ['a policy that allows http/1.1 only', ['http/1.1'], startHttps, '200 one'],
+    ['h2 if the upstream offers it', undefined, startH2, '200 two'],
+    ['http/1.1 if the upstream does not offer h2', undefined, startHttps, '200 one'],
+    ['http/1.1 if the policy allows nothing else', ['http/1.1'], startHttps, '200 one'],
   ])('negotiates %s', async (_, alpn, startServer, expected) => {
     const pool = createNegotiatedPool(transport(await startServer(), alpn))
     open.push(() => pool.close())
@@ -387,7 +387,7 @@ describe('TLS', () => {
     expect(pool.size).toBe(expected === '200 two' ? 1 : 3)
   })
 
-  test('negotiation fails with the connection, for every call that waits', async () => {
+  test('a failed connection fails every call that waits for the negotiation', async () => {
     const pool = createNegotiatedPool({ ...transport(await startH2()), tls: { ...tls(), ca: [leaf.certificate], servername: 'other' } })
     expect(await Promise.all([failureOf(pool), failureOf(pool, { method: 'POST', body: new BufferBody('a') })])).toEqual(['connect', 'connect'])
     const silent = createNetServer(() => undefined)
@@ -400,14 +400,14 @@ describe('TLS', () => {
     await expect(waiting.call(testRequest(), { connectMs: 300 }).response).rejects.toMatchObject({ failure: 'connect-timeout' })
   })
 
-  test('an upstream that refuses the client certificate after the handshake fails the call at once', async () => {
+  test('an upstream that rejects the client certificate after the handshake fails the call at once', async () => {
     const server = createSecureServer({ cert: leaf.certificate, key: leaf.privateKey, ca: [ca.certificate], requestCert: true, rejectUnauthorized: true })
     server.on('tlsClientError', () => undefined)
     const { port } = await serve(server, (stream) => stream.respond({ ':status': 200 }, { endStream: true }))
     for (const create of [createHttp2Pool, createNegotiatedPool]) {
       const pool = create(transport(port))
       open.push(() => pool.close())
-      // Not connect-timeout: the alert says it all.
+      // Not connect-timeout, because of the alert.
       await expect(pool.call(testRequest(), { connectMs: 60_000 }).response).rejects.toMatchObject({ failure: 'connect' })
     }
   })
@@ -425,7 +425,7 @@ describe('TLS', () => {
     }
   })
 
-  test('an upstream that turns from h2 to http/1.1 is asked again', async () => {
+  test('the version is negotiated again if an upstream changes from h2 to http/1.1', async () => {
     const second = createSecureServer({ cert: leaf.certificate, key: leaf.privateKey })
     const { port, sessions } = await serve(second, (stream) => (stream.respond({ ':status': 200 }), stream.end('two')))
     const door = await openDoor(port)
