@@ -20,7 +20,7 @@ const DOCUMENT_OF: readonly (readonly [prefix: string, document: Document])[] = 
   ...DOCUMENTS.map((document) => [`docs/spec/${document}`, document] as const),
   ['dataplane/mcp/', 'mcp.md'],
   ['dataplane/agentruntime/', 'mcp.md'],
-  ['operator/translate/backend/mcp-', 'mcp.md'],
+  ['operator/translate/reference/mcp-', 'mcp.md'],
   ['e2e/suites/mcp', 'mcp.md'],
   ['e2e/examples/mcp', 'mcp.md'],
   ['dataplane/llm/', 'llm.md'],

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from '@jest/globals'
-import { findBrokenLinks, headingAnchors } from './links.ts'
+import { findBrokenLinks, findMissingFiles, headingAnchors } from './links.ts'
 import { listFiles, readText, root } from './tree.ts'
 
 test('every relative link of a Markdown file leads to a file and a heading', () => {
@@ -9,6 +9,13 @@ test('every relative link of a Markdown file leads to a file and a heading', () 
   const files = listFiles().filter((path) => path.endsWith('.md'))
   expect(files.length).toBeGreaterThan(80)
   expect(files.flatMap((path) => findBrokenLinks(path, readText(path), targets))).toEqual([])
+})
+
+test('every file that a Markdown file names exists', () => {
+  const files = listFiles()
+  // The specification describes the reference implementation too, and the changelog what was.
+  const documents = files.filter((path) => path.endsWith('.md') && !path.startsWith('docs/spec/') && path !== 'CHANGELOG.md')
+  expect(documents.flatMap((path) => findMissingFiles(path, readText(path), files))).toEqual([])
 })
 
 test.each([
@@ -25,4 +32,9 @@ test.each([
 
 test('anchors of headings are those of GitHub', () => {
   expect([...headingAnchors('# A `b` c: d/e\n## A [link](x.md)\n## Same\n## Same\n```\n# no\n```\n')]).toEqual(['a-b-c-de', 'a-link', 'same', 'same-1'])
+})
+
+test('a file that does not exist is reported with its line', () => {
+  const text = 'See `main.ts`,\n`../http/body.ts` and\n`http/head.ts`, `x.json`.'
+  expect(findMissingFiles('a/README.md', text, ['a/main.ts', 'a/http/body.ts'])).toEqual(['a/README.md:3: there is no http/head.ts'])
 })

@@ -46,3 +46,16 @@ export function headingAnchors(text: string): Set<string> {
 }
 
 const blankCode = (text: string): string => text.replaceAll(CODE, (code) => code.replaceAll(/[^\n]/g, ' '))
+
+/**
+ * Returns `path:line: reason` for each file that a Markdown file names in backticks and that does not exist: `main.ts`, `forward/retry.ts`.
+ * A name is good if some file of the repository has that name or ends with that path.
+ */
+export function findMissingFiles(path: string, text: string, files: readonly string[]): string[] {
+  const missing: string[] = []
+  for (const match of text.matchAll(/`([\w./-]+\.(?:ts|md))`/g)) {
+    const name = (match[1] ?? '').replace(/^(?:\.\.?\/)+/, '')
+    if (!files.some((file) => file === name || file.endsWith(`/${name}`))) missing.push(`${path}:${lineAt(text, match.index)}: there is no ${name}`)
+  }
+  return missing
+}
