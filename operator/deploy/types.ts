@@ -95,7 +95,7 @@ export interface DeployFailure {
   readonly message: string
 }
 
-export interface Rendered {
+interface Rendered {
   readonly ok: true
   /** In the order to apply. */
   readonly objects: readonly DeployObject[]

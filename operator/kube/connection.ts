@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface RequestBody {
+interface RequestBody {
   readonly body?: object
   /** Default `application/json`. */
   readonly contentType?: 'application/json' | 'application/merge-patch+json' | 'application/apply-patch+yaml'

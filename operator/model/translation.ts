@@ -17,7 +17,7 @@ export interface Condition {
 }
 
 /** Which object a status is for. */
-export interface ObjectKey {
+interface ObjectKey {
   readonly group: string
   readonly kind: string
   /** Absent for cluster-scoped kinds. */

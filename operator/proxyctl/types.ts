@@ -1,7 +1,7 @@
 import type { Output } from './output.ts'
 
 /** Options of the command line, as given. */
-export interface Options {
+interface Options {
   readonly admin?: string | undefined
   readonly gateway?: string | undefined
   readonly kubeconfig?: string | undefined

@@ -3,7 +3,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 /** A number that is read when somebody asks. */
 export type Gauge = readonly [name: string, type: 'counter' | 'gauge', help: string, value: number]
 
-export type ReconcileResult = 'success' | 'error'
+type ReconcileResult = 'success' | 'error'
 
 /** Counts reconciles of one controller (operator.md §7.1). */
 export interface ReconcileMetrics {

@@ -12,7 +12,7 @@ import { Session, type Authenticate, type DeltaCall } from './session.ts'
 import { buildGlobalSnapshot, buildSnapshot, compareSnapshots, type Snapshot } from './snapshot.ts'
 
 /** The part of a translation that is served: `<namespace>/<name>` of the Gateway -> its messages. */
-export interface ServedConfig {
+interface ServedConfig {
   readonly gateways: ReadonlyMap<string, readonly ServedMessage[]>
 }
 
@@ -32,7 +32,7 @@ export interface ConfigServerOptions {
   readonly encode?: Encode
 }
 
-export interface ConfigServerStats {
+interface ConfigServerStats {
   readonly streams: number
   readonly nacks: number
   /** Number of published versions that changed something. */

@@ -12,7 +12,7 @@ import { Subscription } from './subscription.ts'
 export type DeltaCall = ServerDuplexStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>
 
 /** Outcome of `authenticate`. `message` is sent to the client. */
-export type Authentication = { readonly isAllowed: true } | { readonly isAllowed: false; readonly message: string }
+type Authentication = { readonly isAllowed: true } | { readonly isAllowed: false; readonly message: string }
 
 /**
  * Decides whether a stream may have the config of `role` (`<namespace>~<safe gateway name>`; undefined: only services).

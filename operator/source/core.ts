@@ -17,7 +17,7 @@ export interface ServiceSpec {
   readonly internalTrafficPolicy?: string
 }
 
-export interface EndpointSliceEndpoint {
+interface EndpointSliceEndpoint {
   readonly addresses: readonly string[]
   readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean }
   readonly nodeName?: string

@@ -7,7 +7,7 @@ import { suggest } from '#api/suggest.ts'
 import { validate, type Issue, type Path } from './validate.ts'
 
 /** Something to tell the user about a file. Notes are no mistakes. */
-export interface Finding {
+interface Finding {
   readonly severity: 'error' | 'note'
   /** 1-based, in the chunk. */
   readonly line: number
@@ -16,7 +16,7 @@ export interface Finding {
 }
 
 /** One object of a chunk; without `object` it is broken, and only known by its `id`. */
-export interface Item {
+interface Item {
   /** `<kind>/<namespace>/<name>`. */
   readonly id: string
   readonly line: number

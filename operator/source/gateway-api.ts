@@ -32,7 +32,7 @@ export interface GatewayClassSpec {
   readonly parametersRef?: ObjectRef
 }
 
-export type FromNamespaces = 'All' | 'Selector' | 'Same' | 'None'
+type FromNamespaces = 'All' | 'Selector' | 'Same' | 'None'
 export interface NamespaceRule {
   readonly from: FromNamespaces
   readonly selector?: LabelSelector
@@ -170,7 +170,7 @@ export interface GRPCRouteMatch {
   readonly method?: { readonly type: string; readonly service?: string; readonly method?: string }
   readonly headers?: readonly ValueMatch[]
 }
-export interface GRPCRouteRule {
+interface GRPCRouteRule {
   readonly name?: string
   readonly matches?: readonly GRPCRouteMatch[]
   readonly filters?: readonly RouteFilter[]
@@ -181,7 +181,7 @@ export interface GRPCRouteSpec extends RouteSpec {
   readonly rules?: readonly GRPCRouteRule[]
 }
 
-export interface L4RouteRule {
+interface L4RouteRule {
   readonly name?: string
   readonly backendRefs?: readonly (BackendObjectRef & { readonly weight: number })[]
 }

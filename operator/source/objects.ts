@@ -15,7 +15,7 @@ import { INFERENCE_GROUP, type InferencePoolSpec } from './inference.ts'
 import type { ProxyBackendSpec, ProxyParametersSpec, ProxyPolicySpec } from '#gen/v1alpha1/types.ts'
 
 /** What we read of metadata. A source fills in namespace, generation and creationTimestamp where they are missing. */
-export interface ObjectMeta {
+interface ObjectMeta {
   readonly name: string
   /** Empty for cluster-scoped kinds. */
   readonly namespace: string
@@ -52,14 +52,14 @@ export type ReferenceGrant = WithSpec<'ReferenceGrant', ReferenceGrantSpec>
 export type BackendTLSPolicy = WithSpec<'BackendTLSPolicy', BackendTLSPolicySpec>
 export type ProxyPolicy = WithSpec<'ProxyPolicy', ProxyPolicySpec>
 export type ProxyBackend = WithSpec<'ProxyBackend', ProxyBackendSpec>
-export type ProxyParameters = WithSpec<'ProxyParameters', ProxyParametersSpec>
+type ProxyParameters = WithSpec<'ProxyParameters', ProxyParametersSpec>
 export type InferencePool = WithSpec<'InferencePool', InferencePoolSpec>
 export type Service = WithSpec<'Service', ServiceSpec>
 export type EndpointSlice = Envelope<'EndpointSlice'> & EndpointSliceFields
 export type Pod = Envelope<'Pod'> & { readonly spec?: PodSpec; readonly status?: PodStatus }
 export type Secret = Envelope<'Secret'> & KeyData & { readonly type?: string }
 export type ConfigMap = Envelope<'ConfigMap'> & KeyData & { readonly binaryData?: Readonly<Record<string, string>> }
-export type Namespace = Envelope<'Namespace'>
+type Namespace = Envelope<'Namespace'>
 
 /** Every kind that the operator reads. */
 export interface ObjectByKind {

@@ -7,7 +7,7 @@ import { apiVersionOf, type GatewayClass, type KubeObject } from './objects.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
 /** Something to tell the user about a directory. `text` is `file:line: field: message`. */
-export interface Problem {
+interface Problem {
   readonly severity: 'error' | 'note'
   /** Relative to the directory. */
   readonly file: string

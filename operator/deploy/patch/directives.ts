@@ -3,7 +3,7 @@ import { isList, isObject, joinPath, showValue, type Json, type JsonObject } fro
 const ORDER = '$setElementOrder/'
 const REMOVAL = '$deleteFromPrimitiveList/'
 const actions = ['delete', 'replace', 'merge'] as const
-export type Action = (typeof actions)[number]
+type Action = (typeof actions)[number]
 
 /** A patch map, its directives apart from its fields. */
 export interface Directives {

@@ -9,7 +9,7 @@ import { lowerHostname } from '../common/hostname.ts'
 import { resolveServerTls, type FrontendSource } from './tls.ts'
 import type { Condition } from '../../model/translation.ts'
 
-export type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute'
+type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute'
 export type Protocol = 'HTTP' | 'HTTPS' | 'TLS' | 'TCP'
 
 /** A listener of a Gateway or ListenerSet, with what was found out about it. Faults and `attached` are filled in while translating. */

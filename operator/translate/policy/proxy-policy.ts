@@ -9,7 +9,7 @@ import { resolveTargets, type Owned, type ResolvedTarget } from './policy-target
 import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
-export type Section = 'frontend' | 'traffic' | 'backend'
+type Section = 'frontend' | 'traffic' | 'backend'
 const definitionOf: Readonly<Record<Section, string>> = { frontend: 'Frontend', traffic: 'Traffic', backend: 'BackendFull' }
 
 /** A ProxyPolicy in the config's form, and where it takes effect. The sets are filled in while Gateways are walked. */
@@ -27,7 +27,7 @@ export interface PolicyState {
 }
 
 /** How a policy fares against older ones on one target. */
-export interface Standing {
+interface Standing {
   /** Fields that they set too. */
   readonly losses: string[]
   /** Some field is in force. */

@@ -11,7 +11,7 @@ import { admitsNamespace } from '../../model/selectors.ts'
 export type AnyRoute = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute
 
 /** A parent that routes can name: a Gateway of ours, or a ListenerSet of one. */
-export interface Parent {
+interface Parent {
   readonly gateway: GatewayState
   readonly listeners: readonly ListenerState[]
   /** The ListenerSet is not allowed by its Gateway. */
