@@ -9,6 +9,7 @@ export interface CallPlan {
   readonly maxBufferBytes?: number | undefined
 }
 
+/** Compiled retry policy (traffic.md §8.11). */
 export interface RetryPlan {
   readonly codes: ReadonlySet<number>
   /** Attempts after the first. */

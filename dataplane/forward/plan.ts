@@ -17,6 +17,7 @@ export interface PlannedBackend {
   readonly mirrors: readonly PlannedMirror[]
 }
 
+/** A mirror of a rule; `numerator` of `denominator` requests are sent to it. */
 export interface PlannedMirror {
   readonly destination: Destination
   readonly numerator: number

@@ -7,6 +7,7 @@ import { recordAttempt } from '../telemetry/attempts.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import type { RetryPlan } from './call-plan.ts'
 
+/** Options of `withRetries`. */
 export interface RetryOptions {
   /** False if the request cannot be sent again, or must not be after this outcome. Default: always true. */
   readonly canRetry?: (outcome: ResponseHead | Error) => boolean

@@ -6,6 +6,7 @@ import type { PolicyState } from '../policy/state.ts'
 import type { BackendService, ServiceConfig, ServiceSlot } from './service.ts'
 
 type ServiceKind = 'ai' | 'mcp' | 'cloudBackend'
+/** Creates the service of a backend, by the kind of the backend. */
 export type ServiceFactories = { readonly [K in ServiceKind]?: (config: ServiceConfig) => BackendService }
 
 interface Known {

@@ -25,6 +25,7 @@ import { compileMcp, type McpConfig, type Target } from './target/target.ts'
 import { withTrace } from './record/trace.ts'
 import { callTarget } from './upstream/call.ts'
 
+/** Options of all MCP services of the process. */
 export interface McpOptions {
   readonly keys: SessionKeys
   /** Build version, reported to clients and servers. */

@@ -214,7 +214,7 @@ describe('forms of responses (mcp.md §3.3)', () => {
   })
 
   test('an unreachable target is a 500 with a JSON-RPC error (mcp.md §3.2)', async () => {
-    // Nobody listens on port 1 of a machine that runs tests.
+    // No server listens on port 1.
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
     const { status, json } = await send(url, 'POST', MCP_HEADERS, initialize())
     expect([status, json.id, json.error?.code, json.error?.message]).toEqual([500, 'init', -32603, expect.stringContaining('failed to send message: ')])

@@ -44,4 +44,5 @@ export function isTokenShaped(credentials: string): boolean {
   return header !== undefined && /^\s*\{/.test(Buffer.from(header.slice(0, 64), 'base64url').toString('latin1'))
 }
 
+/** Whether a bearer credential has the form of an API key: anything but a JSON Web Token. */
 export const isKeyShaped: IsConcerned = (credentials) => !isTokenShaped(credentials)

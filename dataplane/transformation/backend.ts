@@ -23,6 +23,7 @@ export const backendTransformation = defineSlot<BackendTransformation>('backendT
 /** Keyed by section, which is the same object over config versions, while settings are created for each version. */
 const compiled = new WeakMap<Transformation, BackendTransformation>()
 
+/** Compiles a section once; later calls with the same section return the same object. */
 export function compileBackendTransformation(section: Transformation): BackendTransformation {
   let transformation = compiled.get(section)
   if (transformation === undefined) {

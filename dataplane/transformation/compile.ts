@@ -16,6 +16,7 @@ interface ComputedField {
   readonly program: Program
 }
 
+/** One side of a compiled transformation. */
 export interface CompiledTransform {
   readonly metadata: readonly (readonly [key: string, program: Program])[]
   readonly add: readonly ComputedField[]
@@ -25,6 +26,7 @@ export interface CompiledTransform {
   readonly setsMethod: boolean
 }
 
+/** Compiles the expressions of one side. Expressions that do not compile fail when they are evaluated. */
 export function compileTransform({ metadata = {}, add = [], set = [], remove = [], body }: Transform, phase: Phase): CompiledTransform {
   const fields = [...add, ...set]
   return {
@@ -52,6 +54,7 @@ function isChangeable(name: string): boolean {
   return isToken(name) && !framingFields.has(name)
 }
 
+/** All expressions of a transformation. */
 export function programsOf(transform: CompiledTransform | undefined): Program[] {
   if (transform === undefined) return []
   const { metadata, add, set, body } = transform

@@ -2,6 +2,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { pathOf } from '../../http/message.ts'
 
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
+/** Well-known path of authorization server metadata (RFC 8414 §3). */
 export const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server'
 
 /** Origin and path as the client wrote them. Clients compare the metadata documents with them. */

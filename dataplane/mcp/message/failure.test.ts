@@ -15,7 +15,7 @@ async function withBad(bad: { readonly port: number }, failureMode: MCPBackend['
   return bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', bad.port)], ...(failureMode && { failureMode }), ...more } })
 }
 
-/** Nobody listens here on a machine that runs tests; a port that was just closed may be another's. */
+/** No test server uses port 1. A port that was just closed could be reused by another test. */
 const dead = { port: 1 }
 
 describe('failure modes (mcp.md §4.4, row 21)', () => {
@@ -33,7 +33,7 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
     const slow = await bed.scripted(({ method }, response, body) => {
       const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
       if (method === 'DELETE') ended.push('slow')
-      // The client was answered already.
+      // The client has its response already.
       const answer = () =>
         response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'late' }).end(JSON.stringify({ jsonrpc: '2.0', id: body?.id, result }))
       void until('the failure', () => isLate || method === 'DELETE').then(answer)
@@ -274,7 +274,7 @@ describe('slow and silent targets', () => {
     expect([status, text, calls]).toEqual([503, 'busy', tries])
   })
 
-  /** A gateway with one target, which answers 503 to tools/list after `initialize` succeeded. */
+  /** A gateway with one target, which responds 503 to tools/list after `initialize` succeeded. */
   async function withBusyTarget(traffic: NonNullable<Policy['traffic']>): Promise<{ gateway: McpGateway; attempts: (string | undefined)[] }> {
     const attempts: (string | undefined)[] = []
     const { port } = await bed.scripted((request, response, body) => {

@@ -18,6 +18,7 @@ const OWN = new Set([
 ])
 const ACCEPT = 'application/json, text/event-stream'
 
+/** Values of the headers that the gateway sets on requests to targets. */
 export interface UpstreamHeaders {
   readonly sessionId: string | undefined
   /** Method and name of the message, as the target receives it. */

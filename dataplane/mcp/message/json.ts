@@ -45,6 +45,7 @@ export function isNestedDeeper(bytes: Buffer, limit: number): boolean {
   return false
 }
 
+/** A JSON object with members of any type. */
 export type JsonObject = Record<string, unknown>
 
 export function isObject(value: unknown): value is JsonObject {

@@ -15,12 +15,14 @@ const URI_MARK = '+'
 /** RFC 3986 §3.1. A template's scheme is literal in practice. */
 const SCHEME = /^[a-zA-Z][a-zA-Z0-9+.-]*:/
 
+/** An item and the target that offers it. */
 export interface Addressed {
   readonly target: string
   /** Name or URI as the target knows it. */
   readonly name: string
 }
 
+/** The name of a tool or prompt as clients see it. */
 export const prefixName = (target: string, name: string): string => `${target}${NAME_MARK}${name}`
 
 /** URIs without a scheme are unchanged: a prefix would be ambiguous with them. */
@@ -28,6 +30,7 @@ export const prefixUri = (target: string, uri: string): string => (SCHEME.test(u
 
 /** Target names contain no `_`, so the first one ends the target's name. */
 export const splitName = (name: string): Addressed | undefined => splitAt(name, NAME_MARK)
+/** URIs without a target's prefix return undefined or a target that does not exist. */
 export const splitUri = (uri: string): Addressed | undefined => splitAt(uri, URI_MARK)
 
 function splitAt(text: string, mark: string): Addressed | undefined {

@@ -12,6 +12,7 @@ import type { Target } from '../target/target.ts'
 /** Capabilities of a server, one letter each, as stored in session ids. */
 const OFFERS = { tools: 't', prompts: 'p', resources: 'r', logging: 'l', completions: 'c' } as const
 
+/** Options of `initialize`. */
 export interface InitializeOptions {
   /** Assigns the id of the session and returns it; undefined in Stateless mode. */
   readonly admit: (() => string) | undefined
@@ -99,6 +100,7 @@ function capabilitiesOf(result: JsonObject): JsonObject {
   return isObject(result['capabilities']) ? result['capabilities'] : {}
 }
 
+/** The letters of the capabilities in an `initialize` result. */
 export function offersOf(result: JsonObject): string {
   const capabilities = capabilitiesOf(result)
   return Object.entries(OFFERS)

@@ -76,7 +76,7 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
   })
 
   test('an unreachable target is reported as an error on the stream', async () => {
-    // Nobody listens on port 1 of a machine that runs tests.
+    // No server listens on port 1.
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', 1)] } })
     await expect(connect(url)).rejects.toThrow('failed to send message')
   })

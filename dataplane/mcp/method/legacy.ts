@@ -22,6 +22,7 @@ export interface LegacyClient {
 
 const PARAMETER = 'sessionId'
 
+/** The connected HTTP+SSE clients of one backend, by session id. */
 export class LegacyClients {
   readonly #clients = new Map<string, LegacyClient>()
 

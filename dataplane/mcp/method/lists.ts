@@ -28,6 +28,7 @@ const shapes: Readonly<Record<string, ListShape>> = {
   'resources/templates/list': { method: 'resources/templates/list', member: 'resourceTemplates', kind: 'resource', key: 'uriTemplate', offer: 'r' },
 }
 
+/** The shape of a list method; undefined if the method is none. */
 export const listShape = (method: string): ListShape | undefined => shapes[method]
 
 /** Maximum number of pages of one target in a merged list. */

@@ -48,7 +48,7 @@ describe('Stateless', () => {
     const init = await send(gateway.url, 'POST', MCP_HEADERS, initialize('2025-06-18', { sampling: {}, roots: {}, elicitation: {}, experimental: { x: {} } }))
     expect(init.json.result?.['capabilities']).toMatchObject({ resources: { listChanged: true } })
     expect(JSON.stringify(init.json.result?.['capabilities'])).not.toContain('subscribe')
-    // Nobody could answer what a server asks (D4).
+    // Requests of the server could not be answered (D4).
     expect(one.received.find(({ body }) => body?.method === 'initialize')?.body?.params?.['capabilities']).toEqual({ experimental: { x: {} } })
   })
 

@@ -16,12 +16,14 @@ function variablesOf(exchange: Exchange): McpVariables {
   return known
 }
 
+/** Records the method of a message for logs and expressions. */
 export function recordMessage(exchange: Exchange, { method }: RpcMessage): void {
   if (method === undefined) return
   variablesOf(exchange).methodName = method
   setLogField(exchange, 'mcp.method.name', method)
 }
 
+/** Records the session id of the client for logs and expressions. */
 export function recordSession(exchange: Exchange, sessionId: string): void {
   variablesOf(exchange).sessionId = sessionId
   setLogField(exchange, 'mcp.session.id', sessionId)
@@ -67,6 +69,7 @@ export function recordAnswer(exchange: Exchange, message: RpcMessage): void {
   } else if (tool !== undefined) tool['result'] = message.result
 }
 
+/** Records a JSON-RPC error for logs. Long messages are cut. */
 export function recordError(exchange: Exchange, code: number, message: string): void {
   setLogField(exchange, 'mcp.error.code', Number.isFinite(code) ? code : 0)
   setLogField(exchange, 'mcp.error.message', message.slice(0, 500))

@@ -13,6 +13,7 @@ export interface Gathered<T> {
   readonly value: T
 }
 
+/** How the results of several targets are read and merged. */
 export interface Gathering<T> {
   /** Reads a target's contribution. `first` is its response to the request. Rejects with an UpstreamRpcError or a McpFailure. */
   read(target: Target, first: RpcMessage, onOther: (message: RpcMessage) => void, flow: Flow): Promise<T>

@@ -36,11 +36,13 @@ export class RefusedError extends Error {
   }
 }
 
+/** The link of the session to a target. */
 export function linkTo({ session }: Pick<Run, 'session'>, target: Target): Link {
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
   return streamableLink(target, stateOf(session, target))
 }
 
+/** The state of the session with a target. Throws a McpFailure 404 if the session does not include the target. */
 export function stateOf(session: Session, { name }: Target): LinkState {
   const state = session.links.get(name)
   if (state === undefined) throw McpFailure.text(404, 'session not found')
@@ -126,13 +128,16 @@ function readEventsUntil(
   })
 }
 
+/** Whether a message is the response to request `id`. Errors without an id count, because parse errors have none. */
 export const isAnswerTo = (message: RpcMessage, id: RpcId): boolean =>
   message.method === undefined && (idKey(message.id) === idKey(id) || (message.id ?? null) === null)
 
+/** The error for a result of the wrong type. */
 export function badAnswer(target: Target, what = 'the request'): McpFailure {
   return McpFailure.rpc(INTERNAL_ERROR, `upstream returned a result incompatible with ${what} (${target.name})`)
 }
 
+/** The error for a response that ended early. */
 export function brokenAnswer({ name }: Target, error: Error): Error {
   return error instanceof McpFailure || error instanceof ProxyError
     ? error

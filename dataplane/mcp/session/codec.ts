@@ -13,6 +13,7 @@ export interface SessionContent {
 /** Invalid value of an environment variable. The message names the variable and the fix. */
 class SessionKeyError extends Error {}
 
+/** Reads SESSION_KEY and SESSION_KEY_PREVIOUS, each 64 hexadecimal digits. Throws a SessionKeyError. */
 export function readSessionKeys(env: Readonly<Record<string, string | undefined>>): SessionKeys {
   return ['SESSION_KEY', 'SESSION_KEY_PREVIOUS'].flatMap((name) => {
     const text = env[name]?.trim() ?? ''

@@ -17,6 +17,7 @@ export interface Session {
   open: number
 }
 
+/** Limits of the cache of sessions. */
 export interface SessionLimits {
   readonly idleMs: number
   readonly sweepMs: number
@@ -28,6 +29,7 @@ export interface SessionLimits {
 
 const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
 
+/** A session without an id. */
 export function newSession(links: ReadonlyMap<string, LinkState>, nowMs: number): Session {
   return { id: undefined, links, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }
 }

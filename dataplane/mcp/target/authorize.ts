@@ -8,6 +8,7 @@ import type { PolicyState } from '../../policy/state.ts'
 /** Kinds of items that rules apply to. */
 export type ItemKind = 'tool' | 'prompt' | 'resource'
 
+/** A tool, prompt or resource that a request refers to. */
 export interface Item {
   readonly kind: ItemKind
   readonly target: string
@@ -17,6 +18,7 @@ export interface Item {
   readonly arguments?: unknown
 }
 
+/** Compiled authorization rules for items. */
 export interface ItemRules {
   readonly rules: Rules
   /** A Deny rule could not be compiled: its effect is unknown, so all items are denied (mcp.md §7). */

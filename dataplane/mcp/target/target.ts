@@ -44,6 +44,7 @@ const defaultPaths: Readonly<Record<TargetProtocol, string>> = { StreamableHTTP:
 /** Contains neither `_` nor `+`, which separate the target's name from that of an item. The API server checks the same. */
 const TARGET_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
+/** Compiles one version of a backend's config. */
 export function compileMcp(config: ServiceConfig): McpConfig {
   const { key, mcp } = config.backend
   const targets = (mcp?.targets ?? []).flatMap((entry) =>

@@ -28,7 +28,7 @@ export interface TestUpstream {
 export interface UpstreamOptions {
   /** Default: Streamable HTTP with sessions. */
   readonly transport?: 'streamable' | 'sessionless' | 'sse'
-  /** Streamable HTTP answers with JSON instead of an event stream. */
+  /** Responds with JSON instead of an event stream. */
   readonly isJson?: boolean
   /** Address to listen on; default 127.0.0.1. */
   readonly host?: string

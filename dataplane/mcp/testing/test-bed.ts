@@ -29,7 +29,7 @@ export class TestBed {
     return upstream
   }
 
-  /** In front of a server that comes and goes. */
+  /** A port in front of a server that is stopped and restarted. */
   async door(to: number): Promise<Door> {
     const door = await openDoor(to)
     this.onClose(() => door.close())

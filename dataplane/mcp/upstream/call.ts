@@ -38,6 +38,7 @@ export interface CallContext {
   readonly answerHeaders: HeaderList
 }
 
+/** An HTTP request to a target. */
 export interface TargetCall {
   readonly method: 'POST' | 'GET' | 'DELETE' | 'OPTIONS'
   /** Path and query. Default: those of the target. */
@@ -55,6 +56,7 @@ export interface TargetCall {
 /** The endpoint of a session was removed, and the session with it. */
 export class EndpointGoneError extends Error {}
 
+/** The response of a target, its content coding removed. */
 export interface TargetAnswer {
   readonly response: ResponseHead
   /** `host:port` that responded. */

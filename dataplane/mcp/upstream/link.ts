@@ -22,6 +22,7 @@ const REPEATABLE = new Set([
 /** Whether a message may be sent again after a target may have processed it. */
 export const isRepeatable = (method: string | undefined): boolean => method !== undefined && REPEATABLE.has(method)
 
+/** The response of a target to a message, classified (mcp.md §3.3). */
 export type LinkAnswer =
   /** 202: a notification or response was accepted. */
   | { readonly kind: 'accepted' }

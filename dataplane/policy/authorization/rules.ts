@@ -11,10 +11,12 @@ export interface Rules {
   readonly allow: readonly Program[]
 }
 
+/** Compiles the expressions of one rule set. */
 export function compileSet({ policy }: Authorization, phase: Phase): readonly Program[] {
   return policy.matchExpressions.map((expression) => compileExpression(expression, phase))
 }
 
+/** Groups the expressions of rule sets by action. */
 export function groupRules(sets: readonly Authorization[], programsOf: (set: Authorization) => readonly Program[]): Rules {
   const compiled = sets.map((set) => ({ action: set.action ?? 'Allow', programs: programsOf(set) }))
   const of = (action: NonNullable<Authorization['action']>): Program[] => compiled.flatMap((set) => (set.action === action ? set.programs : []))

@@ -1,6 +1,7 @@
 import type { Policy } from '../../exchange/context.ts'
 import { isNullBodyStatus } from '../../exchange/answer.ts'
 
+/** A fixed response. */
 export interface DirectResponseConfig {
   /** Status code, 200 to 599. */
   readonly status: number

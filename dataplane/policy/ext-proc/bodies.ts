@@ -70,6 +70,7 @@ export class ChangedBody implements Body {
   }
 }
 
+/** Changes of a body by the processor. */
 export interface BodyChange {
   /** `bytes` replace the first `replaced` bytes. */
   readonly prefix?: { readonly bytes: Buffer; readonly replaced: number }

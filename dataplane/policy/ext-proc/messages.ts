@@ -14,8 +14,11 @@ import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { changeRequest, removeFields, setFields } from '../mutations.ts'
 
+/** A message to the processor, without the fields of the stream. */
 export type ProcessorMessage = NonNullable<MessageInitShape<typeof ProcessingRequestSchema>['request']>
+/** The variant part of a reply of the processor. */
 export type Reply = ProcessingResponse['response']
+/** The request or the response of an exchange. */
 export type Direction = 'request' | 'response'
 
 /** Headers in `raw_value`, pseudo headers in `value`. */
@@ -25,19 +28,23 @@ function toHeaderMap(headers: HeaderList, pseudo: Readonly<Record<string, string
   return { headers: list }
 }
 
+/** The message with the request headers. */
 export function requestHeaders({ method, scheme, authority, target, headers, body }: RequestHead): ProcessorMessage {
   const pseudo = { ':method': method, ':scheme': scheme, ':authority': authority, ':path': target }
   return { case: 'requestHeaders', value: { headers: toHeaderMap(headers, pseudo), endOfStream: body === undefined } }
 }
 
+/** The message with the response headers. */
 export function responseHeaders({ status, headers, body }: ResponseHead): ProcessorMessage {
   return { case: 'responseHeaders', value: { headers: toHeaderMap(headers, { ':status': String(status) }), endOfStream: body === undefined } }
 }
 
+/** The message with a part of a body. */
 export function bodyMessage(direction: Direction, body: Buffer, endOfStream: boolean): ProcessorMessage {
   return { case: direction === 'request' ? 'requestBody' : 'responseBody', value: { body, endOfStream } }
 }
 
+/** The message with trailers. */
 export function trailersMessage(direction: Direction, trailers: HeaderList): ProcessorMessage {
   return { case: direction === 'request' ? 'requestTrailers' : 'responseTrailers', value: { trailers: toHeaderMap(trailers) } }
 }

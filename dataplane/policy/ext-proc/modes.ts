@@ -5,6 +5,7 @@ import {
   type ProcessingMode,
 } from '#gen/proto/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.js'
 
+/** How a body is sent to the processor. */
 export type BodyMode = NonNullable<ExtProcProcessing['requestBodyMode']>
 
 /** The parts of a request or a response that are sent to the processor. */
@@ -15,11 +16,13 @@ export interface DirectionMode {
   readonly sendsTrailers: boolean
 }
 
+/** The parts of request and response that are sent to the processor. */
 export interface Modes {
   readonly request: DirectionMode
   readonly response: DirectionMode
 }
 
+/** The modes of a policy, with defaults. */
 export function modesOf(options: ExtProcProcessing = {}): Modes {
   const { requestHeaderMode, requestBodyMode, requestTrailerMode, responseHeaderMode, responseBodyMode, responseTrailerMode } = options
   return {

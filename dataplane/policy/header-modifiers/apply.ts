@@ -52,6 +52,7 @@ export function applyEdits(headers: HeaderList, edits: Edits, request?: RequestH
   return true
 }
 
+/** Validates and combines modifiers. Invalid ones are reported in `error`. */
 export function compileEdits(modifiers: readonly HeaderModifier[]): Edits {
   const known = compiled.get(modifiers)
   if (known !== undefined) return known

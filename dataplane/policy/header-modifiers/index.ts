@@ -2,6 +2,7 @@ import type { HeaderModifier } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import { applyEdits, applyHeaderModifiers, compileEdits } from './apply.ts'
 
+/** Modifiers of requests and responses, in order of application. */
 export interface HeaderModifiersConfig {
   readonly request?: readonly HeaderModifier[] | undefined
   readonly response?: readonly HeaderModifier[] | undefined

@@ -62,6 +62,7 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
   }
 }
 
+/** The 401 of an invalid token. `detail` is the reason in one word or sentence. */
 export function jwtError(detail: string, cause?: unknown): ProxyError {
   return new ProxyError('JWT', { detail, cause })
 }

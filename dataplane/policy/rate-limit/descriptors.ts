@@ -9,6 +9,7 @@ import { ExchangeView } from '../../expression/view.ts'
 /** Identifies a counter of the service. */
 export type Descriptor = MessageInitShape<typeof RateLimitDescriptorSchema>
 
+/** Compiled descriptors of a global rate limit. */
 export interface CompiledDescriptors {
   /** Descriptors that count requests and descriptors that count tokens. */
   readonly requests: readonly Entries[]
@@ -18,6 +19,7 @@ export interface CompiledDescriptors {
 
 type Entries = readonly { readonly name: string; readonly program: Program }[]
 
+/** Compiles the expressions of descriptors. */
 export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDescriptors {
   const compiled = descriptors.map(({ entries, unit = 'Requests' }) => ({
     unit,

@@ -14,6 +14,7 @@ export function chargeAll(buckets: readonly Bucket[], nowMs: number, count?: num
   return tightest
 }
 
+/** The allowance with the least left. */
 export function tighter(a: Allowance | undefined, b: Allowance | undefined): Allowance | undefined {
   return a === undefined || b === undefined ? (a ?? b) : b.remaining < a.remaining ? b : a
 }
