@@ -87,20 +87,24 @@ export class Destinations {
   get(ref: BackendRef, outer?: BackendFull): Destination {
     const routeKey = keyOf(ref)
     const key = outer === undefined ? routeKey : `${routeKey} ${JSON.stringify(outer)}`
-    return this.#ask(key, nameOf(ref), { routeKey, staleWith: outer === undefined ? 'nothing' : 'policies', configure: () => this.#configOf(ref, outer) })
+    return this.#getOrCreate(key, nameOf(ref), {
+      routeKey,
+      staleWith: outer === undefined ? 'nothing' : 'policies',
+      configure: () => this.#configOf(ref, outer),
+    })
   }
 
   /** The destination of a reference in a policy: an authorization server, a collector. Call it again after every change of policies. */
   forPolicy(ref: BackendRef): Destination {
     const key = `policy ${keyOf(ref)}`
-    return this.#ask(key, nameOf(ref), { routeKey: undefined, staleWith: 'policies', configure: () => this.#configOf(ref, undefined) })
+    return this.#getOrCreate(key, nameOf(ref), { routeKey: undefined, staleWith: 'policies', configure: () => this.#configOf(ref, undefined) })
   }
 
   /** The destination of a part of a backend. Call it again after every update of the backend or of policies. */
   forPart(part: BackendPart): Destination {
     const { backend, section, host, port } = part
     const name = section === '' ? backend : `${backend}/${section}`
-    return this.#ask(`part ${JSON.stringify(part)}`, name, {
+    return this.#getOrCreate(`part ${JSON.stringify(part)}`, name, {
       routeKey: undefined,
       staleWith: 'policies and backends',
       configure: () => {
@@ -114,7 +118,7 @@ export class Destinations {
   /** The destination of a Service port that is a part of a backend. Call it again after every update of the backend or of policies. */
   forServicePart(service: string, port: number, outer: BackendFull | undefined): Destination {
     const key = `part ${JSON.stringify({ service, port, outer })}`
-    return this.#ask(key, `${service}:${port}`, {
+    return this.#getOrCreate(key, `${service}:${port}`, {
       routeKey: undefined,
       staleWith: 'policies and backends',
       configure: () => this.#serviceConfig(service, port, outer),
@@ -124,7 +128,7 @@ export class Destinations {
   /** The destination of a host in a URL; TLS uses the system's CAs. Only the policies `own` apply. Call it again as for a part. */
   forHost(host: string, port: number, isTls: boolean, own: BackendFull = {}): Destination {
     const address = authorityOf(host, port)
-    return this.#ask(`host ${address} ${isTls} ${JSON.stringify(own)}`, address, {
+    return this.#getOrCreate(`host ${address} ${isTls} ${JSON.stringify(own)}`, address, {
       routeKey: undefined,
       staleWith: 'policies and backends',
       configure: () => {
@@ -137,7 +141,7 @@ export class Destinations {
   /** Another port of the host of a policy's reference, with the same tunnel and, if `isTls`, the same TLS settings. */
   forOtherPort(ref: BackendRef, host: string, port: number, isTls: boolean): Destination {
     const address = authorityOf(host, port)
-    return this.#ask(`port ${address} ${isTls} ${keyOf(ref)}`, address, {
+    return this.#getOrCreate(`port ${address} ${isTls} ${keyOf(ref)}`, address, {
       routeKey: undefined,
       staleWith: 'policies and backends',
       configure: () => {
@@ -174,7 +178,7 @@ export class Destinations {
     this.#known.clear()
   }
 
-  #ask(key: string, name: string, how: Pick<Known, 'routeKey' | 'configure' | 'staleWith'>): Destination {
+  #getOrCreate(key: string, name: string, how: Pick<Known, 'routeKey' | 'configure' | 'staleWith'>): Destination {
     const known = this.#known.get(key)
     if (known !== undefined) {
       known.isStale = false
@@ -217,7 +221,7 @@ export class Destinations {
 
   /** Pickers use self-signed certificates, which cannot be verified unless a policy on their Service configures TLS (operator.md §4.9). */
   #forPicker({ backend, isPlaintext = false }: EndpointPicker): Destination {
-    return this.#ask(`picker ${keyOf(backend)} ${isPlaintext}`, nameOf(backend), {
+    return this.#getOrCreate(`picker ${keyOf(backend)} ${isPlaintext}`, nameOf(backend), {
       routeKey: undefined,
       staleWith: 'policies',
       configure: () => {

@@ -138,10 +138,10 @@ class Terminator implements TlsTerminator {
       if (clientValidation !== undefined) socket.getPeerX509Certificate()
       // Node rejects these itself; do not depend on that alone.
       if (clientValidation?.mode === 'AllowValidOnly' && !(socket.authorized && socket.getPeerX509Certificate() !== undefined)) socket.destroy()
-      else this.#take(socket)?.onSecure(socket)
+      else this.#claim(socket)?.onSecure(socket)
     })
     this.#server.on('tlsClientError', (error, socket) => {
-      this.#take(socket)?.onFailure(error)
+      this.#claim(socket)?.onFailure(error)
       socket.destroy()
     })
   }
@@ -155,7 +155,7 @@ class Terminator implements TlsTerminator {
     this.#server.emit('connection', socket)
   }
 
-  #take(socket: Socket): HandshakeCallbacks | undefined {
+  #claim(socket: Socket): HandshakeCallbacks | undefined {
     const id = idOf(socket)
     const callbacks = this.#pending.get(id)
     this.#pending.delete(id)

@@ -44,7 +44,7 @@ describe('the corpus of hostile requests over a socket', () => {
   })
   afterAll(() => new Promise((resolve) => server.close(resolve)))
 
-  test.each(downstreamCases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
+  test.each(downstreamCases.map((one) => [one.name, one] as const))('has the required outcome for %s', async (_, one) => {
     seen = []
     const { text, isClosed } = await sendRaw(port, [one.bytes + probe])
     check(one, seen, text, isClosed)
@@ -52,20 +52,23 @@ describe('the corpus of hostile requests over a socket', () => {
 })
 
 describe('the corpus of hostile requests byte by byte', () => {
-  test.each(downstreamCases.filter(({ bytes }) => bytes.length < 2000).map((one) => [one.name, one] as const))('%s', async (_, one) => {
-    const seen: string[] = []
-    const [client, socket] = duplexPair()
-    serveHttp1(socket, { connection: testConnection, onRequest: record(seen), onFinish: () => undefined })
-    const answer = readAll(client)
-    for (const byte of Buffer.from(one.bytes + probe, 'latin1')) {
-      if (socket.destroyed || client.readableEnded) break
-      client.write(Buffer.of(byte))
-    }
-    const text = await answer
-    client.destroy()
-    socket.destroy()
-    check(one, seen, text, true)
-  })
+  test.each(downstreamCases.filter(({ bytes }) => bytes.length < 2000).map((one) => [one.name, one] as const))(
+    'has the required outcome for %s',
+    async (_, one) => {
+      const seen: string[] = []
+      const [client, socket] = duplexPair()
+      serveHttp1(socket, { connection: testConnection, onRequest: record(seen), onFinish: () => undefined })
+      const answer = readAll(client)
+      for (const byte of Buffer.from(one.bytes + probe, 'latin1')) {
+        if (socket.destroyed || client.readableEnded) break
+        client.write(Buffer.of(byte))
+      }
+      const text = await answer
+      client.destroy()
+      socket.destroy()
+      check(one, seen, text, true)
+    },
+  )
 })
 
 function readAll(duplex: Duplex): Promise<string> {

@@ -1,9 +1,9 @@
-import { askJson, askText, CredentialError, parseObject, textOf } from './ask.ts'
+import { fetchJson, fetchText, CredentialError, parseObject, textOf } from './fetch.ts'
 import type { AwsCredentials } from './aws-sign.ts'
-import type { Lapsing } from './cached.ts'
+import type { Expiring } from './cached.ts'
 import { readCredentialFile, setting, type CloudContext } from './source.ts'
 
-export type LapsingAwsCredentials = AwsCredentials & Lapsing
+export type ExpiringAwsCredentials = AwsCredentials & Expiring
 
 /** Reads the Secret of `cloudA.secretRef`. Undefined if an entry is missing. */
 export function readAwsSecret(data: Readonly<Record<string, string>>): AwsCredentials | undefined {
@@ -14,11 +14,11 @@ export function readAwsSecret(data: Readonly<Record<string, string>>): AwsCreden
 }
 
 /** Tries the sources of the SDKs in their order: environment, web identity, container, instance. */
-export async function findAwsCredentials(context: CloudContext): Promise<LapsingAwsCredentials> {
+export async function findAwsCredentials(context: CloudContext): Promise<ExpiringAwsCredentials> {
   return fromEnvironment(context) ?? (await fromWebIdentity(context)) ?? (await fromContainer(context)) ?? (await fromInstance(context))
 }
 
-function fromEnvironment({ env }: CloudContext): LapsingAwsCredentials | undefined {
+function fromEnvironment({ env }: CloudContext): ExpiringAwsCredentials | undefined {
   const accessKeyId = setting(env, 'AWS_ACCESS_KEY_ID')
   const secretAccessKey = setting(env, 'AWS_SECRET_ACCESS_KEY')
   const sessionToken = setting(env, 'AWS_SESSION_TOKEN')
@@ -27,7 +27,7 @@ function fromEnvironment({ env }: CloudContext): LapsingAwsCredentials | undefin
 }
 
 /** Exchanges the token of an EKS service account for credentials of a role. */
-async function fromWebIdentity({ env }: CloudContext): Promise<LapsingAwsCredentials | undefined> {
+async function fromWebIdentity({ env }: CloudContext): Promise<ExpiringAwsCredentials | undefined> {
   const file = setting(env, 'AWS_WEB_IDENTITY_TOKEN_FILE')
   const role = setting(env, 'AWS_ROLE_ARN')
   if (file === undefined || role === undefined) return undefined
@@ -40,7 +40,7 @@ async function fromWebIdentity({ env }: CloudContext): Promise<LapsingAwsCredent
     RoleSessionName: setting(env, 'AWS_ROLE_SESSION_NAME') ?? 'proxy',
     WebIdentityToken: await readCredentialFile('the file of AWS_WEB_IDENTITY_TOKEN_FILE', file),
   })
-  const xml = await askText(what, setting(env, 'AWS_ENDPOINT_URL_STS') ?? `https://sts.${region}.amazonaws.com/`, { method: 'POST', body })
+  const xml = await fetchText(what, setting(env, 'AWS_ENDPOINT_URL_STS') ?? `https://sts.${region}.amazonaws.com/`, { method: 'POST', body })
   const member = (name: string): string => {
     const value = new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml)?.[1]
     if (value === undefined) throw new CredentialError(`${what} gave no ${name}`)
@@ -53,7 +53,7 @@ const CONTAINER_HOST = 'http://169.254.170.2'
 const containerHosts = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]', 'localhost', '127.0.0.1', '[::1]'])
 
 /** ECS, and EKS pod identity. */
-async function fromContainer({ env }: CloudContext): Promise<LapsingAwsCredentials | undefined> {
+async function fromContainer({ env }: CloudContext): Promise<ExpiringAwsCredentials | undefined> {
   const relative = setting(env, 'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI')
   const full = setting(env, 'AWS_CONTAINER_CREDENTIALS_FULL_URI')
   if (relative === undefined && full === undefined) return undefined
@@ -68,30 +68,30 @@ async function fromContainer({ env }: CloudContext): Promise<LapsingAwsCredentia
       : await readCredentialFile('the file of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', file)
   return fromDocument(
     "the container's credential endpoint",
-    await askJson("the container's credential endpoint", url.href, { headers: token === undefined ? {} : { authorization: token } }),
+    await fetchJson("the container's credential endpoint", url.href, { headers: token === undefined ? {} : { authorization: token } }),
   )
 }
 
 const INSTANCE_HOST = 'http://169.254.169.254'
 
 /** EC2, by the second version of its metadata service. */
-async function fromInstance({ env }: CloudContext): Promise<LapsingAwsCredentials> {
+async function fromInstance({ env }: CloudContext): Promise<ExpiringAwsCredentials> {
   if (setting(env, 'AWS_EC2_METADATA_DISABLED')?.toLowerCase() === 'true') throw new CredentialError('no AWS credentials in the environment')
   const base = (setting(env, 'AWS_EC2_METADATA_SERVICE_ENDPOINT') ?? INSTANCE_HOST).replace(/\/$/, '')
   const what = "the instance's metadata service"
-  const token = await askText(what, `${base}/latest/api/token`, {
+  const token = await fetchText(what, `${base}/latest/api/token`, {
     method: 'PUT',
     headers: { 'x-aws-ec2-metadata-token-ttl-seconds': '21600' },
     timeoutMs: 1500,
   })
   const headers = { 'x-aws-ec2-metadata-token': token }
   const path = '/latest/meta-data/iam/security-credentials/'
-  const [role = ''] = (await askText(what, base + path, { headers, timeoutMs: 1500 })).split('\n')
-  const document = parseObject(what, await askText(what, base + path + encodeURIComponent(role.trim()), { headers, timeoutMs: 1500 }))
+  const [role = ''] = (await fetchText(what, base + path, { headers, timeoutMs: 1500 })).split('\n')
+  const document = parseObject(what, await fetchText(what, base + path + encodeURIComponent(role.trim()), { headers, timeoutMs: 1500 }))
   return fromDocument(what, document)
 }
 
-function fromDocument(what: string, document: Readonly<Record<string, unknown>>): LapsingAwsCredentials {
+function fromDocument(what: string, document: Readonly<Record<string, unknown>>): ExpiringAwsCredentials {
   const { Token, Expiration } = document
   return credentials(
     textOf(what, document, 'AccessKeyId'),
@@ -101,7 +101,7 @@ function fromDocument(what: string, document: Readonly<Record<string, unknown>>)
   )
 }
 
-function credentials(accessKeyId: string, secretAccessKey: string, sessionToken: string | undefined, expiration: string | undefined): LapsingAwsCredentials {
+function credentials(accessKeyId: string, secretAccessKey: string, sessionToken: string | undefined, expiration: string | undefined): ExpiringAwsCredentials {
   const expiresAtMs = expiration === undefined ? NaN : Date.parse(expiration)
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }), expiresAtMs: Number.isNaN(expiresAtMs) ? undefined : expiresAtMs }
 }

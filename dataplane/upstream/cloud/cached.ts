@@ -1,5 +1,5 @@
 /** A token or temporary credentials with an expiry. */
-export interface Lapsing {
+export interface Expiring {
   /** Epoch milliseconds; undefined: never. */
   readonly expiresAtMs: number | undefined
 }
@@ -13,7 +13,7 @@ const PATIENCE_MS = 1000
  * Caches the result of `fetch` until shortly before it expires. Concurrent callers share one fetch. While the cached value is valid, a
  * failed or slow renewal has no effect.
  */
-export function keepUntilLapse<T extends Lapsing>(fetch: () => Promise<T>, nowMs: () => number = Date.now): () => Promise<T> {
+export function cacheUntilExpiry<T extends Expiring>(fetch: () => Promise<T>, nowMs: () => number = Date.now): () => Promise<T> {
   let kept: { readonly value: T; readonly renewAtMs: number } | undefined
   let pending: Promise<T> | undefined
   const renew = (): Promise<T> =>

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { keepUntilLapse } from './cached.ts'
+import { cacheUntilExpiry } from './cached.ts'
 import { CloudCredentials } from './index.ts'
 import type { Env } from './source.ts'
 
@@ -223,7 +223,7 @@ describe('cached credentials', () => {
       const token = await new Promise<string>((resolve) => fetched.push(resolve))
       return { token, expiresAtMs: clock + 3600_000 }
     }
-    const keep = keepUntilLapse(fetch, () => clock)
+    const keep = cacheUntilExpiry(fetch, () => clock)
     const first = keep()
     fetched[0]?.('a')
     expect((await first).token).toBe('a')

@@ -1,5 +1,5 @@
 import { createSign } from 'node:crypto'
-import { askJson, askText, CredentialError, parseObject, textOf } from './ask.ts'
+import { fetchJson, fetchText, CredentialError, parseObject, textOf } from './fetch.ts'
 import { expiryIn, readCredentialFile, setting, type CloudContext, type Token } from './source.ts'
 
 /** Kind of token: an access token for Google APIs, or an id token for one audience. */
@@ -16,30 +16,30 @@ const ID_TOKEN_MS = 3600_000
 /** Application default credentials: the file that the environment names, else the metadata server (GKE workload identity, GCE, Cloud Run). */
 export async function findGoogleToken(kind: GoogleTokenKind, context: CloudContext): Promise<Token> {
   const file = setting(context.env, 'GOOGLE_APPLICATION_CREDENTIALS')
-  if (file === undefined) return askMetadata(kind, context)
+  if (file === undefined) return requestFromMetadata(kind, context)
   const document = parseObject(FILE, await readCredentialFile(FILE, file))
   switch (document['type']) {
     case 'service_account':
-      return askAsServiceAccount(document, kind, context)
+      return requestAsServiceAccount(document, kind, context)
     case 'external_account':
-      return askAsExternalAccount(document, kind, context)
+      return requestAsExternalAccount(document, kind, context)
     case 'authorized_user':
-      return askAsUser(document, kind, context)
+      return requestAsUser(document, kind, context)
     default:
       throw new CredentialError(`${FILE} has an unknown type: use service_account, external_account or authorized_user`)
   }
 }
 
-async function askMetadata(kind: GoogleTokenKind, { env, nowMs }: CloudContext): Promise<Token> {
+async function requestFromMetadata(kind: GoogleTokenKind, { env, nowMs }: CloudContext): Promise<Token> {
   const base = `http://${setting(env, 'GCE_METADATA_HOST') ?? 'metadata.google.internal'}/computeMetadata/v1/instance/service-accounts/default`
-  const question = { headers: { 'metadata-flavor': 'Google' }, timeoutMs: 3000 }
+  const request = { headers: { 'metadata-flavor': 'Google' }, timeoutMs: 3000 }
   if (kind.type === 'IdToken')
-    return idToken(METADATA, await askText(METADATA, `${base}/identity?audience=${encodeURIComponent(kind.audience)}&format=full`, question), nowMs())
-  return accessToken(METADATA, await askJson(METADATA, `${base}/token?scopes=${encodeURIComponent(SCOPE)}`, question), nowMs())
+    return idToken(METADATA, await fetchText(METADATA, `${base}/identity?audience=${encodeURIComponent(kind.audience)}&format=full`, request), nowMs())
+  return accessToken(METADATA, await fetchJson(METADATA, `${base}/token?scopes=${encodeURIComponent(SCOPE)}`, request), nowMs())
 }
 
 /** Key file: exchanges an assertion that is signed with the key. */
-async function askAsServiceAccount(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
+async function requestAsServiceAccount(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
   const uri = textOf(FILE, document, 'token_uri')
   const now = Math.floor(nowMs() / 1000)
   const claim = kind.type === 'IdToken' ? { target_audience: kind.audience } : { scope: SCOPE }
@@ -49,7 +49,7 @@ async function askAsServiceAccount(document: Document, kind: GoogleTokenKind, { 
     document['private_key_id'],
   )
   const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion })
-  const answer = await askJson(TOKENS, uri, { method: 'POST', body })
+  const answer = await fetchJson(TOKENS, uri, { method: 'POST', body })
   return kind.type === 'IdToken' ? idToken(TOKENS, textOf(TOKENS, answer, 'id_token'), nowMs()) : accessToken(TOKENS, answer, nowMs())
 }
 
@@ -64,7 +64,7 @@ function sign(claims: object, privateKey: string, keyId: unknown): string {
 }
 
 /** Workload identity federation: exchanges the platform's token, then, if configured, impersonates a service account. */
-async function askAsExternalAccount(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
+async function requestAsExternalAccount(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
   const impersonation = document['service_account_impersonation_url']
   const body = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -74,17 +74,17 @@ async function askAsExternalAccount(document: Document, kind: GoogleTokenKind, {
     subject_token_type: textOf(FILE, document, 'subject_token_type'),
     subject_token: await readSubjectToken(document),
   })
-  const exchanged = accessToken(TOKENS, await askJson(TOKENS, textOf(FILE, document, 'token_url'), { method: 'POST', body }), nowMs())
+  const exchanged = accessToken(TOKENS, await fetchJson(TOKENS, textOf(FILE, document, 'token_url'), { method: 'POST', body }), nowMs())
   if (typeof impersonation !== 'string') {
     if (kind.type === 'AccessToken') return exchanged
     throw new CredentialError(`${FILE} has no service_account_impersonation_url: an id token needs one`)
   }
   const what = "Google's credentials service"
-  const ask = (url: string, question: object): Promise<Document> =>
-    askJson(what, url, {
+  const ask = (url: string, request: object): Promise<Document> =>
+    fetchJson(what, url, {
       method: 'POST',
       headers: { authorization: `Bearer ${exchanged.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(question),
+      body: JSON.stringify(request),
     })
   if (kind.type === 'IdToken') {
     const answer = await ask(impersonation.replace(/:generateAccessToken$/, ':generateIdToken'), { audience: kind.audience, includeEmail: true })
@@ -100,7 +100,7 @@ async function readSubjectToken(document: Document): Promise<string> {
   const url = source?.['url']
   const what = 'the subject token'
   if (typeof file !== 'string' && typeof url !== 'string') throw new CredentialError(`credential_source of ${FILE} has neither file nor url`)
-  const text = typeof file === 'string' ? await readCredentialFile(what, file) : await askText(what, String(url), { headers: headersOf(source) })
+  const text = typeof file === 'string' ? await readCredentialFile(what, file) : await fetchText(what, String(url), { headers: headersOf(source) })
   const format = source?.['format'] as Document | undefined
   if (format?.['type'] !== 'json') return text
   return textOf(what, parseObject(what, text), textOf(FILE, format, 'subject_token_field_name'))
@@ -111,7 +111,7 @@ function headersOf(source: Document | undefined): Record<string, string> {
   return typeof headers === 'object' && headers !== null ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])) : {}
 }
 
-async function askAsUser(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
+async function requestAsUser(document: Document, kind: GoogleTokenKind, { nowMs }: CloudContext): Promise<Token> {
   if (kind.type === 'IdToken') throw new CredentialError(`${FILE} is of a user: an id token needs a service account`)
   const body = new URLSearchParams({
     grant_type: 'refresh_token',
@@ -120,7 +120,7 @@ async function askAsUser(document: Document, kind: GoogleTokenKind, { nowMs }: C
     refresh_token: textOf(FILE, document, 'refresh_token'),
   })
   const uri = typeof document['token_uri'] === 'string' ? document['token_uri'] : 'https://oauth2.googleapis.com/token'
-  return accessToken(TOKENS, await askJson(TOKENS, uri, { method: 'POST', body }), nowMs())
+  return accessToken(TOKENS, await fetchJson(TOKENS, uri, { method: 'POST', body }), nowMs())
 }
 
 const accessToken = (what: string, answer: Document, nowMs: number): Token => ({

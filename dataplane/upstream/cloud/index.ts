@@ -1,11 +1,11 @@
-import { findAwsCredentials, type LapsingAwsCredentials } from './aws.ts'
+import { findAwsCredentials, type ExpiringAwsCredentials } from './aws.ts'
 import type { AwsCredentials } from './aws-sign.ts'
-import { askManagedIdentity, askWithSecret, findAzureToken, type ClientSecret, type ManagedIdentity } from './azure.ts'
-import { keepUntilLapse } from './cached.ts'
+import { requestWithManagedIdentity, requestWithSecret, findAzureToken, type ClientSecret, type ManagedIdentity } from './azure.ts'
+import { cacheUntilExpiry } from './cached.ts'
 import { findGoogleToken, type GoogleTokenKind } from './google.ts'
 import { machine, type CloudContext, type Token } from './source.ts'
 
-export { CREDENTIAL_TIMEOUT_MS, CredentialError } from './ask.ts'
+export { CREDENTIAL_TIMEOUT_MS, CredentialError } from './fetch.ts'
 export { signAws, type AwsCredentials } from './aws-sign.ts'
 export { readAwsSecret } from './aws.ts'
 export { readAzureSecret } from './azure.ts'
@@ -27,13 +27,13 @@ export class CloudCredentials {
 
   /** AWS credentials of the process environment. All methods reject with a CredentialError. */
   aws(): Promise<AwsCredentials> {
-    return this.#ask<LapsingAwsCredentials>('aws', () => findAwsCredentials(this.#context))
+    return this.#ask<ExpiringAwsCredentials>('aws', () => findAwsCredentials(this.#context))
   }
 
   azure(identity: AzureIdentity, scope: string): Promise<string> {
     const fetch = (): Promise<Token> => {
-      if ('secret' in identity) return askWithSecret(identity.secret, scope, this.#context)
-      if ('managed' in identity) return askManagedIdentity(identity.managed, scope, this.#context)
+      if ('secret' in identity) return requestWithSecret(identity.secret, scope, this.#context)
+      if ('managed' in identity) return requestWithManagedIdentity(identity.managed, scope, this.#context)
       return findAzureToken(scope, this.#context)
     }
     return this.#ask<Token>(`azure ${scope} ${JSON.stringify(identity)}`, fetch).then(({ token }) => token)
@@ -47,7 +47,7 @@ export class CloudCredentials {
     let source = this.#sources.get(key) as (() => Promise<T>) | undefined
     if (source === undefined) {
       if (this.#sources.size >= SOURCE_LIMIT) this.#sources.clear()
-      this.#sources.set(key, (source = keepUntilLapse(fetch, this.#context.nowMs)))
+      this.#sources.set(key, (source = cacheUntilExpiry(fetch, this.#context.nowMs)))
     }
     return source()
   }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { CredentialError } from './ask.ts'
+import { CredentialError } from './fetch.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 

@@ -40,11 +40,13 @@ async function run(one: UpstreamCase, pieceLength: number): Promise<void> {
 }
 
 describe('the corpus of hostile responses', () => {
-  test.each(upstreamCases.map((one) => [one.name, one] as const))('%s', (_, one) => run(one, Infinity))
+  test.each(upstreamCases.map((one) => [one.name, one] as const))('has the required outcome for %s', (_, one) => run(one, Infinity))
 })
 
 describe('the corpus of hostile responses, three bytes at a time', () => {
-  test.each(upstreamCases.filter(({ bytes }) => bytes.length < 2000).map((one) => [one.name, one] as const))('%s', (_, one) => run(one, 3))
+  test.each(upstreamCases.filter(({ bytes }) => bytes.length < 2000).map((one) => [one.name, one] as const))('has the required outcome for %s', (_, one) =>
+    run(one, 3),
+  )
 })
 
 test('the cases of the corpus have unique names', () => {

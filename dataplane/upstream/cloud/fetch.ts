@@ -8,9 +8,10 @@ export class CredentialError extends Error {
 
 /** Timeout of all requests for one credential together (llm.md §16). */
 export const CREDENTIAL_TIMEOUT_MS = 5000
-const ANSWER_LIMIT_BYTES = 256 * 1024
+const RESPONSE_LIMIT_BYTES = 256 * 1024
 
-export interface Question {
+/** A request to a token endpoint. */
+export interface TokenRequest {
   readonly method?: 'GET' | 'POST' | 'PUT'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | URLSearchParams
@@ -18,10 +19,10 @@ export interface Question {
 }
 
 /** Sends a request to a token endpoint, which `what` names in errors. Rejects redirects: credentials are sent only to configured endpoints. */
-export async function askText(
+export async function fetchText(
   what: string,
   url: string,
-  { method = 'GET', headers = {}, body, timeoutMs = CREDENTIAL_TIMEOUT_MS }: Question = {},
+  { method = 'GET', headers = {}, body, timeoutMs = CREDENTIAL_TIMEOUT_MS }: TokenRequest = {},
 ): Promise<string> {
   const response = await fetch(url, {
     method,
@@ -36,12 +37,13 @@ export async function askText(
     throw new CredentialError(`${what} broke off`)
   })
   if (!response.ok) throw new CredentialError(`${what} answered ${response.status}`)
-  if (text.length > ANSWER_LIMIT_BYTES) throw new CredentialError(`${what} answered too much`)
+  if (text.length > RESPONSE_LIMIT_BYTES) throw new CredentialError(`${what} answered too much`)
   return text
 }
 
-export async function askJson(what: string, url: string, question?: Question): Promise<Readonly<Record<string, unknown>>> {
-  return parseObject(what, await askText(what, url, question))
+/** Like `fetchText`, for a JSON object. */
+export async function fetchJson(what: string, url: string, request?: TokenRequest): Promise<Readonly<Record<string, unknown>>> {
+  return parseObject(what, await fetchText(what, url, request))
 }
 
 export function parseObject(what: string, text: string): Readonly<Record<string, unknown>> {
