@@ -29,6 +29,7 @@ function keyOf(ref: BackendRef): string {
 /** Receives evictions and returns of the endpoints of `destination`. */
 export type OnEviction = (destination: string, event: EvictionEvent) => void
 
+/** Dependencies of the destinations. */
 export interface DestinationOptions {
   /** Monotonic clock of evictions; default `performance.now`. */
   readonly nowMs?: (() => number) | undefined

@@ -12,6 +12,7 @@ export class MessageError extends Error {
     this.status = status
   }
 }
+/** Response status for an invalid request. */
 export type MessageErrorStatus = 400 | 408 | 413 | 414 | 417 | 431 | 501 | 505
 
 /** Limits of a message head. */
@@ -24,12 +25,14 @@ export interface HeadLimits {
   readonly maxTargetBytes: number
 }
 
+/** Limits of request heads from clients. */
 export const requestHeadLimits: HeadLimits = { maxHeadBytes: 16_384, maxHeaders: 100, maxTargetBytes: 8192 }
 /** Larger than for requests: upstreams are configured, not anonymous, and set long cookies. */
 export const responseHeadLimits: HeadLimits = { maxHeadBytes: 65_536, maxHeaders: 256, maxTargetBytes: 0 }
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
+/** Whether a text is a token (RFC 9110 §5.6.2). */
 export function isToken(text: string): boolean {
   return token.test(text)
 }

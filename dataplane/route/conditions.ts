@@ -54,6 +54,7 @@ export function compileHeaderCondition(match: ValueMatch, report: ReportError): 
   }
 }
 
+/** Matches if the last parameter of that name does. */
 export function compileQueryCondition(match: ValueMatch, report: ReportError): Condition {
   const { name } = match
   const test = compileValue(match, report)

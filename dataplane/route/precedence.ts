@@ -1,6 +1,7 @@
 import type { PathMatch } from '#gen/config/types.ts'
 import type { CompiledMatch, CompiledRoute } from './compile.ts'
 
+/** A match with its rule, to be ordered. */
 export interface Candidate {
   readonly match: CompiledMatch
   readonly rule: CompiledRoute

@@ -15,6 +15,7 @@ interface MatchedRule {
   readonly rule: CompiledRoute
 }
 
+/** The rules of one listener, indexed by hostname and path. */
 export interface RouteTable {
   /** The rule of a request; undefined: 404 `route not found`. */
   match(request: RequestHead): MatchedRule | undefined
@@ -27,6 +28,7 @@ interface Lookup {
   readonly path: string
 }
 
+/** Builds the table synchronously, see `compileRoutesInSteps`. */
 export function compileRoutes(routes: Iterable<Route>, listenerHostname: string | undefined): RouteTable {
   return runSync(compileRoutesInSteps(routes, listenerHostname))
 }

@@ -53,6 +53,7 @@ class BindError extends Error {
   }
 }
 
+/** Creates a bind, which accepts connections after `listen`. */
 export function createBind(options: BindOptions): Bind {
   return new RunningBind(options)
 }

@@ -54,6 +54,7 @@ export interface TcpConnection {
   readonly initial: Buffer | undefined
 }
 
+/** Protocol of a client connection, as metrics report it. */
 export type DownstreamProtocol = 'http' | 'https' | 'tcp' | 'tls'
 
 /** Meter of one connection, for metrics. */

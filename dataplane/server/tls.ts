@@ -77,6 +77,7 @@ export interface TlsChoices {
 
 type Terminated = { readonly terminator: TlsTerminator } | { readonly problem: string }
 
+/** Creates an empty cache. */
 export function createTlsChoices(): TlsChoices {
   const known = new Map<string, Terminated>()
   return {

@@ -74,6 +74,7 @@ export interface TcpProbes {
   readonly retries: number
 }
 
+/** TLS settings of connections to an endpoint. */
 export interface UpstreamTls {
   /** SNI; undefined for IP addresses without one configured. */
   readonly servername: string | undefined

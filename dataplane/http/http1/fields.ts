@@ -78,6 +78,7 @@ function setSpecial(section: FieldSection, role: Exclude<FieldRole, 'keep' | 'dr
   if (role === 'contentLength') section.headers.append(name, value)
 }
 
+/** Options of a Connection field. */
 export interface ConnectionOptions {
   isClose: boolean
   isKeepAlive: boolean

@@ -11,6 +11,7 @@ export interface ParsedRequest extends RequestHead {
   expectsContinue: boolean
 }
 
+/** A response head without its body, with its framing and connection options. */
 export interface ParsedResponse {
   status: number
   headers: HeaderList

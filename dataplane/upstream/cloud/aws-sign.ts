@@ -3,12 +3,14 @@ import { SignatureV4 } from '@smithy/signature-v4'
 import type { RequestHead } from '../../http/message.ts'
 import { hostOf, pathOf, portOf, queryOf } from '../../http/message.ts'
 
+/** An AWS access key, with a session token if it is temporary. */
 export interface AwsCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string
 }
 
+/** Credential scope of a signature. */
 export interface AwsSigning {
   readonly credentials: AwsCredentials
   readonly region: string

@@ -9,6 +9,7 @@ export interface CloudContext {
   readonly nowMs: () => number
 }
 
+/** The environment and clock of this process. */
 export const machine: CloudContext = { env: process.env, nowMs: Date.now }
 
 /** A bearer token for one audience or scope. */

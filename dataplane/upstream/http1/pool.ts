@@ -6,6 +6,7 @@ import { ClientConnection } from './connection.ts'
 import { createConnector, type Connector } from './connect.ts'
 import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
 
+/** Dependencies of an HTTP/1.1 pool. */
 export interface Http1PoolOptions {
   readonly limits?: HeadLimits
   readonly deadlines?: Deadlines

@@ -7,6 +7,7 @@ import { defaultLiveness, type LivenessSettings } from './liveness.ts'
 import { Http2UpstreamSession } from './session.ts'
 import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
 
+/** Dependencies of an HTTP/2 pool. */
 export interface Http2PoolOptions {
   readonly deadlines?: Deadlines
   /** Replaces the default connector. */
