@@ -11,11 +11,11 @@ import { encodePieces } from './stats.ts'
 export interface AdminOptions {
   readonly logging: Logging
   configDump(): ConfigDump
-  /** What applies to each rule of a route, and why; empty: there is no such route. Redacted here. */
+  /** Policies in force for each rule of a route and their sources; empty: no such route. Redacted by the admin endpoint. */
   explainRoute(namespace: string, name: string): readonly unknown[]
-  /** Records the next request that fits; undefined: none came in time. Throws a RangeError when too many wait. */
+  /** Records the next request that matches; undefined: none arrived in time. Throws a RangeError if too many traces are waiting. */
   trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined>
-  /** Starts a graceful stop. */
+  /** Starts a graceful shutdown. */
   onQuit(): void
   listening(): HostPort
 }
@@ -78,7 +78,7 @@ export function createAdminApp({ logging, configDump, explainRoute, trace, onQui
   app.get('/memory', (c) => c.json({ ...process.memoryUsage(), heapSizeLimit: getHeapStatistics().heap_size_limit }))
   app.post('/quitquitquit', (c) => {
     log.info('stop requested')
-    // After the answer is on its way.
+    // After the response was sent.
     setImmediate(onQuit)
     return c.text('shutdown now\n')
   })

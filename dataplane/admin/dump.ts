@@ -2,23 +2,23 @@ import { setImmediate } from 'node:timers/promises'
 import { REDACTED } from '#api/names.ts'
 import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
 
-/** What a config dump shows: a ConfigSnapshot and the process's settings. Maps are shown as lists of their values. */
+/** Content of a config dump: a ConfigSnapshot and the process's settings. Maps are printed as lists of their values. */
 export type ConfigDump = Readonly<Record<string, unknown>>
 
 /** Order of the sections; others follow. */
 const sections = ['version', 'binds', 'listeners', 'routes', 'tcpRoutes', 'policies', 'backends', 'services', 'workloads', 'secrets', 'config']
-/** The fields of a Secret message that may be seen; what is not listed here is not shown. */
+/** Fields of a Secret message that are printed; all others are redacted. */
 const publicSecretFields: ReadonlySet<string> = new Set(['key', 'type', 'certificate'])
-/** Fields that hold credentials although their names do not say so: parent -> field. */
+/** Fields with credentials that their names do not reveal: parent -> field. */
 const inlineCredentials: Readonly<Record<string, string>> = { auth: 'key', jwks: 'inline', tls: 'key' }
-/** Shorter values occur by chance. */
+/** Shorter values are not searched for in texts, because they occur by chance. */
 const MIN_SECRET_LENGTH = 6
 
 const ENTRIES_PER_PIECE = 50
 
 /**
- * The dump as JSON text in pieces, one message a line; gives way to traffic between pieces. No credential is in it: Secret messages show
- * an explicit list of fields, fields that hold credentials are replaced, and so is every text that contains a value of a Secret message.
+ * Prints the dump as JSON in pieces, one message per line; yields to traffic between pieces. Contains no credentials: only listed
+ * fields of Secret messages are printed, and fields with credentials and texts that contain a value of a Secret message are redacted.
  */
 export async function* writeDump(dump: ConfigDump): AsyncGenerator<string, void> {
   const known = collectSecrets(dump['secrets'])
@@ -45,7 +45,7 @@ export async function* writeDump(dump: ConfigDump): AsyncGenerator<string, void>
   yield `${piece}\n}\n`
 }
 
-/** A part of the config that was put together for somebody to read, without credentials; `secrets` are the Secret messages. */
+/** Returns a copy of a value without credentials; `secrets` are the Secret messages. */
 export function redactMessage(message: unknown, secrets: unknown): unknown {
   return redact('', message, '', collectSecrets(secrets))
 }
@@ -65,7 +65,7 @@ function redactSecret(secret: unknown): unknown {
   )
 }
 
-/** A copy without credentials. `name` is the field that holds `value`, `parent` the one around it. */
+/** Returns a copy without credentials. `name` is the field of `value`, `parent` the field around it. */
 function redact(name: string, value: unknown, parent: string, known: readonly string[]): unknown {
   if (value === null || typeof value === 'number' || typeof value === 'boolean' || value === undefined) return value
   // References are names of secrets, not secrets: `{name: …}` under secretRef stays readable, a plain value does not.
@@ -82,7 +82,7 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   return copy
 }
 
-/** `known` is sorted by length: most texts of a config are shorter than most secrets. */
+/** `known` is sorted by length, because most texts of a config are shorter than most secrets. */
 function holdsSecret(text: string, known: readonly string[]): boolean {
   for (const secret of known) {
     if (secret.length > text.length) return false
@@ -97,13 +97,13 @@ function isReference(value: unknown): boolean {
   return keys.length > 0 && keys.every((key) => key === 'secret' || key === 'secrets' || key === 'invalid' || key === 'name' || key === 'namespace')
 }
 
-/** Authorization rules, a list of them, or what explains them: a section of policies that is called like the header. */
+/** Whether a value is an authorization section or its explanation; both have the name of the sensitive header. */
 function isRuleSet(value: unknown): boolean {
   const entries = Array.isArray(value) ? (value as unknown[]) : [value]
   return entries.length > 0 && entries.every((entry) => typeof entry === 'object' && entry !== null && ('policy' in entry || 'sources' in entry))
 }
 
-/** Every text of Secret messages that is not public: the values, and the texts inside those that are JSON. */
+/** All non-public texts of Secret messages: values, and the strings inside values that are JSON. */
 function collectSecrets(secrets: unknown): string[] {
   const found = new Set<string>()
   const add = (value: unknown): void => {
@@ -117,7 +117,7 @@ function collectSecrets(secrets: unknown): string[] {
     try {
       add(JSON.parse(text))
     } catch {
-      // Not JSON after all: the text as a whole counts.
+      // Not JSON: the entire text is a secret.
     }
   }
   for (const secret of entriesOf(secrets) ?? []) {

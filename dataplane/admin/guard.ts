@@ -3,8 +3,8 @@ import { isIP } from 'node:net'
 import type { HostPort } from './listen.ts'
 
 /**
- * Keeps web pages away from the admin endpoint. A page that had its own name rebound to our address still sends that name as Host, and a
- * form posted across sites carries Origin or Sec-Fetch-Site: both are refused. Command-line clients send neither.
+ * Rejects requests of web pages. With DNS rebinding the browser still sends the attacker's name as Host, and cross-site forms carry
+ * Origin or Sec-Fetch-Site. Command-line clients send neither.
  */
 export function guardBrowsers(listening: () => HostPort): MiddlewareHandler {
   return async (c, next) => {
@@ -23,7 +23,7 @@ export function guardBrowsers(listening: () => HostPort): MiddlewareHandler {
 function isOwnHost(host: string, listening: string): boolean {
   if (host === 'localhost' || host === '::1' || host === listening) return true
   if (isIP(host) === 4 && host.startsWith('127.')) return true
-  // Whoever opened the endpoint to all addresses reaches it by one of them; a rebound name is never an IP literal.
+  // An endpoint on all addresses may be called by any of them; a rebound name is never an IP literal.
   return (listening === '0.0.0.0' || listening === '::') && isIP(host) !== 0
 }
 

@@ -22,10 +22,13 @@ const sources: Readonly<Record<Endpoint, { env: string; field: 'adminAddr' | 'st
   readiness: { env: 'READINESS_ADDR', field: 'readinessAddr', fallback: `0.0.0.0:${READINESS_PORT}` },
 }
 
-/** Signals an address that cannot be used; the message is one line for the user. */
+/** An unusable address. The message is one line and names the setting. */
 export class AddressError extends Error {}
 
-/** Environment first, then the config file, then the defaults (traffic.md §12). Throws an AddressError that names the setting. */
+/**
+ * Resolves the addresses from the environment, the config file and the defaults, in this order (traffic.md §12).
+ * @throws AddressError
+ */
 export function resolveAddresses(env: Readonly<Record<string, string | undefined>>, config: ProcessConfig = {}): ManagementAddresses {
   const resolve = (endpoint: Endpoint): HostPort => {
     const { env: name, field, fallback } = sources[endpoint]
@@ -49,7 +52,7 @@ export function formatAddress({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** Listens, or rejects with an AddressError that says which setting to change. Resolves with the port in use. */
+/** Listens and returns the address with the port in use. Rejects with an AddressError that names the setting to change. */
 export function listen(server: Server, address: HostPort, endpoint: Endpoint): Promise<HostPort> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {

@@ -13,13 +13,13 @@ import { createStatsApp } from './stats.ts'
 
 export interface ManagementOptions {
   readonly addresses: ManagementAddresses
-  /** What readiness still waits for; empty: ready. */
+  /** Parts that readiness still waits for; empty: ready. */
   readiness(): readonly string[]
   /** The config in force: `{ ...store.snapshot(), config }`. Redacted here. */
   configDump(): ConfigDump
-  /** What applies to each rule of a route, and why. Redacted here. */
+  /** As `AdminOptions.explainRoute`. */
   explainRoute(namespace: string, name: string): readonly unknown[]
-  /** As `AdminOptions.trace`; default: nothing is ever recorded. */
+  /** As `AdminOptions.trace`; default: records nothing. */
   trace?: AdminOptions['trace']
   readonly metrics: Registry
   readonly logging: Logging
@@ -28,24 +28,24 @@ export interface ManagementOptions {
 }
 
 export interface Management {
-  /** Where each endpoint listens, with the ports in use. */
+  /** Address of each endpoint, with the port in use. */
   readonly addresses: ManagementAddresses
   close(): Promise<void>
 }
 
-/** Requests that still run when the endpoints close get this long, in milliseconds. */
+/** Milliseconds that running requests get to finish when the endpoints close. */
 const CLOSE_GRACE_MS = 500
 
 /**
- * Starts the management endpoints (traffic.md §12): admin, stats and readiness, each on its own address. All or none: rejects with an
- * AddressError when one cannot listen.
+ * Starts the management endpoints (traffic.md §12): admin, stats and readiness, each on its own address. Rejects with an AddressError,
+ * and starts none, if one of them cannot listen.
  */
 export async function startManagement(options: ManagementOptions): Promise<Management> {
   const { logging, addresses } = options
   const open: (() => Promise<void>)[] = []
   const start = async (endpoint: Endpoint, app: Hono): Promise<HostPort> => {
     const http = createHttpServer(app)
-    // Only readiness is asked by load balancers, and only they speak PROXY protocol.
+    // Only load balancers send PROXY protocol, and they call only readiness.
     const server: Server = endpoint === 'readiness' ? createProxyHeaderServer(http) : http
     const address = await listen(server, addresses[endpoint], endpoint)
     open.push(() => closeServer(server, http))
@@ -84,7 +84,7 @@ function closeServer(server: Server, http: HttpServer): Promise<void> {
       clearTimeout(cut)
       resolve()
     })
-    // Behind a PROXY header server this one is closed for its idle connections and timers.
+    // Behind a PROXY header server, the HTTP server is closed for its idle connections and timers.
     if (server !== http) http.close(() => undefined)
     else http.closeIdleConnections()
   })

@@ -4,10 +4,10 @@ import { parseProxyHeader, PROXY_HEADER_MS } from '../server/proxy-protocol.ts'
 
 /**
  * A server in front of `http` that skips an optional PROXY protocol header: load balancers send it to every port alike, health checks
- * included. The addresses in it are of no interest here.
+ * included. The addresses in it are ignored.
  */
 export function createProxyHeaderServer(http: HttpServer): Server {
-  // It never listens itself, yet its time limits and its list of connections start with this event.
+  // `http` never listens itself, but its timeouts and connection tracking start with this event.
   http.emit('listening')
   return createServer({ noDelay: true }, (socket) => {
     socket.setTimeout(PROXY_HEADER_MS, () => socket.destroy())

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 
-/** `pending` names what the process still waits for; empty means ready. */
+/** Creates the readiness endpoint. `pending` names the parts that the process still waits for; empty: ready. */
 export function createReadinessApp(pending: () => readonly string[]): Hono {
   const app = new Hono()
   app.all('/healthz/ready', (c) => {

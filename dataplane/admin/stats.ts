@@ -22,7 +22,7 @@ export function createStatsApp(registry: Registry): Hono {
   return app
 }
 
-/** Traffic goes on between pieces. */
+/** Encodes pieces of text; yields to traffic after each. */
 export async function* encodePieces(pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const encoder = new TextEncoder()
   for await (const piece of pieces) {
@@ -31,13 +31,13 @@ export async function* encodePieces(pieces: Iterable<string | Uint8Array> | Asyn
   }
 }
 
-/** What the client prefers of the three formats (RFC 9110 section 12.5.1); plain text for everyone else. */
+/** Chooses the format that the client prefers (RFC 9110 §12.5.1); default: text. */
 function chooseFormat(accept = ''): ExpositionFormat | 'protobuf' {
   const quality = { 'application/openmetrics-text': 0, 'text/plain': 0, 'application/vnd.google.protobuf': 0 }
   for (const part of accept.split(',')) {
     const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
     if (!(type in quality)) continue
-    // Protobuf may be any message in any framing; who names neither takes what we have.
+    // Protobuf may be any message in any framing; without these parameters the client accepts ours.
     const isOther = (name: string, ours: string): boolean => parameters.some((parameter) => parameter.startsWith(`${name}=`) && parameter !== `${name}=${ours}`)
     if (type === 'application/vnd.google.protobuf' && (isOther('proto', 'io.prometheus.client.metricfamily') || isOther('encoding', 'delimited'))) continue
     const q = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1)

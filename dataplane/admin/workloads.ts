@@ -1,6 +1,6 @@
 import type { Service } from '#gen/config/types.ts'
 
-/** One address that requests can be sent to, with the Service ports that it stands behind. */
+/** An endpoint address with the Service ports that lead to it. */
 export interface Workload {
   readonly address: string
   readonly zone?: string
@@ -10,7 +10,7 @@ export interface Workload {
   readonly services: string[]
 }
 
-/** The endpoints of all Services by address, for the config dump: who is behind what. */
+/** Groups the endpoints of all Services by address, for the config dump. */
 export function workloadsOf(services: Iterable<Service>): Workload[] {
   const byAddress = new Map<string, Workload>()
   for (const { key, ports } of services) {

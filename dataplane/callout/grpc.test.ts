@@ -12,7 +12,7 @@ import {
   type ProcessingResponse,
 } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import { HeaderList } from '../http/headers.ts'
-import { openDoor } from '../testing/door.ts'
+import { startPortForwarder } from '../testing/port-forwarder.ts'
 import { testExchange } from '../testing/exchange.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { UpstreamError } from '../upstream/types.ts'
@@ -145,13 +145,13 @@ describe('a unary call', () => {
 
   test('reconnects after the service was stopped and started', async () => {
     const first = await startGrpcService([unary(check, () => answerOf('first'))])
-    const door = later(await openDoor(first.port))
-    const destination = later(destinationTo(door.port))
+    const forwarder = later(await startPortForwarder(first.port))
+    const destination = later(destinationTo(forwarder.port))
     expect(await outcomeOf(destination)).toBe('ok first')
-    door.to = undefined
+    forwarder.to = undefined
     first.close()
     expect(await outcomeOf(destination)).toMatch(/^UpstreamError/)
-    door.to = later(await startGrpcService([unary(check, () => answerOf('second'))])).port
+    forwarder.to = later(await startGrpcService([unary(check, () => answerOf('second'))])).port
     expect(await outcomeOf(destination)).toBe('ok second')
   })
 })
@@ -167,10 +167,10 @@ describe('the circuit of an unreachable service', () => {
   })
 
   test('closes once the service is reachable again', async () => {
-    const door = later(await openDoor())
-    const destination = later(destinationTo(door.port))
+    const forwarder = later(await startPortForwarder())
+    const destination = later(destinationTo(forwarder.port))
     await until(async () => (await outcomeOf(destination)).includes('did not answer'))
-    door.to = later(await startGrpcService([unary(check, () => answerOf('back'))])).port
+    forwarder.to = later(await startGrpcService([unary(check, () => answerOf('back'))])).port
     let last = ''
     const asking = setInterval(() => void outcomeOf(destination).then((text) => (last = text)), 20)
     await until(() => last === 'ok back')

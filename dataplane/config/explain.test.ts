@@ -37,22 +37,22 @@ const rules = (expression: string): Traffic => ({ authorization: { policy: { mat
 
 describe('explainTraffic', () => {
   test.each<[string, Policy[], Partial<Route>, ExplainedTraffic]>([
-    ['nothing', [], {}, {}],
+    ['no policies', [], {}, {}],
     ['one policy', [policy('gateway', timeouts('1s'))], {}, { timeouts: { value: { request: '1s' }, sources: [from('gateway')], overrides: [] } }],
     [
-      'each level overrides the ones before, the strongest first',
+      'levels that override each other, the strongest first',
       [policy('rule', timeouts('4s')), policy('gateway', timeouts('1s')), policy('listener', timeouts('2s')), policy('route', timeouts('3s'))],
       {},
       { timeouts: { value: { request: '4s' }, sources: [from('rule')], overrides: [from('route'), from('listener'), from('gateway')] } },
     ],
     [
-      'on one target the first name',
+      'two policies on one target, the first by name',
       [policy('route', timeouts('2s'), 'b'), policy('route', timeouts('1s'), 'a')],
       {},
       { timeouts: { value: { request: '1s' }, sources: [from('route', 'a')], overrides: [from('route', 'b')] } },
     ],
     [
-      'parts that merge on their own',
+      'parts that merge separately',
       [
         policy('gateway', { headerModifiers: { request: { remove: ['a'] }, response: { remove: ['b'] } } }),
         policy('route', { headerModifiers: { request: { remove: ['c'] } } }),
@@ -64,7 +64,7 @@ describe('explainTraffic', () => {
       },
     ],
     [
-      'authorization adds up',
+      'authorization rules that accumulate',
       [policy('route', rules('b')), policy('gateway', rules('a'))],
       {},
       {
@@ -76,7 +76,7 @@ describe('explainTraffic', () => {
       },
     ],
     [
-      'what the rule itself says overrides every policy',
+      'fields of the rule itself, which override every policy',
       [policy('rule', timeouts('1s')), policy('gateway', timeouts('2s'))],
       { timeouts: { requestMs: 9 }, filters: { cors: { maxAge: 1 } } },
       {
@@ -84,10 +84,10 @@ describe('explainTraffic', () => {
         timeouts: { value: { requestMs: 9 }, sources: [own], overrides: [from('rule'), from('gateway')] },
       },
     ],
-    ['the other phase has no say', [policy('gateway', { phase: 'PreRouting', ...timeouts('1s') })], {}, {}],
-  ])('%s', (_, policies, change, expected) => expect(explain(policies, { ...route, ...change })).toEqual(expected))
+    ['a policy of the other phase', [policy('gateway', { phase: 'PreRouting', ...timeouts('1s') })], {}, {}],
+  ])('explains %s', (_, policies, change, expected) => expect(explain(policies, { ...route, ...change })).toEqual(expected))
 
-  test('says what effectiveTraffic says, whatever the policies', () => {
+  test('reports the values of effectiveTraffic for any policies', () => {
     const traffic = fc.record<Traffic>(
       {
         phase: fc.constantFrom('PreRouting', 'PostRouting'),
@@ -129,11 +129,11 @@ describe('explainRoute', () => {
     { kind: 'route', message: { ...route, key: 'x', route: { ...route.route, namespace: 'else' } } },
     ...policies.map((message) => ({ kind: 'policy', message }) as const),
   ])
-  const ask = (namespace: string, name: string) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name)
+  const explainByName = (namespace: string, name: string) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name)
 
-  test('lists each rule on each listener', () => {
+  test('lists each rule on each of its listeners', () => {
     expect(
-      ask('ns', 'r').map(({ route: of, rule, ruleIndex, listener: on, preRouting, postRouting }) => [
+      explainByName('ns', 'r').map(({ route: of, rule, ruleIndex, listener: on, preRouting, postRouting }) => [
         `${of} ${rule ?? '-'} ${ruleIndex} ${on}`,
         Object.keys(preRouting),
         Object.keys(postRouting),
@@ -145,5 +145,5 @@ describe('explainRoute', () => {
     ])
   })
 
-  test('has nothing to say of a route that is not there', () => expect(ask('ns', 'gone')).toEqual([]))
+  test('returns nothing for a route that does not exist', () => expect(explainByName('ns', 'gone')).toEqual([]))
 })

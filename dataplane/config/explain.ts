@@ -2,20 +2,20 @@ import type { Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
 import { levelsOf, splitSections, type PolicyIndex } from './merge.ts'
 import type { ConfigSnapshot } from './store.ts'
 
-/** A place that says something about a field. */
+/** A policy, or the route itself, that sets a field. */
 interface Source {
   /** `ProxyPolicy <namespace>/<name>`, or the route itself. */
   readonly from: string
-  /** What it is attached to: `<kind> <namespace>/<name>`, with the section where it names one. */
+  /** Its target: `<kind> <namespace>/<name>`, followed by the section if it names one. */
   readonly target: string
 }
 
 interface ExplainedField {
-  /** What is enforced. */
+  /** The value in force. */
   readonly value: unknown
-  /** One source; of fields that add up (authorization) all of them. Weakest first. */
+  /** The source of the value; all sources for fields that accumulate (authorization), weakest first. */
   readonly sources: readonly Source[]
-  /** Sources that said something else and have no say, strongest first. */
+  /** Sources that were overridden, strongest first. */
   readonly overrides: readonly Source[]
 }
 
@@ -25,7 +25,7 @@ export type ExplainedTraffic = Readonly<Record<string, ExplainedField>>
 export interface ExplainedRule {
   /** `<kind> <namespace>/<name>`. */
   readonly route: string
-  /** Name of the rule, where it has one. */
+  /** Name of the rule, if it has one. */
   readonly rule: string | undefined
   readonly ruleIndex: number
   /** Key of the listener. */
@@ -36,23 +36,23 @@ export interface ExplainedRule {
 
 type Phase = NonNullable<Traffic['phase']>
 
-/** Why `effectiveTraffic` says what it says: the same walk, with the policy that each field came from and what it overrode. */
+/** Explains the result of `effectiveTraffic`: the same walk, but records the source of each field and what it overrode. */
 export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Listener, route?: Route): ExplainedTraffic {
   const fields = new Map<string, ExplainedField>()
   for (const key of levelsOf(listener, route?.route)) {
-    // Policies of a level are oldest first, and the oldest has the last word.
+    // Policies of a level are sorted oldest first, and the oldest wins: apply it last.
     for (const policy of (index.get(key) ?? []).toReversed()) {
       const { traffic } = policy
       if (traffic === undefined || (traffic.phase ?? 'PostRouting') !== phase) continue
-      for (const [field, value] of fieldsOf(traffic)) state(fields, field, value, sourceOf(policy))
+      for (const [field, value] of fieldsOf(traffic)) setField(fields, field, value, sourceOf(policy))
     }
   }
   if (route !== undefined && phase === 'PostRouting')
-    for (const [field, value] of ownFields(route)) state(fields, field, value, { from: nameOf(route), target: 'the rule itself' })
+    for (const [field, value] of ruleFields(route)) setField(fields, field, value, { from: nameOf(route), target: 'the rule itself' })
   return Object.fromEntries([...fields].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Every rule of the HTTP and gRPC routes of a name, on every listener that takes it. Empty: no such route. */
+/** Explains every rule of the HTTP and gRPC routes of a name, on every listener that accepts it. Empty: no such route. */
 export function explainRoute({ routes, listeners }: ConfigSnapshot, index: PolicyIndex, namespace: string, name: string): ExplainedRule[] {
   const explained: ExplainedRule[] = []
   for (const route of routes.values()) {
@@ -73,14 +73,14 @@ export function explainRoute({ routes, listeners }: ConfigSnapshot, index: Polic
   return explained
 }
 
-/** A stronger source than those before says `value`. */
-function state(fields: Map<string, ExplainedField>, field: string, value: unknown, source: Source): void {
+/** Sets a field from a source that is stronger than all before. */
+function setField(fields: Map<string, ExplainedField>, field: string, value: unknown, source: Source): void {
   const { sources = [], overrides = [], value: before } = fields.get(field) ?? {}
   if (field === 'authorization') fields.set(field, { value: [...((before ?? []) as unknown[]), value], sources: [...sources, source], overrides })
   else fields.set(field, { value, sources: [source], overrides: [...sources, ...overrides] })
 }
 
-/** The units that merge on their own. */
+/** Splits a section into the fields that merge separately. */
 function fieldsOf(traffic: Traffic): [field: string, value: unknown][] {
   return Object.entries(traffic).flatMap(([section, value]: [string, unknown]): [string, unknown][] => {
     if (section === 'phase') return []
@@ -89,8 +89,8 @@ function fieldsOf(traffic: Traffic): [field: string, value: unknown][] {
   })
 }
 
-/** What the rule says about the same things; it replaces what policies say (traffic.md §4.2). */
-function ownFields({ filters, timeouts, retry }: Route): [field: string, value: unknown][] {
+/** Fields that the rule itself sets; they override policies (traffic.md §4.2). */
+function ruleFields({ filters, timeouts, retry }: Route): [field: string, value: unknown][] {
   const own = {
     cors: filters?.cors,
     'headerModifiers.request': filters?.requestHeaders,

@@ -30,22 +30,22 @@ function merge(policies: readonly Policy[], phase: 'PreRouting' | 'PostRouting' 
 
 describe('effectiveTraffic', () => {
   test.each<[string, (keyof typeof targets)[], keyof typeof targets]>([
-    ['a listener beats its Gateway', ['gateway', 'listener'], 'listener'],
-    ['a route beats a listener', ['route', 'listener'], 'route'],
-    ['a rule beats its route', ['rule', 'route', 'gateway'], 'rule'],
-    ['another rule has no say', ['otherRule', 'gateway'], 'gateway'],
-    ['a policy on GRPCRoute r never hits HTTPRoute r', ['grpcRoute', 'gateway'], 'gateway'],
-  ])('%s', (_, given, winner) => {
-    expect(merge(given.map((target) => policy(target, timeouts(`${given.indexOf(target) + 1}s`))))).toEqual(timeouts(`${given.indexOf(winner) + 1}s`))
+    ['a listener overrides its Gateway', ['gateway', 'listener'], 'listener'],
+    ['a route overrides a listener', ['route', 'listener'], 'route'],
+    ['a rule overrides its route', ['rule', 'route', 'gateway'], 'rule'],
+    ['a policy on another rule is ignored', ['otherRule', 'gateway'], 'gateway'],
+    ['a policy on GRPCRoute r is ignored for HTTPRoute r', ['grpcRoute', 'gateway'], 'gateway'],
+  ])('%s', (_, targets, winner) => {
+    expect(merge(targets.map((target) => policy(target, timeouts(`${targets.indexOf(target) + 1}s`))))).toEqual(timeouts(`${targets.indexOf(winner) + 1}s`))
   })
 
-  test('a listener of a ListenerSet is under Gateway < set < section, not under the Gateway listener of its name', () => {
+  test('a listener of a ListenerSet gets policies of Gateway, set and section, not of the Gateway listener of the same name', () => {
     const policies = [policy('gateway', timeouts('1s')), policy('set', timeouts('2s')), policy('listener', timeouts('9s'))]
     expect(merge(policies, 'PostRouting', ofSet)).toEqual(timeouts('2s'))
     expect(merge([...policies, policy('setSection', timeouts('3s'))], 'PostRouting', ofSet)).toEqual(timeouts('3s'))
   })
 
-  test('fields merge, and are replaced whole', () => {
+  test('fields merge, and a stronger field replaces the entire weaker one', () => {
     const weak = { timeouts: { request: '1s' }, retry: { attempts: 3, codes: [503] } }
     expect(merge([policy('gateway', weak), policy('route', { retry: { attempts: 1 } })])).toEqual({ timeouts: { request: '1s' }, retry: { attempts: 1 } })
   })
@@ -60,7 +60,7 @@ describe('effectiveTraffic', () => {
     expect(merged).toEqual({ rateLimit: { local, global }, headerModifiers: { request: { remove: ['a'] }, response: { remove: ['b'] } } })
   })
 
-  test('on one target the oldest wins, then the name', () => {
+  test('the oldest policy on a target wins, then the first by name', () => {
     expect(merge([policy('route', timeouts('1s'), 'a', '2026-02-01T00:00:00Z'), policy('route', timeouts('2s'), 'b', '2026-01-01T00:00:00Z')])).toEqual(
       timeouts('2s'),
     )
@@ -81,9 +81,9 @@ describe('effectiveTraffic', () => {
     expect(merge(policies)).toEqual({ cors: { maxAge: 2 } })
   })
 
-  test('nothing attached is nothing', () => expect(merge([])).toBeUndefined())
+  test('is undefined if no policy is attached', () => expect(merge([])).toBeUndefined())
 
-  test('the order of arrival does not matter', () => {
+  test('does not depend on the order of arrival', () => {
     const one = fc.record({
       target: fc.constantFrom(...(Object.keys(targets) as (keyof typeof targets)[])),
       seconds: fc.integer({ min: 1, max: 9 }),
@@ -99,7 +99,7 @@ describe('effectiveTraffic', () => {
   })
 })
 
-describe('merging levels', () => {
+describe('the merge of two levels', () => {
   const field = fc.integer({ min: 1, max: 9 })
   const sectionOf = fc.record(
     {
@@ -113,11 +113,11 @@ describe('merging levels', () => {
     { requiredKeys: [] },
   )
 
-  test('is associative: how levels are grouped does not matter', () => {
+  test('is associative, so that levels may be grouped in any way', () => {
     fc.assert(fc.property(sectionOf, sectionOf, sectionOf, (a, b, c) => expect(override(override(a, b), c)).toEqual(override(a, override(b, c)))))
   })
 
-  test('keeps a level beside nothing as it is, and each field of the stronger one', () => {
+  test('keeps a level merged with nothing, and each field of the stronger level', () => {
     fc.assert(
       fc.property(sectionOf, sectionOf, (weak, strong) => {
         expect(override({}, weak)).toEqual(weak)
@@ -129,7 +129,7 @@ describe('merging levels', () => {
     )
   })
 
-  test('of whole policies at any levels does not depend on the order in which they arrive', () => {
+  test('does not depend on the order in which policies arrive', () => {
     const traffic = sectionOf.map(({ authorization, ...rest }) => ({
       ...rest,
       ...(authorization && { authorization: { policy: { matchExpressions: authorization.map(String) } } }),
@@ -159,7 +159,7 @@ describe('effectiveBackend', () => {
   }
   const mergeBackend = (...policies: Policy[]) => effectiveBackend(indexPolicies(new Map(policies.map((p) => [p.key, p]))), listener, route)
 
-  test('a rule beats its route, a route the listener, a listener its Gateway, field by field', () => {
+  test('a rule overrides its route, a route its listener, a listener its Gateway, field by field', () => {
     expect(
       mergeBackend(
         backend('rule', { http: { version: 'HTTP2' } }),
@@ -170,9 +170,9 @@ describe('effectiveBackend', () => {
     ).toEqual({ http: { version: 'HTTP2' }, tcp: { connectTimeout: '1s' }, tls: { sni: 'route' } })
   })
 
-  test('on one target the oldest wins', () => {
+  test('the oldest policy on a target wins', () => {
     expect(mergeBackend(backend('route', { tls: { sni: 'young' } }, 2), backend('route', { tls: { sni: 'old' } }, 1))).toEqual({ tls: { sni: 'old' } })
   })
 
-  test('nothing attached is nothing', () => expect(mergeBackend()).toBeUndefined())
+  test('is undefined if no policy is attached', () => expect(mergeBackend()).toBeUndefined())
 })

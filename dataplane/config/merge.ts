@@ -1,16 +1,16 @@
 import type { BackendFull, Authorization, Listener, Policy, RouteRef, Traffic } from '#gen/config/types.ts'
 import type { ConfigSnapshot } from './store.ts'
 
-/** A traffic section without what says when it runs, and with the authorization rule sets of all levels. */
+/** A traffic section without its phase, and with the authorization rule sets of all levels. */
 export type EffectiveTraffic = Omit<Traffic, 'phase' | 'authorization'> & { readonly authorization?: readonly Authorization[] }
 
-/** Sections that merge piece by piece; every other field of a stronger policy replaces the weaker one's whole. */
+/** Sections whose parts merge separately. Every other field of a stronger policy replaces the entire field of a weaker one. */
 export const splitSections = { rateLimit: ['local', 'global'], headerModifiers: ['request', 'response'] } as const
 
-/** Attached policies by what they are attached to. Built once per config version. */
+/** Policies by target; see `targetKey`. Built once per config version. */
 export type PolicyIndex = ReadonlyMap<string, readonly Policy[]>
 
-/** Policies by `<target kind> <namespace>/<name> <section>`; those of one target oldest first, then by name (decision D4). */
+/** Indexes policies by `<target kind> <namespace>/<name> <section>`; those of one target oldest first, then by name (decision D4). */
 export function indexPolicies(policies: ConfigSnapshot['policies']): PolicyIndex {
   const index = new Map<string, Policy[]>()
   for (const policy of policies.values()) {
@@ -28,15 +28,15 @@ export function targetKey(kind: Policy['target']['kind'], namespace: string, nam
   return `${kind} ${namespace}/${name} ${section}`
 }
 
-/** Oldest first, then `namespace/name`. By code unit: locales must not change what is enforced. */
+/** Oldest first, then `namespace/name`, compared by code unit: the result must not depend on the locale. */
 function compareAge(a: Policy, b: Policy): number {
   const [keyA, keyB] = [a, b].map(({ creationTimestamp = '~', policy }) => `${creationTimestamp} ${policy.namespace}/${policy.name}`)
   return keyA === undefined || keyB === undefined || keyA === keyB ? 0 : keyA < keyB ? -1 : 1
 }
 
 /**
- * What attached policies say for a listener, or for a rule on it: Gateway < ListenerSet < section of the ListenerSet < listener
- * < route < rule (traffic.md §4). The two phases never mix. Undefined when nothing applies.
+ * Merges the policies of a listener, or of a rule on it: Gateway < ListenerSet < section of the ListenerSet < listener
+ * < route < rule (traffic.md §4). The two phases never mix. Undefined if no policy applies.
  */
 export function effectiveTraffic(index: PolicyIndex, phase: NonNullable<Traffic['phase']>, listener: Listener, route?: RouteRef): EffectiveTraffic | undefined {
   let effective: Record<string, unknown> | undefined
@@ -49,14 +49,14 @@ export function effectiveTraffic(index: PolicyIndex, phase: NonNullable<Traffic[
   return effective
 }
 
-/** What backend policies on the way to a destination say, from Gateway to rule, weakest first (traffic.md §4.7, decision D2). */
+/** Backend sections of the policies from Gateway to rule, weakest first (traffic.md §4.7, decision D2). */
 export function backendSections(index: PolicyIndex, listener: Listener, route?: RouteRef): BackendFull[] {
   return levelsOf(listener, route).flatMap((key) => (index.get(key) ?? []).flatMap(({ backend }) => backend ?? []).toReversed())
 }
 
 /**
- * Backend sections merged field by field; those on the destination itself are stronger. `ai` and `mcp` merge differently: whoever
- * enforces them reads the sections. Undefined when nothing applies.
+ * Merges backend sections field by field; policies of the destination itself are stronger. `ai` and `mcp` merge differently:
+ * the LLM and MCP services read the sections. Undefined if there are none.
  */
 export function mergeBackend(sections: readonly BackendFull[]): BackendFull | undefined {
   return sections.length === 0 ? undefined : (Object.assign({}, ...sections) as BackendFull)
@@ -66,7 +66,7 @@ export function effectiveBackend(index: PolicyIndex, listener: Listener, route?:
   return mergeBackend(backendSections(index, listener, route))
 }
 
-/** Keys of the targets that a request on a listener, or of a rule, is under; weakest first. */
+/** Keys of the targets whose policies apply to a listener, or to a rule on it; weakest first. */
 export function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteRef | undefined): string[] {
   const levels = [targetKey('Gateway', gateway.namespace, gateway.name)]
   if (listenerSet === undefined) levels.push(targetKey('Gateway', gateway.namespace, gateway.name, name))
@@ -78,7 +78,7 @@ export function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteR
   return levels
 }
 
-/** At one level the first, the oldest, wins. */
+/** Merges the policies of one level: the first, which is the oldest, wins. */
 function mergeLevel(sections: readonly Traffic[]): Record<string, unknown> | undefined {
   let merged: Record<string, unknown> | undefined
   for (const { phase: _, authorization, ...rest } of sections) {
@@ -88,10 +88,10 @@ function mergeLevel(sections: readonly Traffic[]): Record<string, unknown> | und
   return merged
 }
 
-/** A section under a stronger one. Associative: levels may be merged in any grouping, though not in any order. */
+/** Merges a section into a stronger one. Associative: levels may be grouped in any way, but not reordered. */
 export function override(weak: Record<string, unknown>, strong: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...weak, ...strong }
-  // Nobody can lift what another level forbids (traffic.md §4 item 5).
+  // No level can allow what another one denies (traffic.md §4 item 5).
   if (weak['authorization'] !== undefined && strong['authorization'] !== undefined)
     merged['authorization'] = [...(weak['authorization'] as Authorization[]), ...(strong['authorization'] as Authorization[])]
   for (const field of Object.keys(splitSections))

@@ -8,7 +8,7 @@ const upsert = (...upserts: ConfigMessage[]): ConfigBatch => ({ upserts, removal
 const list = (changes: ConfigChanges): string[] => [...changes].flatMap(([kind, keys]) => [...keys].map((key) => `${kind} ${key}`)).toSorted()
 
 describe('the config store', () => {
-  test('starts empty, and makes one version of one batch', () => {
+  test('starts empty, and makes one version per batch', () => {
     const store = createConfigStore()
     const empty = store.snapshot()
     expect([empty.version, empty.binds.size]).toEqual([0, 0])
@@ -18,7 +18,7 @@ describe('the config store', () => {
     expect(empty.binds.size).toBe(0)
   })
 
-  test('keeps maps and messages that did not change as the same objects', () => {
+  test('keeps unchanged maps and messages as the same objects', () => {
     const store = createConfigStore()
     store.apply('stream', upsert(bind('a', 1), bind('b', 1), secret('s', 'x')))
     const before = store.snapshot()
@@ -29,7 +29,7 @@ describe('the config store', () => {
     expect([before.binds.get('a')?.port, after.binds.get('a')?.port]).toEqual([1, 2])
   })
 
-  test('makes no version of a batch that changes nothing', () => {
+  test('makes no version for a batch that changes nothing', () => {
     const store = createConfigStore()
     let calls = 0
     store.subscribe(() => (calls += 1))
@@ -40,14 +40,14 @@ describe('the config store', () => {
     expect([store.snapshot().version, calls]).toEqual([1, 1])
   })
 
-  test('lets a resource be removed and added again in one batch', () => {
+  test('accepts a batch that removes a resource and adds it again', () => {
     const store = createConfigStore()
     store.apply('stream', upsert(bind('a', 1)))
     store.apply('stream', { upserts: [bind('a', 2)], removals: [{ kind: 'bind', key: 'a' }] })
     expect(store.snapshot().binds.get('a')?.port).toBe(2)
   })
 
-  test('applies a prepared batch when told to, after the preparers were ready for its version', async () => {
+  test('applies a prepared batch on request, after the preparers have finished', async () => {
     const store = createConfigStore()
     const prepared: number[] = []
     const told: number[] = []
@@ -65,9 +65,9 @@ describe('the config store', () => {
   })
 
   test.each<[string, ConfigBatch]>([
-    ['something', upsert(bind('c', 3))],
-    ['something that a message of the stream hides', upsert(bind('a', 2))],
-  ])('applies a prepared batch to what the store holds by then: the other source applied %s meanwhile', async (_, meanwhile) => {
+    ['a message', upsert(bind('c', 3))],
+    ['a message that one of the stream overrides', upsert(bind('a', 2))],
+  ])('applies a prepared batch to its current state if the other source applied %s meanwhile', async (_, meanwhile) => {
     const [store, expected] = [createConfigStore(), createConfigStore()]
     for (const each of [store, expected]) each.apply('stream', upsert(bind('a', 1)))
     const removal: ConfigBatch = { upserts: [bind('b', 1)], removals: [{ kind: 'bind', key: 'a' }] }
@@ -79,7 +79,7 @@ describe('the config store', () => {
     expect(store.snapshot().binds).toEqual(expected.snapshot().binds)
   })
 
-  test('shows the stream’s message before the file’s of the same key, and the file’s again once that is gone', () => {
+  test('prefers the message of the stream over that of the file with the same key, until the stream removes it', () => {
     const store = createConfigStore()
     const port = (): number | undefined => store.snapshot().binds.get('a')?.port
     store.apply('stream', upsert(bind('a', 1)))
@@ -91,7 +91,7 @@ describe('the config store', () => {
     expect(port()).toBeUndefined()
   })
 
-  test('tells its subscribers in order, until they leave', () => {
+  test('notifies subscribers in order, until they unsubscribe', () => {
     const store = createConfigStore()
     const calls: string[] = []
     const leave = store.subscribe(({ version }, changes) => calls.push(`first ${version} ${list(changes).join()}`))
@@ -102,7 +102,7 @@ describe('the config store', () => {
     expect(calls).toEqual(['first 1 bind a', 'second 1', 'second 2'])
   })
 
-  test('is initialised once all that was expected has arrived', () => {
+  test('is initialised once all expected parts have arrived', () => {
     const store = createConfigStore()
     expect(store.isInitialised()).toBe(true)
     store.expect('resources')
@@ -114,7 +114,7 @@ describe('the config store', () => {
     expect([store.pending(), store.isInitialised()]).toEqual([[], true])
   })
 
-  test('after any batches equals the stream’s messages laid over the file’s, and its changes lead from version to version', () => {
+  test('equals the messages of the file overlaid with those of the stream after any batches, and its changes lead from version to version', () => {
     const message = fc.record({
       kind: fc.constantFrom('bind', 'secret'),
       key: fc.constantFrom('a', 'b', 'c'),

@@ -11,13 +11,13 @@ function referencesUnderRules(node: unknown, path: string, isUnderRule: boolean)
   return [...own, ...Object.entries(node).flatMap(([name, child]) => referencesUnderRules(child, `${path}/${name}`, isUnderRule || DECIDED_AT_ONCE.has(name)))]
 }
 
-describe('definitions that are compiled when a value is met', () => {
-  test('are never part of a rule of which one branch has to hold', () => {
+describe('schema definitions that are compiled on demand', () => {
+  test('are never referenced under oneOf, anyOf or not', () => {
     expect(referencesUnderRules({ oneOf: [{ $ref: '#/$defs/A' }] }, '', false)).toEqual(['/oneOf/0'])
     expect(referencesUnderRules(schema.$defs, '', false)).toEqual([])
   })
 
-  test('tell of problems by their whole path, level by level, and fill in defaults', () => {
+  test('report problems with their full path at every level, and fill in defaults', () => {
     const policy = { key: 'k', policy: { kind: 'ProxyPolicy', namespace: 'n', name: 'p' }, target: { kind: 'Gateway', namespace: 'n', name: 'g' } }
     const bad = { ...policy, traffic: { rateLimit: { local: [{ requests: 'many' }] }, retry: { attempts: -1 } }, nothing: 1 }
     const problems = validate('Policy', bad).map(formatProblem)

@@ -2,20 +2,19 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import schema from '#gen/config/schema.json' with { type: 'json' }
 
-/** One way in which a value does not fit its schema. */
+/** A violation of the schema. */
 export interface SchemaProblem {
-  /** Where: property names and indexes from the root of the value. */
+  /** Property names and indexes from the root of the value. */
   readonly path: readonly (string | number)[]
-  /** What is wrong, with the offending value where it is short; never a whole secret. */
+  /** What is wrong, with the offending value if it is short; never a complete secret. */
   readonly text: string
 }
 
-/** In place of `$ref`, which Ajv would follow when it compiles. */
+/** Keyword that replaces `$ref`, which Ajv would resolve at compile time. */
 const LATER = 'later'
 
-// useDefaults writes the defaults of the schema into the value: whoever reads a message finds them applied, as the API
-// server does for objects in a cluster. Formats are documentation; bounds and patterns are the contract. Optimizing what is
-// generated takes Ajv longer than it saves.
+// useDefaults writes the defaults of the schema into the value, as the API server does for objects in a cluster. Formats are
+// documentation; bounds and patterns are the contract. Optimizing the generated code takes Ajv longer than it saves.
 const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, validateFormats: false, strictTypes: false, code: { optimize: false } })
 ajv.addKeyword({
   keyword: LATER,
@@ -26,14 +25,14 @@ ajv.addKeyword({
     return true
   },
 })
-ajv.addSchema(referLater(schema), 'config')
+ajv.addSchema(deferReferences(schema), 'config')
 const compiled = new Map<string, ValidateFunction>()
-/** What the checks of one value found, those of its parts included. */
+/** Errors of the current value and its parts. */
 let found: ErrorObject[] = []
 
 /**
- * Checks `value` against a definition of gen/config/schema.json and fills in its defaults. A definition is compiled when the first
- * value of it is met: the policy sections are large, and who gets no policies should not wait for them, nor hold them.
+ * Checks `value` against a definition of gen/config/schema.json and fills in its defaults. Compiles a definition when its first
+ * value arrives: the policy sections are large, and a process without policies should spend neither time nor memory on them.
  */
 export function validate(definition: string, value: unknown): readonly SchemaProblem[] {
   found = []
@@ -50,8 +49,11 @@ function check(definition: string, value: unknown, context?: DataValidationCxt):
   if (!isValid(value, context)) found.push(...(isValid.errors ?? []))
 }
 
-/** A schema whose references are followed when a value is there to check. None stands under oneOf, anyOf or not, which would have to know at once. */
-function referLater<T>(node: T): T {
+/**
+ * Replaces references, so that they are resolved when a value is checked. There is none under oneOf, anyOf or not, which would
+ * need the result at once.
+ */
+function deferReferences<T>(node: T): T {
   const replace = (name: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && '$ref' in value && typeof value.$ref === 'string'
       ? { ...value, $ref: undefined, [LATER]: value.$ref.slice(value.$ref.lastIndexOf('/') + 1) }
@@ -73,7 +75,7 @@ export function formatPath(path: readonly (string | number)[]): string {
 export const formatProblem = ({ path, text }: SchemaProblem): string => `${formatPath(path)}: ${text}`
 
 function toProblems(value: unknown, errors: readonly ErrorObject[], isSecret: boolean): SchemaProblem[] {
-  // An exclusivity rule is a oneOf, anyOf or not of `required`s with its message as $comment: it speaks for its branches.
+  // An exclusivity rule is a oneOf, anyOf or not of `required`s, with its message in $comment. Report the rule, not its branches.
   const rules = errors.filter((error) => commentOf(error) !== undefined)
   const isBranch = (error: ErrorObject): boolean =>
     error.keyword === 'required' &&
@@ -120,7 +122,7 @@ const describeType = (type: unknown): string => {
   return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
 }
 
-/** A value in an error: scalars, cut at 60 characters; PEM and objects by what they are. */
+/** Describes a value for an error: scalars cut at 60 characters; only the kind of PEM texts, lists and objects. */
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'an object'
@@ -129,7 +131,7 @@ function describeValue(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text
 }
 
-/** For key material: what kind of value it is, not which. */
+/** Describes key material: the type of the value only. */
 const describeKind = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value)
 
 /** JSON Pointer to path; a number where the value holds a list. */

@@ -7,20 +7,20 @@ type Data = string | ArrayBuffer | Uint8Array | Blob | ReadableStream | null
 type HeaderRecord = Readonly<Record<string, string | string[]>>
 export type AnswerInit = number | { readonly status?: number | undefined; readonly headers?: unknown }
 
-/** A Response whose bytes can be had without reading it. */
+/** A Response whose bytes are available without reading its stream. */
 export class LocalResponse extends Response {
   /** Undefined when the body is a stream or absent. */
   readonly content: Buffer | undefined
 
   constructor(data: Data, init: AnswerInit | undefined, headers: HeaderRecord | undefined, contentType?: string) {
-    const given = typeof init === 'number' || init === undefined ? { status: init } : init
-    const all = new Headers(given.headers as Headers | undefined)
+    const options = typeof init === 'number' || init === undefined ? { status: init } : init
+    const all = new Headers(options.headers as Headers | undefined)
     if (contentType !== undefined && !all.has('content-type')) all.set('content-type', contentType)
     for (const [name, value] of Object.entries(headers ?? {})) {
       all.delete(name)
       for (const one of Array.isArray(value) ? value : [value]) all.append(name, one)
     }
-    super(data as ConstructorParameters<typeof Response>[0], { status: given.status ?? 200, headers: all })
+    super(data as ConstructorParameters<typeof Response>[0], { status: options.status ?? 200, headers: all })
     this.content = toBuffer(data)
   }
 }
@@ -31,7 +31,7 @@ function toBuffer(data: Data): Buffer | undefined {
   return data instanceof Uint8Array ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : undefined
 }
 
-/** What a policy answered, as a response of the gateway. Streams keep streaming; everything else gets a content-length. */
+/** Converts the Response of a policy to a response head. Streams stay streams; all other bodies get a content-length. */
 export function toResponseHead(response: Response): ResponseHead {
   const headers = new HeaderList()
   for (const [name, value] of response.headers) headers.append(name, value)
@@ -54,7 +54,7 @@ function toBody(response: Response): Body | undefined {
   return response.body === null ? undefined : new StreamBody(response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>)
 }
 
-/** A web stream as a body: reads the next chunk when the sink has not paused. */
+/** A web stream as a body: reads the next chunk unless the sink has paused. */
 class StreamBody implements Body {
   readonly length = undefined
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>

@@ -12,9 +12,9 @@ export type Terminal = (exchange: Exchange) => Promise<void> | void
 export type Chain = (exchange: Exchange) => Promise<void> | void
 
 /**
- * Makes one function of policies and the end of the chain, once per configuration. Whatever a policy or the end throws becomes
- * a response at the place where it was thrown: policies whose request side had been reached see it after `next()`, like one of
- * the upstream, and the others never run (traffic.md §5, Response).
+ * Composes policies and the end of the chain into one function, once per config. An error thrown by a policy or by the end becomes
+ * a response at that place: policies whose request side was reached see it after `next()`, like a response of the upstream, and
+ * the others never run (traffic.md §5, Response).
  */
 export function compose(policies: readonly Policy[], terminal: Terminal): Chain {
   if (policies.length === 0) return (exchange) => runAlone(terminal, exchange)
@@ -31,14 +31,14 @@ function runAlone(terminal: Terminal, exchange: Exchange): Promise<void> | void 
 
 /**
  * One request on its way through a chain; also the context that its policies see. Policies with sides run in loops, on the way in
- * and on the way out; promises are made by those that give one, by plain middleware and by the end of the chain.
+ * and on the way out; promises are created only by sides that return one, by plain middleware and by the end of the chain.
  */
 class Run extends LightContext {
   readonly #policies: readonly Policy[]
   readonly #terminal: Terminal
-  /** Place of the innermost policy that was reached. */
+  /** Index of the innermost policy that was reached. */
   #reached = -1
-  /** What request sides left for their response sides, by place. */
+  /** Results of request sides for their response sides, by index. */
   #left: unknown[] | undefined = undefined
 
   constructor(policies: readonly Policy[], terminal: Terminal, exchange: Exchange) {
@@ -47,7 +47,7 @@ class Run extends LightContext {
     this.#terminal = terminal
   }
 
-  /** Runs what is left of the chain from `index` on. Response sides go out as far as `outermost`; further is for who called. */
+  /** Runs the rest of the chain from `index`. Runs response sides down to `outermost`; the caller runs those below. */
   run(index: number, outermost = index): Promise<void> | void {
     const { exchange } = this
     const policies = this.#policies
@@ -61,7 +61,7 @@ class Run extends LightContext {
         if (left instanceof Promise) return this.#resume(left, at, outermost, step)
         if (left !== undefined) (this.#left ??= [])[at] = left
       } catch (thrown) {
-        refuse(exchange, thrown, step)
+        fail(exchange, thrown, step)
         return this.#respond(at - 1, outermost)
       }
     }
@@ -74,7 +74,7 @@ class Run extends LightContext {
     }
   }
 
-  /** Goes on where a request side kept the chain waiting. */
+  /** Continues after a request side that returned a promise. */
   #resume(left: Promise<unknown>, at: number, outermost: number, step: TraceStep | undefined): Promise<void> {
     return left.then(
       (value) => {
@@ -82,13 +82,13 @@ class Run extends LightContext {
         return this.run(at + 1, outermost)
       },
       (thrown: unknown) => {
-        refuse(this.exchange, thrown, step)
+        fail(this.exchange, thrown, step)
         this.#respond(at - 1, outermost)
       },
     )
   }
 
-  /** Plain middleware, and within it the rest of the chain. */
+  /** Runs plain middleware, with the rest of the chain as its `next`. */
   async #around(policy: Policy, at: number, step: TraceStep | undefined): Promise<void> {
     const { exchange } = this
     try {
@@ -104,7 +104,7 @@ class Run extends LightContext {
       replaceResponse(exchange, toResponseHead(answer))
       exchange.isLocalAnswer = true
     } catch (thrown) {
-      refuse(exchange, thrown, step)
+      fail(exchange, thrown, step)
     }
   }
 
@@ -127,18 +127,18 @@ class Run extends LightContext {
       } catch (thrown) {
         const name = this.#policies[at]?.name
         const step = exchange.trace?.steps.findLast((one) => one.kind === 'policy' && one.name === name)
-        refuse(exchange, thrown, step)
+        fail(exchange, thrown, step)
       }
     }
   }
 }
 
-function refuse(exchange: Exchange, thrown: unknown, step: TraceStep | undefined): void {
+function fail(exchange: Exchange, thrown: unknown, step: TraceStep | undefined): void {
   respondWithError(exchange, thrown)
   if (step !== undefined) step.detail = { refused: exchange.error?.code ?? '' }
 }
 
-/** The one seam where errors of the request path become responses. */
+/** Turns an error of the request path into the response of the exchange. The only place that does. */
 export function respondWithError(exchange: Exchange, thrown: unknown): void {
   const error = toProxyError(thrown)
   exchange.error = error

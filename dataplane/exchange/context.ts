@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Exchange } from './exchange.ts'
 import { LocalResponse, type AnswerInit } from './answer.ts'
 
-/** What policies find in `c.var`. Values that they leave for each other go to `exchange.set`. */
+/** Type of `c.var` for policies. Values that policies pass to each other are slots of the exchange; see slot.ts. */
 export interface PolicyVariables {
   exchange: Exchange
 }
@@ -13,24 +13,29 @@ export type PolicyContext = Pick<Context<PolicyEnv>, 'var' | 'get' | 'text' | 'j
 
 /**
  * A Hono middleware: request side, `await next()`, response side. After `next()` the head is in `exchange.response`, from the
- * upstream or made here. A policy answers itself by returning a Response instead of calling `next()`, and denies by throwing a
+ * upstream or from the gateway. A policy responds itself by returning a Response instead of calling `next()`, and denies by throwing a
  * ProxyError. One that has no response side returns `next()` without awaiting it.
  */
 export interface Policy {
   (c: PolicyContext, next: Next): Promise<Response | void>
-  /** Of one made by `withSides`: a chain calls these instead. */
+  /** Set by `withSides`: a chain calls these instead of the middleware. */
   readonly sides?: Sides<unknown>
 }
 
-/** A policy that never answers itself, in two parts. Where neither gives a promise a chain runs it without one. */
+/** A policy that never responds itself, in two parts. If neither returns a promise, the chain runs it synchronously. */
 export interface Sides<T> {
-  /** Throws a ProxyError to deny. Its result is what the response side gets; a promise of it is awaited. */
+  /** Throws a ProxyError to deny. Its result, awaited if it is a promise, is passed to the response side. */
   readonly request?: (exchange: Exchange) => T | Promise<T>
-  /** Runs on whatever became of the request once the request side is through. */
+  /** Runs on every response, error responses included, if the request side has succeeded. */
   readonly response?: (exchange: Exchange, left: T) => void
 }
 
-/** The middleware of two sides. */
+/**
+ * Makes middleware from two sides.
+ *
+ * @example
+ * const stamp = withSides({ response: ({ response }) => response?.headers.set('x-stamp', '1') })
+ */
 export function withSides<T>({ request, response }: Sides<T>): Policy {
   const around = async (c: PolicyContext, next: Next): Promise<void> => {
     const { exchange } = c.var
@@ -45,12 +50,12 @@ export function withSides<T>({ request, response }: Sides<T>): Policy {
 export type MountablePolicy = Policy extends MiddlewareHandler<PolicyEnv> ? Policy : never
 
 type Headers = Readonly<Record<string, string | string[]>>
-/** Hono's answers are Responses that remember their body's type for its RPC client. */
+/** Hono's answers are Responses that carry the type of their body for its RPC client. */
 // oxlint-disable-next-line typescript/no-explicit-any -- its own type is not exported
 type Answer = any
 
 /**
- * The context on the request path. It costs one object per request; a Response is made only when a policy answers.
+ * The context on the request path. It costs one object per request; a Response is created only if a policy responds itself.
  * `implements` ties its members to Hono's.
  */
 export class LightContext implements PolicyContext {

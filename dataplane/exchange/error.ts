@@ -12,7 +12,7 @@ export type ErrorFormat = (status: number, message: string) => { readonly conten
 export class ProxyError extends Error {
   readonly code: ErrorCode
   readonly detail: string | undefined
-  /** Header fields of the answer, such as a challenge. */
+  /** Header fields of the response, such as a challenge. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ErrorCode, options: { detail?: string; cause?: unknown; headers?: Readonly<Record<string, string>> } = {}) {
@@ -32,12 +32,12 @@ function withDetail({ text, detail: separator = ': ' }: ErrorRow, detail: string
   return detail === '' ? text : text + separator + detail
 }
 
-/** Unknown throws become INTERNAL, here and nowhere else. */
+/** Turns any thrown value into a ProxyError; unknown ones become INTERNAL, here and nowhere else. */
 export function toProxyError(thrown: unknown): ProxyError {
   return thrown instanceof ProxyError ? thrown : new ProxyError('INTERNAL', { cause: thrown })
 }
 
-/** gRPC callers, by content-type; grpc-web is not one of them (traffic.md §6). */
+/** Whether the client speaks gRPC, by content-type. grpc-web does not count (traffic.md §6). */
 export function isGrpcRequest(request: RequestHead): boolean {
   const type = request.headers.get('content-type')
   if (type === undefined || !type.toLowerCase().startsWith('application/grpc')) return false
@@ -53,7 +53,7 @@ function encodeGrpcMessage(text: string): string {
   return out
 }
 
-/** The client's projection of an error: text/plain, or grpc-status for gRPC callers (traffic.md §6). */
+/** Creates the response for an error: text/plain, the format of the client's protocol, or grpc-status for gRPC clients (traffic.md §6). */
 export function toErrorResponse(error: ProxyError, request: RequestHead, format?: ErrorFormat): ResponseHead {
   const { status, text, detail, grpc } = error.row
   const message = detail === undefined ? text : error.message

@@ -5,12 +5,12 @@ import { forkSlots, type SlotHolder } from './slot.ts'
 import type { RequestTrace } from './trace.ts'
 import type { TokenBudgets } from './token-budgets.ts'
 
-/** What is known of a client's TLS session. */
+/** TLS session of a client connection. */
 export interface TlsSession {
   readonly sni: string | undefined
   readonly alpn: string | undefined
   readonly protocol: string | undefined
-  /** The client's certificate as PEM and parsed names; only when it was verified. */
+  /** Certificate of the client; undefined unless it was verified. */
   readonly clientCertificate: ClientCertificate | undefined
 }
 
@@ -32,7 +32,7 @@ export interface Connection {
   /** Client address, after PROXY protocol. */
   readonly remoteAddress: string
   readonly remotePort: number
-  /** The socket's own peer, where a PROXY protocol header named another client. */
+  /** Peer address of the socket, if a PROXY protocol header named another client. */
   readonly rawAddress?: string
   readonly rawPort?: number
   readonly tls: TlsSession | undefined
@@ -40,16 +40,16 @@ export interface Connection {
   readonly listener: string | undefined
 }
 
-/** As expressions call it: `backend.type` (traffic.md §9). */
+/** Value of `backend.type` in expressions (traffic.md §9). */
 export type BackendType = 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
 
-/** What expressions see of a backend before the request is sent. */
+/** Backend as expressions see it before the request is sent. */
 export interface NamedBackend {
   readonly name: string
   readonly type: BackendType
 }
 
-/** Names that logs, metrics and policies know a route by. */
+/** Names of a route in logs, metrics and policies. */
 export interface RouteLabels {
   /** `<namespace>/<name>` of the Gateway. */
   readonly gateway: string
@@ -61,8 +61,8 @@ export interface RouteLabels {
 }
 
 /**
- * One request in flight: its head, what policies wrote, the response, the timings. Servers make it, the route's chain
- * works on it, telemetry reads it when it is finished.
+ * One request in flight: its head, values set by policies, the response, the timings. Servers create it, the route's chain
+ * processes it, telemetry records it when it is finished.
  */
 export class Exchange implements SlotHolder {
   readonly connection: Connection
@@ -74,51 +74,51 @@ export class Exchange implements SlotHolder {
   /** Milliseconds of `performance.now()` at receipt of the request head. */
   readonly startedAtMs: number
   response: ResponseHead | undefined = undefined
-  /** Set when the gateway itself answered because of an error; what `error` and `reason` show in logs. */
+  /** The error that the gateway responded with, if any; source of `error` and `reason` in logs. */
   error: ProxyError | undefined = undefined
-  /** How this client wants errors told; undefined: as text, or as gRPC callers do. */
+  /** Formats error responses for the protocol of this client; undefined: text, or grpc-status for gRPC clients. */
   errorFormat: ErrorFormat | undefined = undefined
-  /** Set when a policy answered without an error: redirects, CORS preflights, direct responses. */
+  /** Set when a policy responded without an error: redirects, CORS preflights, direct responses. */
   isLocalAnswer = false
 
   labels: Partial<RouteLabels> | undefined = undefined
   /** The backend that the rule picked by weight, before its policies run (traffic.md §5 step 5). */
   picked: NamedBackend | undefined = undefined
-  /** `host:port` of the endpoint that answered. */
+  /** `host:port` of the endpoint that responded. */
   endpoint: string | undefined = undefined
-  /** Where the request was sent, or would have been had there been an endpoint: the label of metrics. */
+  /** Backend of the request, even if it had no endpoint: a label of metrics. */
   backend: string | undefined = undefined
-  /** What kind of backend it is. */
+  /** Type of `backend`. */
   backendType: BackendType | undefined = undefined
   /** Response filters of the chosen backendRef; they run after those of the rule (traffic.md §5, Response). */
   backendResponseHeaders: readonly HeaderModifier[] | undefined = undefined
   /** Path condition of the rule that the request matched: prefix rewriting and span names need it. */
   pathMatch: PathMatch | undefined = undefined
-  /** A rewrite fixed the authority: automatic host rewriting leaves it alone. */
+  /** A rewrite set the authority: automatic host rewriting does not change it. */
   isAuthorityFixed = false
-  /** hostRewrite Auto was asked for: Services too are called by their own name. */
+  /** hostRewrite Auto is set: requests to Services carry the name of the Service too. */
   isHostRewritten = false
-  /** `performance.now()` after which the whole exchange, body included, is late; undefined: never. */
+  /** `performance.now()` at which the exchange, body included, times out; undefined: never. */
   deadlineAtMs: number | undefined = undefined
-  /** Limits of LLM tokens that the request is under; who speaks to an LLM asks and settles them. */
+  /** Limits of LLM tokens; LLM services check and settle them. */
   tokenBudgets: TokenBudgets | undefined = undefined
-  /** The endpoint whose `pending` counts this exchange until it is finished. */
+  /** Endpoint whose `pending` to decrement when the exchange is finished. */
   pendingOn: { pending: number } | undefined = undefined
-  /** Number of the attempt that answered, from 0. */
+  /** Index of the attempt that responded, from 0. */
   retryAttempt = 0
   upstreamStartedAtMs = 0
   responseHeadAtMs = 0
-  /** When the response was ready for the client. */
+  /** `performance.now()` when the response was ready for the client; 0: not yet. */
   answeredAtMs = 0
   finishedAtMs = 0
   requestBytes = 0
   responseBytes = 0
-  /** Why the response was cut short, if it was. */
+  /** What cut the response short; undefined: nothing. */
   cutBy: 'client' | 'upstream' | 'timeout' | 'shutdown' | undefined = undefined
   /** grpc-status from headers or trailers. */
   grpcStatus: string | undefined = undefined
 
-  /** Set while somebody on the admin port traces this very request. */
+  /** Set if a client of the admin endpoint traces this request. */
   trace: RequestTrace | undefined = undefined
 
   /** Values of slots; see slot.ts. */
@@ -135,7 +135,7 @@ export class Exchange implements SlotHolder {
     this.startedAtMs = startedAtMs
   }
 
-  /** For a copy of the request that goes elsewhere: it sees what policies left so far, and leaves nothing here. */
+  /** Creates an exchange for a copy of the request, such as a mirror. It starts with the values set so far; changes do not flow back. */
   fork(request: RequestHead): Exchange {
     const copy = new Exchange(this.connection, request, this.startedAtMs)
     copy.labels = this.labels
@@ -151,7 +151,7 @@ export class Exchange implements SlotHolder {
     return this.#aborted
   }
 
-  /** The server calls this when the client is gone; whatever works for it stops. */
+  /** Called by the server when the client disconnects; calls back all `onAbort` listeners. */
   abort(reason: Error): void {
     if (this.#aborted !== undefined) return
     this.#aborted = reason
@@ -160,7 +160,7 @@ export class Exchange implements SlotHolder {
     if (callbacks) for (const callback of callbacks) callback(reason)
   }
 
-  /** Calls back once the client is gone, at once if it already is. */
+  /** Calls back when the client disconnects, or at once if it already has. */
   onAbort(callback: (error: Error) => void): void {
     if (this.#aborted !== undefined) callback(this.#aborted)
     else (this.#onAbort ??= []).push(callback)
@@ -168,8 +168,8 @@ export class Exchange implements SlotHolder {
 }
 
 /**
- * What servers call for each request. On return `exchange.response` is set; it never rejects. The server then writes the
- * response, and calls `OnFinish` once its last byte is handed to the socket or the exchange was cut.
+ * Called by servers for each request. Sets `exchange.response`; never rejects. The server then writes the response, and calls
+ * `OnFinish` when its last byte is handed to the socket or the exchange was cut.
  */
 export type OnRequest = (exchange: Exchange) => Promise<void> | void
 export type OnFinish = (exchange: Exchange) => void

@@ -1,4 +1,4 @@
-/** Fields that say where a message ends or concern one connection: ours to write, else one request could become two. */
+/** Header fields for message framing and for one connection. Only the gateway sets them, which prevents request smuggling. */
 export const framingFields: ReadonlySet<string> = new Set([
   'connection',
   'content-length',

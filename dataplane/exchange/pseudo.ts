@@ -1,11 +1,11 @@
 import type { RequestHead } from '../http/message.ts'
 import { isAuthority, isOriginForm, isToken } from '../http/syntax.ts'
 
-/** False when the value is not one: the request stays as it was. */
+/** Sets a pseudo-header (RFC 9113 §8.3.1). Returns false, and changes nothing, if the value is invalid. */
 export function setPseudoHeader(request: RequestHead, name: string, value: string): boolean {
   switch (name) {
     case ':method':
-      // CONNECT would make a tunnel of it.
+      // CONNECT would turn the request into a tunnel.
       if (!isToken(value) || value === 'CONNECT') return false
       request.method = value
       return true

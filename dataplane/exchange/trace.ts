@@ -1,17 +1,17 @@
 import { CelError, Secret, type Value } from '#api/cel/index.ts'
 import { REDACTED } from '#api/names.ts'
 
-/** What happened to a traced request. `atMs`: milliseconds since its receipt. */
+/** One step of a traced request. `atMs`: milliseconds since the request was received. */
 export interface TraceStep {
   readonly atMs: number
   /**
-   * `listener` and `route`: what was chosen. `policy`: its request side begins. `expression`: one was evaluated. `upstream`: an attempt
-   * on an endpoint begins. `answer`: the head of the answer is there.
+   * `listener`, `route`: was selected. `policy`: its request side starts. `expression`: was evaluated. `upstream`: an attempt on an
+   * endpoint starts. `answer`: the response head is available.
    */
   readonly kind: 'listener' | 'route' | 'policy' | 'expression' | 'upstream' | 'answer'
   /** Name of the policy, text of the expression, address of the endpoint. */
   readonly name: string
-  /** How it went. Holds no header value, no body and no result of an expression but booleans and numbers. */
+  /** Result of the step. Contains no header values, bodies, or results of expressions other than booleans and numbers. */
   detail?: Readonly<Record<string, string | number | boolean>>
 }
 
@@ -24,7 +24,7 @@ export class RequestTrace {
     this.#startedAtMs = startedAtMs
   }
 
-  /** Adds a step; its `detail` may be filled in once it is known. */
+  /** Adds a step; the caller may set its `detail` later. */
   add(kind: TraceStep['kind'], name: string, detail?: TraceStep['detail']): TraceStep {
     const step: TraceStep = { atMs: performance.now() - this.#startedAtMs, kind, name, ...(detail && { detail }) }
     this.steps.push(step)
@@ -36,7 +36,7 @@ export class RequestTrace {
   }
 }
 
-/** A result without its content: whoever traces a request must not see more of it than its log. */
+/** Describes a result without its content: a trace must not reveal more than the access log. */
 function describeResult(result: Value): string | number | boolean {
   if (result instanceof CelError) return `error: ${result.message}`
   if (typeof result === 'boolean' || typeof result === 'number') return result

@@ -13,12 +13,12 @@ import type { BindHooks, BindProgram, DownstreamProtocol } from '../server/progr
 import { createTlsChoices, type TlsChoice, type TlsListener } from '../server/tls.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
-/** How often a port that could not be opened is tried again, in milliseconds. */
+/** Milliseconds between attempts to open a port. */
 const RETRY_MS = 1000
 
 interface OpenBind {
   readonly bind: Bind
-  /** What it was opened with: another port or other addresses make it another bind. */
+  /** Port and addresses as one text: a change of them needs a new socket. */
   readonly place: string
   opening: Promise<void>
   isListening: boolean
@@ -29,11 +29,11 @@ interface OpenBind {
 
 interface ChosenTls {
   readonly choice: TlsChoice
-  /** Who may connect, and how, as one text: connections made under other terms are drained. A new certificate is not another term. */
+  /** Listener kind and client validation as one text: when it changes, existing connections are drained. A new certificate does not change it. */
   readonly terms: string
 }
 
-/** Opens, updates and closes ports as the gateway's binds say. */
+/** Opens, updates and closes ports according to the gateway's binds. */
 export class Binds {
   readonly #gateway: Gateway
   readonly #telemetry: Telemetry
@@ -45,7 +45,7 @@ export class Binds {
     this.#telemetry = telemetry
   }
 
-  /** Follows the gateway's binds after it took a snapshot. A port that stays keeps its connections. */
+  /** Follows the gateway's binds after an update. Ports that stay open keep their connections. */
   update(snapshot: ConfigSnapshot): void {
     const next = new Map<string, OpenBind>()
     const tlsListeners: TlsListener[] = []
@@ -67,7 +67,7 @@ export class Binds {
     this.#open = next
   }
 
-  /** What is not open yet, for readiness. */
+  /** Ports that are not open yet, for readiness. */
   pending(): string[] {
     return [...this.#open.values()].flatMap(({ isListening, failure, bind }) => (isListening ? [] : [failure?.message ?? `port ${bind.port} is being opened`]))
   }
@@ -81,12 +81,12 @@ export class Binds {
     return [...this.#open.values()].flatMap(({ failure }) => failure ?? [])
   }
 
-  /** Brings the meters of open connections up to date. */
+  /** Updates the byte counters of open connections. */
   report(): void {
     for (const { bind } of this.#open.values()) bind.report()
   }
 
-  /** Lets requests in flight finish. New connections are accepted for `minDrainMs`; what is left after `maxDrainMs` is cut. */
+  /** Finishes requests in flight. Accepts new connections for `minDrainMs`; cuts the remaining ones after `maxDrainMs`. */
   async drain({ minDrainMs, maxDrainMs }: { minDrainMs: number; maxDrainMs: number }): Promise<void> {
     const binds = [...this.#open.values()].map((open) => {
       open.isClosed = true
@@ -115,7 +115,7 @@ export class Binds {
     return open
   }
 
-  /** Tries until the port is open: whoever holds it may be about to end. */
+  /** Retries until the port is open: the process that holds it may be about to end. */
   async #listen(open: OpenBind): Promise<void> {
     try {
       await open.bind.listen()
@@ -134,7 +134,7 @@ export class Binds {
 
   #change(open: OpenBind, running: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): void {
     open.bind.update(this.#programOf(running, frontend, choices))
-    // Existing connections of a listener that changed would go on under its old terms (traffic.md §7).
+    // Without this, existing connections of a changed listener would continue under its old terms (traffic.md §7).
     open.bind.drainListeners((listener) => open.tls.has(listener) && open.tls.get(listener)?.terms !== choices.get(listener)?.terms)
     open.tls = choices
   }
@@ -158,7 +158,7 @@ export class Binds {
     }
   }
 
-  /** TLS of each listener of a bind that has some; logs what cannot be used, once per change. */
+  /** TLS settings of each TLS listener of a bind. Logs unusable ones, once per change. */
   #choose({ tls }: RunningBind, frontend: EffectiveFrontend, { secrets }: ConfigSnapshot, used: TlsListener[]): Map<string, ChosenTls> {
     const choices = new Map<string, ChosenTls>()
     for (const running of tls.values()) {
@@ -173,7 +173,7 @@ export class Binds {
     return choices
   }
 
-  /** Counts connections and bytes; says at debug level why connections were closed before they carried anything. */
+  /** Counts connections and bytes; logs at debug level why connections were closed before they carried data. */
   #hooksOf(key: string): BindHooks {
     const { metrics, logging } = this.#telemetry
     const log = logging.logger('bind')

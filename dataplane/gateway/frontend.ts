@@ -6,12 +6,12 @@ import type { ProxyProtocolSettings } from '../server/proxy-protocol.ts'
 import type { TlsSettings } from '../server/tls.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 
-/** Frontend sections merged, with the rules about connections of all of them. */
+/** Merged frontend sections, with the network authorization rules of all policies. */
 export type EffectiveFrontend = Omit<Frontend, 'networkAuthorization'> & { readonly networkAuthorization?: readonly Authorization[] }
 
 /**
- * What the frontend policies of a Gateway say: field by field, the oldest policy wins; rules about connections are taken together
- * (traffic.md §4.4). Frontend policies target whole Gateways.
+ * Merges the frontend policies of a Gateway: for each field the oldest policy wins; network authorization rules accumulate
+ * (traffic.md §4.4). Frontend policies have no sections as targets.
  */
 export function effectiveFrontend(index: PolicyIndex, { namespace, name }: GatewayRef): EffectiveFrontend {
   const sections = (index.get(targetKey('Gateway', namespace, name)) ?? []).flatMap(({ frontend }) => frontend ?? [])
@@ -37,7 +37,7 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
   return {
     http1: {
       ...(http?.http1MaxHeaders !== undefined && { limits: headLimits(http.http1MaxHeaders) }),
-      // An unused connection and a head that does not come are one thing to users (decision D8).
+      // One setting limits both an idle connection and the wait for a request head (decision D8).
       ...(idleMs !== undefined && { timeouts: { idleMs, headMs: idleMs } }),
     },
     http2: {
@@ -55,7 +55,7 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
   }
 }
 
-/** Whoever allows more lines than usual wants them to fit, too. */
+/** Raises the limit of bytes along with the limit of lines. */
 function headLimits(maxHeaders: number): HeadLimits {
   return { ...requestHeadLimits, maxHeaders, maxHeadBytes: Math.max(requestHeadLimits.maxHeadBytes, maxHeaders * HEAD_BYTES_PER_LINE) }
 }

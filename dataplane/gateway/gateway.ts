@@ -17,7 +17,7 @@ import type { Registry } from '../telemetry/metrics/registry.ts'
 import { Tracer } from '../trace/tracer.ts'
 import type { PoolFactory } from '../upstream/destination.ts'
 
-/** The listeners of one port, by what is spoken to them. */
+/** The listeners of one port, by protocol. */
 export interface RunningBind {
   readonly bind: Bind
   /** HTTP listeners, by Host. */
@@ -32,19 +32,19 @@ export interface GatewayOptions {
   readonly random?: () => number
   /** Clocks for policies; default the machine's. */
   readonly clocks?: Parameters<typeof createPolicyState>[0]
-  /** Where policies and backends count; default: one that nobody reads. */
+  /** Registry for metrics of policies and backends; default: a separate one that is not exposed. */
   readonly registry?: Registry
-  /** Told of endpoints that health policies take out and bring back. */
+  /** Called when a health policy evicts an endpoint or restores it. */
   readonly onEviction?: OnEviction
-  /** The node that this process runs on; default: not known. */
+  /** Node that this process runs on; default: unknown. */
   readonly nodeName?: string | undefined
-  /** How backends that answer by themselves are made; default: those of this build. */
+  /** Factories of backend services (LLM, MCP, agent runtime); default: none. */
   readonly factories?: ServiceFactories
 }
 
 /**
- * What the config means for traffic: binds, listeners, rules and destinations, kept up to date with the snapshots. The request
- * path starts in `handle`. Pure in-memory state: sockets are opened by whoever reads `binds`.
+ * Compiled config: binds, listeners, rules and destinations of the current snapshot. The request path starts in `handle`. Pure
+ * in-memory state: `Binds` opens the sockets.
  */
 export class Gateway {
   readonly destinations: Destinations
@@ -52,7 +52,7 @@ export class Gateway {
   #context: RuleContext
   #snapshot: ConfigSnapshot | undefined
   #listeners = new Map<string, RunningListener>()
-  /** Tables of the version to come, by listener. */
+  /** Route tables of the next version, by listener. */
   #prepared = new Map<string, PreparedTable>()
   #binds = new Map<string, RunningBind>()
 
@@ -67,7 +67,7 @@ export class Gateway {
     return this.#binds
   }
 
-  /** Does ahead, giving way to traffic, what takes longest of the update to a version: the tables of its routes. */
+  /** Builds the route tables of the next version, the slowest part of an update; yields to traffic meanwhile. */
   async prepare({ listeners, routes }: ConfigSnapshot): Promise<void> {
     if (listeners === this.#snapshot?.listeners && routes === this.#snapshot.routes) return
     const prepared = new Map<string, PreparedTable>()
@@ -79,7 +79,7 @@ export class Gateway {
     this.#prepared = prepared
   }
 
-  /** Takes a config version. What did not change keeps its state: connections, rules, tables. */
+  /** Applies a config version. Unchanged parts keep their state: connections, rules, tables. */
   update(snapshot: ConfigSnapshot): void {
     const before = this.#snapshot
     this.#snapshot = snapshot
@@ -87,7 +87,7 @@ export class Gateway {
     const { state } = this.#context
     const secrets = snapshot.secrets === before?.secrets ? state.secrets : selectSecrets(state.secrets, snapshot.secrets)
     const areSecretsNew = secrets !== state.secrets
-    const isChainOfBackendsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
+    const areBackendChainsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
     if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
     this.destinations.update(snapshot, this.#context.policies)
@@ -95,18 +95,18 @@ export class Gateway {
     if (
       !arePoliciesNew &&
       !areSecretsNew &&
-      !isChainOfBackendsNew &&
+      !areBackendChainsNew &&
       snapshot.binds === before?.binds &&
       snapshot.listeners === before.listeners &&
       snapshot.routes === before.routes &&
       snapshot.tcpRoutes === before.tcpRoutes
     )
       return
-    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew || isChainOfBackendsNew)
+    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew || areBackendChainsNew)
     this.#binds = bindsOf(snapshot, this.#listeners)
   }
 
-  /** Forgets what no route names any more. Apart from `update`, whose time is a pause in traffic. */
+  /** Drops services and destinations that no route refers to. Not part of `update`, because traffic pauses during that. */
   tidy(): void {
     if (this.#snapshot === undefined) return
     this.#context.services.retain(refsOf(this.#snapshot))
@@ -128,7 +128,7 @@ export class Gateway {
     return listeners
   }
 
-  /** Answers a request. Never rejects: `exchange.response` is set afterwards. */
+  /** Handles a request. Sets `exchange.response`; never rejects. */
   handle(exchange: Exchange): Promise<void> | void {
     return this.tracer.isArmed ? this.tracer.run(exchange, (traced) => this.#handle(traced)) : this.#handle(exchange)
   }
@@ -148,7 +148,7 @@ export class Gateway {
     if (bind === undefined) throw new ProxyError('BIND_NOT_FOUND')
     if (connection.listener === undefined) {
       const listener = selectListener(bind.http, request.authority)
-      // No host makes CONNECT allowed.
+      // CONNECT is rejected for every host.
       if (listener === undefined) throw new ProxyError(request.method === 'CONNECT' ? 'METHOD_NOT_ALLOWED' : 'LISTENER_NOT_FOUND')
       return listener
     }
@@ -157,7 +157,7 @@ export class Gateway {
     return own
   }
 
-  /** The L4 rule for a connection to a listener; without one it is closed. `labels` are the listener's. */
+  /** Finds the L4 rule for a connection; undefined: close it. `labels` and `telemetry` are those of the listener. */
   findTcpRule(
     listenerKey: string,
     sni: string | undefined,
@@ -172,12 +172,12 @@ export class Gateway {
     return {}
   }
 
-  /** What logs and metrics call a listener. */
+  /** Labels of a listener for logs and metrics. */
   labelsOf(listenerKey: string | undefined): Partial<RouteLabels> | undefined {
     return listenerKey === undefined ? undefined : this.#listeners.get(listenerKey)?.labels
   }
 
-  /** Patterns of routes that never match, since the last call: for the log. */
+  /** Errors of route patterns that do not compile and were not returned before; for the log. */
   newErrors(): readonly string[] {
     return [...this.#listeners.values()].flatMap((listener) => listener.newErrors())
   }
@@ -188,7 +188,7 @@ export class Gateway {
   }
 }
 
-/** The backends whose own policies add something to the chains of rules that lead to them. */
+/** Keys of backends whose own policies may change the chains of rules that refer to them. */
 function transformingBackends(snapshot: ConfigSnapshot | undefined): string {
   const keys = []
   for (const { key, policies, ai, mcp, cloudBackend } of snapshot?.backends.values() ?? [])
@@ -218,11 +218,11 @@ function bindsOf(snapshot: ConfigSnapshot, running: ReadonlyMap<string, RunningL
   const binds = new Map<string, RunningBind>()
   for (const bind of snapshot.binds.values()) {
     const listeners = byBind.get(bind.key) ?? []
-    const of = (...protocols: Listener['protocol'][]): RunningListener[] => listeners.filter(({ listener }) => protocols.includes(listener.protocol))
-    const overTls = of('HTTPS', 'TLS')
+    const withProtocol = (...protocols: Listener['protocol'][]): RunningListener[] => listeners.filter(({ listener }) => protocols.includes(listener.protocol))
+    const overTls = withProtocol('HTTPS', 'TLS')
     const tls = createListenerTable(overTls)
     for (const listener of overTls) listener.siblings = tls
-    binds.set(bind.key, { bind, http: createListenerTable(of('HTTP')), tls, tcp: of('TCP')[0] })
+    binds.set(bind.key, { bind, http: createListenerTable(withProtocol('HTTP')), tls, tcp: withProtocol('TCP')[0] })
   }
   return binds
 }

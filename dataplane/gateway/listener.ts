@@ -17,27 +17,27 @@ import { Rule, type RuleContext } from './rule.ts'
 import { runCooperatively } from '../runtime/cooperative.ts'
 import { gatewayTelemetry } from '../telemetry/gateway.ts'
 
-/** A table made ahead, and what it was made of. */
+/** A route table built ahead of an update, and its inputs. */
 export interface PreparedTable {
   readonly hostname: string | undefined
   readonly routes: readonly Route[]
   readonly table: RouteTable
 }
 
-/** Makes the table of a listener ahead, giving way to traffic. */
+/** Builds the route table of a listener ahead of an update; yields to traffic meanwhile. */
 export async function prepareTable({ hostname }: Listener, routes: readonly Route[]): Promise<PreparedTable> {
   return { hostname, routes, table: await runCooperatively(compileRoutesInSteps(routes, hostname)) }
 }
 
 /**
- * A listener with the routes that it accepted, ready for requests. Rules are kept over config versions by the identity of
- * their messages; a rule's chain is composed when the first request reaches it, so a reload costs what is used.
+ * A listener with the routes that it accepted. Keeps rules over config versions by the identity of their messages. Composes the
+ * chain of a rule when the first request reaches it, so that a reload costs only what is used.
  */
 export class RunningListener {
   readonly key: string
-  /** What logs call requests that reached no rule of it. */
+  /** Labels of requests that matched no rule. */
   readonly labels: Partial<RouteLabels>
-  /** The listeners of its port that are chosen by SNI, as it is itself. */
+  /** All listeners of the port that are selected by SNI, this one included. */
   siblings: ListenerTable<RunningListener> | undefined = undefined
   #listener: Listener
   #routes: readonly Route[] = []
@@ -70,7 +70,7 @@ export class RunningListener {
     return this.#listener === listener && isSame(this.#routes, routes)
   }
 
-  /** Takes a version of the listener's config; does nothing for what is unchanged. What was `prepared` for other routes is not used. */
+  /** Applies a version of the listener's config. Keeps what is unchanged; ignores a `prepared` table of other routes. */
   update(listener: Listener, routes: readonly Route[], tcpRoutes: readonly TcpRoute[], prepared?: PreparedTable): void {
     const isRelabelled = this.#listener !== listener
     if (isRelabelled) this.recompose()
@@ -84,13 +84,13 @@ export class RunningListener {
     this.#tcpRoutes = tcpRoutes
   }
 
-  /** Sorts and indexes now rather than under the first request. */
+  /** Builds the route table now instead of during the first request. */
   prepare(context: RuleContext): void {
     if (!this.#isTelemetryCompiled) this.#compileTelemetry(context)
     this.#table ??= compileRoutes(this.#routes, this.#listener.hostname)
   }
 
-  /** Forgets what was composed: attached policies or their secrets changed. */
+  /** Drops composed chains after attached policies or their secrets have changed. */
   recompose(): void {
     this.#rules.clear()
     this.#preRouting = undefined
@@ -98,7 +98,7 @@ export class RunningListener {
     this.#isTelemetryCompiled = false
   }
 
-  /** What its Gateway's policies say about logs and traces. */
+  /** Log and trace settings of its Gateway; undefined if no policy sets any. */
   get telemetry(): GatewayTelemetry | undefined {
     return this.#telemetry
   }
@@ -109,7 +109,7 @@ export class RunningListener {
   }
 
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
-    // Before PreRouting policies, whose expressions and denials name the listener.
+    // Set before PreRouting policies run, because their expressions and log records name the listener.
     exchange.labels = this.labels
     exchange.trace?.add('listener', this.key)
     const telemetry = this.#telemetry
@@ -120,7 +120,7 @@ export class RunningListener {
     return telemetry?.bodies === undefined ? chain(exchange) : recordBodies(exchange, telemetry.bodies, () => chain(exchange))
   }
 
-  /** PreRouting policies may change what the route is chosen by, so the choice is the end of their chain (traffic.md §5 step 3). */
+  /** PreRouting policies may change the inputs of route selection, so it runs at the end of their chain (traffic.md §5 step 3). */
   #composePreRouting(context: RuleContext): Chain {
     const traffic = effectiveTraffic(context.policies, 'PreRouting', this.#listener)
     const route = (exchange: Exchange): Promise<void> | void => this.#route(exchange, context)
@@ -130,7 +130,7 @@ export class RunningListener {
   }
 
   #route(exchange: Exchange, context: RuleContext): Promise<void> | void {
-    // After PreRouting, but by the Host that the client named (traffic.md §5 step 4).
+    // After PreRouting, but with the Host that the client sent (traffic.md §5 step 4).
     const misdirected = this.siblings && checkMisdirected(this.siblings, this, exchange.receivedAuthority)
     if (misdirected !== undefined) throw new ProxyError(misdirected)
     this.prepare(context)
@@ -140,7 +140,7 @@ export class RunningListener {
     return this.#ruleOf(matched.route, context).handle(exchange)
   }
 
-  /** The L4 rule for a server name; undefined closes the connection. */
+  /** Finds the L4 rule for a server name; undefined: close the connection. */
   findTcpRule(sni: string | undefined, { destinations, policies, random }: RuleContext): TcpRule | undefined {
     const route = this.#tcpTable.lookup((sni ?? '').toLowerCase())
     if (route === undefined) return undefined
@@ -150,7 +150,7 @@ export class RunningListener {
     return rule
   }
 
-  /** Patterns that do not compile, once per table. */
+  /** Route patterns that do not compile; each table is reported once. */
   newErrors(): readonly string[] {
     const errors = this.#table?.errors ?? []
     if (errors === this.#reportedErrors) return []
@@ -167,7 +167,7 @@ export class RunningListener {
 
 const isSame = <T>(a: readonly T[], b: readonly T[]): boolean => a.length === b.length && a.every((value, index) => value === b[index])
 
-/** The rules of routes that are still there. */
+/** Keeps the rules of routes that still exist. */
 function keepRules(rules: ReadonlyMap<Route, Rule>, routes: readonly Route[]): Map<Route, Rule> {
   const kept = new Map<Route, Rule>()
   if (rules.size === 0) return kept

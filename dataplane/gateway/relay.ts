@@ -5,7 +5,7 @@ import { relayTcp } from './splice.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { UpstreamError } from '../upstream/types.ts'
 
-/** Joins a connection to a backend of its listener's L4 route, or closes it: TCP has no other way to say no. */
+/** Relays a connection to a backend of its listener's L4 route, or closes it: TCP has no error responses. */
 export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {
   const startedAtMs = performance.now()
   const { rule, labels, telemetry: policy } = gateway.findTcpRule(tcp.listener, tcp.sni)
@@ -20,18 +20,18 @@ export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: 
       finishedAtMs: performance.now(),
       telemetry: policy,
     })
-  const refuse = (error: ProxyError): void => {
+  const reject = (error: ProxyError): void => {
     tcp.socket.destroy()
     finish(error)
   }
-  if (rule === undefined) return refuse(new ProxyError('ROUTE_NOT_FOUND'))
+  if (rule === undefined) return reject(new ProxyError('ROUTE_NOT_FOUND'))
   const destination = rule.pick()
-  if (destination === undefined) return refuse(new ProxyError('NO_VALID_BACKENDS'))
-  if (destination.error !== undefined) return refuse(new ProxyError(destination.error))
-  const isPassthrough = isTlsOfClient(tcp)
-  if (destination.settings.broken !== undefined && !isPassthrough) return refuse(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
+  if (destination === undefined) return reject(new ProxyError('NO_VALID_BACKENDS'))
+  if (destination.error !== undefined) return reject(new ProxyError(destination.error))
+  const isPassthrough = isTlsPassthrough(tcp)
+  if (destination.settings.broken !== undefined && !isPassthrough) return reject(new ProxyError('UPSTREAM_FAILED', { detail: destination.settings.broken }))
   const target = destination.pickForConnection(tcp.sni)
-  if (target === undefined) return refuse(new ProxyError('NO_HEALTHY_BACKENDS', { detail: destination.explainNoEndpoint(tcp.sni) }))
+  if (target === undefined) return reject(new ProxyError('NO_HEALTHY_BACKENDS', { detail: destination.explainNoEndpoint(tcp.sni) }))
   target.pending++
   const transport = destination.transportTo(target)
   void relayTcp(tcp, isPassthrough ? { ...transport, tls: undefined } : transport, { connectMs: destination.settings.connectMs }).then(({ error }) => {
@@ -40,8 +40,8 @@ export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: 
   })
 }
 
-/** TLS that passes through is between client and backend: the backend's own TLS policies are for connections that we secure. */
-function isTlsOfClient({ connection, initial }: TcpConnection): boolean {
+/** With TLS passthrough the client encrypts, so the TLS policies of the backend do not apply. */
+function isTlsPassthrough({ connection, initial }: TcpConnection): boolean {
   return connection.tls === undefined && initial?.[0] === 0x16
 }
 

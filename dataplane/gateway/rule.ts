@@ -13,7 +13,7 @@ import { createWeightedPicker } from '../route/weights.ts'
 import { planRetry, planTimeouts } from '../forward/call-plan.ts'
 import { pickedBackend, type ForwardPlan, type PlannedBackend } from '../forward/plan.ts'
 
-/** What rules are compiled with. */
+/** Inputs of rule compilation besides the route and its listener. */
 export interface RuleContext {
   readonly destinations: Destinations
   readonly policies: PolicyIndex
@@ -23,7 +23,7 @@ export interface RuleContext {
   readonly random: () => number
 }
 
-/** One rule of a route on one listener: its policies and, at their end, its backends, composed on first use. */
+/** One rule of a route on one listener: a chain of policies that ends at its backends, composed on first use. */
 export class Rule {
   readonly #route: Route
   readonly #listener: Listener
@@ -65,13 +65,13 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): Co
   const { filters } = route
   const invalid = filters?.invalid
   if (invalid !== undefined) {
-    const refuse = (): void => {
+    const reject = (): void => {
       throw new ProxyError('FILTER_FAILED', { detail: invalid })
     }
-    return { chain: compose([], refuse), requestMs: undefined, pick: undefined }
+    return { chain: compose([], reject), requestMs: undefined, pick: undefined }
   }
   const traffic = effectiveTraffic(context.policies, 'PostRouting', listener, route.route)
-  // What the rule itself says replaces what policies say, kind by kind (traffic.md §4.2).
+  // Settings of the rule itself override those of policies, kind by kind (traffic.md §4.2).
   const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
   const retry = planRetry(route.retry, traffic?.retry)
   const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
@@ -98,7 +98,7 @@ function planForward(
     random,
   )
   const pick = (): PlannedBackend | undefined => (pickIndex === undefined ? undefined : backends[pickIndex()])
-  // Parts of a backend that answers by itself have policies of their own.
+  // Providers and targets of a backend service have policies of their own.
   const hasBackendTransformation = backends.some(
     ({ destination, service }) =>
       destination.settings.transformation !== undefined || (service?.current !== undefined && service.current.mayTransform !== false),

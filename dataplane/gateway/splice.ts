@@ -6,7 +6,7 @@ import type { TcpConnection } from '../server/program.ts'
 
 export interface RelayOptions {
   readonly connectMs: number
-  /** Without a byte in either direction; 0: no limit. */
+  /** Milliseconds without a byte in either direction; 0: no limit. Default: one hour. */
   readonly idleMs?: number
   readonly deadlines?: Deadlines
 }
@@ -14,15 +14,15 @@ export interface RelayOptions {
 export interface RelayResult {
   readonly receivedBytes: number
   readonly sentBytes: number
-  /** An UpstreamError when there was no connection to the endpoint. */
+  /** An UpstreamError if the endpoint could not be reached. */
   readonly error: Error | undefined
 }
 
 const DEFAULT_RELAY_IDLE_MS = 3_600_000
 
 /**
- * Relays a client's connection to an endpoint: bytes as they are, half-closes, resets. Resolves, never rejects, when both sides
- * are closed. Without a connection to the endpoint the client's is reset.
+ * Relays a client's connection to an endpoint: bytes, half-closes, resets. Resolves when both sides are closed; never rejects.
+ * Resets the client's connection if the endpoint cannot be reached.
  */
 export async function relayTcp(tcp: TcpConnection, transport: Transport, options: RelayOptions): Promise<RelayResult> {
   const { socket: client, initial } = tcp

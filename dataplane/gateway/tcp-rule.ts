@@ -4,10 +4,10 @@ import type { RouteLabels } from '../exchange/exchange.ts'
 import { createWeightedPicker } from '../route/weights.ts'
 import type { Destination } from '../upstream/destination.ts'
 
-/** An L4 route, ready for connections. */
+/** A compiled L4 route. */
 export interface TcpRule {
   readonly labels: RouteLabels
-  /** A destination by weight; undefined when there is none to choose. */
+  /** Picks a destination by weight; undefined if there is none. */
   readonly pick: () => Destination | undefined
 }
 

@@ -114,11 +114,11 @@ describe('endpoints of a Service', () => {
 
   test('that lost their sessions lead to 404, also with several targets', async () => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
-    const door = await bed.door(two.port)
-    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', door.port)], failureMode: 'FailOpen' } })
+    const forwarder = await bed.forwarder(two.port)
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', forwarder.port)], failureMode: 'FailOpen' } })
     const { post } = await begin(gateway.url)
     await two.close()
-    door.to = (await bed.upstream('two')).port
+    forwarder.to = (await bed.upstream('two')).port
     expect([(await post(call('tools/list'))).status, (await post(call('tools/call', { name: 'b_echo' }))).status]).toEqual([404, 404])
     const client = await bed.client(gateway)
     expect((await client.listTools()).tools).toHaveLength(6)

@@ -5,7 +5,7 @@ import type { ClientSpan } from './trace.ts'
 
 const attemptsSlot = defineSlot<Attempt[]>('attempts')
 
-/** Notes one of several attempts of a request: what one attempt alone took is in the exchange's own timings. */
+/** Records one of several attempts. Requests with a single attempt need none: the exchange has its timings. */
 export function recordAttempt(exchange: Exchange, startedAtMs: number, result: ResponseHead | Error): void {
   const { request, endpoint } = exchange
   const attempt: Attempt = {
@@ -24,7 +24,7 @@ export function recordAttempt(exchange: Exchange, startedAtMs: number, result: R
 
 export type Attempt = Omit<ClientSpan, 'kind' | 'subtype'>
 
-/** All attempts, or none where there was but one. */
+/** All attempts of a retried request; empty if there was only one. */
 export function attemptsOf(exchange: Exchange): readonly Attempt[] {
   return attemptsSlot.get(exchange) ?? none
 }

@@ -3,21 +3,21 @@ import type { LogTracingAttributes } from '#gen/config/types.ts'
 import { compileExpression } from '../expression/program.ts'
 import type { FieldSink } from './field-sink.ts'
 
-/** What a policy changes in the default fields of a record. */
+/** Changes of a policy to the default fields of a record. */
 export interface AttributeChanges {
-  /** Names that are not written: those removed, and those that are written anew. */
+  /** Names of default fields to omit: removed ones and those replaced by added ones. */
   readonly hidden: ReadonlySet<string>
   readonly added: readonly { readonly name: string; readonly program: Program }[]
 }
 
-/** Undefined: nothing is changed. */
+/** Compiles attribute settings; undefined: no changes. */
 export function compileAttributes(attributes: LogTracingAttributes | undefined): AttributeChanges | undefined {
   if (attributes === undefined) return undefined
   const added = (attributes.add ?? []).map(({ name, expression }) => ({ name, program: compileExpression(expression, 'log') }))
   return { hidden: new Set([...(attributes.remove ?? []), ...added.map(({ name }) => name)]), added }
 }
 
-/** Writes the fields of a record as the policy wants them; expressions are evaluated once, however often it is written. */
+/** Applies the changes of a policy to a record. Evaluates expressions once, even if the record is written several times. */
 export function changeFields(changes: AttributeChanges, context: object, write: (sink: FieldSink) => void): (sink: FieldSink) => void {
   const values = evaluateAdded(changes, context)
   return (sink) => {
@@ -35,7 +35,7 @@ function hideFields(sink: FieldSink, hidden: ReadonlySet<string>): FieldSink {
   }
 }
 
-/** Null and failures are left out, maps and lists are JSON. */
+/** Evaluates the added fields. Omits null and errors; maps and lists become JSON. */
 function evaluateAdded(changes: AttributeChanges, context: object): [string, string | number | boolean][] {
   const values: [string, string | number | boolean][] = []
   for (const { name, program } of changes.added) {

@@ -1,11 +1,11 @@
-/** Receives the fields of one record in order; writes a line of text, a protobuf message or a list. */
+/** Receives the fields of one record in order. Implementations write log lines or protobuf messages. */
 export interface FieldSink {
-  /** A value of ours that needs no quotes. */
+  /** A value made by the gateway that needs no quotes. */
   plain(name: string, value: string | number): void
-  /** A value that the client or an upstream chose. */
+  /** A value from a client or an upstream. */
   foreign(name: string, value: string): void
-  /** A text for people. */
+  /** A text for human readers; always quoted. */
   quoted(name: string, value: string): void
-  /** A field that an expression made: nothing about it is known beforehand. */
+  /** A field from an expression: name and value may be anything. */
   added(name: string, value: string | number | boolean): void
 }

@@ -4,11 +4,11 @@ import type { BodyRecording } from '../expression/record.ts'
 import type { AttributeChanges } from './attributes.ts'
 import type { OtlpExporter } from './otlp/exporter.ts'
 
-/** What the frontend policies of a Gateway say about its records. */
+/** Compiled log and trace settings of a Gateway. */
 export interface GatewayTelemetry {
   readonly accessLog: CompiledAccessLog | undefined
   readonly tracing: CompiledTracing | undefined
-  /** Undefined: their expressions look at no body. */
+  /** Bodies to record; undefined if no log or trace expression reads one. */
   readonly bodies?: BodyRecording | undefined
 }
 
@@ -21,9 +21,9 @@ export interface CompiledAccessLog {
 export interface CompiledTracing {
   readonly changes: AttributeChanges | undefined
   readonly exporter: OtlpExporter
-  /** Undefined: never. */
+  /** For requests without a trace context; undefined: never sampled. */
   readonly randomSampling: Program | undefined
-  /** Undefined: always. */
+  /** For requests with a trace context; undefined: always sampled. */
   readonly clientSampling: Program | undefined
   readonly random: () => number
 }

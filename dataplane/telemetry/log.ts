@@ -3,36 +3,36 @@ import { Redacted, isSensitiveName, redactText } from './redact.ts'
 import { formatTime, toEpochMs } from '../runtime/time.ts'
 import type { LineWriter } from './writer.ts'
 
-/** From quiet to chatty. `off` silences a scope altogether. */
+/** In order of verbosity. `off` disables a scope. */
 const logLevels = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
 type LogLevel = (typeof logLevels)[number]
 export type LogFormat = 'text' | 'json'
 type LogFields = Readonly<Record<string, unknown>>
 
-/** Log lines of one scope; a scope is named after its room: `config`, `upstream`, `config/stream`. */
+/** Writes log lines of one scope, which is named after its module: `config`, `upstream`, `config/stream`. */
 export interface Logger {
   error(message: string, fields?: LogFields): void
   warn(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
   debug(message: string, fields?: LogFields): void
   trace(message: string, fields?: LogFields): void
-  /** For callers whose fields cost something to make. */
+  /** For callers whose fields are expensive to compute. */
   isEnabled(level: LogLevel): boolean
 }
 
 export interface Logging {
   readonly format: LogFormat
   readonly writer: LineWriter
-  /** The level specification in force, as `parseLevels` takes it. */
+  /** The level specification in force; see `parseLevels`. */
   readonly level: string
   logger(scope: string): Logger
-  /** Throws a LogLevelError. Takes effect at once, for loggers that exist too. */
+  /** Sets the levels of all loggers, existing ones included. Throws a LogLevelError. */
   setLevel(spec: string): void
-  /** Back to the level that the process started with. */
+  /** Restores the level that the process started with. */
   reset(): void
 }
 
-/** Signals a level specification that cannot be understood; the message names the part. */
+/** An invalid level specification; the message names the invalid part. */
 export class LogLevelError extends Error {}
 
 export interface Levels {
@@ -40,7 +40,7 @@ export interface Levels {
   readonly scopes: ReadonlyMap<string, LogLevel>
 }
 
-/** Parses `info`, `config=debug`, or a comma-separated mix of both; what is not named is at `info`. An error begins with `where`. */
+/** Parses `info`, `config=debug`, or a comma-separated mix of both; the default is `info`. Error messages start with `where`. */
 export function parseLevels(spec: string, where = ''): Levels {
   let base: LogLevel = 'info'
   const scopes = new Map<string, LogLevel>()
@@ -101,14 +101,14 @@ class ScopeLogger implements Logger {
 
 export interface LoggingOptions {
   writer: LineWriter
-  /** PROXY_LOG or `config.logging.level`; default `info`. A bad one throws a LogLevelError. */
+  /** PROXY_LOG or `config.logging.level`; default `info`. An invalid one throws a LogLevelError. */
   level?: string | undefined
   format?: LogFormat | undefined
   /** Epoch milliseconds, with fraction. */
   now?: () => number
 }
 
-/** The process's logs. One per process; everything else gets a Logger from it. */
+/** Creates the logging of a process. Modules get their Logger from it. */
 export function createLogging(options: LoggingOptions): Logging {
   const { writer, level: initial = 'info', format = 'text', now = () => toEpochMs(performance.now()) } = options
   const formatLine = format === 'json' ? formatJson : formatText
@@ -158,7 +158,7 @@ const formatJson: FormatLine = (epochMs, level, scope, message, fields) => {
   return `${JSON.stringify(entry)}\n`
 }
 
-/** What a field shows: no credentials, errors as their messages, circular structures as text. */
+/** Makes a value printable: without credentials, errors as messages, circular structures as text. */
 function printable(name: string, value: unknown): unknown {
   if (value === undefined || value === null) return undefined
   if (isSensitiveName(name) || value instanceof Redacted) return REDACTED
@@ -192,7 +192,7 @@ const needsEscape = /[\0-\x1f"\\\x7f-\x9f\u2028\u2029\ud800-\udfff]/
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const controls = /[\0-\x1f\x7f-\x9f\u2028\u2029]/g
 
-/** The value, in JSON quotes if it could be mistaken for more than one. */
+/** Quotes the value as JSON if it could be read as several fields. */
 export function quoteIfNeeded(value: string): string {
   return value === '' || unsafe.test(value) ? quote(value) : value
 }

@@ -2,11 +2,11 @@ import type { Reason } from '#api/errors.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { defineSlot } from '../exchange/slot.ts'
 
-/** What the backend is spoken to as; `backend.protocol` of expressions. */
+/** Application protocol of a request; `backend.protocol` in expressions. */
 export type Protocol = 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
 const protocolSlot = defineSlot<Protocol>('protocol')
 
-/** Whoever takes a request over as more than HTTP says so. */
+/** Called by services that handle a request as a protocol on top of HTTP. */
 export function setProtocol(exchange: Exchange, protocol: Protocol): void {
   protocolSlot.set(exchange, protocol)
 }
@@ -15,7 +15,7 @@ export function protocolOf(exchange: Exchange): Protocol {
   return protocolSlot.get(exchange) ?? 'http'
 }
 
-/** Why the client got what it got: the `reason` of logs and metrics (traffic.md §6). */
+/** The `reason` of the response in logs and metrics (traffic.md §6). */
 export function reasonOf(exchange: Exchange): Reason {
   if (exchange.error !== undefined) return exchange.error.row.reason
   if (exchange.cutBy === 'upstream') return 'UpstreamFailure'
@@ -23,7 +23,7 @@ export function reasonOf(exchange: Exchange): Reason {
   return exchange.isLocalAnswer ? 'DirectResponse' : 'Upstream'
 }
 
-/** Status that went to the client; 0 when it left before there was one. */
+/** Status of the response; 0 if the client disconnected before there was one. */
 export function statusOf(exchange: Exchange): number {
   return exchange.response?.status ?? 0
 }

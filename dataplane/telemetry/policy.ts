@@ -13,7 +13,7 @@ import { readTraceparent, startTrace } from './trace.ts'
 import type { Registry } from './metrics/registry.ts'
 import type { Destination } from '../upstream/destination.ts'
 
-/** What compiled telemetry settings need of their process; `PolicyState` has it. */
+/** Process-wide state that compiled telemetry settings use; part of `PolicyState`. */
 interface Sources {
   /** Values that outlive a config version as long as their section and inputs stay the same objects. */
   readonly kept: { get<T>(section: object, inputs: readonly unknown[], create: () => T): T }
@@ -21,7 +21,7 @@ interface Sources {
   readonly registry: Registry
 }
 
-/** Undefined where no policy says anything: the default line, no traces. */
+/** Compiles the telemetry settings of a Gateway; undefined if no policy sets any: default log lines, no traces. */
 export function compileTelemetry(
   { accessLog, tracing, http }: { readonly accessLog?: AccessLog; readonly tracing?: Tracing; readonly http?: FrontendHTTP },
   state: Sources,
@@ -32,8 +32,14 @@ export function compileTelemetry(
   return { ...compiled, bodies: bodiesOf(compiled, http?.maxBufferSize) }
 }
 
-/** A question about the expressions of records, asked once of each Gateway's. */
-export function asksRecords(reads: (program: Program) => boolean): (telemetry: GatewayTelemetry | undefined) => boolean {
+/**
+ * Creates a function that returns whether a log or trace expression of a Gateway matches a predicate. Caches the result per Gateway.
+ *
+ * @example
+ * const recordsReadText = createRecordQuery(readsText)
+ * if (recordsReadText(gatewayTelemetry.get(exchange))) collectText()
+ */
+export function createRecordQuery(reads: (program: Program) => boolean): (telemetry: GatewayTelemetry | undefined) => boolean {
   const known = new WeakMap<GatewayTelemetry, boolean>()
   return (telemetry) => {
     if (telemetry === undefined) return false
@@ -49,7 +55,7 @@ function programsOfRecords({ accessLog, tracing }: Pick<GatewayTelemetry, 'acces
   return accessLog?.filter === undefined ? added : [accessLog.filter, ...added]
 }
 
-/** Which bodies have to be kept for the expressions of records. */
+/** Bodies to keep for log and trace expressions; undefined: none. */
 function bodiesOf(telemetry: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>, limitBytes = MAX_BUFFER_BYTES): BodyRecording | undefined {
   const programs = programsOfRecords(telemetry)
   const [request, response] = [readsRequestBody(programs), readsResponseBody(programs)]
@@ -79,7 +85,7 @@ function compileTracing(section: Tracing, state: Sources, random: () => number):
   return { ...compiled, exporter: exporterOf('traces', section, state, compiled.resources), random }
 }
 
-/** One exporter for each section, kept over config versions with what waits in it; its destination is that of the newest config. */
+/** Returns the exporter of a section. It and its queue survive config changes; its destination is that of the newest config. */
 function exporterOf(
   signal: 'logs' | 'traces',
   section: OtlpAccessLog | { readonly backendRef: BackendRef; readonly protocol?: 'HTTP' | 'GRPC'; readonly path?: string },
@@ -92,7 +98,7 @@ function exporterOf(
   return exporter
 }
 
-/** Decides, before anything else is known of a request, whether it gets a span (traffic.md §11, Tracing). */
+/** Decides whether a request gets a span, before any policy has run (traffic.md §11, Tracing). */
 export function sampleTrace(exchange: Exchange, { randomSampling, clientSampling, random }: CompiledTracing): void {
   const incoming = readTraceparent(exchange)
   const program = incoming === undefined ? randomSampling : clientSampling
@@ -103,7 +109,7 @@ export function sampleTrace(exchange: Exchange, { randomSampling, clientSampling
   setLogField(exchange, 'span.id', spanId)
 }
 
-/** A boolean as it is, a number as a probability; anything else, failures among it, is no. */
+/** Samples by a boolean or by a number, which is a probability. Other values and errors mean no. */
 function isSampled(value: unknown, random: () => number): boolean {
   if (typeof value === 'boolean') return value
   const probability = typeof value === 'bigint' ? Number(value) : typeof value === 'number' ? value : 0

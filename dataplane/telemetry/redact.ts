@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { REDACTED } from '#api/names.ts'
 
-/** A value that prints as `<redacted>` wherever it ends up: logs, JSON, errors, `console.log`. Only `reveal` gives it out. */
+/** Wraps a secret: prints as `<redacted>` in logs, JSON, errors and `console.log`. `reveal` returns the value. */
 export class Redacted<T> {
   readonly #value: T
 
@@ -48,13 +48,13 @@ export function isSensitiveName(name: string): boolean {
 
 const patterns: readonly [RegExp, string][] = [
   [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
-  // RFC 9110 credentials that made it into a text: scheme and token68. "basic authentication" is what our own errors say.
+  // Credentials (RFC 9110 §11.4): scheme and token68. The gateway's own errors contain "basic authentication".
   [/\b(Bearer|Basic)\s+(?!authentication(?:\s|$))[A-Za-z0-9\-._~+/]{8,}=*/gi, `$1 ${REDACTED}`],
   // user:password@ of a URL
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^/?#@\s"']+@/gi, `$1${REDACTED}@`],
 ]
 
-/** Replaces what looks like key material in free text: private keys, credentials, user info of URLs. */
+/** Redacts likely secrets in free text: private keys, credentials, user info of URLs. */
 export function redactText(text: string): string {
   if (text.length < 8) return text
   let out = text

@@ -10,24 +10,24 @@ import { addProcessMetrics } from './metrics/process.ts'
 import { traceOf } from './trace.ts'
 import { gatewayTelemetry } from './gateway.ts'
 
-/** How long the end of the process waits for collectors. */
+/** Milliseconds that shutdown waits for collectors. */
 const FLUSH_MS = 2000
 
-/** All that the data plane tells about itself. */
+/** Logs, metrics and traces of the data plane. */
 export interface Telemetry {
   readonly logging: Logging
   readonly metrics: Metrics
-  /** The one call per finished exchange (an OnFinish): counts it and writes its access log line. Never throws. */
+  /** Records a finished exchange in metrics, traces and the access log. Called once per exchange; never throws. */
   onFinished(exchange: Exchange): void
   /** The same for a relayed TCP connection. */
   onTcpFinished(session: TcpSession): void
-  /** Sends what waits for collectors; gives up after two seconds. */
+  /** Sends queued records to collectors; gives up after two seconds. */
   flushExports(): Promise<void>
-  /** Stops sampling and writes out what is buffered. */
+  /** Stops sampling and writes buffered lines. */
   close(): Promise<void>
 }
 
-/** `version` is what `build_info` shows. */
+/** Creates the telemetry of a process. `version` is shown in `build_info`. */
 export function createTelemetry(logging: Logging, options: { version: string }): Telemetry {
   const metrics = createMetrics(options)
   const { registry } = metrics
@@ -42,7 +42,7 @@ export function createTelemetry(logging: Logging, options: { version: string }):
     logging,
     metrics,
     onFinished(exchange) {
-      // Telemetry must not take a connection down with it.
+      // A failure of telemetry must not break the connection.
       try {
         if (exchange.finishedAtMs === 0) exchange.finishedAtMs = performance.now()
         metrics.recordExchange(exchange)

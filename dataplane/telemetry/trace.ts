@@ -2,17 +2,17 @@ import { randomFillSync } from 'node:crypto'
 import type { Exchange } from '../exchange/exchange.ts'
 import { defineSlot } from '../exchange/slot.ts'
 
-/** What a request's trace context says (W3C Trace Context, level 1). */
+/** Trace context of a request (W3C Trace Context, level 1). */
 export interface TraceContext {
   /** 32 lower-case hexadecimal digits. */
   readonly traceId: string
-  /** 16: the span that the header names. */
+  /** Parent span in the header: 16 lower-case hexadecimal digits. */
   readonly spanId: string
-  /** The last two digits. */
+  /** Trace flags: the last two digits of the header. */
   readonly flags: number
 }
 
-/** A call that was made for a traced request. */
+/** An outbound call on behalf of a traced request. */
 export interface ClientSpan {
   readonly kind: string
   readonly subtype: string
@@ -31,26 +31,26 @@ export interface ClientSpan {
   readonly error?: Error | undefined
 }
 
-/** The trace of a request that has a span here. */
+/** Trace of a request that was sampled by this process. */
 export interface ActiveTrace extends TraceContext {
-  /** Span that the client sent; undefined where the trace begins here. */
+  /** Span of the client; undefined if the trace starts here. */
   readonly parentId: string | undefined
-  /** The client wants it recorded; else the context is only passed on. */
+  /** Whether the spans are exported; otherwise the context is only propagated. */
   readonly isRecorded: boolean
   readonly calls: ClientSpan[]
 }
 
-/** A request cannot make us remember more calls than this. */
+/** Bounds the memory that a request may use for spans. */
 const MAX_CALLS = 64
 const SAMPLED = 1
 const traceSlot = defineSlot<ActiveTrace>('traceContext')
 
-/** The trace of a request, if it was chosen. */
+/** Trace of a request; undefined if it was not sampled. */
 export function traceOf(exchange: Exchange): ActiveTrace | undefined {
   return traceSlot.get(exchange)
 }
 
-/** The header for calls on behalf of a request. */
+/** Header `traceparent` for calls on behalf of a request. */
 export function traceparentOf(exchange: Exchange): string | undefined {
   const trace = traceOf(exchange)
   return trace && formatTraceparent(trace)
@@ -61,7 +61,7 @@ export function recordClientSpan(exchange: Exchange, span: ClientSpan): void {
   if (trace?.isRecorded === true && trace.calls.length < MAX_CALLS) trace.calls.push(span)
 }
 
-/** Starts the request's span: in the client's trace, or in a new one that is recorded. The header for the upstream is rewritten. */
+/** Starts the span of a request, in the client's trace or in a new one. Rewrites the header for the upstream. */
 export function startTrace(exchange: Exchange, incoming: TraceContext | undefined): ActiveTrace {
   const trace: ActiveTrace = {
     traceId: incoming?.traceId ?? randomId(16),
@@ -80,7 +80,7 @@ const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)
 const NO_TRACE = '0'.repeat(32)
 const NO_SPAN = '0'.repeat(16)
 
-/** The context that a request came with. Malformed ones, and two at once, are absent; later versions are read as far as known. */
+/** Reads the trace context of a request. Ignores malformed and repeated headers; reads the known part of later versions. */
 export function readTraceparent({ request }: Exchange): TraceContext | undefined {
   const values = request.headers.getAll('traceparent')
   if (values.length !== 1) return undefined
@@ -96,7 +96,7 @@ export function formatTraceparent({ traceId, spanId, flags }: TraceContext): str
 const pool = Buffer.alloc(4096)
 let used = pool.length
 
-/** Random identifiers as hexadecimal digits, never all zero; asking the system for each would cost more than the rest of a span. */
+/** Creates a random, non-zero id in hexadecimal digits. Uses a pool, because a system call per id would cost more than the rest of a span. */
 export function randomId(bytes: 8 | 16): string {
   if (used + bytes > pool.length) {
     randomFillSync(pool)

@@ -1,7 +1,7 @@
 import type { Body, BodySink } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 
-/** A body that a test pushes by hand, and that tells what was asked of it. */
+/** A body that a test pushes manually. `asked` records the calls of the consumer. */
 export class ManualBody implements Body {
   readonly length: number | undefined
   readonly asked: string[] = []
@@ -42,7 +42,7 @@ export class ManualBody implements Body {
   }
 }
 
-/** A body of that many bytes in chunks of 64 KiB, for what exceeds limits. */
+/** A body of `length` bytes in chunks of 64 KiB, for tests of limits. */
 export class LongBody implements Body {
   readonly length: number
   isCancelled = false

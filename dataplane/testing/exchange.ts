@@ -2,7 +2,7 @@ import { Exchange, type Connection } from '../exchange/exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead } from '../http/message.ts'
 
-/** A GET of http://example.com/ without headers, changed as wanted. */
+/** A GET of http://example.com/ without headers. `change` overrides members. */
 export function testRequest(change: Partial<RequestHead> = {}, headers: Readonly<Record<string, string>> = {}): RequestHead {
   return {
     method: 'GET',

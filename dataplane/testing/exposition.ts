@@ -1,6 +1,6 @@
 /**
- * A strict parser of metric expositions, for tests: Prometheus text format 0.0.4 and OpenMetrics 1.0. It throws on whatever a scraper
- * may choke on: families that are split or untyped, duplicate samples, bad escapes, histograms that do not add up, a missing `# EOF`.
+ * A strict parser of metric expositions, for tests: Prometheus text format 0.0.4 and OpenMetrics 1.0. It throws on everything
+ * that a scraper may reject: families that are split or untyped, duplicate samples, bad escapes, histograms that do not add up, a missing `# EOF`.
  */
 
 interface Sample {

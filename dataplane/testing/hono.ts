@@ -8,7 +8,7 @@ import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { testConnection, testRequest } from './exchange.ts'
 
-/** What a policy did to one request. `exchange.request` is what the upstream would have got. */
+/** Result of one request. `exchange.request` is the request as the upstream would have received it. */
 interface PolicyResult {
   readonly response: Response
   readonly exchange: Exchange
@@ -41,7 +41,7 @@ export function mountPolicies(
         upstream.prepare?.(exchange)
         c.set('exchange', exchange)
         await next()
-        // Response policies edit the head in the exchange: it is what the client gets, also where Hono has the response already.
+        // Response policies edit the head in the exchange: send that, even if Hono has a response already.
         if (exchange.response === undefined) return
         c.res = undefined
         c.res = await toResponse(exchange.response)
@@ -49,7 +49,7 @@ export function mountPolicies(
       for (const policy of policies)
         app.use(async (c, next) => {
           const answer = await policy(c, next)
-          // Hono's next() gives the context, so policies that return next() do too.
+          // Hono's next() returns the context, and so do policies that return next().
           if (!(answer instanceof Response)) return
           c.var.exchange.response = toResponseHead(answer)
           c.var.exchange.isLocalAnswer = true

@@ -1,4 +1,4 @@
-/** What tests use of it. */
+/** The parts that tests use. */
 declare module 'oidc-provider' {
   import type { RequestListener } from 'node:http'
 

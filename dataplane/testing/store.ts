@@ -1,7 +1,7 @@
 import type { MessageKind } from '#api/config/definitions.ts'
 import type { ConfigChanges, ConfigMessage, ConfigStore } from '../config/store.ts'
 
-/** Makes `messages` all that a store without a stream holds; those of equal content keep their identity. */
+/** Replaces all messages of a store without a stream; messages of equal content keep their identity. */
 export function replaceMessages(store: ConfigStore, messages: readonly ConfigMessage[]): ConfigChanges {
   const { binds, listeners, routes, tcpRoutes, backends, policies, secrets, services } = store.snapshot()
   const known: Readonly<Record<MessageKind, ReadonlyMap<string, object>>> = {

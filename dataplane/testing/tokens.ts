@@ -4,7 +4,7 @@ import { constants, generateKeyPairSync, sign, type KeyObject } from 'node:crypt
 export interface SigningKey {
   readonly kid: string
   readonly privateKey: KeyObject
-  /** Public key as it stands in a key set. */
+  /** Public key as an entry of a key set (RFC 7517). */
   readonly jwk: Readonly<Record<string, unknown>>
 }
 
@@ -22,7 +22,7 @@ export function makeSigningKey(kid: string, type: keyof typeof makers = 'P-256',
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token in compact form (RFC 7515), made by node:crypto alone so that it proves something about the library that checks it. */
+/** A token in compact form (RFC 7515), signed with node:crypto only, so that it is independent of the library under test. */
 export function makeToken(key: SigningKey, claims: object, header: Readonly<Record<string, unknown>> & { readonly alg?: string } = {}): string {
   const { alg = 'ES256' } = header
   const text = `${encode({ alg, kid: key.kid, ...header })}.${encode(claims)}`

@@ -54,7 +54,7 @@ const authorization: Authorization = {
 }
 
 describe('a traced request', () => {
-  test('shows listener, route, policies, expressions, attempt and answer in order', async () => {
+  test('shows listener, route, policies, expressions, attempt and response in order', async () => {
     const { send, wait } = start({ authorization, headerModifiers: { request: { set: [{ name: 'x-a', value: '1' }] } } })
     const report = wait()
     await send('/secret-answer?q=1')
@@ -74,7 +74,7 @@ describe('a traced request', () => {
     expect(times).toEqual([...times].sort((a, b) => a - b))
   })
 
-  test('shows which policy refused it, and the reason', async () => {
+  test('shows the policy that rejected it and the reason', async () => {
     const { send, wait } = start({ authorization })
     const report = wait()
     await send('/other')
@@ -84,7 +84,7 @@ describe('a traced request', () => {
     expect(steps.at(-1)?.detail).toEqual({ by: 'gateway, an error' })
   })
 
-  test('shows no string that an expression gave', async () => {
+  test('does not show strings that expressions return', async () => {
     const { send, wait } = start({ transformation: { request: { set: [{ name: 'x-copy', value: 'request.headers["x-password"]' }] } } })
     const report = wait()
     await send('/', ['x-password', 'hunter2'])
@@ -97,8 +97,8 @@ describe('a traced request', () => {
     ['by path', { path: '/a' }, '/a/1'],
     ['by host', { host: 'SHOP.example' }, '/b'],
     ['by method', { method: 'GET' }, '/b'],
-    ['by its id, which the upstream never sees', { id: 'mine' }, '/c'],
-  ])('is chosen %s', async (_, filter, path) => {
+    ['by its id, which is not forwarded', { id: 'mine' }, '/c'],
+  ])('is selected %s', async (_, filter, path) => {
     const { send, seen, wait } = start({})
     const report = wait(filter)
     if (filter.host === undefined && filter.method === undefined) await send('/other')
@@ -107,7 +107,7 @@ describe('a traced request', () => {
     expect(seen.at(-1)?.has('x-proxy-trace-id')).toBe(false)
   })
 
-  test('is one only: the next is not recorded', async () => {
+  test('is the only one recorded', async () => {
     const { gateway, send, wait } = start({})
     const report = wait()
     await send('/1')
@@ -116,7 +116,7 @@ describe('a traced request', () => {
     expect((await report)?.path).toBe('/1')
   })
 
-  test('who waits in vain is told; too many are refused', async () => {
+  test('is undefined after the timeout, and too many waiting traces are rejected', async () => {
     const { gateway } = start({})
     expect(await gateway.tracer.wait({}, 5)).toBeUndefined()
     expect(gateway.tracer.isArmed).toBe(false)

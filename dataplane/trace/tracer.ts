@@ -3,13 +3,13 @@ import { hostOf, pathOf } from '../http/message.ts'
 import { errorTextOf } from '../telemetry/access-log/fields.ts'
 import { RequestTrace, type TraceStep } from '../exchange/trace.ts'
 
-/** Which request is wanted: all that are given must hold. */
+/** Selects a request: all defined members must match. */
 export interface TraceFilter {
   /** Prefix of the path. */
   readonly path?: string | undefined
   readonly host?: string | undefined
   readonly method?: string | undefined
-  /** Value of the request header `x-proxy-trace-id`, which is taken out of the request. */
+  /** Value of the request header `x-proxy-trace-id`, which is removed from the request. */
   readonly id?: string | undefined
 }
 
@@ -18,15 +18,15 @@ export interface TraceReport {
   readonly path: string
   readonly host: string
   readonly status: number
-  /** Code of the error, where the gateway itself answered because of an error. */
+  /** Code of the error that the gateway responded with. */
   readonly reason?: string
-  /** `error` of the access log: what went wrong, credentials left out. */
+  /** Field `error` of the access log: the error without credentials. */
   readonly error?: string
   readonly steps: readonly TraceStep[]
 }
 
 const TRACE_ID_HEADER = 'x-proxy-trace-id'
-/** Who waits costs a look at every request. */
+/** Each waiting trace costs a comparison per request. */
 const WAITING_LIMIT = 16
 
 interface Waiter {
@@ -34,7 +34,7 @@ interface Waiter {
   readonly resolve: (report: TraceReport | undefined) => void
 }
 
-/** Records single requests for whoever asks on the admin port. While nobody asks it costs one comparison per request. */
+/** Records single requests for clients of the admin endpoint. Costs one comparison per request while no trace is waiting. */
 export class Tracer {
   readonly #waiting = new Set<Waiter>()
 
@@ -42,7 +42,7 @@ export class Tracer {
     return this.#waiting.size > 0
   }
 
-  /** Resolves with the first request from now on that fits, once its answer's head is there; undefined when none came in time. Throws when too many wait. */
+  /** Resolves with the report of the next request that matches, or undefined after the timeout. Throws a RangeError if too many traces are waiting. */
   wait(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined> {
     if (this.#waiting.size >= WAITING_LIMIT) throw new RangeError(`${WAITING_LIMIT} traces are waiting already: end one of them`)
     return new Promise((resolve) => {
@@ -62,9 +62,9 @@ export class Tracer {
     })
   }
 
-  /** Handles an exchange and records it if somebody waits for it. */
+  /** Handles an exchange and records it if a trace is waiting for it. */
   async run(exchange: Exchange, handle: (exchange: Exchange) => Promise<void> | void): Promise<void> {
-    const waiter = [...this.#waiting].find(({ filter }) => fits(exchange, filter))
+    const waiter = [...this.#waiting].find(({ filter }) => matches(exchange, filter))
     if (waiter === undefined) return handle(exchange)
     this.#waiting.delete(waiter)
     exchange.request.headers.remove(TRACE_ID_HEADER)
@@ -85,7 +85,7 @@ export class Tracer {
   }
 }
 
-function fits({ request }: Exchange, { path, host, method, id }: TraceFilter): boolean {
+function matches({ request }: Exchange, { path, host, method, id }: TraceFilter): boolean {
   if (id !== undefined && request.headers.get(TRACE_ID_HEADER) !== id) return false
   if (path !== undefined && !pathOf(request.target).startsWith(path)) return false
   if (host !== undefined && hostOf(request.authority).toLowerCase() !== host.toLowerCase()) return false

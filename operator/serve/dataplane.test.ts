@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { ServerCredentials } from '@grpc/grpc-js'
 import { fc } from '#api/property-testing.ts'
 import { createConfigStore, type ConfigStore } from '../../dataplane/config/store.ts'
-import { openDoor, type Door } from '../../dataplane/testing/door.ts'
+import { startPortForwarder, type PortForwarder } from '../../dataplane/testing/port-forwarder.ts'
 import { startConfigStream, type ConfigStream, type ConfigStreamEvent, type ConfigStreamOptions } from '../../dataplane/config/stream/stream.ts'
 import { makeAuthority, makeCertificate } from '../../e2e/harness/certificates.ts'
 import { createEncoder, type ServedMessage } from './encode.ts'
@@ -26,11 +26,11 @@ async function serve(options: ConfigServerOptions = {}): Promise<{ server: Confi
 }
 
 /** An address that servers can take over from each other. */
-async function serveBehindDoor(): Promise<{ server: ConfigServer; door: Door; address: string }> {
+async function serveBehindDoor(): Promise<{ server: ConfigServer; forwarder: PortForwarder; address: string }> {
   const { server, port } = await serve()
-  const door = await openDoor(port)
-  closers.push(() => door.close())
-  return { server, door, address: `127.0.0.1:${door.port}` }
+  const forwarder = await startPortForwarder(port)
+  closers.push(() => forwarder.close())
+  return { server, forwarder, address: `127.0.0.1:${forwarder.port}` }
 }
 
 interface Follower {
@@ -125,7 +125,7 @@ describe('config stream from operator to data plane', () => {
     const { store, events, received } = follow(first.address)
     await until(() => store.isInitialised())
     const before = store.snapshot()
-    first.door.to = undefined
+    first.forwarder.to = undefined
     await first.server.close()
     await until(() => events.some((event) => event.type === 'disconnected'))
     expect(store.snapshot()).toBe(before)
@@ -134,7 +134,7 @@ describe('config stream from operator to data plane', () => {
     const known = received()
     const second = await serve()
     second.server.publish(gateways(route('same'), route('edited', '/new'), route('added'), service('web')))
-    first.door.to = second.port
+    first.forwarder.to = second.port
     await until(() => store.snapshot().routes.has('ns/added.00'))
     expect([...store.snapshot().routes.keys()].sort()).toEqual(['ns/added.00', 'ns/edited.00', 'ns/same.00'])
     expect(received() - known).toBe(3)
@@ -293,7 +293,7 @@ describe('config stream from operator to data plane', () => {
     })
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
-        const { door, address, server: first } = await serveBehindDoor()
+        const { forwarder, address, server: first } = await serveBehindDoor()
         let server = first
         const { store } = follow(address, { random: () => 0 })
         let expected: Record<string, unknown> = {}
@@ -304,11 +304,11 @@ describe('config stream from operator to data plane', () => {
           ]
           expected = Object.fromEntries(messages.map(({ kind, key, message }) => [`${kind}/${key}`, message]))
           if (isRestart) {
-            door.to = undefined
+            forwarder.to = undefined
             await server.close()
             const next = await serve()
             server = next.server
-            door.to = next.port
+            forwarder.to = next.port
           }
           server.publish(gateways(...messages))
           if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))

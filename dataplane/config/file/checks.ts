@@ -9,28 +9,28 @@ export const checkedDefinitions = ['CELExpression', 'Regex', 'JWKS', 'BasicAuthe
 export type CheckedDefinition = (typeof checkedDefinitions)[number]
 
 type Path = SchemaProblem['path']
-type Tell = (path: Path, text: string) => void
+type Report = (path: Path, text: string) => void
 
-/** What the operator would say in a status, by definition. */
-export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Path, tell: Tell) => void>> = {
-  CELExpression: (text: string, path, tell) => {
+/** Checks whose results the operator would report in a status, by definition. */
+export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Path, report: Report) => void>> = {
+  CELExpression: (text: string, path, report) => {
     const result = compile(text, anywhere)
-    if (isParseError(result)) tell(path, `${result.problems.map(formatDiagnostic).join('; ')}; it fails whenever it is evaluated`)
+    if (isParseError(result)) report(path, `${result.problems.map(formatDiagnostic).join('; ')}; it fails whenever it is evaluated`)
   },
-  Regex: ({ matches = [] }: { matches?: string[] }, path, tell) => {
+  Regex: ({ matches = [] }: { matches?: string[] }, path, report) => {
     for (const [index, pattern] of matches.entries()) {
       const regex = compileRegex(pattern)
-      if (isRegexError(regex)) tell([...path, 'matches', index], `is not a regular expression of RE2 syntax: ${regex.error}; it rejects everything`)
+      if (isRegexError(regex)) report([...path, 'matches', index], `is not a regular expression of RE2 syntax: ${regex.error}; it rejects everything`)
     }
   },
-  JWKS: ({ inline }: { inline?: string }, path, tell) => {
+  JWKS: ({ inline }: { inline?: string }, path, report) => {
     const problem = inline === undefined ? undefined : findKeySetProblem(inline)
-    if (problem !== undefined) tell([...path, 'inline'], `${problem}; all its tokens are refused`)
+    if (problem !== undefined) report([...path, 'inline'], `${problem}; all its tokens are refused`)
   },
-  BasicAuthentication: ({ users = [] }: { users?: string[] }, path, tell) => {
+  BasicAuthentication: ({ users = [] }: { users?: string[] }, path, report) => {
     for (const [index, line] of users.entries()) {
       const user = readHtpasswdLine(line)
-      if (user !== undefined && 'problem' in user) tell([...path, 'users', index], `${user.problem}; it is skipped`)
+      if (user !== undefined && 'problem' in user) report([...path, 'users', index], `${user.problem}; it is skipped`)
     }
   },
 }

@@ -51,7 +51,7 @@ async function problemsOf(text: string): Promise<string[]> {
 const lines = (...text: string[]): string => `${text.join('\n')}\n`
 const messagesOf = async (text: string): Promise<readonly ConfigMessage[]> => (await loadConfigFile(await write(text))).messages
 
-test('what cannot work is told by file, line and path, and the file is used all the same', async () => {
+test('values that cannot work are reported by file, line and path, and the file is used anyway', async () => {
   const path = await write(
     lines(
       'binds:',
@@ -82,7 +82,7 @@ test('what cannot work is told by file, line and path, and the file is used all 
   expect(warnings.join()).not.toContain('secret')
 })
 
-describe('a config file with errors is refused by file, line and path', () => {
+describe('loading an invalid config file reports file, line and path', () => {
   const listener = (...text: string[]): string => lines('binds:', '- port: 8080', '  listeners:', ...text.map((line) => `  ${line}`))
   test.each<[sentence: string, text: string, problems: string[]]>([
     ['text that is not YAML', 'binds: [\n', ['config.yaml:2: Flow sequence in block collection must be sufficiently indented and end with a ]']],
@@ -93,7 +93,7 @@ describe('a config file with errors is refused by file, line and path', () => {
       lines('x: &a [1]', ...'bcdefghi'.split('').map((name, index) => `${name}: &${name} [${`*${'abcdefghi'[index]},`.repeat(9)}]`)),
       ['config.yaml:1: Excessive alias count indicates a resource exhaustion attack'],
     ],
-    ['JSON, whose lines are known too', '{\n"binds": [{"port": 0,\n"listeners": []}]}', ['config.yaml:2: binds[0].port: must be >= 1, is 0']],
+    ['JSON', '{\n"binds": [{"port": 0,\n"listeners": []}]}', ['config.yaml:2: binds[0].port: must be >= 1, is 0']],
     ['a list instead of fields', '- a\n', ['config.yaml:1: .: must be an object, is a list']],
     [
       'an unknown field',
@@ -245,15 +245,15 @@ describe('a config file with errors is refused by file, line and path', () => {
         listener('- routes:', '  - backends:', '    - backend: b', '      policies: { http: { requestTimeout: 1s } }'),
       ['config.yaml:9: binds[0].listeners[0].routes[0].backends[0].policies: belong to a destination that others may share; write them on the backend b'],
     ],
-  ])('%s', async (_, text, problems) => {
+  ])('for %s', async (_, text, problems) => {
     expect(await problemsOf(text)).toEqual(problems)
   })
 
-  test('a file that does not exist', async () => {
+  test('for a file that does not exist', async () => {
     await expect(loadConfigFile('/nowhere/config.yaml')).rejects.toThrow('/nowhere/config.yaml: no such file')
   })
 
-  test('a private key is not repeated in the error', async () => {
+  test('without repeating a private key', async () => {
     const [problem = ''] = await problemsOf(lines('binds:', '- port: 1', '  listeners: [{ tls: { cert: 1, key: "-----BEGIN PRIVATE KEY-----SECRET" } }]'))
     expect(problem).toContain('tls.cert: must be a string')
     const [bad = ''] = await problemsOf(lines('binds:', '- port: 1', '  listeners: [{ tls: { cert: tls.crt, key: "-----BEGIN PRIVATE KEY-----SECRET" } }]'))
@@ -261,7 +261,7 @@ describe('a config file with errors is refused by file, line and path', () => {
   })
 })
 
-describe('a good config file becomes messages', () => {
+describe('a valid config file', () => {
   const full = (): string =>
     lines(
       'config: { logging: { level: debug }, namespace: shop, gateway: edge }',
@@ -297,7 +297,7 @@ describe('a good config file becomes messages', () => {
       '- { key: shop/web, ports: [{ port: 80, endpoints: [{ address: 10.0.0.1, port: 8080 }] }] }',
     )
 
-  test('each of which fits the schema that the stream is held to', async () => {
+  test('becomes messages that fit the schema of the stream', async () => {
     const messages = await messagesOf(full())
     expect(messages.map(({ kind, message }) => `${kind} ${message.key}`)).toEqual([
       'service shop/web',
@@ -323,7 +323,7 @@ describe('a good config file becomes messages', () => {
     for (const { kind, message } of messages) expect([kind, message.key, validate(messageKinds[kind], message)]).toEqual([kind, message.key, []])
   })
 
-  test('with names, order, targets and key material in place', async () => {
+  test('becomes messages with names, order, targets and key material', async () => {
     const messages = await messagesOf(full())
     const find = (id: string): object => messages.find(({ kind, message }) => `${kind} ${message.key}` === id)?.message ?? {}
     expect(find('listener shop/edge.web')).toMatchObject({
@@ -379,13 +379,13 @@ describe('a good config file becomes messages', () => {
     expect(find('listener shop/edge.listener3')).toMatchObject({ protocol: 'TCP' })
   })
 
-  test('from inline PEM, from JSON, and from an empty file', async () => {
+  test('may contain inline PEM, be JSON, or be empty', async () => {
     const tls = { cert: certificate.certificate, key: certificate.privateKey }
     expect((await messagesOf(JSON.stringify({ binds: [{ port: 1, listeners: [{ tls }] }] }))).map(({ kind }) => kind)).toEqual(['bind', 'secret', 'listener'])
     expect(await messagesOf('# nothing yet\n')).toEqual([])
   })
 
-  test('of the Gateway that the environment names, before the one in the file', async () => {
+  test('belongs to the Gateway from the environment rather than the one in the file', async () => {
     const loaded = await loadConfigFile(await write(full()), { namespace: 'env', gateway: 'gw' })
     expect(loaded.messages.find(({ kind }) => kind === 'bind')?.message.key).toBe('8080/env/gw')
     expect(loaded.process).toEqual({ logging: { level: 'debug' }, namespace: 'shop', gateway: 'edge' })
@@ -403,7 +403,7 @@ describe('a followed config file', () => {
     closers.push(close)
     return { store, errors, ports: () => [...store.snapshot().binds.values()].map(({ port }) => port) }
   }
-  test('applies an edit, keeps the last good version over a bad one, and reports it once', async () => {
+  test('applies an edit, keeps the last valid version after an invalid edit, and reports that once', async () => {
     const path = await write(file(1), 'followed.yaml')
     const { ports, errors } = await followed(path)
     expect(ports()).toEqual([1])
@@ -418,7 +418,7 @@ describe('a followed config file', () => {
     expect(errors).toHaveLength(1)
   })
 
-  test('follows edits of a file too large for a command line', async () => {
+  test('is reloaded after an edit even if it is larger than a command line can be', async () => {
     const listeners = (suffix: string): string[] =>
       Array.from({ length: 3000 }, (_, index) => `{ name: listener-${index}-of-many-${suffix}, hostname: host-${index}.example.com }`)
     const path = await write(file(1, ...listeners('before')), 'large.yaml')
@@ -428,7 +428,7 @@ describe('a followed config file', () => {
     expect([store.snapshot().listeners.size, errors]).toEqual([3000, []])
   })
 
-  test('keeps the identity of what an edit leaves alone, and drops what it leaves out', async () => {
+  test('keeps unchanged messages as the same objects after an edit, and removes deleted ones', async () => {
     const path = await write(file(1, '{ name: a }', '{ name: b }'), 'identity.yaml')
     const { store, ports } = await followed(path)
     const before = store.snapshot().listeners.get('default/config.a')
@@ -439,7 +439,7 @@ describe('a followed config file', () => {
     expect(ports()).toEqual([1])
   })
 
-  test('sees an editor’s replacement by rename, and a volume’s by symbolic link', async () => {
+  test('is reloaded after a replacement by rename or by symbolic link', async () => {
     const path = await write(file(1), 'renamed.yaml')
     const byRename = await followed(path)
     await rename(await write(file(2), 'renamed.yaml.new'), path)
@@ -457,7 +457,7 @@ describe('a followed config file', () => {
     await until(() => byLink.ports()[0] === 4)
   })
 
-  test('takes a renewed certificate, and keeps the old one while the pair does not match', async () => {
+  test('applies a renewed certificate, and keeps the old one while certificate and key do not match', async () => {
     await write(certificate.certificate, 'renewed.crt')
     await write(certificate.privateKey, 'renewed.key')
     const path = await write(file(1, '{ name: a, tls: { cert: renewed.crt, key: renewed.key } }'), 'renewed.yaml')
@@ -470,7 +470,7 @@ describe('a followed config file', () => {
     await until(() => served() === other.certificate)
   })
 
-  test('keeps the last good version when the file goes away, and takes it up when it is back', async () => {
+  test('keeps the last valid version while the file is missing, and is reloaded when it is back', async () => {
     const path = await write(file(1), 'gone.yaml')
     const { ports, errors } = await followed(path, { pollMs: 20 })
     await unlink(path)
@@ -480,7 +480,7 @@ describe('a followed config file', () => {
     await until(() => ports()[0] === 2)
   })
 
-  test('adds its binds to those of the stream, whose messages win', async () => {
+  test('adds its binds to those of the stream, whose messages override its own', async () => {
     const path = await write(file(8080, '{ name: own }'), 'both.yaml')
     const { store, ports } = await followed(path, { namespace: 'ns', gateway: 'gw' })
     const bind = (port: number, addresses: string[]): ConfigMessage => ({ kind: 'bind', message: { key: `${port}/ns/gw`, port, addresses } })

@@ -9,12 +9,12 @@ import { parseYaml } from './yaml.ts'
 import type { ConfigMessage } from '../store.ts'
 import { formatProblem, validate, type SchemaProblem } from '../validate.ts'
 
-/** What a good file says. */
+/** Content of a valid file. */
 export interface LoadedConfigFile {
-  /** Settings of the process, as written; environment variables win over them. */
+  /** Settings of the process as written; environment variables override them. */
   readonly process: ProcessConfig
   readonly messages: readonly ConfigMessage[]
-  /** What is used and cannot work: `file:line: path: what`. */
+  /** Values that are accepted but cannot work: `file:line: path: problem`. */
   readonly warnings: readonly string[]
   /** The file itself and the certificates and keys that it names. */
   readonly digests: FileDigests

@@ -23,8 +23,8 @@ type Path = readonly (string | number)[]
 type Protocol = Listener['protocol']
 
 /**
- * A file as messages, and what is wrong beyond its schema; messages are complete only without problems. YAML aliases may have put one
- * object into several of them: each is to be made text before it is used, as what is kept for a message goes by the identity of its parts.
+ * Messages of a file, and problems that the schema cannot express; the messages are complete only if there are none. With YAML
+ * aliases several messages may share an object. Serialize them before use, because caches go by the identity of such objects.
  */
 export interface FlatFile {
   readonly messages: readonly ConfigMessage[]
@@ -32,7 +32,7 @@ export interface FlatFile {
 }
 
 /**
- * Turns a valid file into the messages that the stream would carry: what is nested gets a key made of names, inline
+ * Turns a valid file into the messages that the stream would carry: nested objects get a key made of names, inline
  * policies become Policy messages with a target, inline backends become Backend messages.
  */
 export function flattenFile(file: ConfigFile, gateway: GatewayRef, read: ReadText): FlatFile {
@@ -188,12 +188,12 @@ class Flattener {
     if (service !== undefined) {
       if (this.#file.services?.some((one) => one.key === service.name) !== true)
         this.#report([...path, 'service', 'name'], `${service.name} is not the key of one of services`)
-      this.#refusePolicies(inline.policies, path, `put them under policies, with a target of kind Service`)
+      this.#rejectPolicies(inline.policies, path, `put them under policies, with a target of kind Service`)
       return { service: service.name, port: service.port }
     }
     if (backend !== undefined) {
       if (this.#file.backends?.some((one) => one.name === backend) !== true) this.#report([...path, 'backend'], `${backend} is not the name of one of backends`)
-      this.#refusePolicies(inline.policies, path, `write them on the backend ${backend}`)
+      this.#rejectPolicies(inline.policies, path, `write them on the backend ${backend}`)
       return { backend: this.#keyOf(backend) }
     }
     const fixed = this.#staticOf(host, [...path, 'host'])
@@ -203,7 +203,7 @@ class Flattener {
     return { backend: key }
   }
 
-  #refusePolicies(policies: BackendFull | undefined, path: Path, fix: string): void {
+  #rejectPolicies(policies: BackendFull | undefined, path: Path, fix: string): void {
     if (policies !== undefined) this.#report([...path, 'policies'], `belong to a destination that others may share; ${fix}`)
   }
 
@@ -246,7 +246,7 @@ const defaultProtocol = ({ tls, routes, tcpRoutes }: FileListener): Protocol => 
   return isTcp ? 'TCP' : 'HTTP'
 }
 
-/** Between equal matches the oldest route wins: in a file, the one that is written first. */
+/** The oldest of equal matches wins; in a file, the first one counts as the oldest. */
 const orderTimestamp = (index: number): string => new Date(index * 1000).toISOString()
 
 const lowerHeaderNames = (match: RouteMatch): RouteMatch =>

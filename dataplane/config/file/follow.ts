@@ -8,17 +8,17 @@ import type { ConfigBatch, ConfigMessage, ConfigStore } from '../store.ts'
 export interface FollowConfigFileOptions extends ConfigFileOptions {
   readonly path: string
   readonly store: ConfigStore
-  /** The version that was read already. */
+  /** Result of the first reading. */
   readonly first: ReadFile
-  /** An edit was applied. A changed `config` section needs a restart. */
+  /** Called after an edit was applied. A changed `config` section needs a restart. */
   readonly onReload?: (file: ReadFile) => void
-  /** An edit cannot be used; the last good version stays. Called once for each bad version. */
+  /** Called once for each invalid version; the last valid one stays in force. */
   readonly onError?: (error: ConfigFileError) => void
-  /** How often files are compared even without a notice from the system; default 5 s. */
+  /** Milliseconds between comparisons of the files without a notification from the system; default 5 s. */
   readonly pollMs?: number
 }
 
-/** Puts a `-f` file into the store and follows edits of it and of the certificates it names, until `close`. */
+/** Applies a `-f` file to the store and follows edits of it and of the certificates it names, until `close`. */
 export async function followConfigFile({ first, ...options }: FollowConfigFileOptions): Promise<{ close(): void }> {
   const { path, store, onReload, onError } = options
   const held = new Map<string, string>()
@@ -40,23 +40,23 @@ export async function followConfigFile({ first, ...options }: FollowConfigFileOp
   })
 }
 
-/** What must change in the store to hold these messages; unchanged ones keep their identity there. `held` is brought up to date. */
+/** Batch that makes the store hold these messages; unchanged ones keep their identity. Updates `held`. */
 async function differenceTo(held: Map<string, string>, messages: readonly FileMessage[]): Promise<ConfigBatch> {
-  const gone = new Set(held.keys())
+  const removed = new Set(held.keys())
   const upserts: ConfigMessage[] = []
   const slice = new Slice()
   for (const { kind, key, digest, message } of messages) {
     const id = `${kind} ${key}`
-    gone.delete(id)
+    removed.delete(id)
     if (message === undefined) continue
     held.set(id, digest)
     const changed = { kind, message } as ConfigMessage
     upserts.push(changed)
-    // Cached by the message's identity: done here, it is not part of the pause in which the config changes over.
+    // Cached by the identity of the message: compiled here, it does not lengthen the pause in which the config is applied.
     if (changed.kind === 'route') compileRoute(changed.message)
     if (slice.isOver) await slice.next()
   }
-  for (const id of gone) held.delete(id)
-  const removals = [...gone].map((id) => ({ kind: id.slice(0, id.indexOf(' ')) as ConfigMessage['kind'], key: id.slice(id.indexOf(' ') + 1) }))
+  for (const id of removed) held.delete(id)
+  const removals = [...removed].map((id) => ({ kind: id.slice(0, id.indexOf(' ')) as ConfigMessage['kind'], key: id.slice(id.indexOf(' ') + 1) }))
   return { upserts, removals }
 }

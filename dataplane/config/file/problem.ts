@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 
-/** What stands for the bytes of every file that was looked at, by absolute path; undefined: could not be read. */
+/** Digests of all files that were read, by absolute path; undefined: the file could not be read. */
 export type FileDigests = ReadonlyMap<string, string | undefined>
 
-/** Bytes that differ have digests that differ: megabytes need not be kept to notice an edit. */
+/** Hash of a file's content: comparing hashes shows an edit without keeping the content in memory. */
 export const digestOf = (bytes: Buffer | string): string => hash('sha256', bytes, 'base64')
 
-/** A file that cannot be used. `problems` are `file:line: path: what`. */
+/** An invalid config file. Each of `problems` reads `file:line: path: problem`. */
 export class ConfigFileError extends Error {
   readonly problems: readonly string[]
   readonly digests: FileDigests
@@ -19,7 +19,7 @@ export class ConfigFileError extends Error {
   }
 }
 
-/** Gateway that the file's listeners belong to: what the environment says, else the file's `config`, else `default/config`. */
+/** Gateway of the file's listeners: from the environment, else from the file's `config`, else `default/config`. */
 export interface ConfigFileOptions {
   readonly namespace?: string | undefined
   readonly gateway?: string | undefined

@@ -8,21 +8,21 @@ import { Slice } from '../../runtime/cooperative.ts'
 import { ConfigFileError, type ConfigFileOptions, type FileDigests } from './problem.ts'
 import type { ConfigMessage } from '../store.ts'
 
-/** A message of a file. */
+/** A message of a file, as the reader process printed it. */
 export interface FileMessage {
   readonly kind: MessageKind
   readonly key: string
-  /** What stands for its text. */
+  /** Hash of its JSON text. */
   readonly digest: string
-  /** Undefined where the digest is the one that is held already. */
+  /** Undefined if the digest equals the one held. */
   readonly message: ConfigMessage['message'] | undefined
 }
 
-/** What a good file says. */
+/** Content of a valid file. */
 export interface ReadFile {
   readonly process: ProcessConfig
   readonly messages: readonly FileMessage[]
-  /** What is used and cannot work: `file:line: path: what`. */
+  /** Values that are accepted but cannot work: `file:line: path: problem`. */
   readonly warnings: readonly string[]
   readonly digests: FileDigests
 }
@@ -31,7 +31,7 @@ export interface ReadFile {
 export type HeldDigests = ReadonlyMap<string, string>
 
 /**
- * First line of the reader's output: what holds for the whole file. A line `<kind> TAB <key as JSON> TAB <digest> TAB <message as JSON>`
+ * First line of the reader's output, about the file itself. A line `<kind> TAB <key as JSON> TAB <digest> TAB <message as JSON>`
  * per message follows.
  */
 export interface FileHeader {
@@ -42,12 +42,12 @@ export interface FileHeader {
   readonly problems?: readonly string[]
 }
 
-/** `file-reader.ts`, or what it was bundled to. */
+/** `reader.ts`, or its bundle. */
 const READER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './reader.ts' : './file-reader.js', import.meta.url))
 
 /**
- * Reads a `-f` file in a process of its own: parsing and checking some megabytes takes a second, in which traffic would stand
- * still, and the libraries for it take 30 MiB that only a process gives back. What it prints is decoded as it comes.
+ * Reads a `-f` file in a separate process: parsing and checking some megabytes takes a second, in which traffic would stop, and
+ * the libraries need 30 MiB that are only released when a process ends. Decodes its output while it arrives.
  * @throws ConfigFileError naming each problem by file, line and path
  */
 export async function readConfigFile(path: string, { namespace, gateway }: ConfigFileOptions = {}, held: HeldDigests = new Map()): Promise<ReadFile> {
@@ -84,7 +84,7 @@ async function runReader(args: readonly string[], onLine: (line: Buffer) => void
   if (code !== 0) throw new Error(`the process that reads the config file ended with code ${code}: ${errors.trim()}`)
 }
 
-/** Every line ends with a line feed; what follows the last is not one. */
+/** Every line ends with a line feed; text after the last one is ignored. */
 async function readLines(stream: Readable, onLine: (line: Buffer) => void): Promise<void> {
   let rest: Buffer[] = []
   for await (const chunk of stream as AsyncIterable<Buffer>) {

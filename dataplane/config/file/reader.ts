@@ -3,7 +3,7 @@ import { ConfigFileError, digestOf, type ConfigFileOptions } from './problem.ts'
 import type { FileHeader } from './read.ts'
 import type { ConfigMessage } from '../store.ts'
 
-/** The process that reads a config file (file-read.ts): path and options in, one line for the file and one per message out. */
+/** Program that reads a config file for read.ts: path and options are arguments; prints one line for the file and one per message. */
 const [path = '', options = '{}'] = process.argv.slice(2)
 
 async function read(): Promise<string> {
@@ -18,7 +18,7 @@ async function read(): Promise<string> {
   }
 }
 
-/** JSON escapes tabs and line feeds: neither stands in a part. */
+/** JSON escapes tabs and line feeds, so no part contains the separators. */
 function encodeLine({ kind, message }: ConfigMessage): string {
   const json = JSON.stringify(message)
   return [kind, JSON.stringify(message.key), digestOf(json), json].join('\t')

@@ -1,10 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { FileListener, Secret } from '#gen/config/types.ts'
 
-/** Reads a text file named in the config file; throws with one clear line. */
+/** Reads a text file named in the config file; throws an Error with a message of one line. */
 export type ReadText = (path: string) => string
 
-/** Key material of a listener, and what is wrong with it by field. */
+/** Key material of a listener, and problems by field. */
 export interface ListenerMaterial {
   readonly secrets: readonly Secret[]
   readonly problems: readonly { readonly field: string; readonly text: string }[]
@@ -12,7 +12,7 @@ export interface ListenerMaterial {
 
 type FileTls = NonNullable<FileListener['tls']>
 
-/** Reads and checks `tls.{cert,key,clientCa}`: each a path, or PEM itself. */
+/** Reads and checks `tls.{cert,key,clientCa}`: each is a path or PEM text. */
 export function readListenerMaterial(tls: FileTls, certificateKey: string, clientCaKey: string, read: ReadText): ListenerMaterial {
   const problems: { field: string; text: string }[] = []
   const load = <T>(field: 'cert' | 'key' | 'clientCa', parse: (pem: string) => T, what: string): { pem: string; parsed: T } | undefined => {

@@ -16,13 +16,13 @@ const isChecked = (name: string): name is CheckedDefinition => checkedDefinition
 const definitions = schema.$defs as unknown as Readonly<Record<string, Node>>
 
 /**
- * What fits the schema and yet cannot work: expressions, patterns of guards, key sets and users of a file, which has no operator whose
- * statuses would tell. The file is used all the same, and fails where such a piece is needed. Patterns of routes are told of when they are
- * compiled, whatever they came from.
+ * Finds values that fit the schema but cannot work: expressions, patterns of guards, key sets and users. With an operator these
+ * appear in statuses; a file has none. The file is used anyway, and requests fail where such a value is needed. Invalid patterns of
+ * routes are reported when routes are compiled, for every source.
  */
 export async function findWarnings(definition: string, value: unknown): Promise<readonly SchemaProblem[]> {
   const suspects: { readonly name: CheckedDefinition; readonly at: unknown; readonly path: Path }[] = []
-  // One path for the whole walk: most files are large and hold nothing to be told of.
+  // One path array for the entire walk, because most files are large and have no warnings.
   const path: (string | number)[] = []
   const walk = (node: Node, at: unknown): void => {
     if (at === undefined || at === null) return
@@ -46,7 +46,7 @@ export async function findWarnings(definition: string, value: unknown): Promise<
   }
   walk({ $ref: definition }, value)
   if (suspects.length === 0) return []
-  // Engines for expressions, patterns and tokens: most files need none, and loading them takes longer than reading such a file.
+  // Loaded on demand: most files need no engine for expressions, patterns or tokens, and loading them takes longer than the file.
   const { checks } = await import('./checks.ts')
   const warnings: SchemaProblem[] = []
   for (const suspect of suspects) checks[suspect.name](suspect.at as never, suspect.path, (where, text) => warnings.push({ path: where, text }))

@@ -1,9 +1,9 @@
 import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, type Node } from 'yaml'
 
-/** A YAML document that knows where its values stand. */
+/** A YAML document with the positions of its values. */
 export interface YamlDocument {
   readonly value: unknown
-  /** Line, from 1, of the value at a path; where the path leads nowhere, of the nearest value above. An unknown field's line is its key's. */
+  /** Line, from 1, of the value at a path, or of the nearest existing ancestor. For an unknown field, the line of its key. */
   lineOf(path: readonly (string | number)[]): number
 }
 
@@ -12,16 +12,16 @@ export interface YamlProblem {
   readonly text: string
 }
 
-/** Reads one YAML 1.2 (or JSON) document; an empty one is an empty object. */
+/** Parses one YAML 1.2 or JSON document. An empty document is an empty object. */
 export function parseYaml(text: string): YamlDocument | { readonly problems: readonly YamlProblem[] } {
   const json = parseJson(text)
-  if (json === undefined) return parseSlowly(text)
-  // Lines are only needed for errors, and finding them costs fifty times as much as reading JSON.
-  let document: ReturnType<typeof parseSlowly> | undefined
+  if (json === undefined) return parseWithLines(text)
+  // Lines are needed for errors only, and finding them takes fifty times as long as parsing JSON.
+  let document: ReturnType<typeof parseWithLines> | undefined
   return {
     value: json,
     lineOf(path) {
-      document ??= parseSlowly(text)
+      document ??= parseWithLines(text)
       return 'problems' in document ? 1 : document.lineOf(path)
     },
   }
@@ -36,7 +36,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function parseSlowly(text: string): YamlDocument | { readonly problems: readonly YamlProblem[] } {
+function parseWithLines(text: string): YamlDocument | { readonly problems: readonly YamlProblem[] } {
   const lines = new LineCounter()
   const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })
   const documents = 'empty' in parsed ? [] : parsed
@@ -48,7 +48,7 @@ function parseSlowly(text: string): YamlDocument | { readonly problems: readonly
   if (problems.length > 0) return { problems }
   let value: unknown
   try {
-    // A bound on aliases: a file of a few lines must not expand to gigabytes.
+    // Limits aliases, so that a file of a few lines cannot expand to gigabytes.
     value = document.toJS({ maxAliasCount: 1000 })
   } catch (error) {
     return { problems: [{ line: 1, text: error instanceof Error ? error.message : String(error) }] }

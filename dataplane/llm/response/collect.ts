@@ -1,9 +1,9 @@
 import { readsMember, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { asksRecords } from '../../telemetry/policy.ts'
+import { createRecordQuery } from '../../telemetry/policy.ts'
 import { gatewayTelemetry } from '../../telemetry/gateway.ts'
 
-const recordsReadText = asksRecords(readsText)
+const recordsReadText = createRecordQuery(readsText)
 
 /**
  * Whether the text of a streamed response is collected, which slows every event down. Log and trace expressions may read it, and

@@ -3,7 +3,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { defineSlot, type SlotHolder } from '../../exchange/slot.ts'
 import { variables, type McpVariables } from '../../exchange/variables.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
-import { asksRecords } from '../../telemetry/policy.ts'
+import { createRecordQuery } from '../../telemetry/policy.ts'
 import type { Item } from '../target/authorize.ts'
 import { isObject } from '../message/json.ts'
 import type { Run } from '../run/run.ts'
@@ -46,7 +46,7 @@ export function recordItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, 
   if (kind === 'resource') setLogField(exchange, 'mcp.resource.uri', name)
 }
 
-const recordsReadResults = asksRecords(readsResult)
+const recordsReadResults = createRecordQuery(readsResult)
 
 /** Whether log or trace expressions read results of tools. Otherwise an unchanged response passes through unread (mcp.md §15). */
 export function readsResults(exchange: SlotHolder): boolean {

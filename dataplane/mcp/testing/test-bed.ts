@@ -4,7 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
-import { openDoor, type Door } from '../../testing/door.ts'
+import { startPortForwarder, type PortForwarder } from '../../testing/port-forwarder.ts'
 import { startGateway, type GatewayOptions, type McpGateway } from './gateway.ts'
 import { closeServer, readJson, startUpstream, type TestUpstream, type UpstreamOptions } from './server.ts'
 import { defineBasics } from './tools.ts'
@@ -30,10 +30,10 @@ export class TestBed {
   }
 
   /** A port in front of a server that is stopped and restarted. */
-  async door(to: number): Promise<Door> {
-    const door = await openDoor(to)
-    this.onClose(() => door.close())
-    return door
+  async forwarder(to: number): Promise<PortForwarder> {
+    const forwarder = await startPortForwarder(to)
+    this.onClose(() => forwarder.close())
+    return forwarder
   }
 
   async gateway(options: GatewayOptions): Promise<McpGateway> {

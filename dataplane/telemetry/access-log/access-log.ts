@@ -16,7 +16,7 @@ import { gatewayTelemetry } from '../gateway.ts'
 export { setLogField, type ContributedField, type TcpSession } from './fields.ts'
 
 export interface AccessLog {
-  /** Writes the line of a finished exchange, unless the scope `request` is off, and the record that its Gateway wants exported. */
+  /** Writes the line of a finished exchange, unless the scope `request` is off, and exports its record if its Gateway says so. */
   logExchange(exchange: Exchange): void
   logTcpSession(session: TcpSession): void
 }
@@ -29,7 +29,7 @@ export function createAccessLog(logging: Logging): AccessLog {
   const logger = logging.logger(ACCESS_LOG_SCOPE)
   let requests = 0
 
-  /** Undefined: the policy does not want this one. */
+  /** Returns what writes the fields; undefined if the filter excludes the record. */
   const fieldsOf = (log: CompiledAccessLog | undefined, view: () => object, write: (sink: FieldSink) => void): ((sink: FieldSink) => void) | undefined => {
     if (log === undefined || (log.filter === undefined && log.changes === undefined)) return write
     const context = view()

@@ -8,24 +8,24 @@ import { protocolOf, reasonOf, statusOf } from '../outcome.ts'
 import type { FieldSink } from '../field-sink.ts'
 import { redactText } from '../redact.ts'
 
-/** What the log says about a TCP connection that was relayed as bytes. */
+/** A finished TCP relay, for the access log. */
 export interface TcpSession {
   readonly connection: Connection
   readonly labels: Partial<RouteLabels> | undefined
   readonly endpoint: string | undefined
   readonly error: ProxyError | undefined
-  /** Where TLS passes through, nothing else knows it. */
+  /** Server name with TLS passthrough, where `connection.tls` is undefined. */
   readonly sni?: string | undefined
   /** Milliseconds of `performance.now()`. */
   readonly startedAtMs: number
   readonly finishedAtMs: number
-  /** What its Gateway's policies say. */
+  /** Telemetry settings of its Gateway. */
   readonly telemetry?: GatewayTelemetry | undefined
 }
 
 /**
- * Fields that policies contribute (traffic.md §11), in the order they are written; they stand between the response's own fields
- * and `retry.attempt`. A policy adds one by `setLogField`.
+ * Fields set by policies and services with `setLogField` (traffic.md §11), in the order in which they are written: after the fields
+ * of the response and before `retry.attempt`.
  */
 const contributedFields = [
   'trace.id',
@@ -68,7 +68,7 @@ const contributedFields = [
   'gen_ai.request.encoding_formats',
   'gen_ai.embeddings.dimension.count',
 ] as const
-/** `protocol` is not set but derived: see outcome.ts. */
+/** Without `protocol`, which is derived: see outcome.ts. */
 export type ContributedField = Exclude<(typeof contributedFields)[number], 'protocol'>
 
 type FieldValues = Partial<Record<ContributedField, string | number>>
@@ -86,7 +86,7 @@ export function logFieldOf(exchange: Exchange, name: ContributedField): string |
   return logFields.get(exchange)?.[name]
 }
 
-/** The fields of a finished exchange. */
+/** Writes the fields of a finished exchange. */
 export function writeExchangeFields(exchange: Exchange, sink: FieldSink): void {
   const { connection, labels, request } = exchange
   if (labels !== undefined) writeLabels(labels, sink)
@@ -124,7 +124,7 @@ export function writeTcpFields(session: TcpSession, sink: FieldSink): void {
   writeDuration(session, sink)
 }
 
-/** What went wrong, credentials left out; undefined where nothing did. */
+/** Text of the error without credentials; undefined if there was none. */
 export function errorTextOf({ error, cutBy }: Exchange): string | undefined {
   if (error !== undefined) return redactText(describeError(error))
   return cutBy === undefined ? undefined : cutTexts[cutBy]

@@ -2,12 +2,12 @@ import type { FieldSink } from '../field-sink.ts'
 import { quote, quoteIfNeeded, type LogFormat } from '../log.ts'
 import { formatTime } from '../../runtime/time.ts'
 
-/** One line of the access log while it is written. */
+/** A line of the access log that is being written. */
 export interface Line extends FieldSink {
   readonly text: string
 }
 
-/** Begins a line of the scope at info level. */
+/** Starts a line of the scope at level info. */
 export function startLine(format: LogFormat, scope: string, epochMs: number): Line {
   return format === 'json' ? new JsonLine(scope, epochMs) : new TextLine(scope, epochMs)
 }
@@ -40,8 +40,8 @@ class TextLine implements Line {
   }
 }
 
-/** What every line has; fields of these names would be read as them. */
-const taken: ReadonlySet<string> = new Set(['level', 'time', 'scope'])
+/** Fields of every line; added fields must not use these names. */
+const reserved: ReadonlySet<string> = new Set(['level', 'time', 'scope'])
 
 class JsonLine implements Line {
   #line: string
@@ -67,8 +67,8 @@ class JsonLine implements Line {
   }
 
   added(name: string, value: string | number | boolean): void {
-    // JSON has no word for what is no finite number.
+    // JSON cannot represent NaN and infinities.
     const isText = typeof value === 'string' || (typeof value === 'number' && !Number.isFinite(value))
-    this.#line += `,${quote(taken.has(name) ? `field.${name}` : name)}:${isText ? quote(String(value)) : String(value)}`
+    this.#line += `,${quote(reserved.has(name) ? `field.${name}` : name)}:${isText ? quote(String(value)) : String(value)}`
   }
 }

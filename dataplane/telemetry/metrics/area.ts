@@ -2,8 +2,11 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import type { Registry } from './registry.ts'
 
 /**
- * The metrics of one area, such as LLM or MCP: a file `metrics.ts` of its room calls this once, at its top level, and exports what it
- * gives. They are made when the first request needs them, once per registry, so a process that never proxies to a model shows none.
+ * Defines the metrics of one module, such as LLM or MCP. They are created on first use, once per registry, so that a process that
+ * never proxies to a model exposes none.
+ *
+ * @example
+ * export const llmMetrics = defineMetrics((registry) => ({ requests: registry.counter('proxy_llm_requests_total', 'Requests.') }))
  */
 export function defineMetrics<T>(create: (registry: Registry) => T): (registry: Registry) => T {
   const made = new WeakMap<Registry, T>()
@@ -14,10 +17,10 @@ export function defineMetrics<T>(create: (registry: Registry) => T): (registry: 
   }
 }
 
-/** Value of a label that is not known. */
+/** Value of an unknown label. */
 export const UNKNOWN = 'unknown'
 
-/** The labels R of traffic.md §11: where in the config a request was. */
+/** The labels R of traffic.md §11: position of a request in the config. */
 export const ROUTE_LABELS = ['bind', 'gateway', 'listener', 'route', 'route_rule'] as const
 
 /** Values of `ROUTE_LABELS`, in their order. */
@@ -25,5 +28,5 @@ export function routeValues({ connection, labels }: Exchange): string[] {
   return [connection.bind, labels?.gateway || UNKNOWN, labels?.listener || UNKNOWN, labels?.route || UNKNOWN, labels?.rule || UNKNOWN]
 }
 
-/** Seconds of whole calls (traffic.md §11). */
+/** Bucket bounds for durations of calls, in seconds (traffic.md §11). */
 export const CALL_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80] as const

@@ -8,10 +8,10 @@ import { recordClientSpan, traceparentOf } from '../trace.ts'
 export type CallKind = 'Primary' | 'Policy' | 'Mirror'
 export type CallSubtype = 'Http' | 'Llm' | 'Mcp' | 'ExtAuthz' | 'ExtProc' | 'Guardrail' | 'RateLimit'
 
-/** What the call of a request to its backend counts as. */
+/** Subtype of the call to the backend, by protocol of the request. */
 export const primarySubtype: Readonly<Record<Protocol, CallSubtype>> = { http: 'Http', tcp: 'Http', a2a: 'Http', mcp: 'Mcp', llm: 'Llm' }
 
-/** Seconds from an outbound call to its response head, by what it is for. */
+/** Seconds from an outbound call to its response head, by kind and subtype. */
 export const callSeconds = defineMetrics((registry) => {
   const family = registry.histogram(`${METRIC_PREFIX}upstream_call_duration_seconds`, 'Time from an outbound call to its response head.', CALL_SECONDS, [
     'kind',
@@ -26,9 +26,9 @@ export const callSeconds = defineMetrics((registry) => {
   }
 })
 
-/** What a span says of a call; absent members are left out. */
+/** Details of a call for its span; undefined members are omitted. */
 export interface CallDetails {
-  /** Of the span; default: the subtype. */
+  /** Name of the span; default: the subtype. */
   readonly name?: string | undefined
   /** Attributes of the span besides those below. */
   readonly fields?: Readonly<Record<string, string | undefined>> | undefined
@@ -39,15 +39,15 @@ export interface CallDetails {
   readonly endpoint?: string | undefined
 }
 
-/** An outbound call under way. */
+/** An outbound call in progress. */
 export interface OutboundCall {
-  /** What the call should send as `traceparent`; undefined: the request is not traced, send none. */
+  /** Value for the header `traceparent`; undefined: send none. */
   readonly traceparent: string | undefined
-  /** The response head is there, or the call failed. Once. */
+  /** Call once, at the response head or failure. */
   end(outcome: { readonly status?: number | undefined; readonly error?: Error | undefined }): void
 }
 
-/** Begins an outbound call on behalf of a request: its duration is counted, and in traced requests it becomes a client span. */
+/** Starts an outbound call on behalf of a request: measures its duration, and records a client span if the request is traced. */
 export function beginCall(registry: Registry, exchange: Exchange | undefined, kind: CallKind, subtype: CallSubtype, details: CallDetails = {}): OutboundCall {
   const startedAtMs = performance.now()
   return {

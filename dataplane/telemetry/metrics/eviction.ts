@@ -3,8 +3,8 @@ import type { Logger } from '../log.ts'
 import type { Registry } from './registry.ts'
 
 /**
- * What is told of endpoints that a health policy takes out: a line each, `proxy_upstream_evictions_total` and how many are out now,
- * `proxy_upstream_evicted_endpoints`, by backend.
+ * Creates a listener that logs and counts evictions of endpoints by health policies: `proxy_upstream_evictions_total` and, currently
+ * evicted, `proxy_upstream_evicted_endpoints`, both by backend.
  */
 export function createEvictionReport(log: Logger, registry: Registry): (backend: string, event: EvictionEvent) => void {
   const evictions = registry.counter('proxy_upstream_evictions_total', 'Endpoints that were taken out for their health.', ['backend'])

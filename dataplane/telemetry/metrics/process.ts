@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from './registry.ts'
 
-/** The usual `process_*` metrics, and how late the event loop runs. All are read at scrape time. Returns what stops the sampling. */
+/** The usual `process_*` metrics, and how late the event loop runs. All are read at scrape time. Returns a function that stops the sampling. */
 export function addProcessMetrics(registry: Registry): () => void {
   const cpu = registry.counter('process_cpu_seconds_total', 'User and system CPU time.').series()
   const resident = registry.gauge('process_resident_memory_bytes', 'Resident memory.').series()
@@ -14,7 +14,7 @@ export function addProcessMetrics(registry: Registry): () => void {
   const addLag = (kind: string) => registry.gauge(`nodejs_eventloop_lag_${kind}_seconds`, `Delay of the event loop since the last scrape: ${kind}.`).series()
   const lag = { mean: addLag('mean'), p99: addLag('p99'), max: addLag('max') }
 
-  // A timer that measures how late it fires: its resolution is not lag.
+  // The measuring timer includes its own resolution, which is not lag.
   const RESOLUTION_MS = 20
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()

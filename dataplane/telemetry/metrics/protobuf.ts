@@ -1,6 +1,6 @@
 import { ProtoWriter } from '../otlp/writer.ts'
 
-/** One family as the protobuf exposition needs it; `series` by the values of the labels. */
+/** A metric family for the protobuf exposition. */
 export interface ExposedFamily {
   readonly name: string
   readonly kind: 'counter' | 'gauge' | 'histogram' | 'info'
@@ -9,7 +9,7 @@ export interface ExposedFamily {
   readonly series: Iterable<{ readonly values: readonly string[]; readonly series: unknown }>
 }
 
-/** What a histogram's series holds. */
+/** Values of a histogram series. */
 interface Histogram {
   readonly bounds: readonly number[]
   readonly buckets: readonly number[]
@@ -24,7 +24,7 @@ const metric = new ProtoWriter(4096)
 const part = new ProtoWriter(256)
 const bucket = new ProtoWriter(64)
 
-/** A MetricFamily message behind its length, as Prometheus's delimited protobuf format has it. */
+/** Encodes a length-delimited MetricFamily message, the protobuf format of Prometheus. */
 export function encodeFamily({ name, kind, help, labelNames, series }: ExposedFamily): Buffer {
   const family = new ProtoWriter(16 * 1024)
   family.stringField(0x0a, name)

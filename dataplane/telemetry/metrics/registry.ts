@@ -1,6 +1,6 @@
 /**
- * A small metrics registry. A family has a fixed list of label names; a series is one set of label values, looked up once and then
- * kept by its user, so that counting is an addition on a plain field.
+ * A metrics registry. A family has a fixed list of label names; a series is one set of label values. Callers look a series up once
+ * and keep it, so that counting is an addition to a field.
  */
 import { encodeFamily } from './protobuf.ts'
 
@@ -21,17 +21,17 @@ export interface HistogramSeries {
 
 export interface Family<S> {
   readonly name: string
-  /** The series of these label values, in the order of the label names. Beyond `maxSeries` all go to the series `other`. */
+  /** Returns the series of these label values, in the order of the label names. Beyond `maxSeries`, returns the series `other`. */
   series(...values: string[]): S
   /** Number of series. */
   readonly size: number
-  /** Forgets series whose label `label` satisfies `isGone`; a family without the label keeps all. Users that still hold one count into the void. */
+  /** Removes series by the value of a label; no effect on a family without the label. A removed series can still be counted, but is not exposed. */
   drop(label: string, isGone: (value: string) => boolean): void
 }
 
-/** Label sets per family (default). A client cannot choose a label value; what can grow is config times statuses. */
+/** Default limit of series per family. Clients cannot choose label values, but config and statuses multiply. */
 const MAX_SERIES = 10_000
-/** Value of every label of the series that takes what is beyond the limit. */
+/** Label value of the series for everything beyond the limit. */
 export const OVERFLOW_LABEL = 'other'
 
 export interface Registry {
@@ -40,13 +40,13 @@ export interface Registry {
   histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<HistogramSeries>
   /** Constant labels with the value 1. */
   info(name: string, help: string, labels: Readonly<Record<string, string>>): void
-  /** Forgets, in every family with the label `label`, the series for which `isGone` holds. */
+  /** Calls `drop` of every family. */
   drop(label: string, isGone: (value: string) => boolean): void
-  /** Runs before each exposition, to set gauges that are read rather than counted. */
+  /** Registers a function that runs before each exposition, to set gauges. */
   onCollect(collect: () => void): void
-  /** The exposition in pieces of some hundred lines, so that a scrape of many series does not hold up traffic. */
+  /** Yields the exposition in pieces of some hundred lines, so that large scrapes do not block traffic. */
   expose(format: ExpositionFormat): Generator<string, void>
-  /** The same as protobuf messages, one family each, behind their lengths. */
+  /** Yields the exposition as length-delimited protobuf messages, one per family. */
   exposeProtobuf(): Generator<Buffer, void>
 }
 
@@ -143,7 +143,7 @@ export function createHistogramSeries(bounds: readonly number[]): HistogramSerie
     bounds,
     sum: 0,
     count: 0,
-    // Plain numbers: exposition reads them rarely, observe writes one.
+    // Not cumulative: `observe` writes one bucket, and the exposition adds them up.
     buckets: Array.from({ length: last + 1 }, () => 0),
     observe(value) {
       let i = 0

@@ -1,7 +1,7 @@
 import type { FieldSink } from '../field-sink.ts'
 import { ProtoWriter } from './writer.ts'
 
-/** Names are few; what a flattened map brings is not kept beyond this. */
+/** Bounds the cache of encoded names, because flattened maps may have any. */
 const MAX_KEYS = 1000
 const keys = new Map<string, Buffer>()
 
@@ -20,15 +20,15 @@ function encodeKey(name: string): Buffer {
 export class AttributeSink implements FieldSink {
   readonly #writer: ProtoWriter
   readonly #tag: number
-  readonly #without: string | undefined
-  /** Value of the field `span.name`, if there was one. */
+  readonly #omitted: string | undefined
+  /** Value of the field `span.name`, if there is one. */
   spanName: string | undefined
 
-  /** `without` is left out. */
-  constructor(writer: ProtoWriter, tag: number, without?: string) {
+  /** `omitted` is the name of a field to skip. */
+  constructor(writer: ProtoWriter, tag: number, omitted?: string) {
     this.#writer = writer
     this.#tag = tag
-    this.#without = without
+    this.#omitted = omitted
   }
 
   plain(name: string, value: string | number): void {
@@ -41,7 +41,7 @@ export class AttributeSink implements FieldSink {
   }
 
   quoted(name: string, value: string): void {
-    if (name !== this.#without) this.#writer.textAttribute(this.#tag, encodeKey(name), value)
+    if (name !== this.#omitted) this.#writer.textAttribute(this.#tag, encodeKey(name), value)
   }
 
   added(name: string, value: string | number | boolean): void {

@@ -12,22 +12,22 @@ import { readRejected } from './partial.ts'
 import { ProtoWriter } from './writer.ts'
 
 export type Signal = 'logs' | 'traces'
-/** Why records are lost: no room while the collector does not take them; it refused them; it took the batch but not all records. */
+/** Why records are lost: the queue was full, the collector refused the batch, or it rejected some records of an accepted batch. */
 type LossCause = 'queue_full' | 'refused' | 'rejected'
 
 export interface ExporterOptions {
   readonly signal: Signal
   readonly protocol: 'HTTP' | 'GRPC'
-  /** Of protocol HTTP. */
+  /** Request path; for protocol HTTP. */
   readonly path: string
-  /** Attributes of the resource, besides and in place of the default ones. */
+  /** Attributes of the resource; added to the default ones or overriding them. */
   readonly resources: readonly [string, unknown][]
   readonly registry: Registry
-  /** Milliseconds that a record waits at most before it is sent. */
+  /** Milliseconds that a record waits at most before it is sent; default 1000. */
   readonly delayMs?: number
-  /** Bytes of records that may wait; beyond them records are dropped and counted. */
+  /** Maximum bytes of queued records; further records are dropped and counted. Default 8 MiB. */
   readonly maxQueueBytes?: number
-  /** Milliseconds before the first repetition of a failed export; each later one waits twice as long, up to 30 s. */
+  /** Milliseconds before the first retry of a failed export; doubles with each retry up to 30 s. Default 1000. */
   readonly backoffMs?: number
 }
 
@@ -42,7 +42,7 @@ const methods: Readonly<Record<Signal, string>> = {
 }
 const scopes: Readonly<Record<Signal, string>> = { logs: 'proxy.access', traces: 'proxy' }
 
-/** Records exported and lost; `pending` holds the exporters that have something to send, for the end of the process. */
+/** Counts exported and lost records. `pending` holds the exporters with queued records, for the flush at shutdown. */
 export const exportMetrics = defineMetrics((registry) => {
   const sent = registry.counter(`${METRIC_PREFIX}otlp_exported_total`, 'Records that a collector took.', ['signal'])
   const lost = registry.counter(`${METRIC_PREFIX}otlp_dropped_total`, 'Records that were not exported.', ['signal', 'cause'])
@@ -59,11 +59,11 @@ interface Batch {
 }
 
 /**
- * Sends records to a collector in batches (OTLP 1.x over gRPC or HTTP). `add` copies and returns at once; what cannot be sent waits in a
- * bounded queue, and what does not fit is dropped and counted. Nothing here can fail a request.
+ * Sends records to a collector in batches (OTLP 1.x over gRPC or HTTP). `add` copies the record and returns at once. Unsent batches
+ * wait in a bounded queue; records that do not fit are dropped and counted. Never fails a request.
  */
 export class OtlpExporter {
-  /** Where the collector is; set anew on every change of the config. */
+  /** The collector; set on every config change. */
   destination: Destination | undefined
   readonly #options: ExporterOptions
   readonly #head: Buffer
@@ -86,11 +86,11 @@ export class OtlpExporter {
     const metrics = exportMetrics(options.registry)
     this.#sent = metrics.sent(options.signal)
     this.#pending = metrics.pending
-    // From zero, so that a rate can be told from the first loss on.
+    // Start at zero, so that rates are correct from the first loss on.
     for (const cause of ['queue_full', 'refused', 'rejected'] as const) metrics.lost(options.signal, cause)
   }
 
-  /** Takes one encoded LogRecord or Span. */
+  /** Queues one encoded LogRecord or Span. */
   add(record: ProtoWriter): void {
     if (this.#queuedBytes + this.#current.length + record.length > (this.#options.maxQueueBytes ?? 8 * 1024 * 1024)) {
       this.#lose('queue_full', 1)
@@ -105,7 +105,7 @@ export class OtlpExporter {
     else this.#arm(this.#options.delayMs ?? 1000)
   }
 
-  /** Resolves when all that waits was sent or refused once more. */
+  /** Resolves after one more attempt to send all queued records. */
   flush(): Promise<void> {
     if (this.#count === 0 && this.#queue.length === 0 && !this.#isSending) return Promise.resolve()
     return new Promise((resolve) => {
@@ -121,7 +121,7 @@ export class OtlpExporter {
       this.#timer = undefined
       void this.#pump()
     }, delayMs)
-    // The end of the process flushes.
+    // `flush` is called at shutdown.
     this.#timer.unref()
   }
 
@@ -159,7 +159,7 @@ export class OtlpExporter {
     else this.#pending.delete(this)
   }
 
-  /** How many of the batch's records the collector did not want, or why it took none. Rejects when it could not be reached. */
+  /** Returns the number of rejected records, or why the batch was not accepted. Rejects if the collector cannot be reached. */
   async #send(batch: Batch): Promise<number | 'refused' | 'retry'> {
     const { destination } = this
     if (destination === undefined) return 'retry'
@@ -172,7 +172,7 @@ export class OtlpExporter {
   }
 }
 
-/** OTLP/HTTP: 429 and some 5xx may pass, everything else but 2xx will not. */
+/** OTLP/HTTP: 429 and some 5xx are retryable; other statuses than 2xx are final. */
 async function sendHttp(destination: Destination, target: string, body: Buffer): Promise<number | 'refused' | 'retry'> {
   const headers = new HeaderList(['content-type', 'application/x-protobuf'])
   const response = await callDestination(destination, { method: 'POST', target, headers, body }, { timeoutMs: EXPORT_MS, covers: 'body' })
@@ -201,7 +201,7 @@ async function sendGrpc(destination: Destination, target: string, message: Buffe
   return readRejected(bytes.subarray(5))
 }
 
-/** Export…ServiceRequest of one resource and one scope, around records that are encoded already. */
+/** Export…ServiceRequest of one resource and one scope, around encoded records. */
 function encodeRequest(resource: Buffer, scope: Buffer, records: Buffer): Buffer {
   const inner = new ProtoWriter(records.length + scope.length + 32)
   inner.raw(scope)

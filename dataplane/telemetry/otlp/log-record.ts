@@ -7,7 +7,7 @@ import { ProtoWriter } from './writer.ts'
 const INFO = 9
 const scratch = new ProtoWriter(4096)
 
-/** Hands the record of a finished request over (opentelemetry.proto.logs.v1.LogRecord). */
+/** Encodes and queues the record of a finished request (opentelemetry.proto.logs.v1.LogRecord). */
 export function exportLog(exporter: OtlpExporter, epochMs: number, trace: ActiveTrace | undefined, write: (sink: FieldSink) => void): void {
   scratch.clear()
   scratch.nanosField(0x09, epochMs)

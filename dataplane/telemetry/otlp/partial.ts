@@ -1,13 +1,13 @@
 /**
- * How many records a collector took the batch without: `partial_success.rejected_…` of an Export…ServiceResponse, fields 1 of fields 1.
- * Read by hand, so that a process that exports nothing loads no protobuf library.
+ * Number of records that a collector rejected from an accepted batch: `partial_success.rejected_…` of an Export…ServiceResponse, fields 1 of fields 1.
+ * Decoded by hand, so that no protobuf library is loaded for it.
  */
 export function readRejected(answer: Uint8Array): number {
   const partial = readField1(answer, 2)
   return typeof partial === 'object' ? Number(readField1(partial, 0) ?? 0) : 0
 }
 
-/** Value of field 1 with that wire type; undefined when it is not there or the message is none. */
+/** Value of field 1 with the given wire type; undefined if it is missing or the message is invalid. */
 function readField1(message: Uint8Array, wireType: 0 | 2): Uint8Array | number | undefined {
   let at = 0
   const varint = (): number => {
@@ -22,7 +22,7 @@ function readField1(message: Uint8Array, wireType: 0 | 2): Uint8Array | number |
   while (at < message.length) {
     const tag = varint()
     const value = varint()
-    // These messages know varints and bytes only; whoever sends something else says nothing that we need.
+    // These messages contain varints and bytes only.
     if (Number.isNaN(value) || (tag & 7) === 1 || (tag & 7) === 5) return undefined
     if ((tag & 7) !== 2) {
       if (tag >> 3 === 1 && wireType === 0) return value

@@ -21,7 +21,7 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 const scratch = new ProtoWriter(4096)
 const statusScratch = new ProtoWriter(256)
 
-/** Hands over the spans of a finished request: its own, and one for each call that was made for it. */
+/** Encodes and queues the spans of a finished request: a server span, and a client span per outbound call. */
 export function exportSpans(exchange: Exchange, trace: ActiveTrace, { exporter, changes }: CompiledTracing): void {
   const write = (sink: FieldSink): void => {
     writeExchangeFields(exchange, sink)
@@ -42,7 +42,7 @@ export function exportSpans(exchange: Exchange, trace: ActiveTrace, { exporter, 
   }
 }
 
-/** The calls to the backend; requests without retries note their one call in their timings, and MCP notes its calls as they end. */
+/** Calls to the backend. Requests without retries have their call in their timings; MCP records its calls itself. */
 function primaryCalls(exchange: Exchange): ClientSpan[] {
   if (protocolOf(exchange) === 'mcp') return []
   const what = { kind: 'Primary', subtype: primarySubtype[protocolOf(exchange)] }
@@ -81,7 +81,7 @@ function writeCall(trace: ActiveTrace, call: ClientSpan): void {
   if (call.error !== undefined || (call.status ?? 0) >= 400) writeError(call.error?.message ?? `status ${call.status}`)
 }
 
-/** Everything but attributes and status (opentelemetry.proto.trace.v1.Span). Fields may come in any order. */
+/** Writes all fields but attributes and status (opentelemetry.proto.trace.v1.Span). Their order does not matter. */
 function writeSpan(
   traceId: string,
   spanId: string,
@@ -109,7 +109,7 @@ function writeError(text: string): void {
   scratch.messageField(0x7a, statusScratch)
 }
 
-/** MCP method, gRPC method, or the path as the route has it: names that a client cannot invent (traffic.md §11). */
+/** MCP method, gRPC method, or the path of the route's match: clients cannot invent these names (traffic.md §11). */
 function nameOf(exchange: Exchange): string {
   const mcp = logFieldOf(exchange, 'mcp.method.name')
   if (mcp !== undefined) return String(mcp)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Destination, defaultSettings } from '../../upstream/destination.ts'
 import { createPool } from '../../upstream/pools.ts'
 
-/** What a collector answers: a status of HTTP, or one of gRPC. */
+/** Response of a collector; `status` is an HTTP status or a gRPC code. */
 export type Answer = { readonly status: number; readonly body?: Uint8Array }
 
 export interface FakeCollector {
@@ -15,7 +15,7 @@ export interface FakeCollector {
   close(): void
 }
 
-/** A collector on loopback that keeps what it got; without frames around gRPC messages. */
+/** Starts a collector on loopback that keeps the received messages, without gRPC framing. */
 export async function startCollector(
   protocol: 'HTTP' | 'GRPC',
   answer: () => Answer = () => ({ status: protocol === 'HTTP' ? 200 : 0 }),
@@ -24,8 +24,8 @@ export async function startCollector(
   const paths: string[] = []
   const types: string[] = []
   const sessions = new Set<ServerHttp2Session>()
-  const http = createServer((request, response) => void takeHttp(request, response))
-  const takeHttp = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const http = createServer((request, response) => void acceptHttp(request, response))
+  const acceptHttp = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     bodies.push(Buffer.concat(chunks))

@@ -1,7 +1,7 @@
-/** Texts up to this length have lengths of one byte, and are cheaper to copy here than to hand over. */
+/** Texts up to this length have a one-byte length, and are copied faster in JavaScript than by native code. */
 const SHORT_TEXT = 100
 
-/** Writes protobuf into one buffer that grows and is used again. Numbers of fields come as their tags: `number << 3 | wire type`. */
+/** Writes protobuf into one growing, reusable buffer. Fields are identified by tag: `number << 3 | wire type`. */
 export class ProtoWriter {
   #bytes: Buffer
   #end = 0
@@ -14,7 +14,7 @@ export class ProtoWriter {
     return this.#end
   }
 
-  /** What was written; valid until the next write. */
+  /** The written bytes; valid until the next write. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#end)
   }
@@ -34,14 +34,14 @@ export class ProtoWriter {
     this.#end += bytes.length
   }
 
-  /** A field that holds bytes or a message. */
+  /** Writes a field of bytes or of an encoded message. */
   bytesField(tag: number, bytes: Uint8Array): void {
     this.varint(tag)
     this.varint(bytes.length)
     this.raw(bytes)
   }
 
-  /** A field that holds the message that another writer has written. */
+  /** Writes a field with the message of another writer. */
   messageField(tag: number, message: ProtoWriter): void {
     const { length } = message
     this.varint(tag)
@@ -59,7 +59,7 @@ export class ProtoWriter {
     this.#end += this.#bytes.write(text, this.#end)
   }
 
-  /** Bytes given as hexadecimal digits. */
+  /** Writes a field of bytes from hexadecimal digits. */
   hexField(tag: number, digits: string): void {
     this.varint(tag)
     this.varint(digits.length / 2)
@@ -84,7 +84,7 @@ export class ProtoWriter {
     this.#end = this.#bytes.writeDoubleLE(value, this.#end)
   }
 
-  /** Nanoseconds since 1970 of milliseconds, whole microseconds: a double knows no more. In two parts, because it does not hold the product. */
+  /** Writes epoch milliseconds as nanoseconds, rounded to microseconds: a double has no more precision. In two parts, because the product exceeds it. */
   nanosField(tag: number, epochMs: number): void {
     const micros = Math.round(epochMs * 1000)
     const upper = Math.floor(micros / 65_536) * 1000
@@ -95,7 +95,7 @@ export class ProtoWriter {
     this.#end = putFixed32(this.#bytes, this.#end, Math.floor(upper / 65_536) + Math.floor(lower / 4_294_967_296))
   }
 
-  /** A KeyValue with a text: `key` is the encoded field of its key. */
+  /** Writes a KeyValue with a text; `key` is the encoded field of its key. */
   textAttribute(tag: number, key: Buffer, text: string): void {
     if (text.length <= SHORT_TEXT && this.#shortAttribute(tag, key, text)) return
     const length = Buffer.byteLength(text)
@@ -130,7 +130,7 @@ export class ProtoWriter {
     this.#end = end + 2
   }
 
-  /** The same for a few ASCII characters, without calls into native code; false, and nothing written, when they are not all ASCII. */
+  /** Writes a short ASCII text without native code. Returns false, and writes nothing, if it contains other characters. */
   #shortAttribute(tag: number, key: Buffer, text: string): boolean {
     const { length } = text
     this.#reserve(key.length + length + 32)
@@ -147,7 +147,7 @@ export class ProtoWriter {
     return true
   }
 
-  /** Everything of a KeyValue before the member of its AnyValue; room is reserved already. */
+  /** Writes a KeyValue up to the member of its AnyValue; the caller has reserved the space. */
   #startAttribute(tag: number, key: Buffer, valueLength: number): number {
     const bytes = this.#bytes
     let end = putVarint(bytes, this.#end, tag)
@@ -168,7 +168,7 @@ export class ProtoWriter {
 function putVarint(bytes: Buffer, at: number, value: number): number {
   let rest = value
   let end = at
-  // Beyond 2^31 bit operations lose what division keeps.
+  // Beyond 2^31 bit operations lose bits, division does not.
   while (rest > 0x7f) {
     bytes[end++] = (rest % 128) | 0x80
     rest = Math.floor(rest / 128)

@@ -7,7 +7,7 @@ import { BufferBody, type BodySink } from '../../http/body.ts'
 import { Deadlines } from '../../http/deadlines.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { makeAuthority, makeCertificate, type TestCertificate } from '../../testing/certificates.ts'
-import { openDoor } from '../../testing/door.ts'
+import { startPortForwarder } from '../../testing/port-forwarder.ts'
 import { createHttp2Pool } from './pool.ts'
 import { readResponse, testRequest } from '../http1/testing.ts'
 import { createNegotiatedPool } from '../negotiated.ts'
@@ -428,10 +428,10 @@ describe('TLS to the upstream', () => {
   test('the version is negotiated again if an upstream changes from h2 to http/1.1', async () => {
     const second = createSecureServer({ cert: leaf.certificate, key: leaf.privateKey })
     const { port, sessions } = await serve(second, (stream) => (stream.respond({ ':status': 200 }), stream.end('two')))
-    const door = await openDoor(port)
-    const pool = createNegotiatedPool(transport(door.port))
+    const forwarder = await startPortForwarder(port)
+    const pool = createNegotiatedPool(transport(forwarder.port))
     open.push(
-      () => door.close(),
+      () => forwarder.close(),
       () => pool.close(),
     )
     expect(await call(pool)).toBe('200 two')
@@ -439,7 +439,7 @@ describe('TLS to the upstream', () => {
       second.close(() => resolve())
       for (const session of sessions) session.destroy()
     })
-    door.to = await startHttps()
+    forwarder.to = await startHttps()
     await failureOf(pool)
     expect(await call(pool)).toBe('200 one')
   })

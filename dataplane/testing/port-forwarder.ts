@@ -1,14 +1,17 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** A port of this machine that stays ours while what is behind it comes and goes: a port that is closed for a moment may be another's the next. */
-export interface Door {
+/**
+ * A local port that forwards connections to a server that may stop and restart. The port stays open, because another process could
+ * bind a port that is closed for a moment.
+ */
+export interface PortForwarder {
   readonly port: number
-  /** Port that new connections lead to; undefined: each is cut at once. */
+  /** Target port of new connections; undefined: they are closed at once. */
   to: number | undefined
   close(): Promise<void>
 }
 
-export async function openDoor(to?: number): Promise<Door> {
+export async function startPortForwarder(to?: number): Promise<PortForwarder> {
   const sockets = new Set<Socket>()
   const hold = (socket: Socket): Socket => {
     sockets.add(socket)
@@ -16,14 +19,14 @@ export async function openDoor(to?: number): Promise<Door> {
   }
   const server = createServer({ allowHalfOpen: true }, (client) => {
     hold(client)
-    if (door.to === undefined) return void client.destroy()
-    const inner = hold(connect({ port: door.to, host: '127.0.0.1', allowHalfOpen: true }))
+    if (forwarder.to === undefined) return void client.destroy()
+    const inner = hold(connect({ port: forwarder.to, host: '127.0.0.1', allowHalfOpen: true }))
     client.pipe(inner).pipe(client)
     client.on('close', () => inner.destroy())
     inner.on('close', () => client.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const door: Door = {
+  const forwarder: PortForwarder = {
     port: (server.address() as AddressInfo).port,
     to,
     close() {
@@ -31,5 +34,5 @@ export async function openDoor(to?: number): Promise<Door> {
       return new Promise((resolve) => server.close(() => resolve()))
     },
   }
-  return door
+  return forwarder
 }
