@@ -10,16 +10,16 @@ async function dumpText(dump: ConfigDump): Promise<string> {
 const dumpOf = async (dump: ConfigDump): Promise<Record<string, unknown>> => JSON.parse(await dumpText(dump)) as Record<string, unknown>
 
 describe('config dump', () => {
-  test('sections have an order, unknown ones follow, lists have one entry a line', async () => {
+  test('sorts sections, with unknown ones last, and prints one entry per line', async () => {
     const text = await dumpText({ extra: 1, config: {}, routes: [{ key: 'a' }, { key: 'b' }], binds: new Map(), version: 7 })
     expect(text).toBe('{\n  "version": 7,\n  "binds": [],\n  "routes": [\n    {"key":"a"},\n    {"key":"b"}\n  ],\n  "config": {},\n  "extra": 1\n}\n')
   })
 
-  test('an empty config is JSON too', async () => {
+  test('prints an empty config as JSON', async () => {
     expect(await dumpOf({})).toEqual({})
   })
 
-  test('a thousand routes come in pieces and are all there', async () => {
+  test('prints a thousand routes in pieces', async () => {
     const routes = new Map(Array.from({ length: 1000 }, (_, i) => [`r${i}`, { key: `r${i}` }]))
     let pieces = 0
     let text = ''
@@ -37,32 +37,32 @@ describe('config dump', () => {
       entry: { key: 'a/b', type: 'tls', certificate: 'CERT', privateKey: 'KEY' },
       shown: { key: 'a/b', type: 'tls', certificate: 'CERT', privateKey: '<redacted>' },
     },
-    'a private key next to the certificate goes': {
+    'a private key next to the certificate is redacted': {
       section: 'secrets',
       entry: { key: 'a/b', type: 'tls', certificate: 'x\n-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----' },
       shown: { key: 'a/b', type: 'tls', certificate: 'x\n<redacted>' },
     },
-    'fields of a secret that nobody listed are hidden': {
+    'unlisted fields of a secret are redacted': {
       section: 'secrets',
       entry: { key: 'a/b', type: 'opaque', data: { user: 'x' }, fresh: 'new' },
       shown: { key: 'a/b', type: 'opaque', data: '<redacted>', fresh: '<redacted>' },
     },
-    'an inline key of backend auth': {
+    'an inline key of backend auth is redacted': {
       section: 'backends',
       entry: { key: 'a/b', policies: { auth: { key: 'sk-1' } } },
       shown: { key: 'a/b', policies: { auth: { key: '<redacted>' } } },
     },
-    'password hashes of basic authentication': {
+    'password hashes of basic authentication are redacted': {
       section: 'policies',
       entry: { key: 'p', traffic: { basicAuthentication: { users: ['bob:$2y$05$abc'], realm: 'x' } } },
       shown: { key: 'p', traffic: { basicAuthentication: { users: '<redacted>', realm: 'x' } } },
     },
-    'an inline key set': {
+    'an inline key set is redacted': {
       section: 'policies',
       entry: { key: 'p', providers: [{ issuer: 'i', jwks: { inline: '{"keys":[]}' } }] },
       shown: { key: 'p', providers: [{ issuer: 'i', jwks: { inline: '<redacted>' } }] },
     },
-    'a header that carries credentials': {
+    'a header with credentials is redacted': {
       section: 'routes',
       entry: {
         key: 'r',
@@ -89,13 +89,13 @@ describe('config dump', () => {
     expect(await dumpOf({ [section]: [entry] })).toEqual({ [section]: [shown] })
   })
 
-  test('a value of a Secret message is hidden wherever else it shows up, bare or within a text', async () => {
+  test('redacts values of Secret messages everywhere, also within texts', async () => {
     const secrets = [{ key: 'a/b', type: 'opaque', data: { one: 'hunter2-hunter2', two: '{"key":"json-inner-key","metadata":{"team":"red-team-x"}}' } }]
     const text = await dumpText({ secrets, routes: [{ a: 'Bearer hunter2-hunter2', b: ['json-inner-key'] }], config: { c: 'has json-inner-key inside' } })
     expect(text).not.toMatch(/hunter2|json-inner-key/)
   })
 
-  test('no secret value is ever in a dump', async () => {
+  test('never contains a secret value', async () => {
     const secret = fc.string({ minLength: 8, maxLength: 30, unit: fc.constantFrom(...'abcdefghijkmnpqrstuvwxyz"\\23456789-'.split('')) })
     const name = fc.constantFrom('key', 'value', 'path', 'a', 'auth', 'data', 'token', 'privateKey', 'name')
     await fc.assert(

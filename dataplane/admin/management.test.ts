@@ -61,7 +61,7 @@ function ask(endpoint: 'admin' | 'stats' | 'readiness', target: string, headers:
 }
 
 describe('readiness', () => {
-  test('names what is pending until nothing is', async () => {
+  test('names pending parts until there are none', async () => {
     pending = ['first config', 'certificates']
     expect(await ask('readiness', 'GET /healthz/ready')).toMatchObject({ status: 500, body: 'not ready, pending: first config, certificates' })
     pending = []
@@ -73,7 +73,7 @@ describe('readiness', () => {
     ['HEAD /healthz/ready', 405],
     ['GET /healthz', 404],
     ['GET /', 404],
-  ])('%s is answered %d', async (target, status) => {
+  ])('%s gets status %d', async (target, status) => {
     expect((await ask('readiness', target)).status).toBe(status)
   })
 
@@ -86,7 +86,7 @@ describe('readiness', () => {
     ['a version 2 header', [v2, get]],
     ['a version 2 header byte by byte', [...v2].map((byte) => Buffer.from([byte])).concat(Buffer.from(get))],
     ['a request byte by byte', get.split('')],
-  ])('answers after %s', async (_name, pieces) => {
+  ])('responds after %s', async (_name, pieces) => {
     expect(await send(pieces)).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nready$/)
   })
 
@@ -94,7 +94,7 @@ describe('readiness', () => {
     ['a version 1 header without end', [`PROXY ${'x'.repeat(200)}`]],
     ['a version 2 header that is too long', [Buffer.concat([v2.subarray(0, 14), Buffer.from([0xff, 0xff])])]],
     ['version 3', [Buffer.concat([v2.subarray(0, 12), Buffer.from([0x31, 0x11, 0, 0])])]],
-  ])('closes on %s', async (_name, pieces) => {
+  ])('closes the connection on %s', async (_name, pieces) => {
     expect(await send(pieces)).toBe('')
   })
 
@@ -138,7 +138,7 @@ describe('stats', () => {
     ['application/vnd.google.protobuf,text/plain;q=0.5', true],
     ['application/vnd.google.protobuf', true],
     ['application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.3,text/plain', false],
-  ])('protobuf for those who prefer it in our form: %s', async (accept, isProtobuf) => {
+  ])('chooses protobuf by Accept: %s', async (accept, isProtobuf) => {
     const { headers } = await ask('stats', 'GET /metrics', { accept })
     expect(String(headers['content-type']).startsWith('application/vnd.google.protobuf')).toBe(isProtobuf)
   })
@@ -153,7 +153,7 @@ describe('stats', () => {
 })
 
 describe('admin', () => {
-  test('the index lists what there is', async () => {
+  test('the index lists all paths', async () => {
     const { status, body } = await ask('admin', 'GET /')
     expect(status).toBe(200)
     for (const path of ['/config_dump', '/debug/effective', '/logging', '/memory', '/quitquitquit']) expect(body).toContain(path)
@@ -165,7 +165,7 @@ describe('admin', () => {
     expect(JSON.parse(body)).toEqual({ version: 3, binds: [{ key: '80/a/b', port: 80 }], secrets: [], config: { gateway: 'web' } })
   })
 
-  test('debug/effective is what applies to a route, without credentials', async () => {
+  test('debug/effective returns the policies of a route without credentials', async () => {
     const { status, body } = await ask('admin', 'GET /debug/effective?route=a/shop')
     const basicAuthentication = { ...explained.basicAuthentication, value: { users: '<redacted>' } }
     expect([status, JSON.parse(body)]).toEqual([200, { rules: [{ route: 'a/shop', postRouting: { ...explained, basicAuthentication } }] }])
@@ -176,7 +176,7 @@ describe('admin', () => {
     ['?route=shop', 400, 'route: "shop" is not <namespace>/<name>: use ?route=default/shop\n'],
     ['?route=a/b/c', 400, 'route: "a/b/c" is not <namespace>/<name>: use ?route=default/shop\n'],
     ['?route=a/gone', 404, 'route: there is no HTTPRoute or GRPCRoute a/gone on a listener of this gateway\n'],
-  ])('debug/effective%s is answered %d', async (query, status, body) => {
+  ])('debug/effective%s gets status %d', async (query, status, body) => {
     expect(await ask('admin', `GET /debug/effective${query}`)).toMatchObject({ status, body })
   })
 
@@ -197,7 +197,7 @@ describe('admin', () => {
     expect(JSON.parse((await ask('admin', 'GET /memory')).body)).toMatchObject({ rss: expect.any(Number), heapSizeLimit: expect.any(Number) })
   })
 
-  test('quitquitquit answers, then stops', async () => {
+  test('quitquitquit responds, then stops the process', async () => {
     expect(await ask('admin', 'POST /quitquitquit')).toMatchObject({ status: 200, body: 'shutdown now\n' })
     expect(quits).toBe(1)
   })
@@ -208,36 +208,36 @@ describe('admin', () => {
     ['GET /quitquitquit', 405, 'POST'],
     ['DELETE /config_dump', 405, 'GET'],
     ['GET /nowhere', 404, undefined],
-  ])('%s is answered %d', async (target, status, allow) => {
+  ])('%s gets status %d', async (target, status, allow) => {
     expect(await ask('admin', target)).toMatchObject({ status, headers: allow === undefined ? {} : { allow } })
     expect(quits).toBe(1)
   })
 
   test.each([
-    ['a rebound name', 'GET /config_dump', { host: 'evil.example' }],
-    ['a name that begins like ours', 'GET /config_dump', { host: 'localhost.evil.example' }],
-    ['a rebound name for routes', 'GET /debug/effective?route=a/shop', { host: 'evil.example' }],
-    ['another machine’s address', 'GET /config_dump', { host: '10.0.0.1:15000' }],
-    ['a form of another site', 'POST /quitquitquit', { origin: 'http://evil.example' }],
+    ['a rebound host name', 'GET /config_dump', { host: 'evil.example' }],
+    ['a host name that starts with localhost', 'GET /config_dump', { host: 'localhost.evil.example' }],
+    ['a rebound host name for routes', 'GET /debug/effective?route=a/shop', { host: 'evil.example' }],
+    ['the address of another machine', 'GET /config_dump', { host: '10.0.0.1:15000' }],
+    ['a form from another site', 'POST /quitquitquit', { origin: 'http://evil.example' }],
     ['a sandboxed page', 'POST /quitquitquit', { origin: 'null' }],
-    ['a fetch of another site', 'POST /logging?level=off', { 'sec-fetch-site': 'cross-site' }],
-  ])('%s is refused', async (_name, target, headers) => {
+    ['a fetch from another site', 'POST /logging?level=off', { 'sec-fetch-site': 'cross-site' }],
+  ])('%s is rejected', async (_name, target, headers) => {
     expect((await ask('admin', target, headers)).status).toBe(403)
     expect([quits, logging.level]).toEqual([1, 'info'])
   })
 
-  test.each(['localhost:15000', '127.0.0.1', '[::1]:15000', 'LOCALHOST'])('the host %s is ours', async (host) => {
+  test.each(['localhost:15000', '127.0.0.1', '[::1]:15000', 'LOCALHOST'])('the host %s is accepted', async (host) => {
     expect((await ask('admin', 'GET /', { host })).status).toBe(200)
   })
 
-  test('a same-origin form passes', async () => {
+  test('a same-origin form is accepted', async () => {
     const host = 'localhost:15000'
     expect((await ask('admin', 'POST /logging', { host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' })).status).toBe(200)
   })
 })
 
 describe('addresses', () => {
-  test('environment wins over the file, the file over the defaults', () => {
+  test('the environment overrides the file, and the file the defaults', () => {
     expect(resolveAddresses({ ADMIN_ADDR: '127.0.0.1:1', STATS_ADDR: '' }, { adminAddr: '127.0.0.1:2', statsAddr: '[::1]:3' })).toEqual({
       admin: { host: '127.0.0.1', port: 1 },
       stats: { host: '::1', port: 3 },
@@ -245,13 +245,13 @@ describe('addresses', () => {
     })
   })
 
-  test.each(['15000', 'localhost', '1.2.3.4:', '1.2.3.4:99999', '::1:80', 'a b:80', 'http://x:80'])('%j is refused by name of its setting', (text) => {
+  test.each(['15000', 'localhost', '1.2.3.4:', '1.2.3.4:99999', '::1:80', 'a b:80', 'http://x:80'])('%j is rejected with the name of the setting', (text) => {
     expect(() => resolveAddresses({ STATS_ADDR: text })).toThrow(
       new AddressError(`STATS_ADDR: ${JSON.stringify(text)} is not host:port, such as 127.0.0.1:15000`),
     )
   })
 
-  test('a port in use is one clear line, and nothing stays open', async () => {
+  test('a port in use is reported in one line, and no endpoint stays open', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo

@@ -52,16 +52,16 @@ describe('compose', () => {
     expect(trace).toEqual(['b', 'a'])
   })
 
-  test('a policy that returns next() needs no response side', async () => {
+  test('accepts a policy that returns next() without a response side', async () => {
     expect((await run(compose([(_, next) => next()], upstream()))).response.status).toBe(200)
   })
 
   test.each<[string, Policy[]]>([
-    ['in two sides', [sides('a'), sides('b'), sides('c')]],
-    ['that wait', [sides('a', () => Promise.resolve()), sides('b', () => Promise.resolve()), sides('c')]],
-    ['around others', [sides('a'), stamp('b'), sides('c')]],
-    ['within others', [stamp('a'), sides('b', () => Promise.resolve()), stamp('c')]],
-  ])('policies %s keep the order', async (_, policies) => {
+    ['with two sides', [sides('a'), sides('b'), sides('c')]],
+    ['with asynchronous sides', [sides('a', () => Promise.resolve()), sides('b', () => Promise.resolve()), sides('c')]],
+    ['around plain middleware', [sides('a'), stamp('b'), sides('c')]],
+    ['within plain middleware', [stamp('a'), sides('b', () => Promise.resolve()), stamp('c')]],
+  ])('keeps the order of policies %s', async (_, policies) => {
     for (const end of [upstream(), async (exchange: Exchange) => upstream()(exchange)]) {
       const { exchange, trace } = await run(compose(policies, end))
       expect([exchange.request.headers.getAll('trace'), trace]).toEqual([
@@ -71,7 +71,7 @@ describe('compose', () => {
     }
   })
 
-  test('where no side waits the chain makes no promise of its own', () => {
+  test('creates no promise if all sides are synchronous', () => {
     const exchange = testExchange()
     expect(compose([sides('a'), sides('b')], upstream())(exchange)).toBeUndefined()
     expect(exchange.response?.headers.getAll('trace')).toEqual(['b', 'a'])
@@ -79,20 +79,20 @@ describe('compose', () => {
 
   test.each<[string, Policy[], string[]]>([
     ['a request side', [sides('a'), refusing('request'), sides('b')], ['a']],
-    ['a request side in vain waited for', [sides('a'), sides('b', () => Promise.reject(new ProxyError('FILTER_FAILED'))), sides('c')], ['a']],
+    ['an asynchronous request side', [sides('a'), sides('b', () => Promise.reject(new ProxyError('FILTER_FAILED'))), sides('c')], ['a']],
     ['a request side within a middleware', [sides('a'), stamp('b'), refusing('request'), sides('c')], ['b', 'a']],
     ['a response side', [sides('a'), refusing('response'), sides('b')], ['a']],
-  ])('an error of %s is seen by those that were reached', async (_, policies, expected) => {
+  ])('an error of %s is passed to the response sides of reached policies', async (_, policies, expected) => {
     const { exchange, response, trace } = await run(compose(policies, upstream()))
     expect([response.status, exchange.error?.code, trace]).toEqual([500, 'FILTER_FAILED', expected])
   })
 
-  test('an error of the end is seen by both kinds', async () => {
+  test('an error of the terminal is passed to sides and plain middleware', async () => {
     const { response, trace } = await run(compose([sides('a'), stamp('b'), sides('c')], () => Promise.reject(new ProxyError('NO_HEALTHY_BACKENDS'))))
     expect([response.status, trace]).toEqual([503, ['c', 'b', 'a']])
   })
 
-  test('an empty chain is the terminal', async () => {
+  test('an empty chain runs the terminal', async () => {
     expect((await run(compose([], upstream()))).response.status).toBe(200)
   })
 
@@ -135,7 +135,7 @@ describe('compose', () => {
     expect([response.status, text, exchange.error?.code]).toEqual([503, 'no healthy backends', 'NO_HEALTHY_BACKENDS'])
   })
 
-  test('policies that were reached see the error, the others never run', async () => {
+  test('reached policies see the error, and the others never run', async () => {
     const deny: Policy = async () => {
       throw new ProxyError('FILTER_FAILED')
     }
@@ -143,7 +143,7 @@ describe('compose', () => {
     expect(trace).toEqual(['a'])
   })
 
-  test('gRPC callers get the error as grpc-status', async () => {
+  test('gRPC clients receive the error as grpc-status', async () => {
     const chain = compose([], () => Promise.reject(new ProxyError('NO_HEALTHY_BACKENDS')))
     const { response, exchange } = await run(chain, { 'content-type': 'application/grpc' })
     expect([response.status, response.headers.get('grpc-status'), exchange.grpcStatus]).toEqual([200, '14', '14'])
@@ -154,11 +154,11 @@ describe('compose', () => {
     [new ProxyError('UPSTREAM_FAILED', { detail: 'why' }), 'upstream call failed: why'],
     [new ProxyError('UPSTREAM_FAILED'), 'upstream call failed'],
     [new ProxyError('NO_HEALTHY_BACKENDS', { detail: 'kept inside' }), 'no healthy backends'],
-  ])('details stand where the error table has them: %s', async (error, text) => {
+  ])('error details are formatted as in the error table: %s', async (error, text) => {
     expect((await run(compose([], () => Promise.reject(error)))).text).toBe(text)
   })
 
-  test('unknown throws are internal errors whose text stays inside', async () => {
+  test('unknown errors become INTERNAL without revealing their text', async () => {
     const { text, exchange } = await run(compose([], () => Promise.reject(new Error('secret'))))
     expect(text).toBe('internal error')
     expect(exchange.error?.cause).toEqual(new Error('secret'))
@@ -172,8 +172,8 @@ describe('compose', () => {
         await next()
       },
     ],
-    ['neither answers nor calls next()', async () => {}],
-  ])('a policy that %s is an internal error', async (_, policy) => {
+    ['neither responds nor calls next()', async () => {}],
+  ])('a policy that %s causes an internal error', async (_, policy) => {
     const { exchange, response } = await run(compose([policy], upstream()))
     expect([response.status, exchange.error?.code]).toEqual([500, 'INTERNAL'])
   })
@@ -184,7 +184,7 @@ describe('compose', () => {
     ['bytes', async (c) => c.body(new Uint8Array([65]), 403), 'A', { 'content-length': '1' }],
     ['nothing', async (c) => c.body(null, 403), '', { 'content-length': '0' }],
     ['a foreign Response', async () => new Response('yes', { status: 403, headers: { 'set-cookie': 'a=b' } }), 'yes', { 'set-cookie': 'a=b' }],
-  ])('a policy may answer %s itself', async (_, policy, body, headers) => {
+  ])('a policy may respond with %s itself', async (_, policy, body, headers) => {
     let isForwarded = false
     const chain = compose([stamp('outer'), policy], () => {
       isForwarded = true
@@ -200,17 +200,17 @@ describe('compose', () => {
     expect(Object.fromEntries(response.headers)).toMatchObject(headers)
   })
 
-  test('an answer of 204 has no content-length', async () => {
+  test('a 204 response of a policy has no content-length', async () => {
     const { response } = await run(compose([async (c) => c.body(null, 204)], upstream()))
     expect(response.headers.has('content-length')).toBe(false)
   })
 
-  test('a redirect is an answer', async () => {
+  test('a policy may respond with a redirect', async () => {
     const { response } = await run(compose([async (c) => c.redirect('https://a.com/', 301)], upstream()))
     expect([response.status, response.headers.get('location')]).toEqual([301, 'https://a.com/'])
   })
 
-  test('a response that is replaced is cancelled', async () => {
+  test('a replaced response is cancelled', async () => {
     const body = new BufferBody('left alone')
     let isCancelled = false
     body.cancel = () => {
@@ -224,7 +224,7 @@ describe('compose', () => {
     expect(isCancelled).toBe(true)
   })
 
-  test('a streamed answer obeys pause and cancel', async () => {
+  test('a streamed response of a policy obeys pause and cancel', async () => {
     let pulled = 0
     let isCancelled = false
     const stream = () =>

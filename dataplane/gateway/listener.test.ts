@@ -15,7 +15,7 @@ function routesAfter(routes: readonly Route[], prepared: PreparedTable): string[
   return running.newErrors().map((error) => error.slice(0, error.indexOf(':')))
 }
 
-test('a table that was made ahead is used for the routes that it was made of, and for no others', async () => {
+test('a prepared route table is used only for the routes that it was built from', async () => {
   const [a, b] = [broken('a'), broken('b')]
   const prepared = await prepareTable(listener, [a, b])
   const marked = { ...prepared, table: { ...prepared.table, errors: ['ahead: of time'] } }

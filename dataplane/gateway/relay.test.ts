@@ -23,7 +23,7 @@ async function listen(): Promise<{ server: Server; port: number; accepted: Promi
   return { server, port: (server.address() as AddressInfo).port, accepted }
 }
 
-test('TLS that passes through reaches a backend with a TLS policy as the client sent it, and its name is logged', async () => {
+test('TLS passthrough reaches a backend with a TLS policy unchanged, and its server name is logged', async () => {
   const [front, back] = [await listen(), await listen()]
   const client = connect(front.port, '127.0.0.1')
   open.push(client)

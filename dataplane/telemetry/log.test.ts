@@ -76,22 +76,22 @@ describe('log levels', () => {
     ['error,config=debug', 'config/stream', ['error', 'warn', 'info', 'debug']],
     ['config=debug,config/stream=warn', 'config/stream', ['error', 'warn']],
     [' WARN , config = info ', 'configuration', ['error', 'warn']],
-  ])('%j lets scope %s say %j', (spec, scope, expected) => {
+  ])('%j enables for scope %s the levels %j', (spec, scope, expected) => {
     const log = capture('text', spec)
     const logger = log.logger(scope)
     for (const level of ['error', 'warn', 'info', 'debug', 'trace'] as const) logger[level]('x')
     expect(log.lines.map((line) => line.split('\t')[1])).toEqual(expected)
   })
 
-  test.each(['', 'loud', 'config=', 'config=loud', '=info', 'a=b=c', 'info,,debug', 'a b=info'])('%j is refused, by name of the part', (spec) => {
+  test.each(['', 'loud', 'config=', 'config=loud', '=info', 'a=b=c', 'info,,debug', 'a b=info'])('%j is rejected with the name of the invalid part', (spec) => {
     expect(() => parseLevels(spec)).toThrow(/^bad log level ".*": want one of off, error, warn, info, debug, trace/)
   })
 
-  test('at the start, the error says where the level comes from', () => {
+  test('the error at startup names the setting', () => {
     expect(() => capture('text', 'loud')).toThrow(/^PROXY_LOG or config\.logging\.level: bad log level "loud": want one of /)
   })
 
-  test('a new level reaches loggers that exist, and reset brings back the first', () => {
+  test('a new level applies to existing loggers, and reset restores the first', () => {
     const log = capture('text', 'warn')
     const logger = log.logger('config')
     log.setLevel('config=debug')
@@ -105,7 +105,7 @@ describe('log levels', () => {
 describe('secrets', () => {
   const secrets = fc.string({ minLength: 12, maxLength: 40, unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789'.split('')) })
 
-  test('a wrapped value never prints, wherever it goes', () => {
+  test('a Redacted value is never printed', () => {
     fc.assert(
       fc.property(secrets, (value) => {
         const secret = new Redacted(value)
@@ -117,7 +117,7 @@ describe('secrets', () => {
     )
   })
 
-  test('credentials in texts, errors and fields named after them never reach a line', () => {
+  test('credentials in texts, errors and sensitive fields are never printed', () => {
     const shapes = fc.constantFrom<(value: string) => { message: string; fields: Record<string, unknown> }>(
       (value) => ({ message: `authorization: Bearer ${value}`, fields: {} }),
       (value) => ({ message: 'x', fields: { error: new Error(`GET https://bob:${value}@host/ failed`) } }),
@@ -148,11 +148,11 @@ describe('secrets', () => {
     ['tokens', false],
     ['gen_ai.usage.input_tokens', false],
     ['keyboard', false],
-  ])('the name %s counts as a secret: %s', (name, expected) => {
+  ])('the field name %s is sensitive: %s', (name, expected) => {
     expect(isSensitiveName(name)).toBe(expected)
   })
 
-  test('ordinary texts stay as they are', () => {
+  test('ordinary texts are not redacted', () => {
     for (const text of [
       'basic authentication failure: no basic authentication credentials found',
       'basic auth is on',

@@ -35,7 +35,7 @@ function makeExchange(): Exchange {
 const read = (from: Telemetry) => parseExposition([...from.metrics.registry.expose('text')].join(''), 'text')
 
 describe('telemetry', () => {
-  test('one call per exchange counts it and writes its line', () => {
+  test('onFinished counts an exchange and writes its log line', () => {
     const own = start()
     own.onFinished(makeExchange())
     expect(lines).toHaveLength(1)
@@ -43,14 +43,14 @@ describe('telemetry', () => {
     expect(read(own).value('proxy_requests_total', { status: '204' })).toBe(1)
   })
 
-  test('with the access log off it still counts', () => {
+  test('counts exchanges with the access log off', () => {
     const own = start('request=off')
     own.onFinished(makeExchange())
     expect(lines).toEqual([])
     expect(read(own).value('proxy_requests_total')).toBe(1)
   })
 
-  test('an exchange that cannot be recorded is reported and does not throw', () => {
+  test('reports an exchange that cannot be recorded without throwing', () => {
     const own = start()
     const exchange = makeExchange()
     Object.defineProperty(exchange, 'response', {
@@ -62,7 +62,7 @@ describe('telemetry', () => {
     expect(lines[0]).toMatch(/\terror\ttelemetry\texchange not recorded error="broken exchange"\n$/)
   })
 
-  test('dropped lines show up as a metric; close flushes', async () => {
+  test('exposes dropped lines as a metric, and close flushes', async () => {
     const own = start()
     dropped = 3
     expect(read(own).value('proxy_log_lines_dropped_total')).toBe(3)

@@ -17,7 +17,7 @@ afterAll(() => {
 })
 
 describe('writer', () => {
-  test('lines arrive whole and in order, across batches', async () => {
+  test('writes complete lines in order, across batches', async () => {
     const path = nextPath()
     const fd = openSync(path, 'w')
     opened.push(fd)
@@ -32,7 +32,7 @@ describe('writer', () => {
     expect(writer.dropped).toBe(0)
   })
 
-  test('a line waits no longer than flushMs', async () => {
+  test('writes a line after at most flushMs', async () => {
     const path = nextPath()
     const fd = openSync(path, 'w')
     opened.push(fd)
@@ -47,7 +47,7 @@ describe('writer', () => {
     `import { createWriter } from ${JSON.stringify(join(import.meta.dirname, 'writer.ts'))}\n${body}`,
   ]
 
-  test('what waits at exit is written', () => {
+  test('writes waiting lines at exit', () => {
     const { stdout } = spawnSync(
       process.execPath,
       program(`const w = createWriter(1); process.on('exit', () => w.flushSync()); w.write('last words\\n'); process.exit(0)`),
@@ -62,7 +62,7 @@ describe('writer', () => {
   test.each([
     ['socket', '"$@"; echo "exit $?" >&2'],
     ['FIFO', '{ "$@"; echo "exit $?" >&2; } | sleep 60'],
-  ])('a reader of a %s that stalls costs lines, not time: they are dropped, counted, and the process exits', async (_kind, script) => {
+  ])('drops and counts lines if the reader of a %s stalls, and the process still exits', async (_kind, script) => {
     const body = `
       const w = createWriter(1, { maxSize: 100_000, flushSize: 1000 })
       const start = performance.now()

@@ -13,7 +13,7 @@ const area = defineMetrics((registry) => {
   return { count: (kind: string, exchange: ReturnType<typeof testExchange>) => family.series(kind, ...routeValues(exchange)).value++ }
 })
 
-test('an area makes its metrics on first use, once for each registry', () => {
+test('metrics of a module are created on first use, once per registry', () => {
   const [one, two] = [createRegistry(), createRegistry()]
   expect([...one.expose('text')].join('')).toBe('')
   area(one).count('a', testExchange())
@@ -23,7 +23,7 @@ test('an area makes its metrics on first use, once for each registry', () => {
   expect(read(two).value('proxy_area_total', { kind: 'a' })).toBe(1)
 })
 
-test('series of routes that are gone are forgotten in every family that has the label', () => {
+test('series of deleted routes are removed from every family with the label', () => {
   const registry = createRegistry()
   const exchange = testExchange()
   exchange.labels = { gateway: 'ns/gw', listener: 'http', route: 'ns/gone', rule: '' }
@@ -34,7 +34,7 @@ test('series of routes that are gone are forgotten in every family that has the 
   expect(read(registry).value('proxy_without_total', { kind: 'x' })).toBe(3)
 })
 
-test('an outbound call is counted, and becomes a client span of a recorded trace', () => {
+test('an outbound call is measured, and becomes a client span of a sampled trace', () => {
   const registry = createRegistry()
   const exchange = testExchange()
   expect(beginCall(registry, exchange, 'Policy', 'ExtAuthz').traceparent).toBeUndefined()
@@ -46,7 +46,7 @@ test('an outbound call is counted, and becomes a client span of a recorded trace
   expect(trace.calls).toMatchObject([{ kind: 'Policy', subtype: 'ExtAuthz', host: 'auth:9000', status: 200 }])
 })
 
-test('a request makes no more than 64 spans, and an unsampled trace none', () => {
+test('a request records at most 64 spans, and an unsampled one none', () => {
   const span = { kind: 'Policy', subtype: 'RateLimit', startedAtMs: 1, endedAtMs: 2 }
   const exchange = testExchange()
   const trace = startTrace(exchange, undefined)

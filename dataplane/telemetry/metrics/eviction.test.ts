@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { createEvictionReport } from './eviction.ts'
 import { createRegistry } from './registry.ts'
 
-test('an eviction is a line, counted, and shown while it lasts', () => {
+test('an eviction is logged, counted, and shown while it lasts', () => {
   const registry = createRegistry()
   const lines: unknown[] = []
   const log = (level: string) => (message: string, fields?: object) => void lines.push([level, message, fields])

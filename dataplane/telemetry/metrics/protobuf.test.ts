@@ -42,7 +42,7 @@ function split(bytes: Buffer): Buffer[] {
   return found
 }
 
-test('families are messages of Prometheus, one behind the other', () => {
+test('families are encoded as delimited Prometheus messages', () => {
   const registry = createRegistry()
   registry.info('proxy_build_info', 'The build.', { tag: '1.0' })
   registry.counter('proxy_things_total', 'Things.', ['kind', 'place']).series('a', 'ä"').value = 7.5

@@ -56,7 +56,7 @@ describe('export', () => {
   test.each<['HTTP' | 'GRPC', string, string]>([
     ['GRPC', '/opentelemetry.proto.collector.logs.v1.LogsService/Export', 'application/grpc'],
     ['HTTP', '/v1/logs', 'application/x-protobuf'],
-  ])('records go out in one batch after the delay, over %s', async (protocol, path, type) => {
+  ])('sends records in one batch after the delay, over %s', async (protocol, path, type) => {
     const started = await start({
       protocol,
       resources: [
@@ -84,7 +84,7 @@ describe('export', () => {
     await until(() => started.metric('exported', { signal: 'logs' }) === 3)
   })
 
-  test('a batch that grows large does not wait for its time', async () => {
+  test('sends a large batch before the delay', async () => {
     const started = await start({ delayMs: 60_000 })
     addLogs(started, 300, 'y'.repeat(1000))
     await started.exporter.flush()
@@ -96,7 +96,7 @@ describe('export', () => {
     expect([count, started.metric('exported', { signal: 'logs' })]).toEqual([300, 300])
   })
 
-  test('values of every kind and size', async () => {
+  test('encodes values of every type and size', async () => {
     const started = await start({ signal: 'traces' })
     const values: (string | number | boolean)[] = ['', 'z'.repeat(70_000), 0, 127, 128, 2 ** 31, 2 ** 52, -1, 0.5, true, false]
     // An Export of traces has the same form around other records; fields 9 of a Span are its attributes.
@@ -115,7 +115,7 @@ describe('loss', () => {
   test.each<['HTTP' | 'GRPC', number]>([
     ['HTTP', 400],
     ['GRPC', 3],
-  ])('a batch that the collector refuses is counted and not sent again (%s)', async (protocol, status) => {
+  ])('a refused batch is counted and not sent again (%s)', async (protocol, status) => {
     const started = await start({ protocol }, () => ({ status }))
     addLogs(started, 4)
     await until(() => started.metric('dropped', { signal: 'logs', cause: 'refused' }) === 4)
@@ -126,7 +126,7 @@ describe('loss', () => {
   test.each<['HTTP' | 'GRPC', number, number]>([
     ['HTTP', 503, 200],
     ['GRPC', 14, 0],
-  ])('a batch that may succeed later is sent again (%s)', async (protocol, failing, fine) => {
+  ])('a batch with a retryable error is sent again (%s)', async (protocol, failing, fine) => {
     let failures = 2
     const started = await start({ protocol }, () => ({ status: failures-- > 0 ? failing : fine }))
     addLogs(started, 4)
@@ -134,7 +134,7 @@ describe('loss', () => {
     expect(started.collector.bodies).toHaveLength(3)
   })
 
-  test('records that a collector took the batch without are counted', async () => {
+  test('records rejected from an accepted batch are counted', async () => {
     const body = toBinary(
       ExportLogsServiceResponseSchema,
       create(ExportLogsServiceResponseSchema, { partialSuccess: { rejectedLogRecords: 300n, errorMessage: 'no' } }),
@@ -151,7 +151,7 @@ describe('loss', () => {
     (body) => expect(readRejected(body)).toBe(0),
   )
 
-  test('while the collector is gone the queue stays within its bound, what does not fit is counted, and the rest arrives later', async () => {
+  test('without a collector the queue stays bounded, dropped records are counted, and the rest is sent later', async () => {
     let isUp = false
     const started = await start({ maxQueueBytes: 600_000 }, () => ({ status: isUp ? 0 : 14 }))
     addLogs(started, 5000, 'w'.repeat(1000))
@@ -163,7 +163,7 @@ describe('loss', () => {
     await until(() => started.metric('exported', { signal: 'logs' }) === 5001 - lost)
   })
 
-  test('a collector that was never there: nothing throws, and the end of the process does not wait for it', async () => {
+  test('a collector that never existed causes no error and does not delay shutdown', async () => {
     const registry = createRegistry()
     const exporter = new OtlpExporter({ signal: 'logs', protocol: 'GRPC', path: '', resources: [], registry, delayMs: 10 })
     exporter.destination = destinationAt(1)
