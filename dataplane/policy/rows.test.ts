@@ -6,7 +6,12 @@ import { describe, expect, test } from '@jest/globals'
 const root = join(import.meta.dirname, '../..')
 const policy = 'dataplane/policy'
 const rows: readonly (readonly [row: number, what: string, file: string, sentence: string])[] = [
-  [20, 'Gateway policy timeouts and retry, route policy retry', 'dataplane/config/merge.test.ts', 'fields merge, and a stronger field replaces the entire weaker one'],
+  [
+    20,
+    'Gateway policy timeouts and retry, route policy retry',
+    'dataplane/config/merge.test.ts',
+    'fields merge, and a stronger field replaces the entire weaker one',
+  ],
   [
     21,
     'limits of two kinds on two levels',

@@ -26,7 +26,7 @@ async function serve(options: ConfigServerOptions = {}): Promise<{ server: Confi
 }
 
 /** An address that servers can take over from each other. */
-async function serveBehindDoor(): Promise<{ server: ConfigServer; forwarder: PortForwarder; address: string }> {
+async function serveBehindForwarder(): Promise<{ server: ConfigServer; forwarder: PortForwarder; address: string }> {
   const { server, port } = await serve()
   const forwarder = await startPortForwarder(port)
   closers.push(() => forwarder.close())
@@ -120,7 +120,7 @@ describe('config stream from operator to data plane', () => {
   })
 
   test('reconnects to a restarted server with the versions it holds, gets only differences, and keeps the last good config meanwhile', async () => {
-    const first = await serveBehindDoor()
+    const first = await serveBehindForwarder()
     first.server.publish(gateways(route('same'), route('edited'), route('removed'), service('web')))
     const { store, events, received } = follow(first.address)
     await until(() => store.isInitialised())
@@ -293,7 +293,7 @@ describe('config stream from operator to data plane', () => {
     })
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
-        const { forwarder, address, server: first } = await serveBehindDoor()
+        const { forwarder, address, server: first } = await serveBehindForwarder()
         let server = first
         const { store } = follow(address, { random: () => 0 })
         let expected: Record<string, unknown> = {}
