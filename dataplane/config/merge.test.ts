@@ -35,8 +35,8 @@ describe('effectiveTraffic', () => {
     ['a rule overrides its route', ['rule', 'route', 'gateway'], 'rule'],
     ['a policy on another rule is ignored', ['otherRule', 'gateway'], 'gateway'],
     ['a policy on GRPCRoute r is ignored for HTTPRoute r', ['grpcRoute', 'gateway'], 'gateway'],
-  ])('%s', (_, targets, winner) => {
-    expect(merge(targets.map((target) => policy(target, timeouts(`${targets.indexOf(target) + 1}s`))))).toEqual(timeouts(`${targets.indexOf(winner) + 1}s`))
+  ])('%s', (_, attached, winner) => {
+    expect(merge(attached.map((target) => policy(target, timeouts(`${attached.indexOf(target) + 1}s`))))).toEqual(timeouts(`${attached.indexOf(winner) + 1}s`))
   })
 
   test('a listener of a ListenerSet gets policies of Gateway, set and section, not of the Gateway listener of the same name', () => {
