@@ -29,6 +29,7 @@ format: ## format all files
 
 generate: ## write gen, docs/reference and the CRDs of charts from api
 	@$(X) node api/codegen/main.ts
+	@$(X) node e2e/suites/house/main.ts
 
 gen-check: ## check that generated files are up to date and committed
 	@$(X) node api/codegen/main.ts --check

@@ -8,7 +8,7 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { bufferedRequest, bufferRequest, MAX_BUFFER_BYTES, releaseRequest, replaceRequestBody } from '../expression/buffer.ts'
 import { bodyMessage, mutateHead, requestHeaders, respondImmediately } from '../policy/ext-proc/messages.ts'
 import { modesOf } from '../policy/ext-proc/modes.ts'
-import { ImmediateAnswer, Session } from '../policy/ext-proc/session.ts'
+import { ImmediateAnswer, ProcessorSession } from '../policy/ext-proc/session.ts'
 import { setLogField } from '../telemetry/access-log/fields.ts'
 import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 import type { Destination } from '../upstream/destination.ts'
@@ -39,7 +39,7 @@ export interface PickedEndpoints {
   /** Labels of the pool's endpoints in the picker's order; undefined if the picker failed open, so that the load balancer selects an endpoint. */
   readonly labels: readonly string[] | undefined
   /** The stream to the picker, for the response phase. */
-  readonly session: Session | undefined
+  readonly session: ProcessorSession | undefined
 }
 
 /**
@@ -63,7 +63,7 @@ export async function pickEndpoints(
     releaseRequest(exchange)
     throw new ProxyError('BODY_TOO_LARGE', { detail: `the endpoint picker accepts at most ${maxBufferBytes} bytes` })
   }
-  const session = new Session(exchange, picker.destination, modes, timeoutMs, registry)
+  const session = new ProcessorSession(exchange, picker.destination, modes, timeoutMs, registry)
   try {
     const named = await requestEndpoints(exchange, session, maxBufferBytes, timeoutMs)
     const labels = named.filter((label) => pool.endpointAt(label) !== undefined)
@@ -94,7 +94,7 @@ function describeMiss(named: readonly string[], pool: Destination): string {
 }
 
 /** The request phase. Returns the endpoints that the picker selects, in order of preference. */
-async function requestEndpoints(exchange: Exchange, session: Session, limitBytes: number, timeoutMs: number): Promise<string[]> {
+async function requestEndpoints(exchange: Exchange, session: ProcessorSession, limitBytes: number, timeoutMs: number): Promise<string[]> {
   const { request } = exchange
   const buffered = request.body === undefined ? undefined : bufferedRequest(exchange)
   const replies = new RequestReplies(session, Math.max(limitBytes, 1) * 2)
@@ -124,7 +124,7 @@ async function requestEndpoints(exchange: Exchange, session: Session, limitBytes
     .filter((label) => label !== '')
 }
 
-function sendPieces(session: Session, body: Buffer): void {
+function sendPieces(session: ProcessorSession, body: Buffer): void {
   let at = 0
   do {
     const end = at + PIECE_BYTES

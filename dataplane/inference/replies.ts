@@ -1,6 +1,6 @@
 import type { HeaderMutation, ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import type { Reply } from '../policy/ext-proc/messages.ts'
-import type { Session, Streaming } from '../policy/ext-proc/session.ts'
+import type { ProcessorSession, Streaming } from '../policy/ext-proc/session.ts'
 
 /** The parts of a reply to the body other than the body itself. */
 interface BodyReply {
@@ -13,14 +13,14 @@ export class RequestReplies implements Streaming {
   /** Resolves to the new body; undefined if it does not change. */
   readonly done: Promise<Buffer | undefined>
   readonly replies: BodyReply[] = []
-  readonly #session: Session
+  readonly #session: ProcessorSession
   readonly #limitBytes: number
   readonly #chunks: Buffer[] = []
   #size = 0
   #resolve!: (body: Buffer | undefined) => void
   #reject!: (error: Error) => void
 
-  constructor(session: Session, limitBytes: number) {
+  constructor(session: ProcessorSession, limitBytes: number) {
     this.#session = session
     this.#limitBytes = limitBytes
     this.done = new Promise((resolve, reject) => {

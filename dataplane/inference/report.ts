@@ -2,7 +2,7 @@ import type { ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/ex
 import type { Exchange } from '../exchange/exchange.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { bodyMessage, mutateHead, responseHeaders } from '../policy/ext-proc/messages.ts'
-import type { Session } from '../policy/ext-proc/session.ts'
+import type { ProcessorSession } from '../policy/ext-proc/session.ts'
 import { METADATA, type PickedEndpoints } from './picker.ts'
 
 const SERVED = 'x-gateway-destination-endpoint-served'
@@ -40,7 +40,7 @@ export async function reportResponse(exchange: Exchange, { session }: PickedEndp
   })
 }
 
-async function sendHead(session: Session, exchange: Exchange, endpoint: string): Promise<ProcessingResponse | undefined> {
+async function sendHead(session: ProcessorSession, exchange: Exchange, endpoint: string): Promise<ProcessingResponse | undefined> {
   const { response } = exchange
   if (response === undefined) return undefined
   const reply = session.call(responseHeaders(response), { [METADATA]: { [SERVED]: endpoint } })

@@ -9,7 +9,7 @@ import { backoffMs } from './backoff.ts'
 import type { CheckMessage, RejectedResource } from './decode.ts'
 import type { NodeIdentity } from './node.ts'
 import { createClient, parseServerAddress, type ServerAddress } from './server.ts'
-import { Subscription } from './subscription.ts'
+import { StreamSubscription } from './subscription.ts'
 
 export type ConfigStreamEvent =
   | { readonly type: 'connected' }
@@ -55,7 +55,7 @@ export function startConfigStream(options: ConfigStreamOptions): ConfigStream {
 export class ConfigStream {
   readonly #options: ConfigStreamOptions
   readonly #server: ServerAddress
-  readonly #subscription: Subscription
+  readonly #subscription: StreamSubscription
   readonly #abort = new AbortController()
   readonly #running: Promise<void>
   /** Connection attempts since the last applied response. */
@@ -65,7 +65,7 @@ export class ConfigStream {
   constructor(options: ConfigStreamOptions) {
     this.#options = options
     this.#server = parseServerAddress(options.address)
-    this.#subscription = new Subscription(options.store, options.check)
+    this.#subscription = new StreamSubscription(options.store, options.check)
     this.#running = this.#run()
   }
 

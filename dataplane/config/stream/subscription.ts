@@ -30,7 +30,7 @@ interface DecodedResources {
  * Resources that this data plane holds from the config stream (delta xDS). Outlives connections: a new one starts with the
  * versions of those before it.
  */
-export class Subscription {
+export class StreamSubscription {
   readonly #store: ConfigStore
   readonly #check: CheckMessage | undefined
   /** Type URL -> name -> version in the store. */

@@ -2,7 +2,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { bodyMessage, mutateTrailers, trailersMessage, type Direction, type Reply } from './messages.ts'
-import type { Session, Streaming } from './session.ts'
+import type { ProcessorSession, Streaming } from './session.ts'
 
 /** Bytes that may be queued for a slow reader before the source is paused. */
 const HIGH_WATER_BYTES = 256 * 1024
@@ -12,7 +12,7 @@ const MOST_BYTES = 64 * 1024 * 1024
 /** A body that is streamed through the processor. The processor's output replaces it (FULL_DUPLEX_STREAMED). */
 export class DuplexBody implements Body, Streaming {
   readonly length = undefined
-  readonly #session: Session
+  readonly #session: ProcessorSession
   readonly #direction: Direction
   readonly #source: Body
   #sink: BodySink | undefined
@@ -27,7 +27,7 @@ export class DuplexBody implements Body, Streaming {
   /** Whether a part of the body was sent to the processor. */
   hasStarted = false
 
-  constructor(session: Session, direction: Direction, source: Body) {
+  constructor(session: ProcessorSession, direction: Direction, source: Body) {
     this.#session = session
     this.#direction = direction
     this.#source = source

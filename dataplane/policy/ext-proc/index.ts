@@ -9,7 +9,7 @@ import type { PolicyState } from '../state.ts'
 import { respondImmediately } from './messages.ts'
 import { modesOf, type DirectionMode } from './modes.ts'
 import { runPhase, type PhaseContext } from './phase.ts'
-import { ImmediateAnswer, Session } from './session.ts'
+import { ImmediateAnswer, ProcessorSession } from './session.ts'
 
 /**
  * External processing (traffic.md §8.8). A processor receives request and response on one gRPC stream per request and may change them.
@@ -38,7 +38,7 @@ export function compileExtProc(
   const timeoutMs = parseTimeout(messageTimeout)
   const destination = destinations.forPolicy(section.backendRef)
   const begin = (exchange: Exchange): PhaseContext => {
-    const session = new Session(exchange, destination, modes, timeoutMs, registry)
+    const session = new ProcessorSession(exchange, destination, modes, timeoutMs, registry)
     return { exchange, session, maxBufferBytes, allowsOverride: processingOptions.allowModeOverride === true, modes, hasSentBody: false }
   }
   return async (c, next) => {

@@ -18,13 +18,13 @@ import {
   type ProcessorMessage,
 } from './messages.ts'
 import { overrideAll, type Modes } from './modes.ts'
-import type { Session } from './session.ts'
+import type { ProcessorSession } from './session.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /** State of the processing of one exchange. `modes` changes if the processor may override it. */
 export interface PhaseContext {
   readonly exchange: Exchange
-  readonly session: Session
+  readonly session: ProcessorSession
   readonly maxBufferBytes: number
   readonly allowsOverride: boolean
   modes: Modes
@@ -126,7 +126,7 @@ async function sendBody(context: PhaseContext, direction: Direction, declaredLen
 /** Whether trailers may follow: only a body that was not buffered can have them. */
 const mayHaveTrailers = (body: Body): boolean => !(body instanceof BufferBody)
 
-async function processTrailers(session: Session, direction: Direction, trailers: HeaderList): Promise<HeaderList | undefined> {
+async function processTrailers(session: ProcessorSession, direction: Direction, trailers: HeaderList): Promise<HeaderList | undefined> {
   const { response } = await session.call(trailersMessage(direction, trailers))
   const mutation = response.case === 'requestTrailers' || response.case === 'responseTrailers' ? response.value.headerMutation : undefined
   return mutateTrailers(trailers, mutation)

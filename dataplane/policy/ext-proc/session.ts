@@ -43,7 +43,7 @@ export class ImmediateAnswer extends Error {
 }
 
 /** One stream to the processor: requests in order with at most one reply each, and streaming bodies in between. */
-export class Session {
+export class ProcessorSession {
   readonly #stream: GrpcStream<MessageInitShape<typeof ProcessingRequestSchema>>
   readonly #call: OutboundCall
   readonly #modes: Modes
