@@ -249,7 +249,7 @@ describe('Gateway', () => {
   })
 })
 
-describe('what policies keep over config versions', () => {
+describe('state of policies over config versions:', () => {
   const routes = [bind, listener('http'), route('a'), route('b', { matches: [{ path: { type: 'Exact', value: '/b' } }] }), service('a'), service('b')]
   const limit = (requests: number) => policy({ rateLimit: { local: [{ requests, unit: 'Hours' }] } })
   const keys = (key: string): ConfigMessage => ({ kind: 'secret', message: { key: 'opaque/ns/keys', type: 'opaque', data: { one: key } } })
@@ -286,7 +286,7 @@ describe('what policies keep over config versions', () => {
   })
 })
 
-test('who is refused by one authentication costs no other and no budget; CORS has its say', async () => {
+test('a request that one authentication rejects costs no other and no budget, and has CORS headers', async () => {
   const { ask } = start(
     bind,
     listener('http'),

@@ -62,7 +62,7 @@ test('one that nobody wants any more is deleted; one that is stored as it should
   expect(writes()).toHaveLength(1)
 })
 
-test('what an operator before this one left behind is deleted, but nothing of others', async () => {
+test('ConfigMaps that an earlier operator left are deleted, those of others stay', async () => {
   put(`jwks-store-${A}`, 'wanted')
   put(`jwks-store-${B}`, 'stale')
   put('jwks-store-settings', 'of a user', {})
@@ -78,7 +78,7 @@ test('a ConfigMap of that name without our label is not believed', () => {
   expect(memory.recall(A)).toBeUndefined()
 })
 
-test('who does not lead writes nothing, and writes what it has once it does', async () => {
+test('a replica that does not lead writes nothing, and writes its key sets once it leads', async () => {
   isLeader = false
   put(`jwks-store-${B}`, 'stale')
   memory.recall(A)

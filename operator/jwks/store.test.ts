@@ -109,8 +109,8 @@ describe('one key set', () => {
   })
 })
 
-describe('what is wanted', () => {
-  test('is no longer fetched or given once no policy names it', async () => {
+describe('the wanted key sets', () => {
+  test('are no longer fetched or returned once no policy names them', async () => {
     const { clock, store, times } = start(() => 'x')
     store.want([requestOf('a')])
     await clock.advance(1000)
@@ -120,7 +120,7 @@ describe('what is wanted', () => {
     expect(times()).toEqual([0])
   })
 
-  test('a fetch under way is aborted, and its answer is of no effect', async () => {
+  test('abort a running fetch, whose response has no effect', async () => {
     const { clock, store, fetches, open, changes } = start(() => undefined)
     store.want([requestOf('a')])
     expect(store.want([])).toBe(false)
@@ -146,7 +146,7 @@ describe('what is wanted', () => {
     expect(store.current().get('a')).toBe(kept ? 'x' : undefined)
   })
 
-  test('new endpoints of a source that fails are tried at once', async () => {
+  test('are fetched from new endpoints of a failing source at once', async () => {
     const { clock, store, times } = start((request) => (request.endpoints?.[0]?.port === 2 ? 'x' : new Error('down')))
     store.want([requestOf('a', { endpoints: [{ address: '10.0.0.1', port: 1 }] })])
     await clock.advance(500)
@@ -156,7 +156,7 @@ describe('what is wanted', () => {
     expect(store.current().get('a')).toBe('x')
   })
 
-  test('two ids of one source are one fetch, at the shorter cacheDuration', async () => {
+  test('are fetched once for two ids of one source, at the shorter cacheDuration', async () => {
     const { clock, store, times } = start(() => 'x')
     const { url } = requestOf('a')
     store.want([requestOf('a'), requestOf('b', { url, cacheMs: 10_000 })])
@@ -168,7 +168,7 @@ describe('what is wanted', () => {
     ])
   })
 
-  test('a cacheDuration that became shorter counts from the last fetch', async () => {
+  test('have a shortened cacheDuration counted from the last fetch', async () => {
     const { clock, store, times } = start(() => 'x')
     store.want([requestOf('a')])
     await clock.advance(5000)
@@ -177,7 +177,7 @@ describe('what is wanted', () => {
     expect(times()).toEqual([0, 8000])
   })
 
-  test('at most ten are fetched at once; the others follow in order', async () => {
+  test('are fetched ten at a time, in order', async () => {
     const { clock, store, fetches, open, changes } = start(() => undefined)
     store.want(Array.from({ length: 25 }, (_, index) => requestOf(String(index))))
     await clock.advance(0)
@@ -194,7 +194,7 @@ describe('what is wanted', () => {
     expect(changes.length).toBe(1)
   })
 
-  test('closing ends fetches and timers', async () => {
+  test('lose their fetches and timers on close', async () => {
     const { clock, store, fetches } = start((request) => (request.id === 'a' ? 'x' : undefined))
     store.want([requestOf('a'), requestOf('b')])
     await clock.advance(5)

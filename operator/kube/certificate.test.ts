@@ -19,7 +19,7 @@ const one = makeData('one')
 const two = makeData('two')
 const garbage = Buffer.from('no PEM').toString('base64')
 
-describe('what a Secret must hold', () => {
+describe('a Secret is rejected:', () => {
   test.each<[string, Record<string, string> | undefined, string]>([
     ['nothing', undefined, 'tls.crt is missing; it needs tls.crt, tls.key and ca.crt'],
     ['no key', { 'tls.crt': one['tls.crt'] ?? '', 'ca.crt': one['ca.crt'] ?? '' }, 'tls.key is missing'],
@@ -28,7 +28,7 @@ describe('what a Secret must hold', () => {
     ['a key that is none', { ...one, 'tls.key': garbage }, 'tls.key is not PEM that can be read'],
     ['an authority that is none', { ...one, 'ca.crt': garbage }, 'ca.crt is not PEM that can be read'],
     ['the key of another certificate', { ...one, 'tls.key': two['tls.key'] ?? '' }, 'tls.key is not the key of tls.crt'],
-  ])('%s is an error that says so', (_, data, message) => {
+  ])('%s', (_, data, message) => {
     expect(() => readCertificate(data)).toThrow(message)
   })
 })

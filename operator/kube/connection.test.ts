@@ -90,7 +90,7 @@ test('a kubeconfig that is not there, or names no cluster, is an error that says
   expect(() => connect({ kubeconfig: file })).toThrow('current-context names no cluster')
 })
 
-test('of several kubeconfigs the first to name a thing wins; one that is missing does not count', async () => {
+test('the first of several kubeconfigs that names an entry wins, and a missing file is skipped', async () => {
   const usable = await writeConfig('')
   const chooser = join(directory, 'chooser')
   await writeFile(chooser, JSON.stringify({ 'current-context': 'c', users: [{ name: 'u', user: { token: 'first-token' } }] }))
@@ -103,7 +103,7 @@ test('of several kubeconfigs the first to name a thing wins; one that is missing
   expect(() => connect({ kubeconfig: ['/no/one', '/no/two'].join(delimiter) })).toThrow(/^KUBECONFIG \/no\/one.\/no\/two: .*ENOENT/)
 })
 
-test('without kubeconfig and pod, the error names every way there is', () => {
+test('without kubeconfig and pod, the error names every way to connect', () => {
   const saved = process.env['KUBERNETES_SERVICE_HOST']
   delete process.env['KUBERNETES_SERVICE_HOST']
   try {

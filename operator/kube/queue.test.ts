@@ -114,7 +114,7 @@ test('no more keys than allowed are worked on at once', async () => {
   expect(starts).toEqual(['0 a', '0 b', '0 c'])
 })
 
-test('what waits when the queue is cleared is never started', async () => {
+test('work that waits when the queue is cleared is never started', async () => {
   const { clock, queue, starts, end } = createBench(1)
   queue.add('a')
   queue.add('b')

@@ -55,8 +55,8 @@ const service = (name: string, more: Partial<StoredObject> = {}, namespace = 'de
 })
 const namesOf = (kind: 'Service' | 'HTTPRoute'): string[] => (latest()?.list(kind) ?? []).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
 
-describe('what a snapshot holds', () => {
-  test('nothing before everything is listed, then all pages, without managedFields', async () => {
+describe('a snapshot', () => {
+  test('is empty before everything is listed, then holds all pages, without managedFields', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) api.put(SERVICES, service(name))
     start()
     await until(() => snapshots.length === 1)
@@ -70,7 +70,7 @@ describe('what a snapshot holds', () => {
     expect(source?.isSynced()).toBe(true)
   })
 
-  test('objects that did not change stay the same objects', async () => {
+  test('keeps the identity of unchanged objects', async () => {
     api.put(SERVICES, service('a'))
     start()
     await until(() => snapshots.length === 1)
@@ -81,7 +81,7 @@ describe('what a snapshot holds', () => {
     expect(latest()?.get('Service', 'default', 'a')).toBe(before)
   })
 
-  test('defaults that an older bundle of CRDs does not fill in are there', async () => {
+  test('has the defaults that an older bundle of CRDs does not fill in', async () => {
     const listener = { name: 'http', port: 80, protocol: 'HTTP' }
     api.put(GATEWAYS, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [listener] } })
     start()
@@ -89,7 +89,7 @@ describe('what a snapshot holds', () => {
     expect(latest()?.get('Gateway', 'default', 'g')?.spec.listeners[0]?.allowedRoutes.namespaces.from).toBe('Same')
   })
 
-  test('Secrets of helm releases and service account tokens are not even asked for; kubectl keeps no copy', async () => {
+  test('excludes Secrets of helm releases and service account tokens already in the request, and has no kubectl annotations', async () => {
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":"c2VjcmV0"}' }
     api.put(SECRETS, { metadata: { name: 's', namespace: 'default', annotations }, data: { key: 'c2VjcmV0' } })
     start()

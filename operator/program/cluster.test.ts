@@ -93,7 +93,7 @@ test('a GatewayClass that was deleted or changed comes back; one of another cont
   expect(find()?.spec).toEqual({ controllerName: 'example.com/other' })
 })
 
-test('is not ready before everything is listed, and says what is missing', async () => {
+test('the operator is not ready before everything is listed, and names what is missing', async () => {
   api.fail('GET', ROUTES, 503)
   const mode = await start()
   await until(async () => (await read(mode.ports.health, '/readyz')).text.includes('HTTPRoute, translation'))
@@ -121,7 +121,7 @@ test('makes the objects of a Gateway, and gives the address that its Service get
   await until(() => JSON.stringify(statusOf(GATEWAYS, 'gw')['addresses']) === '[{"type":"IPAddress","value":"192.0.2.7"}]')
 })
 
-test('what the API server refuses shows in the status, and is tried again', async () => {
+test('an object that the API server rejects is named in the status and retried', async () => {
   api.put(GATEWAYS, gateway)
   api.fail('PATCH', DEPLOYMENTS, 403)
   await start()
@@ -156,7 +156,7 @@ test('only Gateways of selected namespaces are served, as soon as a label says s
   await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
 })
 
-test('of two replicas one writes; when it ends, the other one takes over', async () => {
+test('one of two replicas writes, and the other takes over when it ends', async () => {
   const first = await start({}, 'one')
   await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')))
   const second = await start({}, 'two')
@@ -182,7 +182,7 @@ test('the admin page is on loopback, tells names, and changes the log level', as
   expect([await post('level=warn'), await post('level=chatty'), await post('xds=debug')]).toEqual([200, 400, 400])
 })
 
-test('without the certificate that TLS needs it does not start', async () => {
+test('without the certificate for TLS the operator does not start', async () => {
   api.install('/api/v1/secrets')
   await expect(start({ PROXY_XDS_MODE: 'tls' })).rejects.toThrow('proxy-xds-cert')
 })

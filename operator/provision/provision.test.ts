@@ -117,7 +117,7 @@ test('where parameters leave the trust domain open it is that of the mesh, as it
   expect(writes().every((request) => !request.includes('istio'))).toBe(true)
 })
 
-test('what somebody edits or deletes is mended; a deleted session key is a new one', async () => {
+test('objects that a user edits or deletes are restored, a deleted session key as a new one', async () => {
   publish(1, [80])
   await until(isDone)
   const before = sessionKey()
@@ -187,7 +187,7 @@ test('an object that a user made under the same name is left alone until it is g
   expect(portsOf()).toEqual([80])
 })
 
-test('who does not lead makes nothing', async () => {
+test('a replica that does not lead applies nothing', async () => {
   isLeader = false
   publish(1, [80])
   await sleep(150)

@@ -191,13 +191,13 @@ describe('wrong usage ends with 2, says what is wrong and where help is', () => 
   })
 })
 
-describe('what cannot be reached', () => {
+describe('an unreachable target is reported:', () => {
   test('a data plane: the address and how to name another', async () => {
     const { code, stderr } = await run(['explain', 'a/b', '--admin', '127.0.0.1:1'])
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^proxyctl: admin endpoint 127\.0\.0\.1:1: .*ECONNREFUSED.*--gateway/) })
   })
 
-  test('a URL to trace, or a data plane that is not on its way: at once, not when the wait is over', async () => {
+  test('a URL to trace, or a data plane that the URL does not lead to, at once and not after the wait', async () => {
     const admin = createServer(() => undefined).listen(0, '127.0.0.1')
     const other = createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
     await Promise.all([admin, other].map((server) => new Promise((resolve) => (server.listening ? resolve(0) : server.once('listening', resolve)))))

@@ -115,7 +115,7 @@ describe('reading a directory', () => {
   })
 })
 
-describe('what breaks keeps its last good version', () => {
+describe('a broken object keeps its last good version:', () => {
   test.each<[string, (good: string) => string, Record<string, string | undefined>]>([
     ['one object gets an unknown field', () => `${secret('one', 'new', 'oops: 1\n')}---\n${secret('two', 'new')}`, { one: 'old', two: 'new' }],
     ['one document no longer parses', () => `${secret('one', 'new')}---\nkind: [\n`, { one: 'new', two: 'old' }],
@@ -137,13 +137,13 @@ describe('what breaks keeps its last good version', () => {
     expect([valueOf(fixed, 'one'), valueOf(fixed, 'two'), fixed.problems]).toEqual(['fixed', 'fixed', []])
   })
 
-  test('an object that never was good is not there, and the others are', async () => {
+  test('one that never was valid is absent, and the others are present', async () => {
     await write('a.yaml', `${secret('bad', 'v', 'oops: 1\n')}---\n${secret('good')}`)
     const load = await loadDirectory(root)
     expect([valueOf(load, 'bad'), valueOf(load, 'good')]).toEqual([undefined, 'v'])
   })
 
-  test('what did not change keeps its identity', async () => {
+  test('unchanged objects keep their identity', async () => {
     const reader = createReader(root)
     await write('a.yaml', `${secret('one', 'old')}---\n${secret('two')}`)
     const before = await reader.load()

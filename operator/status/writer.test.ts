@@ -122,7 +122,7 @@ test('a write that meets a newer version is merged into it', async () => {
   expect(errors).toEqual([])
 })
 
-test('who does not lead writes nothing; who starts to, everything', async () => {
+test('a replica that does not lead writes nothing, and everything once it leads', async () => {
   api.put(ROUTES, route('a'))
   api.put(ROUTES, route('b'))
   isLeader = false

@@ -21,7 +21,7 @@ describe('titles of tests', () => {
     expect(findTitles('a.test.ts', source)).toEqual([
       { text: 'a b c', line: 1 },
       { text: 'd %s %s', line: 2 },
-      { text: 'e', line: 3 },
+      { text: 'x e', line: 3 },
     ])
   })
 

@@ -1,24 +1,31 @@
 import { parseSync, Visitor } from 'oxc-parser'
 
-/** A title of a test as written; placeholders (`%s`, `${…}`) are kept as `%s`. */
+/** The title of a test as failure output shows it: those of the `describe` blocks around it, then its own. */
 export interface Title {
+  /** As written; placeholders (`%s`, `${…}`) are `%s`. */
   readonly text: string
   readonly line: number
 }
 
 const testFunctions = new Set(['test', 'it'])
+const blockFunctions = new Set(['describe'])
 
 /** Titles of the tests of one file that are written as literals. */
 export function findTitles(path: string, source: string): readonly Title[] {
-  const titles: Title[] = []
+  const blocks: { readonly text: string; readonly start: number; readonly end: number }[] = []
+  const tests: { readonly text: string; readonly start: number }[] = []
   new Visitor({
-    CallExpression({ callee, arguments: [first], start }) {
-      if (!isTest(callee) || first === undefined) return
-      const text = textOf(first)
-      if (text !== undefined) titles.push({ text, line: source.slice(0, start).split('\n').length })
+    CallExpression({ callee, arguments: [first], start, end }) {
+      const text = first === undefined ? undefined : textOf(first)
+      if (text === undefined) return
+      if (isCallOf(callee, testFunctions)) tests.push({ text, start })
+      else if (isCallOf(callee, blockFunctions)) blocks.push({ text, start, end })
     },
   }).visit(parseSync(path, source).program)
-  return titles
+  return tests.map(({ text, start }) => {
+    const around = blocks.filter((block) => block.start < start && start < block.end).toSorted((x, y) => x.start - y.start)
+    return { text: [...around.map((block) => block.text), text].join(' '), line: source.slice(0, start).split('\n').length }
+  })
 }
 
 interface Node {
@@ -26,15 +33,15 @@ interface Node {
 }
 
 /** `test`, `test.skip`, and what `test.each(rows)` returns. */
-function isTest(callee: Node): boolean {
-  if ('name' in callee) return testFunctions.has(String(callee.name))
+function isCallOf(callee: Node, names: ReadonlySet<string>): boolean {
+  if ('name' in callee) return names.has(String(callee.name))
   if (callee.type === 'MemberExpression' && 'object' in callee && 'property' in callee) {
     const property = callee.property as { readonly name?: string }
-    return isTest(callee.object as Node) && property.name !== 'each'
+    return isCallOf(callee.object as Node, names) && property.name !== 'each'
   }
   if (callee.type !== 'CallExpression' || !('callee' in callee)) return false
   const inner = callee.callee as Node
-  return inner.type === 'MemberExpression' && 'object' in inner && isTest(inner.object as Node)
+  return inner.type === 'MemberExpression' && 'object' in inner && isCallOf(inner.object as Node, names)
 }
 
 function textOf(node: Node): string | undefined {
@@ -44,13 +51,13 @@ function textOf(node: Node): string | undefined {
 }
 
 /** Words that begin a fragment, which cannot be understood without the line before it. */
-const fragment = /^(to|of|in|on|at|with|without|and|but|or|so|by|for|from|than|as|what|whatever|who|whoever|whose|which|gets|is|are|has|does)\b/i
+const fragment = /^(to|of|and|but|or|so|than|what|whatever|who|whoever|whose|which|gets|is|are|has|does)\b/i
 
 /** What is wrong with a title; undefined if it can be read as a sentence. */
 export function checkTitle(text: string): string | undefined {
   const words = text.trim().split(/\s+/)
-  if (/^%s$/.test(text.trim())) return undefined
-  if (words.length < 3) return 'has fewer than three words; write a sentence'
+  // The rows of test.each complete the sentence.
+  if (words.length < 3 && !text.includes('%s')) return 'has fewer than three words; write a sentence'
   if (fragment.test(text)) return `begins with "${words[0]}"; begin with the subject`
   return /[.;]$/.test(text) ? 'ends with punctuation' : undefined
 }

@@ -81,7 +81,7 @@ describe.each(['asOpenAI', 'asAnthropic'])('chat completions from LiteLLM %s', (
   })
 })
 
-test('are streamed with usage at the end', async () => {
+test('chat completions from LiteLLM are streamed with usage at the end', async () => {
   const stream = openai('asOpenAI').chat.completions.stream({ model: 'gpt-4o', messages, stream_options: { include_usage: true } })
   const pieces: string[] = []
   stream.on('content', (piece) => pieces.push(piece))
@@ -89,7 +89,7 @@ test('are streamed with usage at the end', async () => {
   expect([choices[0]?.message.content, pieces.length > 5, usage?.completion_tokens]).toEqual([SAID, true, expect.any(Number)])
 })
 
-test('are returned to a messages client: buffered, streamed and with a tool', async () => {
+test('chat completions from LiteLLM are returned to a messages client: buffered, streamed and with a tool', async () => {
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
   const buffered = await anthropic('asOpenAI').messages.create(body)
   const streamed = await anthropic('asOpenAI').messages.stream(body).finalMessage()

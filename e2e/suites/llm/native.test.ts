@@ -139,7 +139,7 @@ describe.each(["Gemini's mock", 'provider D', "Vertex AI's mock", 'provider E'])
   })
 })
 
-test('has its token usage recorded by the gateway', async () => {
+test('a native Gemini call has its token usage recorded by the gateway', async () => {
   await new GoogleGenAI({ apiKey: 'AIza', httpOptions: { baseUrl: gateway.origin('D') } }).models.generateContent({
     model: 'gemini-2.5-pro',
     contents: 'a b c',

@@ -115,7 +115,7 @@ describe.each<[string, LoginOptions]>([
   })
 })
 
-test('and no token reaches the MCP server', async () => {
+test('no token of the client reaches the MCP server', async () => {
   expect(await call(await connectWithLogin(urlOf('standard'), new OAuthSession()))).toEqual(result)
   expect(environment.upstream.received.length).toBeGreaterThan(2)
   for (const { headers } of environment.upstream.received) expect(headers).not.toHaveProperty('authorization')

@@ -11,7 +11,7 @@ const modelOf = (kind: string): Model | undefined => (models as unknown as Recor
 /** Where our schema takes more: an older version, or a field that the package does not know yet. */
 const exceptions = new Set(['httproute-external-auth', 'tlsroute-old-version', 'listenerset-ports'])
 
-describe('what the directory source accepts is valid Gateway API', () => {
+describe('objects that the directory source accepts are valid Gateway API:', () => {
   test.each(readdirSync(testdata).filter((name) => !exceptions.has(name)))('%s', async (name) => {
     const { objects } = await createReader(join(testdata, name, 'in.yaml')).load()
     for (const object of objects) {
@@ -22,7 +22,7 @@ describe('what the directory source accepts is valid Gateway API', () => {
     }
   })
 
-  test('an exception is listed only while it is one', async () => {
+  test('each listed exception still is one', async () => {
     for (const name of exceptions) {
       expect(readFileSync(join(testdata, name, 'in.yaml'), 'utf8')).not.toBe('')
       const { objects } = await createReader(join(testdata, name, 'in.yaml')).load()
