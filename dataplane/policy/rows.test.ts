@@ -40,7 +40,7 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
     41,
     'preflight of an allowed origin, JWT-protected',
     'dataplane/gateway/gateway.test.ts',
-    'who is refused by one authentication costs no other and no budget; CORS has its say',
+    'a request that one authentication rejects costs no other and no budget, and has CORS headers',
   ],
   [42, 'preflight of a foreign origin', `${policy}/cors/index.test.ts`, 'a preflight of a foreign origin gets no CORS headers'],
   [43, '401 with Allow-Origin', 'e2e/suites/browser/origins.e2e.ts', 'a page can read an error response (row 43)'],
