@@ -14,7 +14,7 @@ function resolveImport(from: string, specifier: string): string | undefined {
 }
 
 /** `@scope/name` or `name` of a package, `node:name` of a Node module. */
-function packageOf(specifier: string): string {
+export function packageOf(specifier: string): string {
   if (specifier.startsWith('node:')) return specifier
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 }

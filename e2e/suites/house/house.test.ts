@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { checkFile, findCircle, findUses, isTestCode } from './check.ts'
 import { renderReadmes } from './readmes.ts'
-import { listFiles, readSource } from './sources.ts'
+import { listFiles, readText } from '../docs/tree.ts'
 import { readTable } from './table.ts'
 
 const table = readTable()
@@ -11,7 +11,7 @@ const sources = listFiles('*.ts').filter((path) => !path.startsWith('gen/'))
 describe('docs/adr/house.json', () => {
   test('allows every import of the repository, and nothing impure in pure directories', () => {
     expect(sources.length).toBeGreaterThan(500)
-    expect(sources.flatMap((path) => checkFile(table, path, readSource(path)))).toEqual([])
+    expect(sources.flatMap((path) => checkFile(table, path, readText(path)))).toEqual([])
   })
 
   test('has no circle of directories, types included', () => {
@@ -23,7 +23,7 @@ describe('docs/adr/house.json', () => {
   test('no two product files export classes of one name', () => {
     const classes = sources
       .filter((path) => !isTestCode(path))
-      .flatMap((path) => [...readSource(path).matchAll(/^export (?:abstract )?class (\w+)/gm)].map(([, name]) => name))
+      .flatMap((path) => [...readText(path).matchAll(/^export (?:abstract )?class (\w+)/gm)].map(([, name]) => name))
     expect(classes.filter((name, index) => classes.indexOf(name) !== index)).toEqual([])
   })
 
@@ -37,7 +37,7 @@ describe('docs/adr/house.json', () => {
   test('lists no import that nothing uses', () => {
     const uses = findUses(
       table,
-      sources.map((path) => [path, readSource(path)] as const),
+      sources.map((path) => [path, readText(path)] as const),
     )
     const unused = Object.entries(table.directories).flatMap(([key, { imports = [], types = [] }]) =>
       [...imports, ...types].filter((other) => uses.get(key)?.has(other) !== true).map((other) => `${key}: ${other}`),

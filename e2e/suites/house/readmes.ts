@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { listFiles, readSource } from './sources.ts'
+import { listFiles, readText } from '../docs/tree.ts'
 import { longestKey, type Entry, type Table } from './table.ts'
 
 const START = 'May import: '
@@ -10,7 +10,7 @@ export function* renderReadmes(table: Table): Iterable<{ readonly path: string; 
     const directory = posix.dirname(path)
     const entry = table.directories[directory]
     if (entry === undefined) continue
-    const text = readSource(path)
+    const text = readText(path)
     yield { path, text, expected: withLine(text, describe(directory, entry, table)) }
   }
 }

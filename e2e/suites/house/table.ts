@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-
-export const ROOT = join(import.meta.dirname, '../../..')
+import { readText } from '../docs/tree.ts'
 
 /** What the source files of one directory may import. */
 export interface Entry {
@@ -23,7 +20,7 @@ export interface Table {
   readonly tests: Readonly<Record<string, readonly string[]>>
 }
 
-export const readTable = (): Table => JSON.parse(readFileSync(join(ROOT, 'docs/adr/house.json'), 'utf8')) as Table
+export const readTable = (): Table => JSON.parse(readText('docs/adr/house.json')) as Table
 
 /** The longest of `keys` that is the path, or a directory above it. */
 export function longestKey(keys: Iterable<string>, path: string): string | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { listFiles, readSource } from './sources.ts'
+import { listFiles, readText } from '../docs/tree.ts'
 import { checkTitle, findTitles } from './titles.ts'
 
 const files = listFiles('*.test.ts', '*.e2e.ts')
@@ -7,7 +7,7 @@ const files = listFiles('*.test.ts', '*.e2e.ts')
 describe('titles of tests', () => {
   test('are sentences in every file', () => {
     const problems = files.flatMap((path) =>
-      findTitles(path, readSource(path)).flatMap(({ text, line }) => {
+      findTitles(path, readText(path)).flatMap(({ text, line }) => {
         const problem = checkTitle(text)
         return problem === undefined ? [] : [`${path}:${line}: "${text}" ${problem}`]
       }),

@@ -1,4 +1,5 @@
 import { parseSync, Visitor } from 'oxc-parser'
+import { lineAt } from '../docs/tree.ts'
 
 /** The title of a test as failure output shows it: those of the `describe` blocks around it, then its own. */
 export interface Title {
@@ -24,7 +25,7 @@ export function findTitles(path: string, source: string): readonly Title[] {
   }).visit(parseSync(path, source).program)
   return tests.map(({ text, start }) => {
     const around = blocks.filter((block) => block.start < start && start < block.end).toSorted((x, y) => x.start - y.start)
-    return { text: [...around.map((block) => block.text), text].join(' '), line: source.slice(0, start).split('\n').length }
+    return { text: [...around.map((block) => block.text), text].join(' '), line: lineAt(source, start) }
   })
 }
 
