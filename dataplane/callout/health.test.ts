@@ -60,9 +60,10 @@ function start(health: Health, answers: readonly Answer[], retry?: RetryPlan) {
     { random: () => 0, nowMs: () => nowMs },
   )
   const backend = { destination, weight: 1, requestHeaders: [], responseHeaders: [], redirect: undefined, mirrors: [] }
-  const plan = { pick: () => backend, mirrors: [], backendRequestMs: undefined, retry, random: () => 0 }
+  const plan = { backends: [backend], pick: () => backend, mirrors: [], backendRequestMs: undefined, retry, random: () => 0 }
   const ask = async (headers: Record<string, string> = {}): Promise<void> => {
     const exchange = testExchange({}, headers)
+    exchange.picked = backend
     await forward(exchange, plan).catch(() => undefined)
     await readBody(exchange.response?.body, 10_000_000).catch(() => undefined)
   }

@@ -43,10 +43,9 @@ export interface Connection {
 /** Value of `backend.type` in expressions (traffic.md §9). */
 export type BackendType = 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
 
-/** Backend as expressions see it before the request is sent. */
-export interface NamedBackend {
-  readonly name: string
-  readonly type: BackendType
+/** What expressions see of the backend that a rule picked, before the request is sent. */
+export interface PickedBackend {
+  readonly destination: { readonly name: string; readonly type: BackendType }
 }
 
 /** Names of a route in logs, metrics and policies. */
@@ -83,7 +82,7 @@ export class Exchange implements SlotHolder {
 
   labels: Partial<RouteLabels> | undefined = undefined
   /** The backend that the rule picked by weight, before its policies run (traffic.md §5 step 5). */
-  picked: NamedBackend | undefined = undefined
+  picked: PickedBackend | undefined = undefined
   /** `host:port` of the endpoint that responded. */
   endpoint: string | undefined = undefined
   /** Backend of the request, even if it had no endpoint: a label of metrics. */

@@ -52,9 +52,9 @@ export class ExchangeView extends HostMap {
 
 /** Available once a route is selected, so also to policies that run before the request is sent (traffic.md §5 step 5). */
 function viewBackend({ backend, backendType, picked }: Exchange): Record<string, string> | undefined {
-  const name = backend ?? picked?.name
+  const name = backend ?? picked?.destination.name
   if (name === undefined) return undefined
-  const type: BackendType = (backend === undefined ? picked?.type : backendType) ?? 'unknown'
+  const type: BackendType = (backend === undefined ? picked?.destination.type : backendType) ?? 'unknown'
   return { name, type, protocol: type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : 'http' }
 }
 

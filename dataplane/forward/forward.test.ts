@@ -61,7 +61,13 @@ const baseConfig: DestinationConfig = {
 function planFor(upstream: ScriptedUpstream, config: Partial<DestinationConfig> = {}, plan: Partial<ForwardPlan> = {}): ForwardPlan {
   const destination = new Destination('default/svc:80', { ...baseConfig, ...config }, () => upstream.pool())
   const backend = { destination, weight: 1, requestHeaders: [], responseHeaders: [], redirect: undefined, mirrors: [] }
-  return { pick: () => backend, mirrors: [], backendRequestMs: undefined, retry: undefined, random: () => 0, ...plan }
+  return { backends: [backend], pick: () => backend, mirrors: [], backendRequestMs: undefined, retry: undefined, random: () => 0, ...plan }
+}
+
+/** As a rule does: picks the backend, then runs the end of its chain. */
+function sendPicked(exchange: Exchange, plan: ForwardPlan): Promise<void> {
+  exchange.picked = plan.pick()
+  return forward(exchange, plan)
 }
 
 const retry = (attempts: number, codes: number[] = [503], backoffMs = 0): RetryPlan => ({ codes: new Set(codes), attempts, backoffMs })
@@ -69,7 +75,7 @@ const refused = new UpstreamError('connect', 'connect ECONNREFUSED 10.0.0.1:80')
 
 async function codeOf(exchange: Exchange, plan: ForwardPlan): Promise<string | number | undefined> {
   try {
-    await forward(exchange, plan)
+    await sendPicked(exchange, plan)
     return exchange.response?.status
   } catch (error) {
     return (error as ProxyError).code
@@ -166,14 +172,14 @@ describe('forward', () => {
     ['an authority that cannot be dialed', { isDynamic: true }, 'the authority "client.example:0" names no host and port to connect to'],
   ])('NO_HEALTHY_BACKENDS for %s names the cause in the log and not to the client', async (_, config, detail) => {
     const exchange = testExchange({ authority: 'client.example:0' })
-    const error = await forward(exchange, planFor(new ScriptedUpstream(200), config)).then(() => undefined, toProxyError)
+    const error = await sendPicked(exchange, planFor(new ScriptedUpstream(200), config)).then(() => undefined, toProxyError)
     expect(error).toMatchObject({ code: 'NO_HEALTHY_BACKENDS', detail, message: `no healthy backends: ${detail}` })
     const response = toErrorResponse(error ?? new ProxyError('INTERNAL'), exchange.request)
     expect([response.status, (await readBody(response.body, 1000)).bytes.toString()]).toEqual([503, 'no healthy backends'])
   })
 
   test('reports NO_VALID_BACKENDS if there is no backend to pick', async () => {
-    const plan = { ...planFor(new ScriptedUpstream(200)), pick: () => undefined }
+    const plan = { ...planFor(new ScriptedUpstream(200)), backends: [], pick: () => undefined }
     expect(await codeOf(testExchange(), plan)).toBe('NO_VALID_BACKENDS')
   })
 
@@ -193,7 +199,7 @@ describe('forward', () => {
     const upstream = new ScriptedUpstream(200)
     const exchange = testExchange({ authority: 'client.example' })
     prepare(exchange)
-    await forward(exchange, planFor(upstream, config))
+    await sendPicked(exchange, planFor(upstream, config))
     expect(upstream.requests[0]?.authority).toBe(authority)
   })
 
@@ -215,7 +221,7 @@ describe('forward', () => {
     exchange.request.headers.set('content-length', '6')
     const draws = [0.1, 0.6]
     const plan = { ...planFor(upstream), mirrors: [1, 2].map(() => ({ destination, numerator: 1, denominator: 2 })), random: () => draws.shift() ?? 0 }
-    await forward(exchange, plan)
+    await sendPicked(exchange, plan)
     expect(mirror.requests.map(({ body }) => body)).toEqual([''])
     expect(upstream.requests.map(({ body }) => body)).toEqual(['secret'])
   })

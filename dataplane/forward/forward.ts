@@ -14,7 +14,7 @@ import { applyHeaderModifiers } from '../policy/header-modifiers/apply.ts'
 import { transformForBackend } from '../transformation/backend.ts'
 import { redirectTo } from '../policy/request-redirect/redirect.ts'
 import type { RetryPlan } from './call-plan.ts'
-import { pickedBackend, type ForwardPlan, type PlannedBackend } from './plan.ts'
+import type { ForwardPlan, PlannedBackend } from './plan.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../upstream/auth.ts'
 import { authorityFor, type Destination } from '../upstream/destination.ts'
@@ -24,7 +24,8 @@ import { authorityFor, type Destination } from '../upstream/destination.ts'
  * Throws a ProxyError if there is no response.
  */
 export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<void> {
-  const backend = pickedBackend.get(exchange) ?? plan.pick()
+  // The rule picked the backend before its policies ran.
+  const backend = plan.backends.find((one) => one === exchange.picked)
   if (backend === undefined) throw new ProxyError('NO_VALID_BACKENDS')
   const { destination } = backend
   exchange.backend = destination.name

@@ -11,7 +11,7 @@ import type { PolicyState } from '../policy/state.ts'
 import type { Services } from '../forward/services.ts'
 import { createWeightedPicker } from '../route/weights.ts'
 import { planRetry, planTimeouts } from '../forward/call-plan.ts'
-import { pickedBackend, type ForwardPlan, type PlannedBackend } from '../forward/plan.ts'
+import type { ForwardPlan, PlannedBackend } from '../forward/plan.ts'
 
 /** Inputs of rule compilation besides the route and its listener. */
 export interface RuleContext {
@@ -42,9 +42,7 @@ export class Rule {
     exchange.labels = this.#labels
     exchange.trace?.add('route', this.#labels.route, { kind: this.#labels.kind ?? '', rule: this.#labels.rule })
     const { chain, requestMs, pick } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
-    const backend = pick?.()
-    pickedBackend.set(exchange, backend)
-    exchange.picked = backend?.destination
+    exchange.picked = pick?.()
     if (requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + requestMs
     return chain(exchange)
   }
@@ -104,7 +102,7 @@ function planForward(
       destination.settings.transformation !== undefined || (service?.current !== undefined && service.current.mayTransform !== false),
   )
   return {
-    plan: { ...limits, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
+    plan: { ...limits, backends, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
     hasBackendTransformation,
   }
 }
