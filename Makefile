@@ -11,7 +11,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run a gateway with example routes; DIR=manifests or CONFIG=file.yaml for your own
-	@exec $(X) node e2e/harness/standalone.ts $(if $(CONFIG),--config '$(CONFIG)','$(or $(DIR),e2e/examples/quickstart)')
+	@exec $(X) $(if $(filter e2e/examples/%,$(DIR)),,--production) node e2e/harness/standalone.ts $(if $(CONFIG),--config '$(CONFIG)','$(or $(DIR),e2e/examples/quickstart)')
 
 test: ## run unit, property and behaviour tests; T=path for some of them
 	@$(JEST) $(T)

@@ -6,12 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { stringify } from 'yaml'
 import { makeAuthority, makeCertificate, type Certificate } from '../certificates.ts'
 import { startEcho, startTcpEcho, type EchoRequest } from '../upstream/echo.ts'
-import { startIdentityProvider } from '../identity/identity-provider.ts'
 import { startForwardProxy } from '../upstream/forward-proxy.ts'
-import { startGuardService } from '../llm/guard.ts'
-import { startLlmUpstream } from '../llm/upstream.ts'
-import { startMcpUpstream } from '../upstream/mcp.ts'
-import { startServices } from './services.ts'
 
 /** Default export of an example's `run.ts`: the upstreams and certificates that its manifests need on one machine, and commands to try. */
 export interface Example {
@@ -94,12 +89,13 @@ export async function writeCertificates(directory: string, specs: readonly Certi
 
 /** Starts an upstream; certificates are read from `generated/` of the directory. */
 export async function startUpstream(spec: UpstreamSpec, directory: string): Promise<Running> {
+  // `make run` without an example installs no packages of development: modules that need them are loaded on demand.
   if (spec.kind === 'tcp') return startTcpEcho(spec)
-  if (spec.kind === 'llm') return startLlmUpstream(spec)
-  if (spec.kind === 'guard') return startGuardService(spec)
-  if (spec.kind === 'mcp') return startMcpUpstream(spec)
-  if (spec.kind === 'idp') return startIdentityProvider({ ...spec, style: 'keycloak' })
-  if (spec.kind === 'services') return startServices(spec)
+  if (spec.kind === 'llm') return (await import('../llm/upstream.ts')).startLlmUpstream(spec)
+  if (spec.kind === 'guard') return (await import('../llm/guard.ts')).startGuardService(spec)
+  if (spec.kind === 'mcp') return (await import('../upstream/mcp.ts')).startMcpUpstream(spec)
+  if (spec.kind === 'idp') return (await import('../identity/identity-provider.ts')).startIdentityProvider({ ...spec, style: 'keycloak' })
+  if (spec.kind === 'services') return (await import('./services.ts')).startServices(spec)
   if (spec.kind === 'forward-proxy') return startForwardProxy(spec)
   if (spec.kind !== 'tls') return startEcho({ name: spec.name, port: spec.port })
   const read = (end: string) => readFile(join(directory, 'generated', `${spec.certificate ?? spec.name}.${end}`), 'utf8')

@@ -4,7 +4,7 @@ import { createSecureServer, createServer as createHttp2Server, type Http2Server
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import { WebSocketServer, type WebSocket } from 'ws'
+import type { WebSocket, WebSocketServer } from 'ws'
 import { respond, type EchoRequest } from './echo-response.ts'
 import { KEEP_ALIVE_TIMEOUT_MS } from './keep-alive.ts'
 
@@ -94,16 +94,14 @@ function createTlsServer(tls: NonNullable<EchoOptions['tls']>, receive: Receive,
 }
 
 function acceptUpgrades(name: string): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
-  const webSockets = new WebSocketServer({ noServer: true })
-  webSockets.on('connection', (client: WebSocket, request: IncomingMessage) => {
-    client.send(JSON.stringify({ name, path: request.url, headers: request.headers }))
-    client.on('message', (data, isBinary) => client.send(data, { binary: isBinary }))
-    client.on('error', () => {})
-  })
+  let webSockets: Promise<WebSocketServer> | undefined
   return (request, socket, head) => {
     socket.on('error', () => {})
     if (request.headers.upgrade?.toLowerCase() === 'websocket') {
-      webSockets.handleUpgrade(request, socket, head, (client) => webSockets.emit('connection', client, request))
+      void (webSockets ??= startWebSockets(name)).then(
+        (server) => server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, request)),
+        () => socket.end('HTTP/1.1 501 Not Implemented\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'),
+      )
       return
     }
     if (request.headers.upgrade?.toLowerCase() !== 'echo') {
@@ -114,6 +112,18 @@ function acceptUpgrades(name: string): (request: IncomingMessage, socket: Duplex
     if (head.length > 0) socket.write(head)
     socket.pipe(socket)
   }
+}
+
+/** Rejects where the packages of development are not installed, as after `make run`. */
+async function startWebSockets(name: string): Promise<WebSocketServer> {
+  const { WebSocketServer: Server } = await import('ws')
+  const server = new Server({ noServer: true })
+  server.on('connection', (client: WebSocket, request: IncomingMessage) => {
+    client.send(JSON.stringify({ name, path: request.url, headers: request.headers }))
+    client.on('message', (data, isBinary) => client.send(data, { binary: isBinary }))
+    client.on('error', () => {})
+  })
+  return server
 }
 
 function track(sockets: Set<Socket>, socket: Socket): void {
