@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect as connectNet, createServer } from 'node:net'
 import { connect, createServer as createTlsServer, type ConnectionOptions, type TLSSocket } from 'node:tls'
@@ -161,6 +162,20 @@ describe('TLS settings', () => {
     expect(dropped).toHaveLength(2)
     expect(finished).toHaveLength(0)
   })
+})
+
+test('renegotiation by a TLS 1.2 client is refused, and the connection serves its request', async () => {
+  const { port } = await start({ '*': listener('l') })
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' })
+  socket.on('error', () => undefined)
+  await once(socket, 'secureConnect')
+  const outcome = await new Promise<Error | null>((resolve) => {
+    socket.once('error', resolve)
+    socket.renegotiate({}, resolve)
+  })
+  expect(outcome).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' })
+  socket.destroy()
+  expect((await get(port, { maxVersion: 'TLSv1.2' })).tls['protocol']).toBe('TLSv1.2')
 })
 
 describe('client certificates', () => {

@@ -182,8 +182,10 @@ function contextOptions({ certificates, clientValidation }: TlsListener, setting
     ciphers: settings.cipherSuites.map(toOpenSslCipher).join(':'),
     honorCipherOrder: true,
     ecdhCurve: keyExchangeGroups,
+    // Renegotiation costs the server a handshake that no limit counts, and outlives checks of the first one. TLS 1.3 has none.
     // With client validation each connection is validated: a resumed session would reuse an old result.
-    ...(clientValidation !== undefined && { ca: [...clientValidation.caCertificates], secureOptions: constants.SSL_OP_NO_TICKET }),
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (clientValidation === undefined ? 0 : constants.SSL_OP_NO_TICKET),
+    ...(clientValidation !== undefined && { ca: [...clientValidation.caCertificates] }),
   }
 }
 
