@@ -37,7 +37,7 @@ function isAllowed(exchange: Exchange, allowed: ReadonlySet<string>): boolean {
   if (site === 'same-origin' || site === 'none') return true
   if (origin !== undefined && allowed.has(origin)) return true
   if (site !== undefined) return false
-  return origin === undefined || origin === 'null' || origin === originOf(exchange)
+  return origin === undefined || origin === originOf(exchange)
 }
 
 /** The origin of the request's URL as browsers write it: lower case, without a default port. */
