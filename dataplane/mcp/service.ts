@@ -122,7 +122,7 @@ class McpService implements BackendService {
     if (method === 'DELETE') {
       await endLinks(run)
       this.#shared.sessions.end(session)
-      return toResponse(exchange, { kind: 'accepted' }, () => undefined)
+      return { status: 204, headers: new HeaderList(), body: undefined, upgraded: undefined }
     }
     return this.#respond(run, listen(run, exchange.request.headers.get('last-event-id')))
   }

@@ -22,7 +22,7 @@ describe('replicas', () => {
     const stream = await fetch(second.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id }, signal: controller.signal })
     expect([stream.status, stream.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     controller.abort()
-    expect((await send(second.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
+    expect((await send(second.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(204)
     await until('the ends of the sessions', () => one.servers.size + two.servers.size === 0)
     expect((await send(second.url, 'POST', withSession(id), echo)).status).toBe(404)
     // On another replica, only the targets know that the session ended.
@@ -129,7 +129,7 @@ test('DELETE ends the sessions of the targets and invalidates the id (row 26)', 
   const [one, two] = [await bed.upstream('one'), await bed.upstream('two', { transport: 'sessionless' })]
   const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), staticTarget('b', two.port)] } })
   const { id, post } = await begin(gateway.url)
-  expect((await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
+  expect((await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(204)
   expect([(await post(call('ping'))).status, (await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status]).toEqual([404, 404])
   expect([one.log().at(-1), two.log().includes('DELETE')]).toEqual(['DELETE', false])
 })
@@ -141,7 +141,7 @@ test('200 sessions leave no sessions at the targets after their end (row 52)', a
     Array.from({ length: 200 }, async () => {
       const { id, post } = await begin(gateway.url)
       expect((await post(echo)).status).toBe(200)
-      expect((await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(202)
+      expect((await send(gateway.url, 'DELETE', { 'mcp-session-id': id })).status).toBe(204)
     }),
   )
   await until('all connections are closed', () => gateway.server.connections.size === 0)

@@ -167,7 +167,7 @@ describe('forms of responses (mcp.md §3.3)', () => {
     expect(await typeOf(plain.port, plain.port)).toEqual(['text/event-stream', 'no-cache', 'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'])
   })
 
-  test('notifications, responses and DELETE get 202 without body', async () => {
+  test('notifications and responses get 202 without body, DELETE gets 204', async () => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] } })
     const { post, id } = await begin(url)
@@ -175,7 +175,7 @@ describe('forms of responses (mcp.md §3.3)', () => {
     expect(answers.map(({ status, text }) => [status, text])).toEqual([
       [202, ''],
       [202, ''],
-      [202, ''],
+      [204, ''],
     ])
   })
 
