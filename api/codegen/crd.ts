@@ -61,7 +61,8 @@ export function toCrd(definitions: Definitions, kind: Kind): string {
   const crd = {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${kind.plural}.${GROUP}`, labels: kind.labels },
+    // Uninstalling the chart must not delete every object of the kind.
+    metadata: { name: `${kind.plural}.${GROUP}`, labels: kind.labels, annotations: { 'helm.sh/resource-policy': 'keep' } },
     spec: {
       group: GROUP,
       names: {
