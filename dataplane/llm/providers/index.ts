@@ -16,7 +16,8 @@ const factories: { readonly [K in ProviderKind]: (settings: ProviderSettings<K>)
   providerE: createVertexAi,
   providerF: createBedrock,
 }
-const kinds = Object.keys(factories) as ProviderKind[]
+/** Fields of all providers in the config. */
+export const kinds = Object.keys(factories) as readonly ProviderKind[]
 
 type Config = Pick<NamedLLMProvider, ProviderKind>
 

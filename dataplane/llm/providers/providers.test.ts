@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
-import { createProvider } from './index.ts'
+import { createProvider, kinds } from './index.ts'
 
 const make = (config: Omit<NamedLLMProvider, 'name'>) => {
   const provider = createProvider(config)
@@ -19,7 +19,7 @@ const f = { providerF: {} }
 const vertex = '/v1/projects/p1/locations/us-central1'
 
 describe('the path of a call', () => {
-  test.each<[string, Omit<NamedLLMProvider, 'name'>, UpstreamFormat, string, boolean, string]>([
+  const paths: [string, Omit<NamedLLMProvider, 'name'>, UpstreamFormat, string, boolean, string][] = [
     ['A, chat', a, 'completions', 'gpt', false, '/v1/chat/completions'],
     ['A, responses', a, 'responses', 'gpt', true, '/v1/responses'],
     ['A, embeddings', a, 'embeddings', 'e', false, '/v1/embeddings'],
@@ -42,7 +42,13 @@ describe('the path of a call', () => {
     ['F, model by ARN', f, 'converse', 'arn:aws:bedrock:a/b%', false, '/model/arn:aws:bedrock:a%2Fb%25/converse'],
     ['F, embeddings', f, 'titanEmbeddings', 'amazon.titan', false, '/model/amazon.titan/invoke'],
     ['F, count', f, 'invokeCount', 'anthropic.claude-x', false, '/model/anthropic.claude-x/count-tokens'],
-  ])('to provider %s', (_, config, format, model, isStreaming, path) => expect(make(config).pathFor({ format, model, isStreaming })).toBe(path))
+  ]
+
+  test.each(kinds)('has a row here for %s', (kind) => {
+    expect(paths.some(([, config]) => config[kind] !== undefined)).toBe(true)
+  })
+
+  test.each(paths)('to provider %s', (_, config, format, model, isStreaming, path) => expect(make(config).pathFor({ format, model, isStreaming })).toBe(path))
 })
 
 test.each<[string, Omit<NamedLLMProvider, 'name'>, string]>([
