@@ -161,7 +161,7 @@ describe('status-only changes', () => {
     expect(source?.find('Gateway', 'default', 'g')?.object).toMatchObject({ status: { conditions: [] } })
   })
 
-  test('another controller among the ancestors of a policy takes room that ours has to leave: translated again', async () => {
+  test('another controller that is added to the ancestors of a policy leaves fewer entries for ours, so that the policy is translated again', async () => {
     api.put(POLICIES, { metadata: { name: 'p', namespace: 'default' }, spec: {} })
     start()
     await until(() => snapshots.length === 1)

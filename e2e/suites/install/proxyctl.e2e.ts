@@ -29,5 +29,5 @@ test('trace sends a request and shows its steps', async () => {
   expect((await get(`http://${address}/`)).status).toBe(200)
   const text = await proxyctl('trace', `http://${address}/`, '--gateway', `${NAMESPACE}/web`)
   expect(text).toMatch(new RegExp(`route +${NAMESPACE}/echo`))
-  expect(text).toMatch(/response +200 +by=upstream\n200\n$/)
+  expect(text).toMatch(/answer +200 +by=upstream\n200\n$/)
 })
