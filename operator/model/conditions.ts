@@ -1,7 +1,7 @@
 import type { ConditionReason, ConditionType } from '#api/names.ts'
 import type { Condition } from './translation.ts'
 
-/** What is wrong, and how to say so: a user's mistake is a value, never a throw. */
+/** A mistake of a user, as the reason and message of a condition. It is a value, never an exception. */
 export interface Fault {
   readonly reason: ConditionReason
   readonly message: string

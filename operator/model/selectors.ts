@@ -28,7 +28,7 @@ export function matchesSelector(selector: LabelSelector | undefined, labels: Lab
 const LABEL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const LABEL_PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
-/** What is wrong with a selector, as Kubernetes judges selectors when it reads them; its schema takes any operator and any text. */
+/** Problems of a selector by the rules of Kubernetes, whose schema accepts any operator and any text. */
 export function selectorProblems({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string[] {
   const labels = Object.entries(matchLabels).flatMap(([key, value]) => [...keyProblems(key), ...valueProblems(value)])
   const expressions = matchExpressions.flatMap(({ key, operator, values = [] }) => [

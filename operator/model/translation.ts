@@ -7,7 +7,7 @@ export interface ConfigMessage {
   readonly message: object
 }
 
-/** A condition without lastTransitionTime: that is the writer's, who knows the previous status. */
+/** A condition without lastTransitionTime, which the status writer sets because it knows the previous status. */
 export interface Condition {
   readonly type: string
   readonly status: 'True' | 'False' | 'Unknown'
@@ -33,22 +33,22 @@ export interface ObjectStatus extends ObjectKey {
   readonly status: object
 }
 
-/** What a Snapshot means: the messages of every Gateway of ours, and the status of every object that we answer for. */
+/** The result of translating a Snapshot: the messages of each Gateway of this controller, and the status of each object that it is responsible for. */
 export interface Translation {
   /** `<namespace>/<name>` of the Gateway -> its messages, sorted by kind and key. */
   readonly gateways: ReadonlyMap<string, readonly ConfigMessage[]>
   /** Sorted by kind, namespace and name. */
   readonly statuses: readonly ObjectStatus[]
-  /** The remote key sets that policies and backends name, for whoever fetches them. */
+  /** The remote key sets that policies and backends name. */
   readonly keySets?: readonly KeySetRequest[]
 }
 
-/** A remote key set, and how to reach it. What is not given in `url` and `tls` does not tell two sources apart. */
+/** A remote key set, and how to reach it. Its source is identified by `url` and `tls` only. */
 export interface KeySetRequest {
   /** Its name in `TranslateOptions.keySets`. */
   readonly id: string
   readonly url: {
-    /** Host name or IP address, without brackets: what Host, SNI and certificate checks use. */
+    /** Host name or IP address, without brackets, as used for Host, SNI and certificate checks. */
     readonly host: string
     readonly port: number
     /** Starts with a slash. */

@@ -19,7 +19,7 @@ export function isBroken({ rule }: ValidationRule, value: unknown): boolean {
   return !evalBool(programOf(rule), { self: value })
 }
 
-/** Rules about which fields are set: they count what was written, before defaults are filled in (api/codegen/crd.ts). */
+/** Rules about which fields are set. They hold for the object as written, before defaults are filled in (api/codegen/crd.ts). */
 export function isAboutPresence({ rule }: ValidationRule): boolean {
   return rule.startsWith('[has(')
 }

@@ -1,4 +1,4 @@
-/** What we read of core kinds. */
+/** The fields of core kinds that the operator reads. */
 
 export interface ServicePort {
   readonly name?: string

@@ -15,7 +15,7 @@ export interface WatchOptions {
   readonly debounceMs?: number
   /** Time between looks that do not depend on file events, which some file systems do not send. */
   readonly pollMs?: number
-  /** Time that a vanished or emptied file is given to come back. */
+  /** How long the content of a deleted or emptied file stays in force, because editors replace files in two steps. */
   readonly graceMs?: number
   /** Called once when the directory itself can no longer be read; the last state stays. */
   readonly onError?: (error: unknown) => void
@@ -39,7 +39,7 @@ export async function watchDirectory(path: string, onChange: (load: Load) => voi
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
   let isUnreadable = false
-  // Every poll fails while the directory is gone; that is told once.
+  // Every poll fails while the directory is missing; it is reported once.
   const fail = (error: unknown): void => {
     if (!isUnreadable) onError(error)
     isUnreadable = true

@@ -6,7 +6,7 @@ import { schemas } from './schemas/index.ts'
 import { suggest } from '#api/suggest.ts'
 import { validate, type Issue, type Path } from './validate.ts'
 
-/** Something to tell the user about a file. Notes are no mistakes. */
+/** A message to the user about a file. Notes are not mistakes. */
 interface Finding {
   readonly severity: 'error' | 'note'
   /** 1-based, in the chunk. */
@@ -23,7 +23,7 @@ interface Item {
   readonly object?: KubeObject
 }
 
-/** What one YAML document says. */
+/** The objects and problems of one YAML document. */
 export interface Chunk {
   readonly items: readonly Item[]
   readonly findings: readonly Finding[]
@@ -100,7 +100,7 @@ function fieldOf(path: Path): string {
   return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('')
 }
 
-/** The kind that apiVersion and kind name; a string says why there is none. */
+/** The kind for an apiVersion and kind; a string is the reason why there is none. */
 function findKind(apiVersion: string, kind: string): { readonly kind: Kind } | { readonly error: string } | { readonly note: string } {
   const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/', 2) as [string, string]) : ['', apiVersion]
   // The experimental channel's name of ListenerSet, before it became v1.
@@ -156,7 +156,7 @@ const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 /** Kinds whose name is part of a DNS name. */
 const labelKinds: ReadonlySet<Kind> = new Set(['Service', 'Namespace'])
 
-/** Names as an API server takes them. */
+/** Names that an API server accepts. */
 function checkNames(kind: Kind, name: string, namespace: string): Issue[] {
   const isLabel = (text: string): boolean => text.length <= 63 && LABEL.test(text)
   const isGood = labelKinds.has(kind) ? isLabel(name) : name.length <= 253 && name.split('.').every((part) => LABEL.test(part))
@@ -169,13 +169,13 @@ function checkNames(kind: Kind, name: string, namespace: string): Issue[] {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether a status that came along, as in the output of kubectl, can be read for entries of other controllers. Nobody checked it. */
+/** Whether the status of a document, as in the output of kubectl, can be read for entries of other controllers. It is not validated. */
 function hasEntries(status: unknown): boolean {
   const isListOrAbsent = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.every(isObject))
   return isObject(status) && isListOrAbsent(status['parents']) && isListOrAbsent(status['ancestors'])
 }
 
-/** What an API server would add: the newest version, namespace, generation, and data for stringData. */
+/** Adds what an API server would add: the newest version, namespace, generation, and data for stringData. */
 function complete(kind: Kind, namespace: string, { status, ...object }: KubeObject & { readonly status?: unknown }): KubeObject {
   const { namespace: _written, creationTimestamp, ...metadata } = object.metadata
   const completed = {

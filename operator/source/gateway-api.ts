@@ -1,5 +1,5 @@
 /**
- * What we read of Gateway API v1 specs, as an API server returns them: fields that have a default are always set.
+ * The fields of Gateway API v1 specs that the operator reads, as an API server returns them: fields with a default are always set.
  * Field documentation: https://gateway-api.sigs.k8s.io/reference/spec/
  */
 

@@ -1,4 +1,4 @@
-/** What we read of InferencePools (Gateway API Inference Extension v1), as an API server returns them. */
+/** The fields of InferencePools (Gateway API Inference Extension v1) that the operator reads, as an API server returns them. */
 
 export const INFERENCE_GROUP = 'inference.networking.k8s.io'
 

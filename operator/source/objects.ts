@@ -14,7 +14,7 @@ import type { EndpointSliceFields, KeyData, PodSpec, PodStatus, ServiceSpec } fr
 import { INFERENCE_GROUP, type InferencePoolSpec } from './inference.ts'
 import type { ProxyBackendSpec, ProxyParametersSpec, ProxyPolicySpec } from '#gen/v1alpha1/types.ts'
 
-/** What we read of metadata. A source fills in namespace, generation and creationTimestamp where they are missing. */
+/** The fields of metadata that the operator reads. A source fills in a missing namespace, generation or creationTimestamp. */
 interface ObjectMeta {
   readonly name: string
   /** Empty for cluster-scoped kinds. */

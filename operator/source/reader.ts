@@ -6,7 +6,7 @@ import { readChunk, type Chunk } from './document.ts'
 import { apiVersionOf, type GatewayClass, type KubeObject } from './objects.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
-/** Something to tell the user about a directory. `text` is `file:line: field: message`. */
+/** A message to the user about a directory. `text` is `file:line: field: message`. */
 interface Problem {
   readonly severity: 'error' | 'note'
   /** Relative to the directory. */
@@ -17,7 +17,7 @@ interface Problem {
   readonly text: string
 }
 
-/** What a directory says. */
+/** The objects and problems of a directory. */
 export interface Load {
   readonly snapshot: Snapshot
   readonly objects: readonly KubeObject[]
@@ -29,7 +29,7 @@ export interface Load {
 
 interface FileState {
   readonly stamp: string
-  /** Document text -> what it says, so that an edit re-reads one document. */
+  /** Parsed documents by their text, so that an edit parses one document again. */
   readonly chunks: ReadonlyMap<string, Chunk>
   readonly parts: readonly { readonly line: number; readonly chunk: Chunk }[]
   /** Last good version of each object that the file holds. */
@@ -37,7 +37,7 @@ interface FileState {
   readonly failure?: string
 }
 
-/** Reads a directory tree again and again; what did not change keeps its identity. */
+/** Reads a directory tree repeatedly; unchanged objects keep their identity. */
 export interface DirectoryReader {
   /** Throws when the directory itself cannot be read. */
   load(options?: { isSecondLook?: boolean }): Promise<Load>
@@ -85,7 +85,7 @@ async function findFiles(root: string): Promise<FoundFile[]> {
 
 /**
  * Splits at document markers, so that an edit re-reads one document. A `---` at the start of a line can be nothing else.
- * What stands before it without being a document, such as a %YAML directive, is left out.
+ * Text before it that is not a document, such as a %YAML directive, is left out.
  */
 function splitDocuments(text: string): { line: number; text: string }[] {
   const parts: { line: number; text: string }[] = []
@@ -109,7 +109,7 @@ function splitDocuments(text: string): { line: number; text: string }[] {
 const FILE_SPAN = 100_000
 const EPOCH_MS = Date.UTC(2000, 0, 1)
 
-/** Who comes first in the directory counts as older: file names in order, then position in the file. */
+/** Objects are ordered by file name, then by position in the file; the first counts as the oldest. */
 const timestampOf = (fileIndex: number, position: number): string =>
   new Date(EPOCH_MS + (fileIndex * FILE_SPAN + Math.min(position, FILE_SPAN - 1)) * 1000).toISOString().replace('.000Z', 'Z')
 
@@ -195,7 +195,7 @@ function keepGood(parts: FileState['parts'], previous: ReadonlyMap<string, KubeO
       if (kept && !good.has(id)) good.set(id, kept)
     }
   }
-  // What an unreadable document was about is unknown: whatever has gone from the file may be in it.
+  // The content of an unreadable document is unknown: any object that is missing from the file may be in it.
   if (parts.some(({ chunk }) => chunk.isUnreadable)) for (const [id, object] of previous ?? []) if (!good.has(id)) good.set(id, object)
   return good
 }

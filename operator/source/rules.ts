@@ -5,7 +5,7 @@ import type { Issue, Path } from './validate.ts'
 
 /**
  * Rules of the Gateway API's CRDs that compare fields (there in CEL). Rules whose breach has a status of its own, such
- * as repeated filters or equal listeners, are left to translation: a status says more than a refusal.
+ * as repeated filters or equal listeners, are left to translation: a status is more helpful than a rejection.
  */
 export function checkRules(object: KubeObject): Issue[] {
   switch (object.kind) {
@@ -94,7 +94,7 @@ function checkHttpRule(rule: HttpRule, path: Path): Issue[] {
   ]
 }
 
-/** An attempt cannot take longer than all of them; 0s is no limit. */
+/** The timeout of one attempt cannot be longer than that of the request; 0s is no limit. */
 function checkTimeouts({ request, backendRequest }: NonNullable<HttpRule['timeouts']> = {}, path: Path): Issue[] {
   const limitMs = parseDuration(request ?? '')
   const attemptMs = parseDuration(backendRequest ?? '')

@@ -16,7 +16,7 @@ function compareObjects(a: KubeObject, b: KubeObject): number {
   return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name)
 }
 
-/** Orders by age, then namespace and name: who was first wins (traffic.md D4, D6; Gateway API conflict rules). */
+/** Orders by age, then namespace and name: the oldest wins (traffic.md D4, D6; Gateway API conflict rules). */
 export function compareAge(a: KubeObject, b: KubeObject): number {
   return compareText(a.metadata.creationTimestamp, b.metadata.creationTimestamp) || compareObjects(a, b)
 }

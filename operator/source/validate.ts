@@ -6,7 +6,7 @@ import { suggest } from '#api/suggest.ts'
 
 export type Path = readonly (string | number)[]
 
-/** Something wrong with an object, at a field; says what and how to put it right. */
+/** A mistake at one field of an object; the message names the fix. */
 export interface Issue {
   readonly path: Path
   readonly message: string
@@ -72,7 +72,7 @@ function visit(unresolved: Schema, value: unknown, path: Path, issues: Issue[]):
 
 const rulesOf = (schema: Schema): readonly ValidationRule[] => schema['x-kubernetes-validations'] ?? []
 
-/** The CEL rules of a schema. What they are about has passed everything else, or they would say odd things about it. */
+/** The CEL rules of a schema, evaluated only on objects that pass all other checks, so that their messages make sense. */
 function checkRules(rules: readonly ValidationRule[], value: unknown, path: Path, issues: Issue[]): void {
   for (const rule of rules) {
     const at = rule.fieldPath?.split('.').filter((part) => part !== '') ?? []

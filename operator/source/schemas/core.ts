@@ -52,7 +52,7 @@ export const endpointSlice = shape({
   ports: keyed('name', shape({ name: text({ default: '' }), port, protocol, appProtocol: text() }), undefined, 100),
 })
 
-/** As `kubectl get -o yaml` gives it: only what makes it an endpoint is looked at. */
+/** As `kubectl get -o yaml` prints it; only the fields that make it an endpoint are read. */
 export const pod = shape({
   'apiVersion!': text(),
   'kind!': text(),

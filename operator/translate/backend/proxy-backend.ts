@@ -12,7 +12,7 @@ import type { ObjectStatus } from '../../model/translation.ts'
 export interface BackendState {
   readonly backend: ProxyBackend
   readonly resolved: ResolvedBody
-  /** Absent when it is unclear what was meant (mcp.md §1.3): requests get 500. */
+  /** Absent if the backend is ambiguous (mcp.md §1.3): requests get 500. */
   readonly message?: Backend
 }
 

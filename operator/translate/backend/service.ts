@@ -19,7 +19,7 @@ const appProtocols: Readonly<Record<string, AppProtocol>> = {
   'kubernetes.io/ws': 'WS',
 }
 
-/** What the endpoints of a port speak: appProtocol, else the prefix of the port's name (operator.md §6.6). */
+/** The protocol of a port: appProtocol, else the prefix of the port's name (operator.md §6.6). */
 function appProtocolOf(port: ServicePort): AppProtocol | undefined {
   const text = port.appProtocol?.toLowerCase() ?? (port.name ?? '').split('-')[0] ?? ''
   return Object.hasOwn(appProtocols, text) ? appProtocols[text] : undefined

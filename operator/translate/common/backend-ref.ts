@@ -7,7 +7,7 @@ import { fault, type Fault } from '../../model/conditions.ts'
 import type { Context } from './context.ts'
 import type { Referrer } from './reference-grant.ts'
 
-/** What traffic can be sent to. */
+/** A destination of traffic. */
 export interface BackendTarget {
   readonly kind: 'Service' | 'ProxyBackend' | 'InferencePool'
   /** `<namespace>/<name>`. */
@@ -68,7 +68,7 @@ export function poolRef(pool: InferencePool): { readonly service: string; readon
   return { service: `${pool.metadata.namespace}/${poolService(pool.metadata.name)}`, port: pool.spec.targetPorts[0]?.number ?? 0 }
 }
 
-/** Name of the Service that stands for a pool: what policies of the pool are attached to (traffic.md §4 item 10). */
+/** Name of the Service that represents a pool; policies of the pool are attached to it (traffic.md §4 item 10). */
 export const poolService = (name: string): string => `${name}.inference`
 
 /** A reference that does not resolve keeps its share of the traffic, which gets 500. */

@@ -6,21 +6,21 @@ import { readGrants, type Grants } from './reference-grant.ts'
 export interface TranslateOptions {
   /** Default `cluster.local`. */
   readonly clusterDomain?: string
-  /** Without a cluster: Services may name their endpoints in an annotation (`proxy.dev/endpoints`). In a cluster that would let who may write Services bypass who may write endpoints. */
+  /** Without a cluster: Services may name their endpoints in an annotation (`proxy.dev/endpoints`). In a cluster this would bypass the permission to write endpoints. */
   readonly isStandalone?: boolean
   /** Which cross-namespace backendRefs need a ReferenceGrant (operator.md §4.6). Default `route`. Secrets always do. */
   readonly backendGrants?: 'none' | 'route' | 'route-and-policy'
   /** Whether routes may refer to InferencePools. Default: as isStandalone. */
   readonly isInferenceEnabled?: boolean
-  /** Key sets that have been fetched, by the text that `keySetId` gives. */
+  /** Key sets that have been fetched, by `keySetId`. */
   readonly keySets?: ReadonlyMap<string, string>
   /** Why those that have not been fetched could not be, by the same text. */
   readonly keySetErrors?: ReadonlyMap<string, string>
-  /** What is wrong with a CEL expression in itself, or where it is evaluated; undefined: nothing. */
+  /** Returns the problem of a CEL expression, in itself or in the phase where it is evaluated; undefined if there is none. */
   readonly checkExpression?: (expression: string, phase?: Phase) => string | undefined
 }
 
-/** What every translator of a kind needs. */
+/** Input that the translators of all kinds share. */
 export interface Context {
   readonly snapshot: Snapshot
   readonly grants: Grants

@@ -2,13 +2,13 @@ import { compileRegex, isRegexError } from '#api/regex/index.ts'
 import type { RouteMatch, ValueMatch as ValueMatchMessage } from '#gen/config/types.ts'
 import type { GRPCRouteMatch, HTTPRouteMatch, ValueMatch } from '../../source/gateway-api.ts'
 
-/** Matches of a rule; `problems` say which of them the data plane cannot honour. */
+/** Matches of a rule; `problems` name those that the data plane cannot carry out. */
 export interface CompiledMatches {
   readonly matches: readonly RouteMatch[]
   readonly problems: readonly string[]
 }
 
-/** Compiling a pattern is dear and the same few recur: pattern -> what is wrong with it. */
+/** Problems by pattern: compiling is expensive, and the same few patterns recur. */
 const knownPatterns = new Map<string, string | undefined>()
 const MAX_KNOWN_PATTERNS = 10_000
 

@@ -2,7 +2,7 @@ import type { LocalRef } from '../../source/gateway-api.ts'
 import type { ReferenceGrant } from '../../source/objects.ts'
 import type { Snapshot } from '../../source/snapshot.ts'
 
-/** Who refers: kind and namespace. */
+/** The referring object: kind and namespace. */
 export interface Referrer {
   readonly group: string
   readonly kind: string

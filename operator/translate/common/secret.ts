@@ -38,7 +38,7 @@ export const readCertificate = once((secret: Secret): Material => {
   } catch {
     return { error: `tls.crt and tls.key of ${name} are not a PEM certificate chain and its key` }
   }
-  // Data planes hand both to OpenSSL, which refuses what is too weak: a listener that cannot serve must not be called ready.
+  // Data planes pass both to OpenSSL, which rejects weak keys: a listener that cannot serve must not be reported as ready.
   try {
     createSecureContext({ cert: certificate, key: privateKey })
   } catch (error) {

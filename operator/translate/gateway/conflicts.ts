@@ -1,11 +1,11 @@
 import { fault } from '../../model/conditions.ts'
 import type { ListenerState, Protocol } from './listener.ts'
 
-/** Protocols that can share a port: HTTPS and TLS are told apart by SNI, the others are alone (operator.md §10 case 46). */
+/** Protocols that can share a port: HTTPS and TLS are distinguished by SNI, the others need the port alone (operator.md §10 case 46). */
 type Family = 'HTTP' | 'TLS' | 'TCP'
 const familyOf = (protocol: Protocol): Family => (protocol === 'HTTPS' ? 'TLS' : protocol)
 
-/** What a port is taken by. */
+/** The listeners that occupy a port. */
 interface Claim {
   readonly family: Family
   readonly hostnames: Set<string>

@@ -14,7 +14,7 @@ import { readListenerSets } from './listener-set.ts'
 import { resolveCertificate } from './tls.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
-/** A Gateway of ours with its listeners and ListenerSets. */
+/** A Gateway of this controller with its listeners and ListenerSets. */
 export interface GatewayState {
   readonly gateway: Gateway
   readonly key: string
@@ -23,7 +23,7 @@ export interface GatewayState {
   readonly sets: readonly ListenerSetState[]
   /** Certificate shown to backends (`spec.tls.backend`), when it is set: a message, or why there is none. */
   readonly clientCertificate: { readonly message: SecretMessage } | { readonly fault: Fault } | undefined
-  /** Why no data plane can be made for it, as far as parametersRef and addresses say. */
+  /** Why no data plane can be created: a fault in parametersRef or addresses. */
   readonly undeployable: DeployFailure | undefined
 }
 

@@ -9,11 +9,11 @@ import { admitsNamespace } from '../../model/selectors.ts'
 import type { FrontendSource } from './tls.ts'
 import type { ObjectStatus } from '../../model/translation.ts'
 
-/** A ListenerSet whose parent is a Gateway of ours. */
+/** A ListenerSet whose parent is a Gateway of this controller. */
 export interface ListenerSetState {
   readonly set: ListenerSet
   readonly key: string
-  /** Why the Gateway does not take it; then it has no listeners. */
+  /** Why the Gateway rejects it; a rejected one has no listeners. */
   readonly refused?: Fault
   readonly listeners: readonly ListenerState[]
   /** Known after conflicts have been found: some listener is good. */

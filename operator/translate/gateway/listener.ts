@@ -12,7 +12,7 @@ import type { Condition } from '../../model/translation.ts'
 type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute'
 export type Protocol = 'HTTP' | 'HTTPS' | 'TLS' | 'TCP'
 
-/** A listener of a Gateway or ListenerSet, with what was found out about it. Faults and `attached` are filled in while translating. */
+/** A listener of a Gateway or ListenerSet, with its faults. Faults and `attached` are filled in during translation. */
 export interface ListenerState {
   readonly owner: Gateway | ListenerSet
   readonly spec: ListenerSpec
@@ -26,7 +26,7 @@ export interface ListenerState {
   readonly tls?: ListenerTls
   /** Certificates and trust anchors that `tls` names. */
   readonly secrets: readonly SecretMessage[]
-  /** The listener cannot exist as written: it is not programmed and takes no routes. */
+  /** The listener cannot exist as written: it is not programmed and accepts no routes. */
   rejected?: Fault
   /** Set with `rejected` when another listener is the reason. */
   isConflicted: boolean

@@ -15,7 +15,7 @@ import type { ObjectStatus } from '../../model/translation.ts'
 export interface PoolState {
   readonly pool: InferencePool
   readonly picker: EndpointPicker | undefined
-  /** What a Gateway that reaches the pool needs besides. */
+  /** Further messages for a Gateway that reaches the pool. */
   readonly targets: readonly BackendTarget[]
   readonly unresolved: Fault | undefined
   readonly gateways: Set<GatewayState>
@@ -86,7 +86,7 @@ export function poolMessage(context: Context, { pool, picker }: PoolState): Serv
   }
 }
 
-/** Ready pods; those that end keep what they have, and get nothing new while there are others. */
+/** Ready pods. Terminating pods keep their requests and get no new ones while there are others. */
 function podEndpoints({ snapshot }: Context, { metadata, spec }: InferencePool): Endpoint[] {
   const { matchLabels } = spec.selector
   // As in a Service: no selector selects nothing.
@@ -108,7 +108,7 @@ function fixedEndpoints({ options }: Context, { metadata, spec }: InferencePool)
   return [...new Map(found.map((endpoint) => [`${endpoint.address} ${endpoint.port}`, endpoint])).values()]
 }
 
-/** Stands for the Gateways of a pool that none reaches: its fault has to be told somewhere. */
+/** The parent entry of a pool that no Gateway reaches, which carries its fault. */
 const placeholder = { group: GATEWAY_GROUP, kind: 'Status', name: 'default' }
 
 /** `status.parents`: one entry for each Gateway that reaches the pool (operator.md §4.9). */

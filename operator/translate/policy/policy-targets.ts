@@ -13,7 +13,7 @@ type TargetKind = 'Gateway' | 'ListenerSet' | 'HTTPRoute' | 'GRPCRoute' | 'Servi
 
 /** One object that a policy applies to. */
 export interface ResolvedTarget {
-  /** Part of the message key that tells the targets of one policy apart. */
+  /** Part of the message key that distinguishes the targets of one policy. */
   readonly index: string
   /** `<kind>/<namespace>/<name>` of the object. */
   readonly node: string
@@ -54,7 +54,7 @@ export function resolveTargets(context: Context, policy: ProxyPolicy, owned: Own
   const addOne = (object: KubeObject, ref: { kind: string; sectionName?: string }, index: string): void => {
     const problem = checkTarget(object, ref.sectionName, owned)
     const isPool = object.kind === 'InferencePool'
-    // The choice of a pool comes after all that a traffic section could do.
+    // The pool is chosen after all traffic sections have run.
     if (problem === undefined && isPool && policy.spec.traffic)
       problems.push(`traffic is not carried out for InferencePool ${keyOf(object)}; target the routes that lead to it`)
     if (problem === undefined && isPool && !policy.spec.backend) return
@@ -83,7 +83,7 @@ function selectTargets(context: Context, namespace: string, { group, kind, match
   return context.snapshot.inNamespace<Kind>(kind, namespace).filter((object) => matchesLabels(matchLabels, object.metadata.labels ?? {}))
 }
 
-/** What is wrong with a target that exists, or undefined. */
+/** The problem of a target that exists; undefined if there is none. */
 function checkTarget(object: KubeObject, section: string | undefined, owned: Owned): string | undefined {
   const { kind } = object
   const name = `${kind} ${object.metadata.namespace}/${object.metadata.name}`

@@ -20,7 +20,7 @@ export interface PolicyState {
   readonly errors: readonly string[]
   readonly targets: readonly ResolvedTarget[]
   readonly missing: readonly string[]
-  /** Gateways that it takes effect on, by the targets that each reaches. */
+  /** Gateways that it takes effect on, with the targets that each reaches. */
   readonly gateways: Map<GatewayState, Set<ResolvedTarget>>
   /** How it fares on each target. */
   readonly standings: Map<ResolvedTarget, Standing>
@@ -112,7 +112,7 @@ function attachedCondition({ sections, policy, missing, standings }: PolicyState
     : condition('Attached', false, 'Overridden', `Older policies of the same target set every field: ${losses}`, generation)
 }
 
-/** `status.ancestors`: one entry for each Gateway, and one that sums up what is not attached (operator.md §4.8). */
+/** `status.ancestors`: one entry for each Gateway, and one that summarizes targets that are not attached (operator.md §4.8). */
 export function policyStatus(state: PolicyState): ObjectStatus {
   const { generation, namespace, name } = state.policy.metadata
   const accepted = acceptedCondition(state)
@@ -140,7 +140,7 @@ export function policyStatus(state: PolicyState): ObjectStatus {
   }
 }
 
-/** Keeps the list within the API's bound: what does not fit is counted in the summary. */
+/** Keeps the list within the API's bound; further entries are counted in the summary. */
 export function capAncestors(entries: readonly object[], problems: readonly Condition[], accepted: Condition, room: number, generation: number): object[] {
   const ancestorRef = { group: GROUP, name: STATUS_SUMMARY }
   const isFull = entries.length + (problems.length > 0 ? 1 : 0) > room

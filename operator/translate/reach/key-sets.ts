@@ -8,7 +8,7 @@ import type { KeySetRequest, KeySetTls } from '../../model/translation.ts'
 
 /**
  * The remote key sets of all policies and backends, one for each id, the shortest cacheDuration of each. One whose TLS
- * settings do not resolve is left out: it must not be fetched over a connection that is weaker than was asked for.
+ * settings do not resolve is left out: it must not be fetched over a weaker connection than configured.
  */
 export function findKeySets(world: World, policies: readonly PolicyState[]): KeySetRequest[] {
   const bodies = [

@@ -9,7 +9,7 @@ import type { BackendState } from '../backend/proxy-backend.ts'
 import { policyMessages } from '../policy/proxy-policy.ts'
 import { serviceMessage, type SliceIndex } from '../backend/service.ts'
 
-/** What a walk looks things up in. */
+/** Indexes for walking from a Gateway to its messages. */
 export interface World {
   readonly context: Context
   readonly policies: PolicyIndex
@@ -20,7 +20,7 @@ export interface World {
 }
 
 /**
- * Finds what one Gateway leads to, and adds its messages: from the Gateway, its ListenerSets, its routes and their
+ * Finds everything that one Gateway reaches, and adds its messages: from the Gateway, its ListenerSets, its routes and their
  * backends, through the policies of each and the backends that those name in turn (operator.md §4.8). Each object is
  * visited once, so cycles end. A Gateway gets no Secret, Service or policy that it does not reach.
  */

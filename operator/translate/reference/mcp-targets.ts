@@ -62,7 +62,7 @@ interface ResolvedTargets {
   readonly targets: readonly { readonly name: string; readonly selector?: { readonly targets: readonly McpTarget[] } }[]
 }
 
-/** Names that two entries of a backend give: each entry by itself is fine, and clients could not tell them apart. */
+/** Names that two entries of a backend share. Each entry is valid by itself, but clients could not distinguish them. */
 export function findMcpClashes({ targets }: ResolvedTargets): string[] {
   const owners = new Map<string, string>()
   const problems: string[] = []
@@ -82,7 +82,7 @@ interface TargetWithPolicies {
   readonly static?: { readonly policies?: { readonly mcp?: { readonly authentication?: unknown } } }
 }
 
-/** Targets that ask for tokens of their own: a request is not for one target, so the data plane lets nobody in (mcp.md D1). */
+/** Targets with their own authentication. A request is not for one target, so the data plane rejects all requests (mcp.md D1). */
 export function findOwnAuthentication(targets: readonly TargetWithPolicies[]): string[] {
   return targets.flatMap(({ name, static: given }, index) =>
     given?.policies?.mcp?.authentication === undefined

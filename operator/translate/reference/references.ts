@@ -34,7 +34,7 @@ export interface ResolvedBody {
 
 /** A remote key set whose backend resolves. */
 export interface KeySetReference {
-  /** What `keySetId` gives. */
+  /** The result of `keySetId`. */
   readonly id: string
   readonly backend: BackendTarget
   readonly path: string
@@ -141,7 +141,7 @@ class Resolver {
     return message
   }
 
-  /** The schema has been validated where the object came from, so each reference has the shape of its definition. */
+  /** The source has validated the object, so each reference has the shape of its definition. */
   #replace(name: string, value: unknown, path: readonly string[], owner: string): unknown {
     switch (name) {
       case 'BackendObjectReference':
@@ -205,7 +205,7 @@ class Resolver {
     return this.#material(material, missing, path)
   }
 
-  /** What of a Secret the data plane will pass over. */
+  /** Entries of a Secret that the data plane will skip. */
   #badCredentials(message: SecretMessage | undefined, owner: string): string[] {
     if (message === undefined) return []
     if (owner === 'BasicAuthentication.secretRef') return badLines(message.data?.['.htaccess']?.split(/\r?\n/) ?? [])
@@ -241,7 +241,7 @@ class Resolver {
     if (inline === undefined) {
       const error = keySetErrors.get(id)
       const invalid = `keyset for "${url}" isn't available: it has not been fetched yet`
-      // The config says nothing that changes with each attempt.
+      // The config contains nothing that changes with each attempt.
       this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`)
       return { invalid, ...from }
     }
@@ -286,7 +286,7 @@ class Resolver {
   }
 }
 
-/** A status has room for some; whoever has more of them has one mistake made many times. */
+/** A status lists the first few problems; more of them are usually one mistake repeated. */
 const MAX_TOLD = 5
 
 function firstOf(problems: readonly string[]): string[] {
@@ -304,7 +304,7 @@ function badLines(lines: readonly string[]): string[] {
 
 const knownApiKeys = new WeakMap<SecretMessage, string[]>()
 
-/** Reading keys takes time where there are thousands of them, so it happens once per Secret. */
+/** Reading thousands of keys takes time, so it is done once per Secret. */
 function badApiKeys(message: SecretMessage): string[] {
   let problems = knownApiKeys.get(message)
   if (problems === undefined) {

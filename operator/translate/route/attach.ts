@@ -10,7 +10,7 @@ import { admitsNamespace } from '../../model/selectors.ts'
 
 export type AnyRoute = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute
 
-/** A parent that routes can name: a Gateway of ours, or a ListenerSet of one. */
+/** A parent that routes can name: a Gateway of this controller, or a ListenerSet of one. */
 interface Parent {
   readonly gateway: GatewayState
   readonly listeners: readonly ListenerState[]
@@ -31,7 +31,7 @@ export function indexParents(gateways: readonly GatewayState[]): Parents {
   return parents
 }
 
-/** What one parentRef of a route came to. */
+/** The outcome of one parentRef of a route. */
 export interface Attachment {
   /** As in the spec, with the namespace filled in. */
   readonly parentRef: ParentRef
@@ -46,7 +46,7 @@ export function hostnamesOf(route: AnyRoute): string[] {
   return hostnames.flatMap((hostname) => lowerHostname(hostname) ?? [])
 }
 
-/** One entry for each parentRef that names a parent of ours; others are another controller's business. */
+/** One entry for each parentRef that names a parent of this controller. */
 export function attach(context: Context, route: AnyRoute, parents: Parents): Attachment[] {
   const seen = new Set<string>()
   return (route.spec.parentRefs ?? []).flatMap((ref) => {
@@ -61,7 +61,7 @@ export function attach(context: Context, route: AnyRoute, parents: Parents): Att
   })
 }
 
-/** How far a route got with a listener; the furthest says most about why none took it. */
+/** How far a route got with a listener; the furthest explains best why no listener accepted it. */
 const stages = { kind: 1, hostname: 2, namespace: 3 }
 
 function attachTo(context: Context, route: AnyRoute, parentRef: ParentRef, parent: Parent): Attachment {

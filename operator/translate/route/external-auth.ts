@@ -4,7 +4,7 @@ import { invalidBackend, resolveBackend, type RefSink } from '../common/backend-
 import type { Context } from '../common/context.ts'
 import type { Referrer } from '../common/reference-grant.ts'
 
-/** An ExternalAuth filter (GEP-1494) as the policy it comes to. A server that does not resolve lets nobody pass. */
+/** Converts an ExternalAuth filter (GEP-1494) to a policy. If its server does not resolve, all requests are rejected. */
 export function compileExternalAuth(context: Context, from: Referrer, filter: ExternalAuthFilter, refs: RefSink): RouteExtAuth {
   const backend = resolveBackend(context, from, filter.backendRef, 'route')
   let backendRef: BackendRef = invalidBackend

@@ -45,7 +45,7 @@ export const referrerOf = (route: AnyRoute): { group: string; kind: string; name
   namespace: route.metadata.namespace,
 })
 
-/** What the rules of HTTPRoute and GRPCRoute have in common. */
+/** Fields that rules of HTTPRoute and GRPCRoute share. */
 export interface L7Rule {
   readonly name?: string
   readonly compiled: CompiledMatches
@@ -100,13 +100,13 @@ export function compileL7(
   return { messages, ...outcomeOf(rules.length, broken, refs) }
 }
 
-/** Whether the config contract has words for a match; unknown types come from a newer API than ours. */
+/** Whether the config can express a match; unknown types come from a newer version of the API. */
 function isExpressible(match: RouteMatch): boolean {
   const isKnown = (type: string): boolean => type === 'Exact' || type === 'PathPrefix' || type === 'RegularExpression'
   return [match.path, ...(match.headers ?? []), ...(match.queryParams ?? [])].every((each) => !each || isKnown(each.type))
 }
 
-/** What broken rules and references mean for the whole route (Gateway API: PartiallyInvalid by dropping rules). */
+/** The conditions of a route with broken rules and references (Gateway API: PartiallyInvalid by dropping rules). */
 export function outcomeOf(ruleCount: number, broken: readonly RuleFault[], refs: RefSink): Omit<CompiledRoute, 'messages'> {
   const unresolved = joinFaults(refs.unresolved)
   const list = broken.map(({ index, fault: { message } }) => `${index} (${message})`).join(', ')
@@ -140,7 +140,7 @@ export function routeStatus(route: AnyRoute, attachments: readonly Attachment[],
   return { group: GATEWAY_GROUP, kind: route.kind, namespace, name, status: { parents } }
 }
 
-/** Entries of ours that an earlier spec left behind must be taken back, even when no parent of ours is named any more. */
+/** Removes entries of this controller that an earlier spec left, even if the route names none of its parents any more. */
 export function hasOwnEntries(object: { readonly status?: object }): boolean {
   const status: { parents?: readonly { controllerName?: string }[] } | undefined = object.status
   return status?.parents?.some((parent) => parent.controllerName === CONTROLLER_NAME) ?? false
