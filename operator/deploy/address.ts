@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { failParameters, type DeployFailure, type DeployGateway } from './types.ts'
 
-/** The address of spec.addresses that the load balancer is asked for, if any (operator.md §2.6); an empty value means an automatic one. */
+/** The address of spec.addresses that is requested of the load balancer, if any (operator.md §2.6); an empty value means an automatic one. */
 export function chooseAddress(gateway: DeployGateway): { readonly ok: true; readonly ip?: string } | DeployFailure {
   const addresses = gateway.spec.addresses ?? []
   const unknown = addresses.find(({ type = 'IPAddress' }) => type !== 'IPAddress' && type !== 'Hostname')

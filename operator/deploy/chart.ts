@@ -7,7 +7,7 @@ import { SESSION_KEY_ENTRY } from './session-key.ts'
 import type { DeployObject, DeploySettings } from './types.ts'
 import { CA_ENTRY } from './xds-ca.ts'
 
-/** What the objects of a Gateway are made from, all decisions taken. */
+/** Input of the objects of a Gateway, with all defaults resolved. */
 export interface Parts {
   readonly metadata: DeployMetadata
   readonly parameters: MergedParameters

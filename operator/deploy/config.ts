@@ -4,7 +4,7 @@ import type { ProxyLogging } from '#gen/v1alpha1/types.ts'
 type Fields = Readonly<Record<string, unknown>>
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The data plane's config file: rawConfig, with what typed fields say over it (operator.md §2.5). The log level is not in it: it goes by environment. */
+/** The data plane's config file: rawConfig, overridden by the typed fields (operator.md §2.5). The log level is an environment variable instead. */
 export function renderConfig(rawConfig: Fields, logging: ProxyLogging): string {
   const typed = { config: logging.format === undefined ? {} : { logging: { format: logging.format } } }
   return stringify(mergeMaps(rawConfig, typed), { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })

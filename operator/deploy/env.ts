@@ -11,7 +11,7 @@ const DEFAULT_TRUST_DOMAIN = 'cluster.local'
 const literal = (name: string, value: string): EnvVar => ({ name, value })
 const ofPod = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } })
 
-/** What the operator itself sets, in order (operator.md §2.4). A variable that the parameters set is left out: theirs comes after these. */
+/** Variables that the operator sets, in order (operator.md §2.4), without those that the parameters set. */
 export function listDefaultEnv(parameters: MergedParameters, settings: DeploySettings, gatewayName: string, sessionSecret: string): EnvVar[] {
   const { shutdown, logging, mesh } = parameters
   const { host, port, isTls } = settings.xds

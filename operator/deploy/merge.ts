@@ -47,7 +47,7 @@ function mergeLeaves<T extends object>(levels: readonly (T | undefined)[], isSet
   return Object.fromEntries(leaves) as T
 }
 
-/** By name: what the Gateway sets comes last. Of equal names in one list the last counts, as in a container. */
+/** Merges by name; entries of the Gateway come last. Of equal names in one list the last counts, as in a container. */
 function mergeEnv(ofClass: readonly EnvVar[], gateway: readonly EnvVar[]): EnvVar[] {
   const byName = new Map<string, EnvVar>()
   for (const variable of [...ofClass, ...gateway]) {
@@ -75,7 +75,7 @@ function mergeResources(levels: readonly ProxyParametersSpec[]): ResourceRequire
   }
 }
 
-/** Key by key; an empty map clears what was there. */
+/** Merges by key; an empty map clears all entries. */
 function mergeQuantities(defaults: Quantities, levels: readonly (Quantities | undefined)[]): Quantities {
   let merged = defaults
   for (const level of levels) if (level) merged = Object.keys(level).length === 0 ? {} : { ...merged, ...level }

@@ -18,7 +18,7 @@ export const xdsCaName = (gateway: DeployGateway): string => `${objectName(gatew
 export interface DeployMetadata {
   readonly name: string
   readonly namespace: string
-  /** What Service, Deployment and PodDisruptionBudget select pods by. */
+  /** Labels by which Service, Deployment and PodDisruptionBudget select pods. */
   readonly selector: Labels
   readonly labels: Labels
   readonly podLabels: Labels

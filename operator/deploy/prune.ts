@@ -5,7 +5,7 @@ import type { DeployGateway, DeployObject, OwnerReference } from './types.ts'
 /** Kinds that are deleted when they are no longer wanted (operator.md §3.4): those that are not always made. The operator may delete no others. */
 const prunedKinds: readonly string[] = ['PodDisruptionBudget', 'HorizontalPodAutoscaler']
 
-/** What is read of a live object. */
+/** The fields that are read of a live object. */
 export interface LiveObject {
   readonly kind: string
   readonly metadata: {

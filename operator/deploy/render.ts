@@ -82,7 +82,7 @@ interface Workload {
   readonly template?: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }
 }
 
-/** After overlays: a new session key must roll the pods whatever an overlay says. */
+/** Applied after overlays, because a new session key must always roll the pods. */
 function annotatePod(deployment: DeployObject, key: string, value: string): DeployObject {
   const spec = (deployment['spec'] ?? {}) as Workload
   const metadata = { ...spec.template?.metadata, annotations: { ...spec.template?.metadata?.annotations, [key]: value } }

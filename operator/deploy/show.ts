@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import type { RenderResult } from './types.ts'
 
-/** Hashes say nothing to a reader but "the same" or "another one". */
+/** Readers compare hashes for equality only. */
 const shorten = (value: unknown): unknown => (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) ? value.slice(0, 8) : value)
 
 /** All objects. */

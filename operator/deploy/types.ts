@@ -1,7 +1,7 @@
 import type { ConditionReason } from '#api/names.ts'
 import type { ProxyParametersSpec } from '#gen/v1alpha1/types.ts'
 
-/** What is read of a Gateway. */
+/** The fields that are read of a Gateway. */
 export interface DeployGateway {
   readonly metadata: { readonly name: string; readonly namespace: string; readonly uid?: string }
   readonly spec: {
@@ -87,7 +87,7 @@ export interface OwnerReference {
   readonly controller?: boolean
 }
 
-/** Why nothing is deployed, as the Gateway's condition `condition`=False says it. Objects of before keep running (operator.md §3.1). */
+/** Why nothing is deployed, for the Gateway's condition `condition`=False. Existing objects keep running (operator.md §3.1). */
 export interface DeployFailure {
   readonly ok: false
   readonly condition: 'Accepted' | 'Programmed'
@@ -99,7 +99,7 @@ interface Rendered {
   readonly ok: true
   /** In the order to apply. */
   readonly objects: readonly DeployObject[]
-  /** What was left out, for the operator's log: unknown fields of overlays, ports that the data plane keeps for itself. */
+  /** Omissions, for the operator's log: unknown fields of overlays, ports that the data plane keeps for itself. */
   readonly notes: readonly string[]
 }
 

@@ -14,15 +14,15 @@ export interface ConfigMapMemoryOptions {
   readonly find: (name: string) => ConfigMap | undefined
   /** Every ConfigMap of that namespace as last seen. */
   readonly list: () => readonly ConfigMap[]
-  /** Only the leader writes; asked again before each write. */
+  /** Only the leader writes; checked before each write. */
   readonly isLeader: () => boolean
   readonly onError: (name: string, error: unknown) => void
 }
 
 export interface ConfigMapMemory extends KeySetMemory {
-  /** To be called when this replica becomes leader: writes what it fetched while it was none. */
+  /** Called when this replica becomes leader: writes the key sets that it fetched before. */
   recheckAll(): void
-  /** To be called once everything that is wanted was recalled: deletes what an operator before this one left behind. */
+  /** Called once all wanted key sets were recalled: deletes the ConfigMaps that an earlier operator left. */
   tidy(): void
   close(): void
 }

@@ -6,7 +6,7 @@ import type { KeySetRequest, KeySetTls } from '../model/translation.ts'
 import { createLookup, refuseAddress } from './address.ts'
 import { readKeySet } from './key-set.ts'
 
-/** Fetches a key set: its text, normalized. `attempt` counts from 0 and picks among endpoints. Rejects with what went wrong. */
+/** Fetches a key set: its text, normalized. `attempt` counts from 0 and picks among endpoints. Rejects with the cause. */
 export type FetchKeySet = (source: KeySetRequest, attempt: number, signal: AbortSignal) => Promise<string>
 
 export interface FetchOptions {

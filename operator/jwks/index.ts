@@ -11,7 +11,7 @@ export interface KeySetsOptions {
   readonly isLoopbackAllowed: boolean
   /** Key sets arrived or changed: translate the latest snapshot again, and publish. */
   readonly onChange: () => void
-  /** A fetch failed; what was fetched before stays in force. */
+  /** A fetch failed; the last fetched key set stays in force. */
   readonly onError: (url: string, error: unknown) => void
   /** Default: none; a restart fetches anew. */
   readonly memory?: KeySetMemory

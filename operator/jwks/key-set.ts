@@ -5,7 +5,7 @@ interface Jwk {
 const isKey = (value: unknown): value is Jwk => typeof value === 'object' && value !== null && 'kty' in value && typeof value.kty === 'string'
 
 /**
- * Reads a JSON Web Key Set (RFC 7517 §5) and gives it in one form, so that white space and other members make no difference.
+ * Reads a JSON Web Key Set (RFC 7517 §5) and returns it in a normalized form, so that white space and unknown members make no difference.
  * Throws when it is none. An empty set is one: its owner has withdrawn all keys.
  */
 export function readKeySet(text: string): string {

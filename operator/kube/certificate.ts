@@ -9,14 +9,14 @@ import { watchCollection } from './watch.ts'
 /** Secret with the certificate of the config stream (operator.md §6.3). */
 const XDS_CERTIFICATE = 'proxy-xds-cert'
 
-/** Serving certificate of the config stream. `authority` is what data planes have to trust: PEM. */
+/** Serving certificate of the config stream. `authority` is the PEM that data planes must trust. */
 export interface ServingCertificate {
   readonly certificate: Buffer
   readonly key: Buffer
   readonly authority: Buffer
 }
 
-/** Reads a Secret's data. Throws with what is missing or broken; key material is in no message. */
+/** Reads a Secret's data. Throws with the missing or invalid entry; no message contains key material. */
 export function readCertificate(data: Readonly<Record<string, string>> | undefined): ServingCertificate {
   const part = (entry: string): Buffer => {
     const text = data?.[entry]

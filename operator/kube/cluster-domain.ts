@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 
 const DEFAULT = 'cluster.local'
 
-/** The cluster's DNS domain, from the search list that the kubelet gives to every pod (`<namespace>.svc.<domain>`); elsewhere `cluster.local`. */
+/** The cluster's DNS domain, from the search list that the kubelet writes to every pod (`<namespace>.svc.<domain>`); elsewhere `cluster.local`. */
 export async function findClusterDomain(file = '/etc/resolv.conf'): Promise<string> {
   return parseClusterDomain(await readFile(file, 'utf8').catch(() => ''))
 }

@@ -5,7 +5,7 @@ import { delimiter } from 'node:path'
 // Not the package's index, which loads a model of every Kubernetes kind: 100 MiB that nothing here reads.
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js'
 
-/** What the API server answered instead of what was asked for. `message` holds no request body. */
+/** An error response of the API server. `message` contains no request body. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -44,7 +44,7 @@ export interface ConnectOptions {
 
 const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
-/** Connects by KUBECONFIG, or as the pod that this is. Throws with what is missing. */
+/** Connects by KUBECONFIG, or with the service account of the pod. Throws with the missing piece. */
 export function connect({ kubeconfig, userAgent = 'proxy-operator' }: ConnectOptions): KubeConnection {
   const config = loadConfig(kubeconfig)
   const cluster = config.getCurrentCluster()
@@ -121,7 +121,7 @@ export function connect({ kubeconfig, userAgent = 'proxy-operator' }: ConnectOpt
   }
 }
 
-/** The kubeconfig of a path, or of several as kubectl takes them; without one the service account of the pod. Throws with what is missing. */
+/** The kubeconfig of a path, or of several in the syntax of kubectl; without a path the service account of the pod. Throws with the missing piece. */
 export function loadConfig(kubeconfig: string | undefined): KubeConfig {
   if (kubeconfig !== undefined && kubeconfig !== '') {
     try {

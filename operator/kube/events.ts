@@ -2,11 +2,11 @@ import type { Clock } from '../serve/debounce.ts'
 import type { Gateway } from '../source/objects.ts'
 import type { KubeConnection } from './connection.ts'
 
-/** The same is told again only after this time. */
+/** Minimum time between two Events with the same message. */
 const QUIET_MS = 10 * 60_000
 const MAX_MESSAGE = 1024
 
-/** Makes a function that tells the owner of a Gateway of a mishap, as a Warning Event. Rejects when the API server does not take it. */
+/** Returns a function that records a Warning Event for a Gateway. It rejects if the API server rejects the Event. */
 export function createGatewayEvents(
   connection: KubeConnection,
   clock: Clock,

@@ -44,7 +44,7 @@ export function keepGatewayClass({ connection, source, clock, isLeader, paramete
 
 /**
  * Makes GatewayClass `proxy`, and puts it right again when it was deleted or changed (operator.md §4.1). A class of that name that
- * belongs to another controller is left alone: rejects, and says so.
+ * belongs to another controller is not changed: the promise rejects with that reason.
  */
 async function assertGatewayClass(connection: KubeConnection, source: ClusterSource, parametersRef: ObjectRef | undefined): Promise<void> {
   const collection = source.collectionOf('GatewayClass')

@@ -97,7 +97,7 @@ export function startElection(options: ElectionOptions): Election {
     const { holderIdentity = '', leaseDurationSeconds = leaseMs / 1000 } = lease?.spec ?? {}
     if (holderIdentity !== '' && holderIdentity !== identity) {
       stop()
-      // Times in the Lease are of another machine's clock: what counts is how long it has not changed under our eyes.
+      // Times in the Lease are from another machine's clock. The Lease has expired if this replica has seen no change for its duration.
       if (clock.now() < observed.at + leaseDurationSeconds * 1000) return
     }
     const body = bodyOf(lease, specFor(lease))

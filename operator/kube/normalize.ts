@@ -19,7 +19,7 @@ export interface RawObject {
   }
 }
 
-/** What `kubectl apply` keeps for itself: a second copy of the whole object, of Secrets too. */
+/** The annotation of `kubectl apply`: a second copy of the whole object, also of Secrets. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /** CRDs of other bundle versions than ours may lack defaults that translation counts on; core kinds have had theirs for ever. */
@@ -53,7 +53,7 @@ export function normalize(kind: Kind, raw: RawObject): KubeObject {
   return (hasDefaults(kind) ? validate(schemas[kind], object).value : object) as KubeObject
 }
 
-/** Pods are many, and their status changes all the time: only what makes them endpoints is kept. */
+/** Pods are numerous and their status changes often, so only the fields that make them endpoints are kept. */
 function normalizePod(raw: RawObject): Pod {
   const { metadata, spec, status } = raw as RawObject & Pick<Pod, 'spec' | 'status'>
   const { name, namespace = '', labels, creationTimestamp = '', deletionTimestamp } = metadata

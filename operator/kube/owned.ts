@@ -67,7 +67,7 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
     const apiVersion = collection.split('/').slice(2, -1).join('/')
     const read = (raw: RawObject): OwnedObject => ({ ...raw, apiVersion, kind }) as unknown as OwnedObject
     const tell = (object: OwnedObject, isGone: boolean, before?: OwnedObject): void => {
-      // Who takes the owner's reference away takes an object from its Gateway: the Gateway hears of it.
+      // If a user removes the ownerReference, the Gateway that owned the object is reconciled.
       const owner = ownerOf(object) ?? (before && ownerOf(before))
       if (owner !== undefined) options.onChange(`${object.metadata.namespace}/${owner}`, object, isGone)
     }

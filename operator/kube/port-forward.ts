@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream'
 import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js'
 import { loadConfig } from './connection.ts'
 
-/** Channels of a forwarded port: what flows, and why it does not. */
+/** Channels of a forwarded port: data and errors. */
 const DATA = 0
 const ERROR = 1
 
@@ -12,7 +12,7 @@ export interface PodPort {
   readonly port: number
 }
 
-/** Opens a connection to a port of a pod through the API server, loopback ports included, as `kubectl port-forward` does. Rejects with what to do. */
+/** Opens a connection to a port of a pod through the API server, loopback ports included, as `kubectl port-forward` does. Rejects with a message that names the fix. */
 export async function openPodPort(kubeconfig: string | undefined, { namespace, pod, port }: PodPort): Promise<Duplex> {
   const stream = new ForwardedPort()
   const path = `/api/v1/namespaces/${namespace}/pods/${pod}/portforward?ports=${port}`
@@ -58,7 +58,7 @@ class ForwardedPort extends Duplex {
     done(error)
   }
 
-  // What node:http asks of a socket.
+  // Methods that node:http calls on a socket.
   setTimeout(): this {
     return this
   }

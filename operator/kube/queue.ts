@@ -14,9 +14,9 @@ export interface QueueOptions {
 /** A keyed work queue: a key that is added while it waits counts once; one that is added while it is worked on is worked on again. */
 export interface Queue {
   add(key: string): void
-  /** As `add`, for a key whose input changed: what failed before is tried now, without the rest of its pause. */
+  /** As `add`, for a key whose input changed: a failed key is tried at once, without the rest of its backoff. */
   renew(key: string): void
-  /** Forgets everything that waits; what is being worked on ends. */
+  /** Removes all waiting keys; running work completes. */
   clear(): void
   /** Number of keys that wait or are worked on. */
   size(): number

@@ -19,7 +19,7 @@ export interface LiveObject {
 }
 
 export interface ClusterSource {
-  /** What is watched. */
+  /** Watched kinds. */
   readonly kinds: readonly Kind[]
   find(kind: Kind, namespace: string, name: string): LiveObject | undefined
   /** All of a namespace, also of one that no selector selects. */
@@ -39,7 +39,7 @@ export interface ClusterSourceOptions {
   readonly namespaceSelectors: readonly LabelSelector[]
   /** The first once everything is listed; then one for each burst of changes. */
   readonly onSnapshot: (snapshot: Snapshot) => void
-  /** The status of an object, and nothing else of it, was written by somebody. */
+  /** Only the status of an object has changed. */
   readonly onStatus: (object: KubeObject) => void
   readonly onError: (kind: Kind, error: unknown) => void
   readonly clock: Clock
@@ -88,7 +88,7 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
 
   const watches = allKinds.map((kind) => {
     const store = stores.get(kind) ?? new Map<string, LiveObject>()
-    /** Stores an object; says whether translation can come out differently. */
+    /** Stores an object. Returns whether the result of translation can change. */
     const put = (raw: RawObject): boolean => {
       const next = normalize(kind, raw)
       const key = keyOf(next)

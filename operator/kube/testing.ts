@@ -303,7 +303,7 @@ function sendError(response: ServerResponse, status: number, reason: string): vo
   send(response, status, { kind: 'Status', status: 'Failure', code: status, reason, message: `refused: ${reason}` })
 }
 
-/** A clock that stands still until it is told to move. */
+/** A clock that advances only by `advance`. */
 export interface ManualClock extends Clock {
   /** Moves on, runs what falls due in order, and lets promises settle between. */
   advance(byMs: number): Promise<void>

@@ -11,7 +11,7 @@ interface TokenReview {
   }
 }
 
-/** Longest token that is asked about; those of Kubernetes are below 2 KiB. */
+/** Longest token that is sent for review; tokens of Kubernetes are below 2 KiB. */
 const MAX_TOKEN = 16_384
 
 export interface ReviewCounts {
@@ -21,7 +21,7 @@ export interface ReviewCounts {
 }
 
 /**
- * Asks the API server who a data plane is (operator.md §6.2). It gets the config of the Gateway whose ServiceAccount it runs
+ * Authenticates a data plane by a TokenReview of the API server (operator.md §6.2). It gets the config of the Gateway whose ServiceAccount it runs
  * under, and of no other. Whatever is unclear is a refusal; the token itself is in no message.
  */
 export function createTokenAuthentication(connection: KubeConnection, counts: ReviewCounts): Authenticate {

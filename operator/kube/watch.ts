@@ -87,7 +87,7 @@ export function watchCollection(options: CollectionWatchOptions): { close(): voi
     const started = clock.now()
     await connection.stream(`${path}?${query}`, receive, deadline)
     failures = 0
-    // A server that ends every watch at once must not be asked in a loop.
+    // Without this pause, a server that ends every watch at once would be called in a tight loop.
     if (clock.now() - started < 1000 && !isClosed()) await sleep(firstMs)
   }
 
@@ -103,7 +103,7 @@ export function watchCollection(options: CollectionWatchOptions): { close(): voi
           version = undefined
         } else onError(error)
         failures += 1
-        // Half of it is random, so that replicas and kinds do not come back together.
+        // Half of it is random, so that replicas and kinds do not reconnect together.
         const delay = Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 16))
         await sleep(delay / 2 + (Math.random() * delay) / 2)
       }

@@ -6,11 +6,11 @@ export interface EndpointsOptions {
   /** Host of health and metrics. */
   readonly host: string
   readonly ports: { readonly health: number; readonly metrics: number; readonly admin: number }
-  /** What is still missing for service; empty when ready. */
+  /** Names of parts that are not ready yet; empty when ready. */
   readonly findMissing: () => readonly string[]
   /** Prometheus text. */
   readonly renderMetrics: () => string
-  /** State for people who look for a fault. Holds no Secret and no config, only names. */
+  /** State for debugging: names only, no Secret and no config. */
   readonly dump: () => object
   /** Of the operator. */
   readonly version: string

@@ -7,8 +7,8 @@ import { withDeploymentFault } from '../status/deployment.ts'
 import type { ObjectStatus } from '../model/translation.ts'
 
 /**
- * The statuses to write: what translation says, and for a Gateway where its data planes answer and what became of its objects.
- * A Gateway whose objects were not tried yet (`outcomeOf` is undefined) has none, so that it does not say yes and then no.
+ * The statuses to write: those of translation and, for a Gateway, its addresses and the outcome of its deployment. A Gateway whose
+ * objects were not applied yet (`outcomeOf` is undefined) gets none, so that a condition does not become True and then False.
  */
 export function placeStatuses(
   statuses: readonly ObjectStatus[],

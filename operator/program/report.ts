@@ -1,7 +1,7 @@
 import type { Bind, Listener, Route } from '#gen/config/types.ts'
 import type { Condition, ObjectStatus, Translation } from '../model/translation.ts'
 
-/** What directory mode tells on standard output, one JSON object per line (README.md). */
+/** Output of directory mode, one JSON object per line (README.md). */
 export type ReportEvent =
   | { readonly event: 'listening'; readonly address: string }
   | { readonly event: 'config'; readonly gateways: readonly GatewaySummary[] }
@@ -30,7 +30,7 @@ export interface ConditionReport {
   readonly message: string
 }
 
-/** What each Gateway listens on, and how many rules each listener serves. */
+/** The listeners of each Gateway, with their number of rules. */
 export function summarizeGateways({ gateways }: Translation): GatewaySummary[] {
   return [...gateways].map(([key, messages]) => {
     const [namespace = '', name = ''] = key.split('/')
@@ -52,7 +52,7 @@ export function summarizeGateways({ gateways }: Translation): GatewaySummary[] {
 /** Conditions whose True is the bad news. */
 const warnings: ReadonlySet<string> = new Set(['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'])
 
-/** Every condition that says something is wrong; PartiallyValid is one, although it is Accepted. */
+/** All conditions that report a problem, including Accepted with reason PartiallyValid. */
 export function findTroubles(statuses: readonly ObjectStatus[]): ConditionReport[] {
   return statuses.flatMap(({ kind, namespace = '', name, status }) =>
     conditionsOf(status).flatMap(({ at, condition }) => {

@@ -22,7 +22,7 @@ export interface Settings {
   /** InferencePools are read, and pods as their endpoints. */
   readonly isInferenceEnabled: boolean
   readonly isLeaderElected: boolean
-  /** Metrics tell of the process itself, too. */
+  /** Whether metrics include those of the process itself. */
   readonly isProcessMeasured: boolean
   /** Namespace of the operator itself: its Lease, its certificate. */
   readonly namespace: string
@@ -37,7 +37,7 @@ export interface Settings {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What is wrong with one variable: thrown while reading it, and collected. */
+/** A mistake in one variable; thrown while it is read, and collected. */
 class SettingError extends Error {}
 
 /**
@@ -66,7 +66,7 @@ export function readSettings(env: Environment, clusterDomain = 'cluster.local'):
   )
   const serviceName = read('PROXY_XDS_SERVICE_NAME', 'proxy', parseName)
   const settings: Settings = {
-    // Another word is no mistake: who asks for a level of another program still gets logs (operator.md §7.1).
+    // An unknown level counts as info, so that a level of another program still produces logs (operator.md §7.1).
     logLevel: read<LogLevel>('PROXY_LOG_LEVEL', 'info', (text) => (isLogLevel(text) ? text : 'info')),
     xdsHost: read('PROXY_XDS_SERVICE_HOST', `${serviceName}.${namespace}.svc.${clusterDomain}`, (text) => text),
     xdsPort: read('PROXY_XDS_SERVICE_PORT', XDS_PORT, parsePort),

@@ -25,7 +25,7 @@ export interface ProvisionerOptions {
   readonly xdsSecret: () => SecretData | undefined
   readonly isLeader: () => boolean
   readonly metrics: ReconcileMetrics
-  /** The outcome for some Gateway differs from what it was. */
+  /** The outcome of a Gateway has changed. */
   readonly onOutcome: () => void
   readonly onNote: (gateway: string, message: string) => void
   readonly onError: (what: string, error: unknown) => void
@@ -42,7 +42,7 @@ interface Target {
   readonly signature: string
 }
 
-/** What we applied last, and what the API server made of it. */
+/** The object as last applied, and as the API server stored it. */
 interface Applied {
   readonly wanted: string
   readonly stored: string
@@ -183,7 +183,7 @@ export class Provisioner {
     const key = keyOf(object)
     const live = this.#owned.find(object.kind, object.metadata.namespace, object.metadata.name)
     const rival = live && ownerOf(live)
-    // Gateways `a` and `a-xds-ca` both want ConfigMap a-xds-ca: our own field manager would take it from one for the other, again and again.
+    // Gateways `a` and `a-xds-ca` both want ConfigMap a-xds-ca: without this check, each would take it from the other again and again.
     if (rival !== undefined && rival !== ownerOf(object))
       throw new ApiError(409, 'AlreadyExists', `${object.kind} ${object.metadata.name} belongs to Gateway ${rival}; give one of the two another name`)
     const wanted = hash('sha256', JSON.stringify(object))
@@ -235,7 +235,7 @@ const keysFirst = (objects: readonly OwnedObject[]): OwnedObject[] => [
 const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
 const toOutcome = ({ ok, condition, reason, message }: DeployFailure): Outcome => ({ ok, condition, reason, message })
 
-/** What of a live object an edit by somebody else changes: not its status, nor what the API server keeps for itself. */
+/** Hash of the fields of a live object that edits of users change: without its status and the fields that the API server maintains. */
 function fingerprint(object: OwnedObject): string {
   const { status: _status, kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object
   const {
@@ -263,7 +263,7 @@ function findTargets(snapshot: Snapshot, translation: Translation): Map<string, 
       const gatewayClass = gateway && snapshot.get('GatewayClass', '', gateway.spec.gatewayClassName)
       if (!gateway || gatewayClass?.spec.controllerName !== CONTROLLER_NAME) return []
       const listeners = messages.flatMap(({ kind, message }) => (kind === 'listener' ? [message as Listener] : []))
-      // A listener's bind is `<port>/<Gateway>`: what a ListenerSet without a port was given is settled there.
+      // A listener's bind is `<port>/<Gateway>`: it has the port that a ListenerSet without one was assigned.
       const ofSets = listeners.flatMap(({ listenerSet, name: own, bind, protocol }) =>
         listenerSet ? [{ name: own, port: Number.parseInt(bind, 10), protocol }] : [],
       )
@@ -280,7 +280,7 @@ function findTargets(snapshot: Snapshot, translation: Translation): Map<string, 
   )
 }
 
-/** What the mesh says of itself, where a Gateway needs it. */
+/** The trust domain of the mesh, if the Gateway needs it. */
 function findTrustDomain(snapshot: Snapshot, parameters: LevelParameters): string | undefined {
   if (!isTrustDomainOpen(parameters)) return undefined
   return readTrustDomain(snapshot.get('ConfigMap', MESH_CONFIG.namespace, MESH_CONFIG.name)?.data?.[MESH_CONFIG.entry])

@@ -13,7 +13,7 @@ import type { Invocation } from './types.ts'
 const ADMIN_PORT = 15_000
 
 interface AskOptions {
-  /** Told once the question is on its way; a connection through the API server takes a while. */
+  /** Called once the request is sent; a connection through the API server takes a while. */
   readonly onSent?: () => void
   /** Gives the question up. */
   readonly signal?: AbortSignal
@@ -21,9 +21,9 @@ interface AskOptions {
 
 /** The admin endpoint of one data plane. */
 export interface Admin {
-  /** What to call it in texts. */
+  /** Name of the target in messages. */
   readonly name: string
-  /** Rejects with one line: what was asked, and what went wrong. */
+  /** Rejects with one line: the request and the cause. */
   ask(method: 'GET' | 'POST', path: string, options?: AskOptions): Promise<{ readonly status: number; readonly body: string }>
 }
 
@@ -84,7 +84,7 @@ async function findPod(connection: KubeConnection, namespace: string, gateway: s
   return first
 }
 
-/** What to look at when the API server gave no answer at all. */
+/** Hints for an API server that does not respond. */
 export function explainUnreachable(error: unknown, kubeconfig: string | undefined): unknown {
   if (!(error instanceof Error) || !/\b(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|E(?:HOST|NET)UNREACH)\b/.test(error.message)) return error
   const where = kubeconfig === undefined ? 'that the pod is given' : `of ${kubeconfig}`

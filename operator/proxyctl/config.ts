@@ -97,7 +97,7 @@ function compare(left: Dump, right: Dump): Difference[] {
   return differences
 }
 
-/** What a dump redacts may be anything. */
+/** A redacted value of a dump can have any type. */
 function isSame(a: unknown, b: unknown): boolean {
   if (a === REDACTED || b === REDACTED) return a !== undefined && b !== undefined
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b

@@ -24,7 +24,7 @@ interface Rule {
   readonly postRouting: Readonly<Record<string, Field>>
 }
 
-/** What is in force for a route, where it comes from, and what it overrides. */
+/** Prints the settings in force for a route, with the source of each and the settings that it overrides. */
 export const runExplain: Command = async (invocation) => {
   const [route, ...rest] = invocation.args
   if (route === undefined || rest.length > 0 || !/^[^/]+\/[^/]+$/.test(route)) throw new UsageError('explain takes one route, as <namespace>/<name>')
@@ -50,7 +50,7 @@ function describePhase(title: string, fields: Rule['preRouting']): string[] {
   return rows.length === 0 ? [`  ${title}: no policy`] : [`  ${title}:`, ...alignColumns(rows).map((line) => line.trimEnd())]
 }
 
-/** What the gateway cannot carry out of a policy, so that it fails closed. */
+/** Parts of a policy that the gateway cannot carry out and therefore fails closed for. */
 function findFaults(value: unknown, key = ''): string[] {
   if (typeof value === 'string') {
     const problem = key === 'matchExpressions' || key === 'expression' ? checkExpression(value) : undefined

@@ -7,10 +7,10 @@ import type { Translation } from '../model/translation.ts'
 
 const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'] as const
 
-/** A directory of manifests (or a file), as the operator would take it. */
+/** A directory of manifests, or a file, as the operator would read it. */
 export interface Manifests extends Pick<Load, 'problems'> {
   readonly translation: Translation
-  /** Routes that no Gateway of these manifests is asked to serve: nobody would write a status to them. */
+  /** Routes that name no Gateway of these manifests: no controller would write their status. */
   readonly strayRoutes: readonly { readonly kind: string; readonly namespace: string; readonly name: string; readonly message: string }[]
 }
 

@@ -56,10 +56,10 @@ function describeObject(object: ObjectStatus): Row {
   return { severity, kind, namespace, name, conditions }
 }
 
-/** What is partly in force is a warning; what is not in force an error. */
+/** An object that is partly in force is a warning, one that is not in force an error. */
 const rank = ({ status, reason }: ConditionReport): number => (reason === 'PartiallyValid' || status === 'Unknown' ? 1 : 0)
 
-/** What the manifests would become, and what would not be taken at all. */
+/** The statuses that the manifests would get, and the documents that would be rejected. */
 async function describeManifests(directory: string): Promise<Row[]> {
   const { problems, translation, strayRoutes } = await readManifests(directory)
   return [

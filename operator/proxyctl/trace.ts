@@ -20,10 +20,10 @@ interface Report {
 const TRACE_ID_HEADER = 'x-proxy-trace-id'
 /** Time for the admin endpoint to begin waiting before the request is sent. */
 const ARMING_MS = 200
-/** Time for the report to come after the answer has. */
+/** How long to wait for the trace after the response. */
 const REPORT_MS = 3000
 
-/** Prints the steps of one request: one that it sends, or the next that fits. 1 when none came. */
+/** Prints the steps of one request: one that it sends, or the next that matches. Returns 1 if there was none. */
 export const runTrace: Command = async (invocation) => {
   const { args, options, output } = invocation
   const [url, ...rest] = args
@@ -53,7 +53,7 @@ export const runTrace: Command = async (invocation) => {
   }
 }
 
-/** Sends a request; rejects when the data plane tells nothing of it although it is over. */
+/** Sends a request. Rejects if the data plane reports no trace of it after it has completed. */
 async function sendUntraced(target: URL, headers: Readonly<Record<string, string>>, method: string, admin: string): Promise<never> {
   await new Promise((resolve) => setTimeout(resolve, ARMING_MS))
   const outcome = await send(target, headers, method)

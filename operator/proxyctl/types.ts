@@ -15,7 +15,7 @@ interface Options {
 }
 
 export interface Invocation {
-  /** What follows the command. */
+  /** Arguments after the command. */
   readonly args: readonly string[]
   readonly options: Options
   readonly env: Readonly<Record<string, string | undefined>>
@@ -25,7 +25,7 @@ export interface Invocation {
 /** Resolves with the exit status. Rejects with a UsageError, or an Error whose message is all the user needs. */
 export type Command = (invocation: Invocation) => Promise<number>
 
-/** One resource and what its status says. */
+/** One resource and its status. */
 export interface Row {
   readonly severity: 'error' | 'warning' | 'pending' | 'ok'
   readonly kind: string

@@ -1,7 +1,7 @@
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
 import type { Row } from './types.ts'
 
-/** Of a Deployment, what says whether a Gateway's data planes run. */
+/** Fields of a Deployment that show whether a Gateway's data planes run. */
 export interface Deployment {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly ownerReferences?: readonly { kind: string; name: string }[] }
   readonly spec?: { readonly replicas?: number }
@@ -31,7 +31,7 @@ interface Condition {
   readonly message?: string
 }
 
-/** What a container waits for that is only starting. */
+/** Waiting reasons of a container that is starting normally. */
 const starting: readonly string[] = ['ContainerCreating', 'PodInitializing']
 
 /** Label selector of the Deployments and pods of Gateways. */

@@ -14,9 +14,9 @@ export const systemClock: Clock = {
 }
 
 export interface DebounceTimes {
-  /** Run once nothing was asked for this long. */
+  /** Run after this long without a further call. */
   readonly quietMs: number
-  /** Run at the latest this long after the first ask. */
+  /** Run at the latest this long after the first call. */
   readonly maxMs: number
 }
 

@@ -6,7 +6,7 @@ export interface NackedResource {
   readonly error: string
 }
 
-/** A data plane refused (part of) a response; what was good of it is applied, and its last good version of the rest stays. */
+/** A data plane rejected a response or part of it. It applies the valid part, and keeps its last valid version of the rest. */
 export interface Nack {
   /** `<namespace>~<safe gateway name>`. */
   readonly role: string | undefined

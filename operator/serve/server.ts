@@ -40,7 +40,7 @@ interface ConfigServerStats {
 }
 
 export interface ConfigServer {
-  /** Listens on `host:port` (port 0: any) and gives the port. Rejects with the address and the cause. */
+  /** Listens on `host:port` (port 0: any) and returns the port. Rejects with the address and the cause. */
   listen(address: string): Promise<number>
   /** Serves a translation: the first at once, later ones debounced. Messages are compared by identity, then by content. */
   publish(config: ServedConfig): void
@@ -49,7 +49,7 @@ export interface ConfigServer {
   close(): Promise<void>
 }
 
-// What fails is told to the caller; gRPC's own lines on stderr would tell it twice.
+// Errors are returned to the caller; gRPC's own lines on stderr would report them twice.
 setLogVerbosity(logVerbosity.NONE)
 
 // Delta only: the state-of-the-world method is not registered, so gRPC answers UNIMPLEMENTED (operator.md §6.1).
@@ -146,7 +146,7 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       debounced.cancel()
       for (const session of sessions) session.end(status.UNAVAILABLE, 'the config server is shutting down')
       await new Promise<void>((resolve) => {
-        // Streams are ended; what does not read its end is cut.
+        // Streams are ended; a client that does not read the end is disconnected.
         const cancel = clock.after(500, () => {
           server.forceShutdown()
           resolve()

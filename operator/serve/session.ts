@@ -20,7 +20,7 @@ type Authentication = { readonly isAllowed: true } | { readonly isAllowed: false
  */
 export type Authenticate = (metadata: Metadata, role: string | undefined) => Promise<Authentication>
 
-/** What a session needs of its server. */
+/** The server as a session sees it. */
 export interface SessionContext {
   readonly authenticate: Authenticate | undefined
   readonly clock: Clock
@@ -58,7 +58,7 @@ export class Session {
     call.on('error', () => this.#close())
   }
 
-  /** Tells the client what changed in its snapshot. */
+  /** Sends the changes of the snapshot to the client. */
   notify(changes: Changes): void {
     if (this.#state !== 'open') return
     for (const [typeUrl, names] of changes) this.#subscriptions.get(typeUrl)?.touch(names)
@@ -159,7 +159,7 @@ export class Session {
   }
 }
 
-/** Our data plane lists what it refused as `[{key, error}]`; anything else is kept as plain text in `message`. */
+/** Our data plane lists rejected resources as `[{key, error}]`; any other text is kept in `message`. */
 function parseNackMessage(message: string): readonly NackedResource[] {
   let parsed: unknown
   try {

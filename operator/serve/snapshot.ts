@@ -3,7 +3,7 @@ import type { Encode, Entry, ServedMessage } from './encode.ts'
 
 export type Entries = ReadonlyMap<string, Entry>
 
-/** What one Gateway's data planes should hold, by type URL and name. */
+/** Resources for the data planes of one Gateway, by type URL and name. */
 export interface Snapshot {
   /** The list it was built from; an identical list needs no comparison. */
   readonly messages: readonly ServedMessage[]
@@ -16,7 +16,7 @@ export type Changes = ReadonlyMap<string, readonly string[]>
 export const TYPE_URLS: readonly string[] = [RESOURCE_TYPE, ADDRESS_TYPE]
 const NO_ENTRIES: Entries = new Map()
 
-/** Encodes a list of messages, reusing what `previous` has in common with it. Of two messages of one name the last counts. */
+/** Encodes a list of messages, reusing the entries of `previous` that are equal. Of two messages of one name the last counts. */
 export function buildSnapshot(messages: readonly ServedMessage[], previous: Snapshot | undefined, encode: Encode): Snapshot {
   if (previous?.messages === messages) return previous
   const before = new Map<string, Entry>()
@@ -29,7 +29,7 @@ export function buildSnapshot(messages: readonly ServedMessage[], previous: Snap
   return { messages, types }
 }
 
-/** The services of every Gateway: what a client without a role may see (operator.md §6.2). */
+/** The services of every Gateway, for clients without a role (operator.md §6.2). */
 export function buildGlobalSnapshot(snapshots: Iterable<Snapshot>): Snapshot {
   const services = new Map<string, Entry>()
   for (const snapshot of snapshots) for (const [name, entry] of snapshot.types.get(ADDRESS_TYPE) ?? NO_ENTRIES) services.set(name, entry)

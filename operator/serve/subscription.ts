@@ -28,14 +28,14 @@ export class Subscription {
   readonly #known = new Map<string, string>()
   /** Names that may differ from what the client holds. */
   readonly #dirty = new Set<string>()
-  /** Names that were asked for explicitly and must be answered, if only as removed. */
+  /** Names that were requested explicitly and must be in the response, if only as removed. */
   readonly #asked = new Set<string>()
 
   /** Reads the first request of the type on a stream: it alone may carry the versions that a reconnecting client holds. */
   static open(request: SubscriptionRequest, entries: Entries | undefined): Subscription {
     const subscription = new Subscription()
     for (const [name, version] of Object.entries(request.initialResourceVersions)) subscription.#known.set(name, version)
-    // xDS protocol, "wildcard subscription": an empty first list asks for everything, as the name `*` does.
+    // xDS protocol, "wildcard subscription": an empty first list requests everything, as the name `*` does.
     if (request.resourceNamesSubscribe.length === 0) subscription.#subscribeAll(entries)
     subscription.#change(request, entries)
     for (const name of subscription.#known.keys()) subscription.#dirty.add(name)
@@ -98,7 +98,7 @@ export class Subscription {
         this.#asked.delete(name)
       }
     }
-    // What is no longer wanted is forgotten on both sides without a message.
+    // Unsubscribed names are dropped on both sides without a message.
     if (request.resourceNamesUnsubscribe.length > 0) for (const name of this.#known.keys()) if (!this.#isWanted(name)) this.#known.delete(name)
   }
 

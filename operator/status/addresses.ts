@@ -5,7 +5,7 @@ interface Address {
   readonly value: string
 }
 
-/** What of a Service tells where it answers. */
+/** Fields of a Service that hold its addresses. */
 interface PlacedService {
   readonly spec: { readonly type?: string; readonly clusterIP?: string; readonly clusterIPs?: readonly string[] }
   readonly status?: { readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] } }

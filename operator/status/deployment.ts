@@ -22,7 +22,7 @@ export function withDeploymentFault(status: ObjectStatus, failure: DeploymentFau
       conditions: conditions.map((each) => {
         const isMeant = each.type === failure.condition || (failure.condition === 'Accepted' && each.type === 'Programmed')
         if (!isMeant || each.status === 'False') return each
-        // What is not accepted is not programmed either.
+        // A Gateway that is not accepted is not programmed either.
         const reason = each.type === failure.condition ? failure.reason : 'Invalid'
         return condition(each.type === 'Accepted' ? 'Accepted' : 'Programmed', false, reason, failure.message, each.observedGeneration)
       }),

@@ -99,7 +99,7 @@ function mergeEntries(stored: readonly Entry[], ours: readonly Entry[], now: str
     const previous = before.find((each) => isDeepStrictEqual(refOf(each), refOf(entry)))
     return { ...entry, conditions: mergeConditions(previous?.conditions ?? [], entry.conditions ?? [], now) }
   })
-  // Where others put their entries among ours is theirs to say: no write for an order.
+  // Other controllers may order the entries differently: the order alone causes no write.
   return isDeepStrictEqual(before, after) ? stored : [...stored.filter((entry) => !isOwn(entry)), ...after]
 }
 

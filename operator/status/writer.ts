@@ -11,7 +11,7 @@ export interface StatusWriterOptions {
   readonly connection: KubeConnection
   /** The object as last seen in the cluster. */
   readonly find: (kind: Kind, namespace: string, name: string) => LiveObject | undefined
-  /** Only the leader writes; asked again before each write. */
+  /** Only the leader writes; checked before each write. */
   readonly isLeader: () => boolean
   readonly clock: Clock
   /** Wall clock, for transition times. */
@@ -22,7 +22,7 @@ export interface StatusWriterOptions {
 
 /** The one writer of statuses (operator.md §4, §7.1). */
 export interface StatusWriter {
-  /** Every status that is wanted now. What is stored already costs no request. */
+  /** Sets all wanted statuses. A status that is stored already costs no request. */
   publish(statuses: readonly ObjectStatus[]): void
   /** Somebody changed the status of an object: it is compared again. */
   recheck(object: KubeObject): void
@@ -38,7 +38,7 @@ interface RawStored {
   readonly status?: object
 }
 
-/** What to merge into: from the cache, or fresher than it. */
+/** The object to merge into: from the cache, or fresher than it. */
 interface Base {
   readonly status: object | undefined
   readonly resourceVersion: string
@@ -98,7 +98,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
           return
         }
         if (error.status !== 409 || attempt === ATTEMPTS) throw error
-        // Somebody else wrote first: merge into what they wrote.
+        // Another controller wrote first: merge into its version.
         await new Promise<void>((resolve) => void clock.after(INTERVAL_MS, resolve))
         fresh = toBase(await connection.request<RawStored>('GET', path))
       }

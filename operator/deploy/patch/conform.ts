@@ -1,7 +1,7 @@
 import { isList, isObject, joinPath, showValue, type Json, type JsonObject } from './json.ts'
 import { findShape, type Field, type Shape } from './shape.ts'
 
-/** What was found wrong (`errors`), and what was left out (`notes`); each names its path. */
+/** Mistakes (`errors`) and omitted fields (`notes`), each with its path. */
 export interface Findings {
   readonly errors: string[]
   readonly notes: string[]

@@ -7,7 +7,7 @@ type Action = (typeof actions)[number]
 
 /** A patch map, its directives apart from its fields. */
 export interface Directives {
-  /** `merge` is what happens without `$patch`. */
+  /** `merge` is the default without `$patch`. */
   readonly action: Action
   readonly fields: ReadonlyMap<string, Json>
   /** `$retainKeys`: fields of the original that are not listed go. */
@@ -20,7 +20,7 @@ export interface Directives {
 
 const isAction = (value: Json): value is Action => actions.some((action) => action === value)
 
-/** Takes the directives out of a patch map. What is wrong with them goes to `errors`, with its path. */
+/** Separates the directives from a patch map. Mistakes in them are added to `errors`, with their path. */
 export function readDirectives(patch: JsonObject, path: string, errors: string[]): Directives {
   let action: Action = 'merge'
   let retained: Set<string> | undefined

@@ -7,7 +7,7 @@ export interface Field {
   readonly container: 'list' | 'map' | 'none'
   /** List items with equal values of this field are one item. */
   readonly mergeKey?: string
-  /** Whether items without merge key may stand in the list. */
+  /** Whether the list may have items without a merge key. */
   readonly isKeyOptional: boolean
   /** Scalar lists: whether a patch adds to the list. */
   readonly isUnion: boolean
