@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startFakeApi, type FakeApi } from '../kube/testing.ts'
+import { collections, startFakeApi, type FakeApi } from '../kube/testing.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { ConfigMap } from '../source/objects.ts'
 import { createConfigMapMemory, type ConfigMapMemory } from './config-maps.ts'
 import { until as untilTrue } from '../../e2e/harness/wait.ts'
 
-const CONFIG_MAPS = '/api/v1/configmaps'
+const { configMaps } = collections
 const SYSTEM = 'proxy-system'
 const A = 'a'.repeat(64)
 const B = 'b'.repeat(64)
@@ -20,11 +20,10 @@ const until = (ask: () => boolean): Promise<void> => untilTrue(ask, () => errors
 const names = [A, B].map((source) => `jwks-store-${source}`)
 
 beforeEach(async () => {
-  api = await startFakeApi()
-  api.install(CONFIG_MAPS)
+  api = await startFakeApi({ install: [configMaps] })
   isLeader = true
   errors.length = 0
-  const find = (name: string): ConfigMap | undefined => api.get(CONFIG_MAPS, SYSTEM, name) as unknown as ConfigMap | undefined
+  const find = (name: string): ConfigMap | undefined => api.get(configMaps, SYSTEM, name) as unknown as ConfigMap | undefined
   memory = createConfigMapMemory({
     connection: api.connection,
     clock: systemClock,
@@ -41,8 +40,8 @@ afterEach(async () => {
 })
 
 const put = (name: string, text: string, own: object = { labels }): void =>
-  void api.put(CONFIG_MAPS, { metadata: { name, namespace: SYSTEM, ...own }, data: { 'jwks-store': text } })
-const stored = (source: string): unknown => api.get(CONFIG_MAPS, SYSTEM, `jwks-store-${source}`)
+  void api.put(configMaps, { metadata: { name, namespace: SYSTEM, ...own }, data: { 'jwks-store': text } })
+const stored = (source: string): unknown => api.get(configMaps, SYSTEM, `jwks-store-${source}`)
 const writes = (): readonly string[] => api.requests.filter((request) => !request.startsWith('GET'))
 test('a key set that arrives is written, labelled, in the operator’s namespace; a restart recalls it', async () => {
   expect(memory.recall(A)).toBeUndefined()
@@ -70,7 +69,7 @@ test('ConfigMaps that an earlier operator left are deleted, those of others stay
   memory.tidy()
   await until(() => stored(B) === undefined)
   await sleep(50)
-  expect([stored(A), api.get(CONFIG_MAPS, SYSTEM, 'jwks-store-settings')]).not.toContain(undefined)
+  expect([stored(A), api.get(configMaps, SYSTEM, 'jwks-store-settings')]).not.toContain(undefined)
 })
 
 test('a ConfigMap of that name without our label is not believed', () => {

@@ -1,35 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
-import { setImmediate } from 'node:timers/promises'
-import type { Clock } from '../serve/debounce.ts'
 import type { KeySetRequest } from '../model/translation.ts'
+import { createManualClock } from '../serve/testing.ts'
 import { createKeySetStore, type KeySetMemory } from './store.ts'
-
-/** A clock that moves only when told, and lets promises settle between timers. */
-function createTestClock(): Clock & { advance(ms: number): Promise<void>; pending(): number } {
-  let now = 0
-  const timers = new Set<{ at: number; run: () => void }>()
-  return {
-    now: () => now,
-    after(delayMs, run) {
-      const timer = { at: now + delayMs, run }
-      timers.add(timer)
-      return () => void timers.delete(timer)
-    },
-    pending: () => timers.size,
-    async advance(ms) {
-      const end = now + ms
-      for (;;) {
-        await setImmediate()
-        const next = [...timers].filter(({ at }) => at <= end).toSorted((a, b) => a.at - b.at)[0]
-        if (next === undefined) break
-        timers.delete(next)
-        now = next.at
-        next.run()
-      }
-      now = end
-    },
-  }
-}
 
 const requestOf = (id: string, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
   id,
@@ -40,7 +12,7 @@ const requestOf = (id: string, more: Partial<KeySetRequest> = {}): KeySetRequest
 
 /** `answer` gives what the fetch at that time and number yields; an Error fails it, undefined leaves it open. */
 function start(answer: (request: KeySetRequest, count: number) => string | Error | undefined, memory?: KeySetMemory) {
-  const clock = createTestClock()
+  const clock = createManualClock()
   const fetches: { at: number; id: string; attempt: number; signal: AbortSignal }[] = []
   const errors: string[] = []
   const changes: number[] = []

@@ -3,11 +3,11 @@ import { connect as connectTls } from 'node:tls'
 import { systemClock } from '../serve/debounce.ts'
 import { createConfigServer } from '../serve/server.ts'
 import { readCertificate, watchCertificate, type CertificateSource } from './certificate.ts'
-import { startFakeApi, type FakeApi } from './testing.ts'
+import { collections, startFakeApi, type FakeApi } from './testing.ts'
 import { makeCertificate } from '../../e2e/harness/certificates.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
-const SECRETS = '/api/v1/secrets'
+const { secrets } = collections
 
 /** Data of a Secret with a self-signed certificate. */
 function makeData(commonName: string): Record<string, string> {
@@ -40,8 +40,7 @@ describe('while the server runs', () => {
   let changes = 0
 
   beforeEach(async () => {
-    api = await startFakeApi()
-    api.install(SECRETS)
+    api = await startFakeApi({ install: [secrets] })
     put(one)
     changes = 0
     errors.length = 0
@@ -55,7 +54,7 @@ describe('while the server runs', () => {
     source.close()
     await api.close()
   })
-  const put = (data: Record<string, string>): void => void api.put(SECRETS, { metadata: { name: 'proxy-xds-cert', namespace: 'proxy-system' }, data })
+  const put = (data: Record<string, string>): void => void api.put(secrets, { metadata: { name: 'proxy-xds-cert', namespace: 'proxy-system' }, data })
   const nameAt = (port: number): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['h2'] }, () => {
@@ -77,7 +76,7 @@ describe('while the server runs', () => {
       put({ ...one, 'tls.key': garbage })
       await until(() => errors.length === 1)
       expect(errors).toEqual(['Error: Secret proxy-xds-cert: tls.key is not PEM that can be read'])
-      api.drop(SECRETS, 'proxy-system', 'proxy-xds-cert')
+      api.drop(secrets, 'proxy-system', 'proxy-xds-cert')
       await until(() => errors.length === 2)
       expect(await nameAt(port)).toBe('two')
     } finally {
@@ -86,7 +85,7 @@ describe('while the server runs', () => {
   })
 
   test('without the Secret there is no start: the error says what to make', async () => {
-    api.drop(SECRETS, 'proxy-system', 'proxy-xds-cert')
+    api.drop(secrets, 'proxy-system', 'proxy-xds-cert')
     await expect(watchCertificate(api.connection, 'proxy-system', { clock: systemClock, onChange: () => {}, onError: () => {} })).rejects.toThrow(
       'namespace proxy-system has no Secret proxy-xds-cert; make it (type kubernetes.io/tls: tls.crt, tls.key and ca.crt)',
     )

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { ApiError, type KubeConnection } from './connection.ts'
 import { startElection, type Election } from './lease.ts'
-import { createManualClock, type ManualClock } from './testing.ts'
+import { createManualClock, type ManualClock } from '../serve/testing.ts'
 
 interface StoredLease {
   readonly metadata: { readonly resourceVersion?: string }

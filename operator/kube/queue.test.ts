@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { createQueue, type Queue } from './queue.ts'
-import { createManualClock, type ManualClock } from './testing.ts'
+import { createManualClock, type ManualClock } from '../serve/testing.ts'
 
 interface Bench {
   readonly clock: ManualClock

@@ -5,19 +5,10 @@ import { systemClock } from '../serve/debounce.ts'
 import type { KubeObject } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import { watchCluster, type ClusterSource } from './source.ts'
-import { startFakeApi, type FakeApi, type StoredObject } from './testing.ts'
+import { collections, startFakeApi, type FakeApi, type StoredObject } from './testing.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
-const GATEWAYS = '/apis/gateway.networking.k8s.io/v1/gateways'
-const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
-const SERVICES = '/api/v1/services'
-const NAMESPACES = '/api/v1/namespaces'
-const SECRETS = '/api/v1/secrets'
-const PODS = '/api/v1/pods'
-const GRANTS = '/apis/gateway.networking.k8s.io/v1/referencegrants'
-const POOLS = '/apis/inference.networking.k8s.io/v1/inferencepools'
-const POLICIES = '/apis/proxy.dev/v1alpha1/proxypolicies'
-
+const { gateways, httpRoutes, services, namespaces, secrets, pods, referenceGrants, inferencePools, proxyPolicies } = collections
 let api: FakeApi
 let source: ClusterSource | undefined
 const snapshots: Snapshot[] = []
@@ -25,8 +16,7 @@ const statusEvents: KubeObject[] = []
 const errors: unknown[] = []
 
 beforeEach(async () => {
-  api = await startFakeApi(2)
-  for (const collection of [GATEWAYS, SERVICES, NAMESPACES, SECRETS, POLICIES]) api.install(collection)
+  api = await startFakeApi({ install: [gateways, services, namespaces, secrets, proxyPolicies], pageSize: 2 })
   for (const list of [snapshots, statusEvents, errors]) list.length = 0
 })
 afterEach(async () => {
@@ -57,7 +47,7 @@ const namesOf = (kind: 'Service' | 'HTTPRoute'): string[] => (latest()?.list(kin
 
 describe('a snapshot', () => {
   test('is empty before everything is listed, then holds all pages, without managedFields', async () => {
-    for (const name of ['a', 'b', 'c', 'd', 'e']) api.put(SERVICES, service(name))
+    for (const name of ['a', 'b', 'c', 'd', 'e']) api.put(services, service(name))
     start()
     await until(() => snapshots.length === 1)
     expect(namesOf('Service')).toEqual(['default/a', 'default/b', 'default/c', 'default/d', 'default/e'])
@@ -71,19 +61,19 @@ describe('a snapshot', () => {
   })
 
   test('keeps the identity of unchanged objects', async () => {
-    api.put(SERVICES, service('a'))
+    api.put(services, service('a'))
     start()
     await until(() => snapshots.length === 1)
     const before = latest()?.get('Service', 'default', 'a')
-    api.put(SERVICES, service('a', { metadata: { name: 'a', namespace: 'default', managedFields: [] } }))
-    api.put(SERVICES, service('b'))
+    api.put(services, service('a', { metadata: { name: 'a', namespace: 'default', managedFields: [] } }))
+    api.put(services, service('b'))
     await until(() => namesOf('Service').length === 2)
     expect(latest()?.get('Service', 'default', 'a')).toBe(before)
   })
 
   test('has the defaults that an older bundle of CRDs does not fill in', async () => {
     const listener = { name: 'http', port: 80, protocol: 'HTTP' }
-    api.put(GATEWAYS, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [listener] } })
+    api.put(gateways, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [listener] } })
     start()
     await until(() => snapshots.length === 1)
     expect(latest()?.get('Gateway', 'default', 'g')?.spec.listeners[0]?.allowedRoutes.namespaces.from).toBe('Same')
@@ -91,10 +81,10 @@ describe('a snapshot', () => {
 
   test('excludes Secrets of helm releases and service account tokens already in the request, and has no kubectl annotations', async () => {
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":"c2VjcmV0"}' }
-    api.put(SECRETS, { metadata: { name: 's', namespace: 'default', annotations }, data: { key: 'c2VjcmV0' } })
+    api.put(secrets, { metadata: { name: 's', namespace: 'default', annotations }, data: { key: 'c2VjcmV0' } })
     start()
     await until(() => snapshots.length === 1)
-    const asked = api.requests.filter((request) => request.includes(SECRETS)).map((request) => decodeURIComponent(request))
+    const asked = api.requests.filter((request) => request.includes(secrets)).map((request) => decodeURIComponent(request))
     expect(asked.length).toBeGreaterThan(0)
     for (const request of asked) expect(request).toContain('fieldSelector=type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token')
     expect(latest()?.get('Secret', 'default', 's')?.metadata.annotations).toBeUndefined()
@@ -105,34 +95,34 @@ describe('staying up to date', () => {
   test('a cut watch resumes where it was, without a list', async () => {
     start()
     await until(() => snapshots.length === 1)
-    await until(() => api.requests.some((request) => request.startsWith(`GET ${SERVICES}?watch`)))
+    await until(() => api.requests.some((request) => request.startsWith(`GET ${services}?watch`)))
     api.cutWatches()
-    api.put(SERVICES, service('a'))
+    api.put(services, service('a'))
     await until(() => namesOf('Service').length === 1)
-    expect(api.requests.filter((request) => request.startsWith(`GET ${SERVICES}?limit`))).toHaveLength(1)
+    expect(api.requests.filter((request) => request.startsWith(`GET ${services}?limit`))).toHaveLength(1)
   })
 
   test('where it is too old to resume, everything is listed again and what is gone goes', async () => {
-    api.put(SERVICES, service('a'))
-    api.put(SERVICES, service('b'))
+    api.put(services, service('a'))
+    api.put(services, service('b'))
     start()
     await until(() => snapshots.length === 1)
     const kept = latest()?.get('Service', 'default', 'b')
-    await until(() => api.requests.some((request) => request.startsWith(`GET ${SERVICES}?watch`)))
+    await until(() => api.requests.some((request) => request.startsWith(`GET ${services}?watch`)))
     api.compact()
     api.cutWatches()
-    api.drop(SERVICES, 'default', 'a')
+    api.drop(services, 'default', 'a')
     api.compact()
     await until(() => namesOf('Service').length === 1)
     expect(latest()?.get('Service', 'default', 'b')).toBe(kept)
   })
 
   test('an API server that answers with errors is asked again, and the last state stays', async () => {
-    api.fail('GET', SERVICES, 503)
+    api.fail('GET', services, 503)
     start()
     await until(() => errors.length > 1 && source?.missing().join() === 'Service')
     expect(snapshots).toHaveLength(0)
-    api.fail('GET', SERVICES)
+    api.fail('GET', services)
     await until(() => snapshots.length === 1)
   })
 
@@ -141,20 +131,20 @@ describe('staying up to date', () => {
     await until(() => snapshots.length === 1)
     expect(latest()?.list('HTTPRoute')).toEqual([])
     expect(source?.collectionOf('HTTPRoute')).toBeUndefined()
-    api.install(ROUTES)
-    api.put(ROUTES, { metadata: { name: 'r', namespace: 'default' }, spec: {} })
+    api.install(httpRoutes)
+    api.put(httpRoutes, { metadata: { name: 'r', namespace: 'default' }, spec: {} })
     await until(() => namesOf('HTTPRoute').length === 1)
-    expect(source?.collectionOf('HTTPRoute')).toBe(ROUTES)
+    expect(source?.collectionOf('HTTPRoute')).toBe(httpRoutes)
   })
 })
 
 describe('status-only changes', () => {
   test('are told apart: no new snapshot, but the writer hears of them', async () => {
-    api.put(GATEWAYS, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [] } })
+    api.put(gateways, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [] } })
     start()
     await until(() => snapshots.length === 1)
-    const stored = api.get(GATEWAYS, 'default', 'g') as StoredObject
-    api.put(GATEWAYS, { ...stored, status: { conditions: [] } })
+    const stored = api.get(gateways, 'default', 'g') as StoredObject
+    api.put(gateways, { ...stored, status: { conditions: [] } })
     await until(() => statusEvents.length === 1)
     await sleep(80)
     expect(snapshots).toHaveLength(1)
@@ -162,11 +152,11 @@ describe('status-only changes', () => {
   })
 
   test('another controller that is added to the ancestors of a policy leaves fewer entries for ours, so that the policy is translated again', async () => {
-    api.put(POLICIES, { metadata: { name: 'p', namespace: 'default' }, spec: {} })
+    api.put(proxyPolicies, { metadata: { name: 'p', namespace: 'default' }, spec: {} })
     start()
     await until(() => snapshots.length === 1)
-    const stored = api.get(POLICIES, 'default', 'p') as StoredObject
-    api.put(POLICIES, { ...stored, status: { ancestors: [{ controllerName: 'example.com/other' }] } })
+    const stored = api.get(proxyPolicies, 'default', 'p') as StoredObject
+    api.put(proxyPolicies, { ...stored, status: { ancestors: [{ controllerName: 'example.com/other' }] } })
     await until(() => snapshots.length > 1)
     expect(statusEvents).toEqual([])
   })
@@ -176,24 +166,24 @@ describe('namespace selectors', () => {
   const labelled = (name: string, team: string): StoredObject => ({ metadata: { name, labels: { team } } })
 
   test('only objects of matching namespaces count; a label changes that at once', async () => {
-    api.put(NAMESPACES, labelled('a', 'red'))
-    api.put(NAMESPACES, labelled('b', 'blue'))
-    for (const namespace of ['a', 'b', 'unknown']) api.put(SERVICES, service('s', {}, namespace))
+    api.put(namespaces, labelled('a', 'red'))
+    api.put(namespaces, labelled('b', 'blue'))
+    for (const namespace of ['a', 'b', 'unknown']) api.put(services, service('s', {}, namespace))
     start([{ matchLabels: { team: 'red' } }, { matchExpressions: [{ key: 'open', operator: 'Exists' }] }])
     await until(() => snapshots.length === 1)
     expect(namesOf('Service')).toEqual(['a/s'])
     expect(latest()?.list('Namespace')).toHaveLength(2)
-    api.put(NAMESPACES, labelled('b', 'red'))
+    api.put(namespaces, labelled('b', 'red'))
     await until(() => namesOf('Service').length === 2)
-    api.put(NAMESPACES, labelled('a', 'blue'))
+    api.put(namespaces, labelled('a', 'blue'))
     await until(() => namesOf('Service').join() === 'b/s')
   })
 
   test('grants of other namespaces count: what they lead to is not found, rather than not permitted', async () => {
-    api.install(GRANTS)
-    api.put(NAMESPACES, labelled('b', 'blue'))
-    api.put(SERVICES, service('s', {}, 'b'))
-    api.put(GRANTS, { metadata: { name: 'g', namespace: 'b' }, spec: { from: [], to: [] } })
+    api.install(referenceGrants)
+    api.put(namespaces, labelled('b', 'blue'))
+    api.put(services, service('s', {}, 'b'))
+    api.put(referenceGrants, { metadata: { name: 'g', namespace: 'b' }, spec: { from: [], to: [] } })
     start([{ matchLabels: { team: 'red' } }])
     await until(() => snapshots.length === 1)
     expect(namesOf('Service')).toEqual([])
@@ -218,16 +208,19 @@ describe('InferencePools and their pods', () => {
   })
   const ready = (): unknown => latest()?.get('Pod', 'default', 'p')
   beforeEach(() => {
-    for (const collection of [PODS, POOLS]) api.install(collection)
-    api.put(PODS, pod(status('True')))
-    api.put(POOLS, { metadata: { name: 'models', namespace: 'default' }, spec: { selector: { matchLabels: { app: 'model' } }, targetPorts: [{ number: 80 }] } })
+    for (const collection of [pods, inferencePools]) api.install(collection)
+    api.put(pods, pod(status('True')))
+    api.put(inferencePools, {
+      metadata: { name: 'models', namespace: 'default' },
+      spec: { selector: { matchLabels: { app: 'model' } }, targetPorts: [{ number: 80 }] },
+    })
   })
 
   test('turned off, nobody asks for them', async () => {
     start()
     await until(() => snapshots.length === 1)
     expect([ready(), latest()?.list('InferencePool')]).toEqual([undefined, []])
-    expect(api.requests.filter((line) => line.includes(PODS) || line.includes(POOLS))).toEqual([])
+    expect(api.requests.filter((line) => line.includes(pods) || line.includes(inferencePools))).toEqual([])
   })
 
   test('of a pod only what makes it an endpoint is kept; a heartbeat makes no snapshot', async () => {
@@ -242,11 +235,11 @@ describe('InferencePools and their pods', () => {
       status: { podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] },
     })
     expect(latest()?.get('InferencePool', 'default', 'models')?.spec.appProtocol).toBe('http')
-    api.put(PODS, pod(status('True', { containerStatuses: [] })))
-    api.put(SERVICES, service('a'))
+    api.put(pods, pod(status('True', { containerStatuses: [] })))
+    api.put(services, service('a'))
     await until(() => namesOf('Service').length === 1)
     expect(ready()).toBe(before)
-    api.put(PODS, pod(status('False')))
+    api.put(pods, pod(status('False')))
     await until(() => ready() !== before)
     expect(ready()).toMatchObject({ status: { conditions: [{ status: 'False' }] } })
   })

@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Clock } from '../serve/debounce.ts'
 import { connect, type KubeConnection } from './connection.ts'
 
 /** An object of the fake API server. */
@@ -21,7 +20,7 @@ export interface FakeApi {
   readonly connection: KubeConnection
   /** `<method> <path>` of every request, oldest first. */
   readonly requests: readonly string[]
-  /** Serves a collection, for example `/apis/gateway.networking.k8s.io/v1/gateways`. */
+  /** Serves one more collection; see {@link collections}. */
   install(collection: string): void
   remove(collection: string): void
   /** Creates or replaces an object behind every client's back. */
@@ -39,6 +38,32 @@ export interface FakeApi {
   close(): Promise<void>
 }
 
+/** Paths of collections, by plural. */
+export const collections = {
+  configMaps: '/api/v1/configmaps',
+  deployments: '/apis/apps/v1/deployments',
+  gatewayClasses: '/apis/gateway.networking.k8s.io/v1/gatewayclasses',
+  gateways: '/apis/gateway.networking.k8s.io/v1/gateways',
+  httpRoutes: '/apis/gateway.networking.k8s.io/v1/httproutes',
+  inferencePools: '/apis/inference.networking.k8s.io/v1/inferencepools',
+  leases: '/apis/coordination.k8s.io/v1/leases',
+  namespaces: '/api/v1/namespaces',
+  podDisruptionBudgets: '/apis/policy/v1/poddisruptionbudgets',
+  pods: '/api/v1/pods',
+  proxyPolicies: '/apis/proxy.dev/v1alpha1/proxypolicies',
+  referenceGrants: '/apis/gateway.networking.k8s.io/v1/referencegrants',
+  secrets: '/api/v1/secrets',
+  serviceAccounts: '/api/v1/serviceaccounts',
+  services: '/api/v1/services',
+} as const
+
+export interface FakeApiOptions {
+  /** Collections to serve from the start. */
+  readonly install?: readonly string[]
+  /** Objects per page of a list; default 500. */
+  readonly pageSize?: number
+}
+
 interface Place {
   readonly collection: string
   readonly namespace: string
@@ -52,8 +77,9 @@ interface LoggedEvent {
   readonly line: string
 }
 
-export async function startFakeApi(pageSize = 500): Promise<FakeApi> {
+export async function startFakeApi({ install = [], pageSize = 500 }: FakeApiOptions = {}): Promise<FakeApi> {
   const objects = new ObjectStore()
+  for (const collection of install) objects.install(collection)
   const server = new FakeServer(objects, pageSize)
   const connection = await connectTo(await server.listen())
   return {
@@ -301,42 +327,4 @@ function send(response: ServerResponse, status: number, body: object): void {
 
 function sendError(response: ServerResponse, status: number, reason: string): void {
   send(response, status, { kind: 'Status', status: 'Failure', code: status, reason, message: `refused: ${reason}` })
-}
-
-/** A clock that advances only by `advance`. */
-export interface ManualClock extends Clock {
-  /** Moves on, runs what falls due in order, and lets promises settle between. */
-  advance(byMs: number): Promise<void>
-}
-
-export function createManualClock(): ManualClock {
-  let time = 0
-  let timers: { readonly at: number; readonly run: () => void }[] = []
-  const settle = async (): Promise<void> => {
-    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
-  }
-  return {
-    now: () => time,
-    after(delayMs, callback) {
-      const timer = { at: time + Math.max(0, delayMs), run: callback }
-      timers.push(timer)
-      return () => {
-        timers = timers.filter((each) => each !== timer)
-      }
-    },
-    async advance(byMs) {
-      const end = time + byMs
-      await settle()
-      for (;;) {
-        const next = timers.filter(({ at }) => at <= end).toSorted((a, b) => a.at - b.at)[0]
-        if (!next) break
-        time = Math.max(time, next.at)
-        timers = timers.filter((each) => each !== next)
-        next.run()
-        await settle()
-      }
-      time = end
-      await settle()
-    },
-  }
 }

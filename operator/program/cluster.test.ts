@@ -2,21 +2,13 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import { runClusterMode, type ClusterMode } from './cluster.ts'
-import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
+import { collections, startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { createLog } from '../runtime/log.ts'
 import { readSettings } from './settings.ts'
 import { until as untilTrue } from '../../e2e/harness/wait.ts'
 
-const LEASES = '/apis/coordination.k8s.io/v1/leases'
-const CLASSES = '/apis/gateway.networking.k8s.io/v1/gatewayclasses'
-const GATEWAYS = '/apis/gateway.networking.k8s.io/v1/gateways'
-const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
-const SERVICES = '/api/v1/services'
-const NAMESPACES = '/api/v1/namespaces'
-const POLICIES = '/apis/proxy.dev/v1alpha1/proxypolicies'
-const DEPLOYMENTS = '/apis/apps/v1/deployments'
-const SECRETS = '/api/v1/secrets'
-const OWNED = [DEPLOYMENTS, SECRETS, '/api/v1/configmaps', '/api/v1/serviceaccounts', '/apis/policy/v1/poddisruptionbudgets']
+const { leases, gatewayClasses, gateways, httpRoutes, services, namespaces, proxyPolicies, deployments, secrets } = collections
+const OWNED = [deployments, secrets, collections.configMaps, collections.serviceAccounts, collections.podDisruptionBudgets]
 
 let api: FakeApi
 const modes: ClusterMode[] = []
@@ -24,9 +16,8 @@ const lines: string[] = []
 const until = (ask: () => boolean | Promise<boolean>): Promise<void> => untilTrue(ask, () => lines.join(''))
 
 beforeEach(async () => {
-  api = await startFakeApi()
-  for (const collection of [LEASES, CLASSES, GATEWAYS, ROUTES, SERVICES, NAMESPACES, ...OWNED]) api.install(collection)
-  api.put(NAMESPACES, { metadata: { name: 'default' } })
+  api = await startFakeApi({ install: [leases, gatewayClasses, gateways, httpRoutes, services, namespaces, ...OWNED] })
+  api.put(namespaces, { metadata: { name: 'default' } })
   lines.length = 0
 })
 afterEach(async () => {
@@ -62,10 +53,10 @@ const isAccepted = (status: Record<string, unknown>): boolean =>
 const writes = (): string[] => api.requests.filter((request) => !request.startsWith('GET') && !request.includes('/leases'))
 
 test('makes its GatewayClass, accepts Gateways, and then writes nothing more', async () => {
-  api.put(GATEWAYS, gateway)
+  api.put(gateways, gateway)
   const mode = await start()
-  await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')) && isAccepted(statusOf(GATEWAYS, 'gw')))
-  expect(statusOf(CLASSES, 'proxy', '')['supportedFeatures']).toContainEqual({ name: 'HTTPRoute' })
+  await until(() => isAccepted(statusOf(gatewayClasses, 'proxy', '')) && isAccepted(statusOf(gateways, 'gw')))
+  expect(statusOf(gatewayClasses, 'proxy', '')['supportedFeatures']).toContainEqual({ name: 'HTTPRoute' })
   await sleep(300)
   const before = writes().length
   await sleep(400)
@@ -79,31 +70,31 @@ test('makes its GatewayClass, accepts Gateways, and then writes nothing more', a
 
 test('a GatewayClass that was deleted or changed comes back; one of another controller is left alone', async () => {
   await start({ PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":"p","namespace":"s"}}' })
-  const find = (): StoredObject | undefined => api.get(CLASSES, '', 'proxy')
+  const find = (): StoredObject | undefined => api.get(gatewayClasses, '', 'proxy')
   await until(() => find() !== undefined)
   expect(find()?.spec).toMatchObject({
     controllerName: 'proxy.dev/proxy',
     parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'p', namespace: 's' },
   })
-  api.drop(CLASSES, '', 'proxy')
+  api.drop(gatewayClasses, '', 'proxy')
   await until(() => find() !== undefined)
-  api.drop(CLASSES, '', 'proxy')
-  api.put(CLASSES, { metadata: { name: 'proxy' }, spec: { controllerName: 'example.com/other' } })
+  api.drop(gatewayClasses, '', 'proxy')
+  api.put(gatewayClasses, { metadata: { name: 'proxy' }, spec: { controllerName: 'example.com/other' } })
   await until(() => lines.some((line) => line.includes('belongs to controller example.com/other')))
   expect(find()?.spec).toEqual({ controllerName: 'example.com/other' })
 })
 
 test('the operator is not ready before everything is listed, and names what is missing', async () => {
-  api.fail('GET', ROUTES, 503)
+  api.fail('GET', httpRoutes, 503)
   const mode = await start()
   await until(async () => (await read(mode.ports.health, '/readyz')).text.includes('HTTPRoute, translation'))
   expect(await read(mode.ports.health, '/readyz')).toEqual({ status: 503, text: 'not ready, waiting for: HTTPRoute, translation\n' })
-  api.fail('GET', ROUTES)
+  api.fail('GET', httpRoutes)
   await until(async () => (await read(mode.ports.health, '/readyz')).status === 200)
 })
 
 test('kinds without CRD are told', async () => {
-  api.install(POLICIES)
+  api.install(proxyPolicies)
   await start()
   const told = (): string | undefined => lines.find((line) => line.includes('no CRD for'))
   await until(() => told() !== undefined)
@@ -112,67 +103,67 @@ test('kinds without CRD are told', async () => {
 })
 
 test('makes the objects of a Gateway, and gives the address that its Service gets', async () => {
-  api.put(GATEWAYS, gateway)
+  api.put(gateways, gateway)
   await start()
-  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
-  expect(statusOf(GATEWAYS, 'gw')['addresses']).toEqual([])
-  expect(api.get(DEPLOYMENTS, 'default', 'gw')?.metadata).toMatchObject({ ownerReferences: [{ kind: 'Gateway', name: 'gw', controller: true }] })
-  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
-  await until(() => JSON.stringify(statusOf(GATEWAYS, 'gw')['addresses']) === '[{"type":"IPAddress","value":"192.0.2.7"}]')
+  await until(() => isAccepted(statusOf(gateways, 'gw')))
+  expect(statusOf(gateways, 'gw')['addresses']).toEqual([])
+  expect(api.get(deployments, 'default', 'gw')?.metadata).toMatchObject({ ownerReferences: [{ kind: 'Gateway', name: 'gw', controller: true }] })
+  api.put(services, { ...(api.get(services, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
+  await until(() => JSON.stringify(statusOf(gateways, 'gw')['addresses']) === '[{"type":"IPAddress","value":"192.0.2.7"}]')
 })
 
 test('an object that the API server rejects is named in the status and retried', async () => {
-  api.put(GATEWAYS, gateway)
-  api.fail('PATCH', DEPLOYMENTS, 403)
+  api.put(gateways, gateway)
+  api.fail('PATCH', deployments, 403)
   await start()
   const programmed = () =>
-    (statusOf(GATEWAYS, 'gw')['conditions'] as { type: string; status: string; reason: string }[] | undefined)?.find(({ type }) => type === 'Programmed')
+    (statusOf(gateways, 'gw')['conditions'] as { type: string; status: string; reason: string }[] | undefined)?.find(({ type }) => type === 'Programmed')
   await until(() => programmed()?.status === 'False')
   expect(programmed()).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('deployments/gw') })
-  expect(isAccepted(statusOf(GATEWAYS, 'gw'))).toBe(true)
-  api.fail('PATCH', DEPLOYMENTS)
+  expect(isAccepted(statusOf(gateways, 'gw'))).toBe(true)
+  api.fail('PATCH', deployments)
   await until(() => programmed()?.status === 'True')
 })
 
 test('an expression that cannot be read is told where it was written', async () => {
-  api.install(POLICIES)
+  api.install(proxyPolicies)
   const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }]
   const traffic = { authorization: { policy: { matchExpressions: ['request.path ==='] } } }
-  api.put(GATEWAYS, gateway)
-  api.put(POLICIES, { metadata: { name: 'p', namespace: 'default' }, spec: { targetRefs, traffic } })
+  api.put(gateways, gateway)
+  api.put(proxyPolicies, { metadata: { name: 'p', namespace: 'default' }, spec: { targetRefs, traffic } })
   await start()
-  const conditions = () => (statusOf(POLICIES, 'p')['ancestors'] as { conditions: { reason: string; message: string }[] }[] | undefined)?.[0]?.conditions
+  const conditions = () => (statusOf(proxyPolicies, 'p')['ancestors'] as { conditions: { reason: string; message: string }[] }[] | undefined)?.[0]?.conditions
   await until(() => conditions() !== undefined)
   expect(conditions()?.[0]).toMatchObject({ reason: 'PartiallyValid', message: expect.stringContaining('traffic.authorization') })
 })
 
 test('only Gateways of selected namespaces are served, as soon as a label says so', async () => {
-  api.put(GATEWAYS, gateway)
+  api.put(gateways, gateway)
   await start({ PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":{"team":"a"}}]' })
-  await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')))
+  await until(() => isAccepted(statusOf(gatewayClasses, 'proxy', '')))
   await sleep(100)
-  expect(statusOf(GATEWAYS, 'gw')).toEqual({})
-  api.put(NAMESPACES, { metadata: { name: 'default', labels: { team: 'a' } } })
-  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
+  expect(statusOf(gateways, 'gw')).toEqual({})
+  api.put(namespaces, { metadata: { name: 'default', labels: { team: 'a' } } })
+  await until(() => isAccepted(statusOf(gateways, 'gw')))
 })
 
 test('one of two replicas writes, and the other takes over when it ends', async () => {
   const first = await start({}, 'one')
-  await until(() => isAccepted(statusOf(CLASSES, 'proxy', '')))
+  await until(() => isAccepted(statusOf(gatewayClasses, 'proxy', '')))
   const second = await start({}, 'two')
   await until(async () => (await read(second.ports.health, '/readyz')).status === 200)
   expect((await read(second.ports.metrics, '/metrics')).text).toMatch(/^proxy_leader 0$/m)
   modes.splice(modes.indexOf(first), 1)
   await first.close()
-  api.put(GATEWAYS, gateway)
-  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
-  expect(api.get(LEASES, 'proxy-system', 'proxy-operator')?.spec).toMatchObject({ holderIdentity: expect.stringMatching(/^two_/) })
+  api.put(gateways, gateway)
+  await until(() => isAccepted(statusOf(gateways, 'gw')))
+  expect(api.get(leases, 'proxy-system', 'proxy-operator')?.spec).toMatchObject({ holderIdentity: expect.stringMatching(/^two_/) })
 })
 
 test('the admin page is on loopback, tells names, and changes the log level', async () => {
-  api.put(GATEWAYS, gateway)
+  api.put(gateways, gateway)
   const { ports } = await start()
-  await until(() => isAccepted(statusOf(GATEWAYS, 'gw')))
+  await until(() => isAccepted(statusOf(gateways, 'gw')))
   const dump = JSON.parse((await read(ports.admin, '/snapshot?pretty')).text) as { gateways: Record<string, string[]> }
   expect(dump.gateways['default/gw']).toEqual(['bind/80/default/gw', 'listener/default/gw.http'])
   expect(JSON.parse((await read(ports.admin, '/snapshots/krt')).text)).toMatchObject({ gateways: dump.gateways })
@@ -183,6 +174,6 @@ test('the admin page is on loopback, tells names, and changes the log level', as
 })
 
 test('without the certificate for TLS the operator does not start', async () => {
-  api.install('/api/v1/secrets')
+  api.install(secrets)
   await expect(start({ PROXY_XDS_MODE: 'tls' })).rejects.toThrow('proxy-xds-cert')
 })

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { createProvisioner, type Provisioner } from './provision.ts'
-import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
+import { collections, startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { createReconcileMetrics } from '../runtime/metrics.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { KubeObject } from '../source/objects.ts'
@@ -10,11 +10,7 @@ import { createSnapshot } from '../source/snapshot.ts'
 import { translate } from '../translate/translate.ts'
 import { until as untilTrue } from '../../e2e/harness/wait.ts'
 
-const DEPLOYMENTS = '/apis/apps/v1/deployments'
-const BUDGETS = '/apis/policy/v1/poddisruptionbudgets'
-const SECRETS = '/api/v1/secrets'
-const SERVICES = '/api/v1/services'
-const CONFIG_MAPS = '/api/v1/configmaps'
+const { deployments, podDisruptionBudgets, secrets, services, configMaps } = collections
 const KEY = 'ab'.repeat(32)
 
 let api: FakeApi
@@ -24,8 +20,7 @@ const errors: string[] = []
 const until = (ask: () => boolean): Promise<void> => untilTrue(ask, () => errors.join('\n'))
 
 beforeEach(async () => {
-  api = await startFakeApi()
-  for (const collection of [DEPLOYMENTS, BUDGETS, SECRETS, SERVICES, CONFIG_MAPS, '/api/v1/serviceaccounts']) api.install(collection)
+  api = await startFakeApi({ install: [deployments, podDisruptionBudgets, secrets, services, configMaps, collections.serviceAccounts] })
   isLeader = true
   errors.length = 0
   provisioner = createProvisioner({
@@ -67,10 +62,10 @@ function publish(generation: number, ports: readonly number[], parameters?: obje
   provisioner.publish(snapshot, translate(snapshot))
 }
 const isDone = (): boolean => provisioner.outcomeOf('default/gw')?.ok === true
-const portsOf = (): number[] => (api.get(SERVICES, 'default', 'gw')?.spec as { ports: { port: number }[] } | undefined)?.ports.map(({ port }) => port) ?? []
+const portsOf = (): number[] => (api.get(services, 'default', 'gw')?.spec as { ports: { port: number }[] } | undefined)?.ports.map(({ port }) => port) ?? []
 const writes = (): string[] => api.requests.filter((request) => !request.startsWith('GET'))
 const sessionKey = (): string =>
-  Buffer.from((api.get(SECRETS, 'default', 'gw-session-key') as { data?: { key?: string } } | undefined)?.data?.key ?? '', 'base64').toString()
+  Buffer.from((api.get(secrets, 'default', 'gw-session-key') as { data?: { key?: string } } | undefined)?.data?.key ?? '', 'base64').toString()
 
 test('every object is applied once, with our field manager, and then left alone', async () => {
   publish(1, [80])
@@ -103,7 +98,7 @@ test('a changed listener changes the Service, and nothing that does not depend o
 test('where parameters leave the trust domain open it is that of the mesh, as it changes', async () => {
   const settings = (mesh: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('istio', 'istio-system', 1), data: { mesh } })
   const trustDomain = (): unknown => {
-    const { spec } = (api.get(DEPLOYMENTS, 'default', 'gw') ?? {}) as {
+    const { spec } = (api.get(deployments, 'default', 'gw') ?? {}) as {
       spec?: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } }
     }
     return spec?.template.spec.containers[0]?.env.find(({ name }) => name === 'TRUST_DOMAIN')?.value
@@ -122,25 +117,25 @@ test('objects that a user edits or deletes are restored, a deleted session key a
   await until(isDone)
   const before = sessionKey()
   expect(before).toMatch(/^[0-9a-f]{64}$/)
-  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), spec: { ports: [{ port: 1 }] } })
+  api.put(services, { ...(api.get(services, 'default', 'gw') as StoredObject), spec: { ports: [{ port: 1 }] } })
   await until(() => portsOf().join() === '80')
-  const { ownerReferences, ...disowned } = (api.get(SERVICES, 'default', 'gw') as StoredObject).metadata
-  api.put(SERVICES, { ...(api.get(SERVICES, 'default', 'gw') as StoredObject), metadata: disowned })
-  await until(() => isDeepStrictEqual(api.get(SERVICES, 'default', 'gw')?.metadata['ownerReferences'], ownerReferences))
-  api.drop(CONFIG_MAPS, 'default', 'gw')
-  await until(() => api.get(CONFIG_MAPS, 'default', 'gw') !== undefined)
+  const { ownerReferences, ...disowned } = (api.get(services, 'default', 'gw') as StoredObject).metadata
+  api.put(services, { ...(api.get(services, 'default', 'gw') as StoredObject), metadata: disowned })
+  await until(() => isDeepStrictEqual(api.get(services, 'default', 'gw')?.metadata['ownerReferences'], ownerReferences))
+  api.drop(configMaps, 'default', 'gw')
+  await until(() => api.get(configMaps, 'default', 'gw') !== undefined)
   expect(sessionKey()).toBe(before)
-  api.drop(SECRETS, 'default', 'gw-session-key')
+  api.drop(secrets, 'default', 'gw-session-key')
   await until(() => sessionKey() !== '' && sessionKey() !== before)
 })
 
 test('a session key that is there already is kept; one that is none stops everything', async () => {
-  api.put(SECRETS, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from(KEY).toString('base64') } })
+  api.put(secrets, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from(KEY).toString('base64') } })
   publish(1, [80])
   await until(isDone)
   expect(sessionKey()).toBe(KEY)
   const before = writes().length
-  api.put(SECRETS, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from('abc').toString('base64') } })
+  api.put(secrets, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from('abc').toString('base64') } })
   await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
   publish(2, [81])
   await sleep(200)
@@ -151,18 +146,18 @@ test('a session key that is there already is kept; one that is none stops everyt
 
 test('a PodDisruptionBudget comes with its overlay and goes with it; one of a user with the same label stays', async () => {
   const labels = { 'gateway.networking.k8s.io/gateway-name': 'gw' }
-  api.put(BUDGETS, { metadata: { name: 'of-user', namespace: 'default', labels }, spec: {} })
+  api.put(podDisruptionBudgets, { metadata: { name: 'of-user', namespace: 'default', labels }, spec: {} })
   publish(1, [80], { podDisruptionBudget: { spec: { minAvailable: 1 } } })
-  await until(() => api.get(BUDGETS, 'default', 'gw') !== undefined)
+  await until(() => api.get(podDisruptionBudgets, 'default', 'gw') !== undefined)
   publish(2, [80], {})
-  await until(() => api.get(BUDGETS, 'default', 'gw') === undefined)
-  expect(api.get(BUDGETS, 'default', 'of-user')).toBeDefined()
+  await until(() => api.get(podDisruptionBudgets, 'default', 'gw') === undefined)
+  expect(api.get(podDisruptionBudgets, 'default', 'of-user')).toBeDefined()
 })
 
 test('an object of another Gateway is left to it, and the status says so', async () => {
   const owner = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', name: 'other', uid: 'uid-other', controller: true }
   const labels = { 'gateway.networking.k8s.io/gateway-name': 'other' }
-  api.put(CONFIG_MAPS, {
+  api.put(configMaps, {
     metadata: { name: 'gw', namespace: 'default', labels, ownerReferences: [owner] },
     data: { 'ca.crt': 'theirs' },
   })
@@ -173,16 +168,16 @@ test('an object of another Gateway is left to it, and the status says so', async
     reason: 'DeploymentFailed',
     message: expect.stringContaining('belongs to Gateway other'),
   })
-  expect(api.get(CONFIG_MAPS, 'default', 'gw')).toMatchObject({ data: { 'ca.crt': 'theirs' }, metadata: { ownerReferences: [owner] } })
+  expect(api.get(configMaps, 'default', 'gw')).toMatchObject({ data: { 'ca.crt': 'theirs' }, metadata: { ownerReferences: [owner] } })
 })
 
 test('an object that a user made under the same name is left alone until it is gone, and the status says so', async () => {
-  api.put(SERVICES, { metadata: { name: 'gw', namespace: 'default' }, spec: { selector: { app: 'theirs' } } })
+  api.put(services, { metadata: { name: 'gw', namespace: 'default' }, spec: { selector: { app: 'theirs' } } })
   publish(1, [80])
   await until(() => provisioner.outcomeOf('default/gw') !== undefined)
   expect(provisioner.outcomeOf('default/gw')).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('Service gw is there already') })
-  expect(api.get(SERVICES, 'default', 'gw')?.spec).toEqual({ selector: { app: 'theirs' } })
-  api.drop(SERVICES, 'default', 'gw')
+  expect(api.get(services, 'default', 'gw')?.spec).toEqual({ selector: { app: 'theirs' } })
+  api.drop(services, 'default', 'gw')
   await until(isDone)
   expect(portsOf()).toEqual([80])
 })
@@ -198,7 +193,7 @@ test('a replica that does not lead applies nothing', async () => {
 })
 
 test('an object that the API server refuses is an outcome, and what was wrong with a Secret is not in it', async () => {
-  api.fail('PATCH', SECRETS, 422)
+  api.fail('PATCH', secrets, 422)
   publish(1, [80])
   await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
   expect(provisioner.outcomeOf('default/gw')).toEqual({
@@ -207,18 +202,18 @@ test('an object that the API server refuses is an outcome, and what was wrong wi
     reason: 'DeploymentFailed',
     message: 'Secret gw-session-key: Injected',
   })
-  api.fail('PATCH', SECRETS)
+  api.fail('PATCH', secrets)
   await until(isDone)
 })
 
 test('while one object is refused again and again, pods have their session key and keep it', async () => {
-  api.fail('PATCH', BUDGETS, 422)
+  api.fail('PATCH', podDisruptionBudgets, 422)
   publish(1, [80], { podDisruptionBudget: {} })
   const attempts = (collection: string): number => writes().filter((request) => request.includes(`/${collection}/`)).length
   await until(() => attempts('poddisruptionbudgets') >= 2)
   expect(provisioner.outcomeOf('default/gw')).toMatchObject({ condition: 'Programmed', reason: 'DeploymentFailed' })
   expect(sessionKey()).toMatch(/^[0-9a-f]{64}$/)
   expect(attempts('deployments')).toBe(1)
-  api.fail('PATCH', BUDGETS)
+  api.fail('PATCH', podDisruptionBudgets)
   await until(isDone)
 })

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { watchCluster, type ClusterSource } from '../kube/source.ts'
-import { startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
+import { collections, startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { ObjectStatus } from '../model/translation.ts'
 import { createStatusWriter, type StatusWriter } from './writer.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
-const ROUTES = '/apis/gateway.networking.k8s.io/v1/httproutes'
+const { httpRoutes } = collections
 const OURS = 'proxy.dev/proxy'
 
 let api: FakeApi
@@ -17,8 +17,7 @@ let isLeader = true
 const errors: string[] = []
 
 beforeEach(async () => {
-  api = await startFakeApi()
-  api.install(ROUTES)
+  api = await startFakeApi({ install: [httpRoutes] })
   isLeader = true
   errors.length = 0
 })
@@ -64,17 +63,17 @@ const wanted = (name: string, message = ''): ObjectStatus => ({
 })
 const patches = (): string[] => api.requests.filter((request) => request.startsWith('PATCH'))
 const messagesOf = (name: string): string[] =>
-  ((api.get(ROUTES, 'default', name)?.status ?? {}) as { parents?: ReturnType<typeof entry>[] }).parents?.map(
+  ((api.get(httpRoutes, 'default', name)?.status ?? {}) as { parents?: ReturnType<typeof entry>[] }).parents?.map(
     ({ controllerName, conditions }) => `${controllerName}: ${conditions[0]?.message}`,
   ) ?? []
 
 test('writes what differs and keeps the entries of others; what is stored already costs no request', async () => {
   const foreign = entry('example.com/other', 'theirs')
-  api.put(ROUTES, route('a', { parents: [foreign] }))
+  api.put(httpRoutes, route('a', { parents: [foreign] }))
   await start()
   writer.publish([wanted('a', 'ours')])
   await until(() => messagesOf('a').length === 2)
-  expect(api.get(ROUTES, 'default', 'a')?.status).toEqual({
+  expect(api.get(httpRoutes, 'default', 'a')?.status).toEqual({
     parents: [foreign, { ...entry(OURS), conditions: [{ ...entry(OURS, 'ours').conditions[0], lastTransitionTime: '2026-06-01T00:00:00Z' }] }],
   })
   // A write counts when its answer was read.
@@ -83,12 +82,12 @@ test('writes what differs and keeps the entries of others; what is stored alread
     writer.publish([wanted('a', 'ours')])
     await sleep(60)
   }
-  expect(patches()).toEqual([`PATCH ${ROUTES.replace('/httproutes', '/namespaces/default/httproutes')}/a/status`])
+  expect(patches()).toEqual([`PATCH ${httpRoutes.replace('/httproutes', '/namespaces/default/httproutes')}/a/status`])
   expect(writer.writes()).toBe(1)
 })
 
 test('an object is written at most once in 100 ms, and in the end as it was last wanted', async () => {
-  api.put(ROUTES, route('a'))
+  api.put(httpRoutes, route('a'))
   await start()
   const started = performance.now()
   for (let round = 0; round < 25; round += 1) {
@@ -102,20 +101,20 @@ test('an object is written at most once in 100 ms, and in the end as it was last
 })
 
 test('a status that somebody else changed is put right again', async () => {
-  api.put(ROUTES, route('a'))
+  api.put(httpRoutes, route('a'))
   await start()
   writer.publish([wanted('a', 'ours')])
   await until(() => messagesOf('a').length === 1)
-  api.put(ROUTES, { ...(api.get(ROUTES, 'default', 'a') as StoredObject), status: { parents: [] } })
+  api.put(httpRoutes, { ...(api.get(httpRoutes, 'default', 'a') as StoredObject), status: { parents: [] } })
   await until(() => writer.writes() === 2)
   expect(messagesOf('a')).toEqual([`${OURS}: ours`])
 })
 
 test('a write that meets a newer version is merged into it', async () => {
-  api.put(ROUTES, route('a'))
+  api.put(httpRoutes, route('a'))
   await start()
   // Changed so that the watch cannot have told yet.
-  api.put(ROUTES, { ...(api.get(ROUTES, 'default', 'a') as StoredObject), status: { parents: [entry('example.com/other', 'theirs')] } })
+  api.put(httpRoutes, { ...(api.get(httpRoutes, 'default', 'a') as StoredObject), status: { parents: [entry('example.com/other', 'theirs')] } })
   writer.publish([wanted('a', 'ours')])
   await until(() => messagesOf('a').length === 2)
   expect(messagesOf('a')).toEqual(['example.com/other: theirs', `${OURS}: ours`])
@@ -123,8 +122,8 @@ test('a write that meets a newer version is merged into it', async () => {
 })
 
 test('a replica that does not lead writes nothing, and everything once it leads', async () => {
-  api.put(ROUTES, route('a'))
-  api.put(ROUTES, route('b'))
+  api.put(httpRoutes, route('a'))
+  api.put(httpRoutes, route('b'))
   isLeader = false
   await start()
   writer.publish([wanted('a'), wanted('b')])
@@ -136,27 +135,27 @@ test('a replica that does not lead writes nothing, and everything once it leads'
 })
 
 test('an object that is gone is no error; one that the API server refuses is told and not tried again until its status differs', async () => {
-  api.put(ROUTES, route('a'))
+  api.put(httpRoutes, route('a'))
   await start()
-  api.fail('PATCH', ROUTES, 422)
+  api.fail('PATCH', httpRoutes, 422)
   writer.publish([wanted('a', 'bad'), wanted('gone')])
   await until(() => errors.length === 1)
   writer.publish([wanted('a', 'bad'), wanted('gone')])
   await sleep(150)
   expect(errors).toEqual([expect.stringMatching(/^HTTPRoute\/default\/a .*refused: Injected.*, for good$/)])
   expect(patches()).toHaveLength(1)
-  api.fail('PATCH', ROUTES)
+  api.fail('PATCH', httpRoutes)
   writer.publish([wanted('a', 'good')])
   await until(() => messagesOf('a')[0] === `${OURS}: good`)
 })
 
 test('a write that fails for a while is tried again', async () => {
-  api.put(ROUTES, route('a'))
+  api.put(httpRoutes, route('a'))
   await start()
-  api.fail('PATCH', ROUTES, 503)
+  api.fail('PATCH', httpRoutes, 503)
   writer.publish([wanted('a', 'ours')])
   await until(() => errors.length >= 2)
-  api.fail('PATCH', ROUTES)
+  api.fail('PATCH', httpRoutes)
   await until(() => messagesOf('a').length === 1)
   // The server has it before we have read its answer.
   await until(() => writer.writes() > 0)
