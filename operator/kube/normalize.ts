@@ -1,5 +1,5 @@
 import { apiVersionOf, kinds, type Kind, type KubeObject, type Pod } from '../source/objects.ts'
-import { schemas } from '../source/schemas/index.ts'
+import { schemas } from '../source/schemas.ts'
 import { validate } from '../source/validate.ts'
 import { statusKinds } from './resources.ts'
 

@@ -2,7 +2,7 @@ import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } fro
 import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import { apiVersionOf, kinds, type Kind, type KubeObject } from './objects.ts'
 import { checkRules } from './rules.ts'
-import { schemas } from './schemas/index.ts'
+import { schemas } from './schemas.ts'
 import { suggest } from '#api/suggest.ts'
 import { validate, type Issue, type Path } from './validate.ts'
 

@@ -1,11 +1,11 @@
 import type { Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
-import type { Kind } from '../objects.ts'
-import { configMap, endpointSlice, namespaceObject, pod, secret, service } from './core.ts'
-import { backendTlsPolicy, gateway, gatewayClass, listenerSet, referenceGrant } from './gateway.ts'
-import { inferencePool } from './inference.ts'
-import { grpcRoute, httpRoute, tcpRoute, tlsRoute } from './route.ts'
-import { envelope } from './shared.ts'
+import type { Kind } from './objects.ts'
+import { configMap, endpointSlice, namespaceObject, pod, secret, service } from './schemas/core.ts'
+import { backendTlsPolicy, gateway, gatewayClass, listenerSet, referenceGrant } from './schemas/gateway.ts'
+import { inferencePool } from './schemas/inference.ts'
+import { grpcRoute, httpRoute, tcpRoute, tlsRoute } from './schemas/route.ts'
+import { envelope } from './schemas/shared.ts'
 
 const own = (name: string): Schema => envelope({ 'spec!': definitions[name] ?? {} })
 
