@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
 import { Ajv, type SchemaObject } from 'ajv'
 import { configDefinitions, messageKinds } from '../config/definitions.ts'
 import { toBundle } from './json-schema.ts'
 
 const roots = [...Object.values(messageKinds), 'ConfigFile']
-const bundle = JSON.parse(toBundle(configDefinitions, roots, 'config')) as SchemaObject
+const bundle = JSON.parse(toBundle(configDefinitions, roots, 'config', 'ConfigFile')) as SchemaObject
 // Strict: an unknown keyword or a type that does not fit its keywords is an error of the generator.
 const ajv = new Ajv({ allErrors: true, strict: true, strictRequired: false }).addSchema(bundle, 'config')
 
@@ -53,4 +54,28 @@ describe('the config schema', () => {
     ['null for any JSON', 'FieldDefault', { field: 'f', value: null }, '/value must NOT be valid'],
     ['an unresolved reference', 'ExtProc', { backendRef: { name: 's', port: 80 } }, '/backendRef must NOT have additional properties'],
   ])('rejects %s', (_, definition, value, expected) => expect(errorsOf(definition, value)).toContain(expected))
+})
+
+describe('the schema files of editors', () => {
+  const kinds = new Ajv({ allErrors: true, strict: false }).compile(JSON.parse(readFileSync('gen/v1alpha1/schema.json', 'utf8')) as SchemaObject)
+  const config = new Ajv({ allErrors: true, strict: false }).compile(JSON.parse(readFileSync('gen/config/schema.json', 'utf8')) as SchemaObject)
+
+  test('a config file is validated without a pointer into the document', () => {
+    expect(config({ binds: [{ port: 80, listeners: [] }] })).toBe(true)
+    expect(config({ foo: 1, binds: 'x' })).toBe(false)
+    expect((config.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)).toEqual([
+      ' must NOT have additional properties',
+      '/binds must be array',
+    ])
+  })
+
+  test('a manifest is validated as its kind', () => {
+    const metadata = { name: 'a' }
+    const valid = { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata, spec: {} }
+    expect(kinds(valid)).toBe(true)
+    expect(kinds({ ...valid, spec: { imag: {} } })).toBe(false)
+    expect((kinds.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)).toContain('/spec must NOT have additional properties')
+    expect(kinds({ ...valid, kind: 'ProxyPolciy' })).toBe(false)
+    expect(kinds({ metadata })).toBe(false)
+  })
 })

@@ -30,12 +30,25 @@ function toStrict(schema: Schema): JsonSchema {
   return strict
 }
 
-/** A JSON Schema document with every definition that is reachable from `roots`. */
-export function toBundle(definitions: Definitions, roots: readonly string[], title: string): string {
+/** Validates a manifest as its kind. Editors then report the fields of that kind only, which `oneOf` would not do. */
+const oneOfKinds = (kinds: readonly string[]): JsonSchema => ({
+  type: 'object',
+  required: ['apiVersion', 'kind'],
+  properties: { kind: { type: 'string', enum: kinds } },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  allOf: kinds.map((kind) => ({ if: { required: ['kind'], properties: { kind: { const: kind } } }, then: { $ref: `#/$defs/${kind}` } })),
+})
+
+/**
+ * A JSON Schema document with every definition that is reachable from `roots`. The document itself validates `root`, so that editors can use it: a definition,
+ * or manifests of any of several kinds.
+ */
+export function toBundle(definitions: Definitions, roots: readonly string[], title: string, root: string | { readonly kinds: readonly string[] }): string {
   const names = reachableFrom(definitions, roots)
   const bundle = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title,
+    ...(typeof root === 'string' ? { allOf: [{ $ref: `#/$defs/${root}` }] } : oneOfKinds(root.kinds)),
     $defs: Object.fromEntries(names.map((name) => [name, toStrict(definitions[name] ?? {})])),
   }
   return `${JSON.stringify(bundle, null, 1)}\n`

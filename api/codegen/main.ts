@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { configDefinitions, messageKinds } from '../config/definitions.ts'
 import { definitions } from '../v1alpha1/definitions.ts'
 import { kinds } from '../v1alpha1/kinds.ts'
+import { findSchemaMistakes } from './check.ts'
 import { toCrd } from './crd.ts'
 import { toErrorPage } from './errors.ts'
 import { toBundle } from './json-schema.ts'
@@ -25,10 +26,10 @@ async function generate(): Promise<Files> {
   return {
     'gen/v1alpha1/types.ts': apiTypes,
     'gen/v1alpha1/models.ts': toModels(definitions, kinds),
-    'gen/v1alpha1/schema.json': toBundle(definitions, kindNames, 'The three kinds, unknown fields rejected'),
+    'gen/v1alpha1/schema.json': toBundle(definitions, kindNames, 'The three kinds, unknown fields rejected', { kinds: kindNames }),
     'gen/openapi.json': toOpenApiDocument(definitions, kinds),
     'gen/config/types.ts': configTypes + toMessageTypes(messageKinds),
-    'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'Messages of the config stream, and the config file'),
+    'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'The config file, and messages of the config stream', 'ConfigFile'),
     ...Object.fromEntries(kinds.map((kind) => [`charts/proxy-crds/templates/${kind.plural}.yaml`, toCrd(definitions, kind)])),
     ...toErrorPage(),
     ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),
@@ -37,6 +38,14 @@ async function generate(): Promise<Files> {
 }
 
 const started = performance.now()
+const mistakes = [
+  ...findSchemaMistakes(definitions).map((text) => `api/v1alpha1: ${text}`),
+  ...findSchemaMistakes(configDefinitions).map((text) => `api/config: ${text}`),
+]
+if (mistakes.length > 0) {
+  console.error(mistakes.join('\n'))
+  process.exit(1)
+}
 const files = await generate()
 const difference = await findDifference(root, files, OWNED)
 const changed = [...difference.stale.map((path) => `stale: ${path}`), ...difference.orphaned.map((path) => `orphaned: ${path}`)]
