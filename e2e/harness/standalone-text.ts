@@ -4,11 +4,11 @@ import type { ManagementPorts } from './program/dataplane.ts'
 import type { Example, UpstreamSpec } from './example/example.ts'
 import type { GatewaySummary, ListenerSummary, OperatorEvent } from './program/operator.ts'
 
-/** Ports of a `-f` file; empty if it cannot be read, because the data plane reports the error. */
+/** Ports of a `-f` file, without those that the data plane will report as invalid; empty if the file cannot be read. */
 export async function bindsOf(file: string): Promise<number[]> {
   try {
     const config = parse(await readFile(file, 'utf8')) as { binds?: { port?: unknown }[] }
-    return (config.binds ?? []).map((bind) => bind.port).filter((port) => typeof port === 'number')
+    return (config.binds ?? []).map((bind) => bind.port).filter((port): port is number => Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536)
   } catch {
     return []
   }

@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { tmpdir } from 'node:os'
@@ -33,6 +34,12 @@ describe('make run', () => {
     return program
   }
   const errorsOf = (program: Program) => program.lines.filter((line) => line.stream === 'stderr' && line.text.startsWith('error:')).map((line) => line.text)
+
+  const writeConfig = (text: string): string => {
+    const file = join(directory, 'config.yaml')
+    writeFileSync(file, text)
+    return file
+  }
 
   const writeManifests = async (listenerPort: number, upstreamPort: number, listener = '') => {
     await writeFile(
@@ -70,6 +77,13 @@ spec: { ports: [{ port: 80 }] }
     ['the config file does not exist', () => ['--config', join(directory, 'none.yaml')], /no such file: .*none\.yaml/],
     ['the config file is a directory', () => ['--config', directory], /is a directory; run it with DIR=/],
     ['the directory holds no Gateway', () => [directory], /holds no Gateway/],
+    ['the config file is empty', () => ['--config', writeConfig('')], /has no binds, so nothing would listen/],
+    [
+      'a port of the config file does not exist',
+      () => ['--config', writeConfig('binds: [{ port: 808000, listeners: [] }]')],
+      /binds\[0\]\.port: must be <= 65535/,
+    ],
+    ['the config file is a manifest', () => ['--config', writeConfig('apiVersion: v1\nkind: Service\n')], /is a Kubernetes manifest of kind Service/],
   ])('prints one line and exits with 1 when %s', async (_sentence, args, message) => {
     const program = start(...args())
     expect(await program.exited).toEqual({ code: 1, signal: null })

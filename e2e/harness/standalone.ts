@@ -55,6 +55,7 @@ async function runConfig(file: string): Promise<void> {
   for (const port of binds) await requireFreePort(port, `a bind of ${shorten(file)}`)
   log(`reading ${shorten(file)}; edits are picked up while this runs`)
   const dataplane = await startOurDataplane({ file })
+  if (binds.length === 0) throw new StartError(`${shorten(file)} has no binds, so nothing would listen; add one (docs/guide/config-file.md)`)
   for (const port of binds) log(`listening  127.0.0.1:${port}`)
   log(describeManagement(dataplane.ports))
   announce(example, directory)

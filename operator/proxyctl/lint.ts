@@ -1,40 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { ConfigFileError } from '../../dataplane/config/file/problem.ts'
 import { findTroubles } from '../program/report.ts'
 import { readManifests } from './manifests.ts'
 import { UsageError, alignColumns } from './output.ts'
 import type { Command } from './types.ts'
 
-/** Something about a manifest. `where` is `file:line`, or the object. */
+/** An error or a note. `where` is `file:line`, or the object. */
 interface Finding {
   readonly severity: 'error' | 'note'
   readonly where: string
   readonly message: string
 }
 
-/** Checks a directory of manifests as the API server and the operator would. 1 when something is wrong. */
+/**
+ * Checks a directory or file of manifests as the API server and the operator would, or a config file as the data plane would. Exit status 1 if something is
+ * wrong.
+ */
 export const runLint: Command = async ({ args, output }) => {
-  const [directory, ...rest] = args
-  if (directory === undefined || rest.length > 0) throw new UsageError('lint takes one directory (or file) of manifests')
-  const { problems, translation, strayRoutes } = await readManifests(directory)
-  const findings: Finding[] = [
+  const [path, ...rest] = args
+  if (path === undefined || rest.length > 0) throw new UsageError('lint takes one directory or file')
+  const findings = (await isConfigFile(path)) ? await checkConfigFile(path) : await checkManifests(path)
+  const errors = findings.filter(({ severity }) => severity === 'error').length
+  output.print({ errors, findings }, () => [
+    ...alignColumns(findings.map(({ severity, where, message }) => [output.paint(severity === 'error' ? 'red' : 'gray', severity), where, message])),
+    errors === 0 ? output.paint('green', `${path}: no error`) : `${path}: ${errors} error${errors === 1 ? '' : 's'}`,
+  ])
+  return errors === 0 ? 0 : 1
+}
+
+async function checkManifests(path: string): Promise<Finding[]> {
+  const { problems, translation, strayRoutes } = await readManifests(path)
+  return [
     ...problems.map(({ severity, file, line, field, message }) => ({
       severity,
       where: `${file}:${line}`,
       message: field === '' ? message : `${field}: ${message}`,
     })),
-    ...findTroubles(translation.statuses)
-      // What is fetched over the network is not there when nothing is fetched.
-      .map(({ kind, namespace, name, type, reason, message }) => ({
-        severity: 'error' as const,
-        where: `${kind} ${namespace === '' ? name : `${namespace}/${name}`}`,
-        message: `${type}: ${reason}: ${message}`,
-      })),
-    // Its Gateway may be kept elsewhere.
+    ...findTroubles(translation.statuses).map(({ kind, namespace, name, type, reason, message }) => ({
+      severity: 'error' as const,
+      where: `${kind} ${namespace === '' ? name : `${namespace}/${name}`}`,
+      message: `${type}: ${reason}: ${message}`,
+    })),
+    // Its Gateway may be among other manifests.
     ...strayRoutes.map(({ kind, namespace, name, message }) => ({ severity: 'note' as const, where: `${kind} ${namespace}/${name}`, message })),
   ]
-  const errors = findings.filter(({ severity }) => severity === 'error').length
-  output.print({ errors, findings }, () => [
-    ...alignColumns(findings.map(({ severity, where, message }) => [output.paint(severity === 'error' ? 'red' : 'gray', severity), where, message])),
-    errors === 0 ? output.paint('green', `${directory}: no error`) : `${directory}: ${errors} error${errors === 1 ? '' : 's'}`,
-  ])
-  return errors === 0 ? 0 : 1
+}
+
+/** A file with one of the top-level fields of a config file and no apiVersion. */
+async function isConfigFile(path: string): Promise<boolean> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  return /^\s{0,2}"?(?:config|binds|backends|services|secrets|policies)"?\s*:/m.test(text) && !/^\s{0,2}"?apiVersion"?\s*:/m.test(text)
+}
+
+async function checkConfigFile(path: string): Promise<Finding[]> {
+  // Loaded on demand: the schema of the config is large.
+  const { loadConfigFile } = await import('../../dataplane/config/file/file.ts')
+  try {
+    const { warnings } = await loadConfigFile(path)
+    return warnings.map((warning) => toFinding('error', warning))
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    return error.problems.map((problem) => toFinding('error', problem))
+  }
+}
+
+/** Splits `file:line: path: problem`. */
+function toFinding(severity: Finding['severity'], text: string): Finding {
+  const [, where = '', message = text] = /^(.*?:\d+): ([^]*)$/.exec(text) ?? []
+  return { severity, where, message }
 }

@@ -63,6 +63,15 @@ describe('lint', () => {
     expect(stdout).toMatch(/^error +bad\.yaml:\d+ +spec\.traffic\.timeouts\.reqest: unknown field; did you mean request\?$/m)
   })
 
+  test('checks a config file as the data plane does', async () => {
+    const valid = write('good-config.yaml', 'binds: [{ port: 8080, listeners: [] }]\n')
+    expect(await run(['lint', valid])).toEqual({ code: 0, stderr: '', stdout: `${valid}: no error\n` })
+    const wrong = write('bad-config.yaml', 'binds:\n- port: 808000\n  listeners: []\n')
+    const { code, stdout } = await run(['lint', wrong])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^error +\S*bad-config\.yaml:2 +binds\[0\]\.port: must be <= 65535, is 808000$/m)
+  })
+
   test('names what the operator would say in a status', async () => {
     const file = write('dangling.yaml', gateway + route('nothing'))
     const { code, stdout } = await run(['lint', file, '-o', 'json'])

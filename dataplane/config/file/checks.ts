@@ -5,11 +5,16 @@ import { compileRegex, isRegexError } from '#api/regex/index.ts'
 import type { SchemaProblem } from '../validate.ts'
 
 /** Schema definitions whose values are checked beyond what JSON Schema can state. */
-export const checkedDefinitions = ['CELExpression', 'Regex', 'JWKS', 'BasicAuthentication'] as const
+export const checkedDefinitions = ['CELExpression', 'Regex', 'PathMatch', 'ValueMatch', 'JWKS', 'BasicAuthentication'] as const
 export type CheckedDefinition = (typeof checkedDefinitions)[number]
 
 type Path = SchemaProblem['path']
 type Report = (path: Path, text: string) => void
+
+function checkMatch({ value }: { value: string }, path: Path, report: Report): void {
+  const regex = compileRegex(value)
+  if (isRegexError(regex)) report([...path, 'value'], `is not a regular expression of RE2 syntax: ${regex.error}; it matches nothing`)
+}
 
 /** Checks whose results the operator would report in a status, by definition. */
 export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Path, report: Report) => void>> = {
@@ -23,6 +28,8 @@ export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Pat
       if (isRegexError(regex)) report([...path, 'matches', index], `is not a regular expression of RE2 syntax: ${regex.error}; it rejects everything`)
     }
   },
+  PathMatch: checkMatch,
+  ValueMatch: checkMatch,
   JWKS: ({ inline }: { inline?: string }, path, report) => {
     const problem = inline === undefined ? undefined : findKeySetProblem(inline)
     if (problem !== undefined) report([...path, 'inline'], `${problem}; all its tokens are refused`)

@@ -66,6 +66,7 @@ test('values that cannot work are reported by file, line and path, and the file 
       '            metadata: { who: "1 +" }',
       '        jwtAuthentication: { providers: [{ issuer: i, jwks: { inline: "{}" } }] }',
       '        basicAuthentication: { users: ["ann:secret"] }',
+      '      matches: [{ path: { type: RegularExpression, value: "/a(b" } }, { headers: [{ name: x-a, type: RegularExpression, value: "(?=v)" }] }]',
       '      backends: [{ host: "a:1" }]',
     ),
   )
@@ -77,6 +78,8 @@ test('values that cannot work are reported by file, line and path, and the file 
     expect.stringContaining(`config.yaml:10: ${at}.policies.transformation.request.metadata.who: `),
     `config.yaml:11: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused`,
     expect.stringContaining(`config.yaml:12: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
+    expect.stringMatching(/^config\.yaml:13: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not .*RE2 syntax: .*; it matches nothing$/),
+    expect.stringContaining(`config.yaml:13: ${at}.matches[1].headers[0].value: is not a regular expression of RE2 syntax`),
   ])
   expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated$/)
   expect(warnings.join()).not.toContain('secret')
@@ -86,6 +89,11 @@ describe('loading an invalid config file reports file, line and path', () => {
   const listener = (...text: string[]): string => lines('binds:', '- port: 8080', '  listeners:', ...text.map((line) => `  ${line}`))
   test.each<[sentence: string, text: string, problems: string[]]>([
     ['text that is not YAML', 'binds: [\n', ['config.yaml:2: Flow sequence in block collection must be sufficiently indented and end with a ]']],
+    [
+      'a Kubernetes manifest',
+      'apiVersion: v1\nkind: Service\n---\nbinds: []\n',
+      ['config.yaml: is a Kubernetes manifest of kind Service, not a config file; run its directory (make run DIR=...)'],
+    ],
     ['a key written twice', 'binds: []\nbinds: []\n', ['config.yaml:2: Map keys must be unique']],
     ['two documents', 'binds: []\n---\nbinds: []\n', ['config.yaml:2: a second document; write one']],
     [

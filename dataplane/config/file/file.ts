@@ -35,7 +35,10 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
     throw new ConfigFileError(problems, digests)
   }
 
-  const document = parseYaml(bytes.toString())
+  const text = bytes.toString()
+  const kind = findManifestKind(text)
+  if (kind !== undefined) return fail([`${path}: is a Kubernetes manifest of kind ${kind}, not a config file; run its directory (make run DIR=...)`])
+  const document = parseYaml(text)
   if ('problems' in document) return fail(document.problems.map((problem) => `${path}:${problem.line}: ${problem.text}`))
   const { value, lineOf } = document
   const locate = (problem: SchemaProblem): string => `${path}:${lineOf(problem.path)}: ${formatProblem(problem)}`
@@ -57,6 +60,12 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   })
   if (problems.length > 0) return fail(problems.map(locate))
   return { process: file.config ?? {}, messages, warnings: (await findWarnings('ConfigFile', value)).map(locate), digests }
+}
+
+/** The kind of a Kubernetes manifest. A config file has no field apiVersion. */
+function findManifestKind(text: string): string | undefined {
+  if (!/^\s{0,2}"?apiVersion"?\s*:/m.test(text)) return undefined
+  return /^\s{0,2}"?kind"?\s*:\s*"?(\w+)/m.exec(text)?.[1]
 }
 
 const readErrors: Readonly<Record<string, string>> = {

@@ -13,12 +13,14 @@ interface Node {
 
 const isChecked = (name: string): name is CheckedDefinition => checkedDefinitions.some((one) => one === name)
 
+/** Matches of most routes have no regular expression: for them the checks are not loaded. */
+const isSuspect = (at: unknown): boolean => typeof at !== 'object' || at === null || !('type' in at) || at.type === 'RegularExpression'
+
 const definitions = schema.$defs as unknown as Readonly<Record<string, Node>>
 
 /**
  * Finds values that fit the schema but cannot work: expressions, patterns of guards, key sets and users. With an operator these
- * appear in statuses; a file has none. The file is used anyway, and requests fail where such a value is needed. Invalid patterns of
- * routes are reported when routes are compiled, for every source.
+ * appear in statuses; a file has none. The file is used anyway, and requests fail where such a value is needed.
  */
 export async function findWarnings(definition: string, value: unknown): Promise<readonly SchemaProblem[]> {
   const suspects: { readonly name: CheckedDefinition; readonly at: unknown; readonly path: Path }[] = []
@@ -28,7 +30,7 @@ export async function findWarnings(definition: string, value: unknown): Promise<
     if (at === undefined || at === null) return
     if (node.$ref !== undefined) {
       const name = node.$ref.slice(node.$ref.lastIndexOf('/') + 1)
-      if (isChecked(name)) suspects.push({ name, at, path: [...path] })
+      if (isChecked(name) && isSuspect(at)) suspects.push({ name, at, path: [...path] })
       return walk(definitions[name] ?? {}, at)
     }
     if (Array.isArray(at)) {
