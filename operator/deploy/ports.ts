@@ -12,8 +12,8 @@ export function listPorts({ gateway, listenerSets }: DeployInput): { readonly po
   for (const { name, port: given, protocol } of listeners) {
     const port = given ? given : defaultPorts[protocol]
     if (port === undefined) notes.push(`listener ${name} has no port, and ${protocol} has no default one; set its port`)
-    else if (RESERVED_PORTS.includes(port)) notes.push(`listener ${name} asks for port ${port}, which the data plane keeps for itself; use another`)
-    else if (port < 1 || port > 65_535) notes.push(`listener ${name} asks for port ${port}; use one of 1 to 65535`)
+    else if (RESERVED_PORTS.includes(port)) notes.push(`listener ${name} has port ${port}, which the data plane reserves for itself; use another`)
+    else if (port < 1 || port > 65_535) notes.push(`listener ${name} has port ${port}; use one of 1 to 65535`)
     else ports.add(port)
   }
   return { ports: [...ports].toSorted((a, b) => a - b), notes }

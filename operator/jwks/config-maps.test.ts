@@ -43,7 +43,7 @@ const put = (name: string, text: string, own: object = { labels }): void =>
   void api.put(configMaps, { metadata: { name, namespace: SYSTEM, ...own }, data: { 'jwks-store': text } })
 const stored = (source: string): unknown => api.get(configMaps, SYSTEM, `jwks-store-${source}`)
 const writes = (): readonly string[] => api.requests.filter((request) => !request.startsWith('GET'))
-test('a key set that arrives is written, labelled, in the operator’s namespace; a restart recalls it', async () => {
+test('a fetched key set is stored with a label in the operator’s namespace, and read after a restart', async () => {
   expect(memory.recall(A)).toBeUndefined()
   memory.keep(A, '{"keys":[]}')
   await until(() => stored(A) !== undefined)
@@ -51,7 +51,7 @@ test('a key set that arrives is written, labelled, in the operator’s namespace
   expect(memory.recall(A)).toBe('{"keys":[]}')
 })
 
-test('one that nobody wants any more is deleted; one that is stored as it should be costs no request', async () => {
+test('the ConfigMap of an unused key set is deleted, and an unchanged one costs no request', async () => {
   put(`jwks-store-${A}`, 'old')
   put(`jwks-store-${B}`, 'same')
   for (const source of [A, B]) memory.recall(source)
@@ -61,7 +61,7 @@ test('one that nobody wants any more is deleted; one that is stored as it should
   expect(writes()).toHaveLength(1)
 })
 
-test('ConfigMaps that an earlier operator left are deleted, those of others stay', async () => {
+test('ConfigMaps of an earlier operator are deleted, and those of users stay', async () => {
   put(`jwks-store-${A}`, 'wanted')
   put(`jwks-store-${B}`, 'stale')
   put('jwks-store-settings', 'of a user', {})
@@ -72,7 +72,7 @@ test('ConfigMaps that an earlier operator left are deleted, those of others stay
   expect([stored(A), api.get(configMaps, SYSTEM, 'jwks-store-settings')]).not.toContain(undefined)
 })
 
-test('a ConfigMap of that name without our label is not believed', () => {
+test('a ConfigMap of that name without our label is ignored', () => {
   put(`jwks-store-${A}`, '{"keys":[]}', {})
   expect(memory.recall(A)).toBeUndefined()
 })

@@ -43,19 +43,23 @@ const fetchOptions = { isLoopbackAllowed: true, times: { dialMs: 20_000, totalMs
 /** For what never comes. */
 const impatient = { ...fetchOptions, times: { dialMs: 150, totalMs: 200 } }
 
-describe('the answer to a fetch', () => {
+describe('the response to a fetch', () => {
   test.each<[sentence: string, answer: RequestListener, outcome: string]>([
-    ['a key set is taken', (_, response) => response.end(set), set],
-    ['white space and other members make no difference', (_, response) => response.end(`{"x": 1,\n "keys": [ {"kty": "EC", "kid": "a"} ] }`), set],
-    ['an empty set is a set', (_, response) => response.end('{"keys":[]}'), '{"keys":[]}'],
-    ['a redirect is not followed', (_, response) => response.writeHead(302, { location: '/other' }).end(set), 'answered 302; redirects are not followed'],
-    ['an error is none', (_, response) => response.writeHead(500).end(set), 'answered 500'],
-    ['nor is a partial answer', (_, response) => response.writeHead(206).end(set), 'answered 206'],
-    ['text is none', (_, response) => response.end('<html>'), 'the answer is not JSON'],
-    ['JSON without keys is none', (_, response) => response.end('{"key":[]}'), 'the answer is not a JSON Web Key Set'],
-    ['a key without kty is none', (_, response) => response.end('{"keys":[{"kid":"a"}]}'), 'the answer is not a JSON Web Key Set'],
-    ['null is none', (_, response) => response.end('null'), 'the answer is not a JSON Web Key Set'],
-    ['too long by content-length', (_, response) => response.writeHead(200, { 'content-length': '1001' }).write('{'), 'longer than 1000 bytes'],
+    ['is accepted if it is a key set', (_, response) => response.end(set), set],
+    ['is normalized: no white space and no other members', (_, response) => response.end(`{"x": 1,\n "keys": [ {"kty": "EC", "kid": "a"} ] }`), set],
+    ['is accepted if the set is empty', (_, response) => response.end('{"keys":[]}'), '{"keys":[]}'],
+    ['is rejected if it is a redirect', (_, response) => response.writeHead(302, { location: '/other' }).end(set), 'answered 302; redirects are not followed'],
+    ['is rejected if its status is 500', (_, response) => response.writeHead(500).end(set), 'answered 500'],
+    ['is rejected if it is partial', (_, response) => response.writeHead(206).end(set), 'answered 206'],
+    ['is rejected if it is not JSON', (_, response) => response.end('<html>'), 'the answer is not JSON'],
+    ['is rejected without keys', (_, response) => response.end('{"key":[]}'), 'the answer is not a JSON Web Key Set'],
+    ['is rejected if a key has no kty', (_, response) => response.end('{"keys":[{"kid":"a"}]}'), 'the answer is not a JSON Web Key Set'],
+    ['is rejected if it is null', (_, response) => response.end('null'), 'the answer is not a JSON Web Key Set'],
+    [
+      'is rejected if its content-length is too large',
+      (_, response) => response.writeHead(200, { 'content-length': '1001' }).write('{'),
+      'longer than 1000 bytes',
+    ],
     [
       'too long in chunks',
       (_, response) => {
@@ -64,8 +68,8 @@ describe('the answer to a fetch', () => {
       },
       'longer than 1000 bytes',
     ],
-    ['no answer in time', () => {}, 'no key set within 200 ms'],
-    ['a body that does not end in time', (_, response) => response.write('{'), 'no key set within 200 ms'],
+    ['is rejected if it comes too late', () => {}, 'no key set within 200 ms'],
+    ['is rejected if its body does not end in time', (_, response) => response.write('{'), 'no key set within 200 ms'],
     [
       'a body that is cut',
       (_, response) => {
@@ -82,7 +86,7 @@ describe('the answer to a fetch', () => {
     expect(await fetched).toContain(outcome)
   })
 
-  test('the request goes to the path as it is, with the host of the URL', async () => {
+  test('the request of a fetch has the path unchanged and the host of the URL', async () => {
     const seen: unknown[] = []
     const server = createServer((request, response) => {
       seen.push([request.method, request.url, request.headers.host])
@@ -94,7 +98,7 @@ describe('the answer to a fetch', () => {
   })
 
   test.each([
-    ['a port where nobody listens', 'ECONNREFUSED'],
+    ['a closed port', 'ECONNREFUSED'],
     ['no endpoint', 'idp.example has no endpoints'],
     ['a path with a space', 'unescaped characters'],
   ])('%s fails', async (what, message) => {
@@ -116,38 +120,38 @@ describe('the answer to a fetch', () => {
     expect(await createFetch(fetchOptions)(source, 3, never)).toBe(set)
   })
 
-  test('a TLS handshake that does not happen ends at the dial timeout', async () => {
+  test('a stalled TLS handshake ends at the dial timeout', async () => {
     const port = await listen(createTcpServer((socket) => void socket.on('error', () => {}).resume()))
     await expect(createFetch(impatient)(sourceOf(port, { tls: { verify: 'none' } }), 0, never)).rejects.toThrow('not connected within 150 ms')
   })
 
-  test('an abort ends it', async () => {
+  test('an abort ends the fetch', async () => {
     const abort = new AbortController()
     const port = await listen(createServer(() => abort.abort()))
     await expect(createFetch(fetchOptions)(sourceOf(port), 0, abort.signal)).rejects.toThrow('aborted')
   })
 })
 
-describe('TLS', () => {
+describe('TLS of a fetch', () => {
   test.each<[sentence: string, tls: () => KeySetTls, outcome: string]>([
-    ['a certificate of the given CA, in the name of the host, is good', () => ({ ca: [authority.certificate], verify: 'full' }), 'good: idp.example'],
-    ['the CAs of the system do not know it', () => ({ verify: 'full' }), 'self-signed certificate in certificate chain'],
-    ['another server name is sent and checked', () => ({ ca: [authority.certificate], servername: 'other.example', verify: 'full' }), 'does not match'],
-    ['names are not checked with chain', () => ({ ca: [authority.certificate], servername: 'other.example', verify: 'chain' }), 'good: other.example'],
-    ['the chain is, with chain', () => ({ verify: 'chain' }), 'self-signed certificate in certificate chain'],
-    ['nothing is checked with none', () => ({ verify: 'none' }), 'good: idp.example'],
+    ['accepts a certificate of the configured CA for the host name', () => ({ ca: [authority.certificate], verify: 'full' }), 'good: idp.example'],
+    ['rejects a certificate that the CAs of the system did not issue', () => ({ verify: 'full' }), 'self-signed certificate in certificate chain'],
+    ['sends and verifies a configured server name', () => ({ ca: [authority.certificate], servername: 'other.example', verify: 'full' }), 'does not match'],
+    ['does not verify names in mode chain', () => ({ ca: [authority.certificate], servername: 'other.example', verify: 'chain' }), 'good: other.example'],
+    ['verifies the chain in mode chain', () => ({ verify: 'chain' }), 'self-signed certificate in certificate chain'],
+    ['verifies nothing in mode none', () => ({ verify: 'none' }), 'good: idp.example'],
     [
-      'one of the configured names is enough',
+      'accepts a certificate with one of the configured names',
       () => ({ ca: [authority.certificate], servername: 'other.example', subjectAltNames: [{ type: 'Hostname', value: 'idp.example' }], verify: 'full' }),
       'good: other.example',
     ],
     [
-      'none of the configured names',
+      'rejects a certificate with none of the configured names',
       () => ({ ca: [authority.certificate], subjectAltNames: [{ type: 'URI', value: 'spiffe://td/idp' }], verify: 'full' }),
       'carries none of the names',
     ],
     [
-      'the client certificate is shown',
+      'presents the client certificate',
       () => ({ ca: [authority.certificate], certificate: client.certificate, privateKey: client.privateKey, verify: 'full' }),
       'good: idp.example operator',
     ],
@@ -169,7 +173,7 @@ describe('TLS', () => {
   })
 })
 
-describe('addresses', () => {
+describe('the address of a key set', () => {
   test.each([
     ['169.254.169.254', false],
     ['::ffff:169.254.169.254', false],
@@ -188,12 +192,12 @@ describe('addresses', () => {
     ['127.9.9.9', true],
     ['::1', true],
     ['::ffff:127.0.0.1', true],
-  ])('%s is refused, in directory mode too unless it is loopback', (address, isLoopback) => {
+  ])('%s is rejected, in directory mode only if it is not loopback', (address, isLoopback) => {
     expect(refuseAddress(address, false)).toContain(address)
     expect(refuseAddress(address, true) === undefined).toBe(isLoopback)
   })
 
-  test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', '2001:db8::1', 'fd00::1', '169.253.255.255', '64:ff9b::a00:1'])('%s is not refused', (address) =>
+  test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', '2001:db8::1', 'fd00::1', '169.253.255.255', '64:ff9b::a00:1'])('%s is accepted', (address) =>
     expect(refuseAddress(address, false)).toBeUndefined(),
   )
 
@@ -207,7 +211,7 @@ describe('addresses', () => {
     await expect(createFetch({ ...fetchOptions, isLoopbackAllowed: false })({ ...plain, ...more }, 0, never)).rejects.toThrow(message)
   })
 
-  test.each([true, false])('a name with good addresses resolves (all: %s)', async (all) => {
+  test.each([true, false])('a name with permitted addresses resolves (all: %s)', async (all) => {
     const found = await new Promise((resolve, reject) => {
       createLookup(true)('localhost', { all, family: 0 }, (error, address) => (error ? reject(error) : resolve(address)))
     })

@@ -90,10 +90,10 @@ function start(snapshot: Snapshot) {
   return { seen, errors, take }
 }
 
-test('a policy is PartiallyValid until its key set arrives; rotation, outage and garbage are lived through; once removed it is not fetched', async () => {
+test('a policy is PartiallyValid until its key set arrives, and keeps the last valid one through outage and garbage', async () => {
   const provider = await startProvider(setOf('first'))
   const { snapshot } = await createReader(await writeManifests(manifests(provider.port))).load()
-  // Five minutes are the least that a manifest may ask for; nobody waits for them here.
+  // A manifest may set five minutes at least, which a test cannot wait for.
   for (const { spec } of snapshot.list('ProxyPolicy'))
     for (const { jwks } of spec.traffic?.jwtAuthentication?.providers ?? []) Object.assign(jwks.remote ?? {}, { cacheDuration: '1s' })
   const { seen, errors, take } = start(snapshot)
@@ -121,7 +121,7 @@ test('a policy is PartiallyValid until its key set arrives; rotation, outage and
   expect([provider.requests, seen.changes]).toEqual([requests, 2])
 })
 
-test('a policy whose key set moves elsewhere does not go on with the old keys', async () => {
+test('a policy does not use old keys after its key set moved to another URL', async () => {
   const provider = await startProvider(setOf('first'))
   const text = manifests(provider.port)
   const { seen, take } = start((await createReader(await writeManifests(text)).load()).snapshot)
@@ -132,7 +132,7 @@ test('a policy whose key set moves elsewhere does not go on with the old keys', 
   expect(seen.keySet).toContain('"remote":{"invalid":')
 })
 
-test('directory mode fetches, and tells when it cannot', async () => {
+test('directory mode fetches key sets and reports failures', async () => {
   const provider = await startProvider()
   const events: ReportEvent[] = []
   const mode = await runDirectoryMode({
@@ -149,7 +149,7 @@ test('directory mode fetches, and tells when it cannot', async () => {
   await waitFor('the next try', () => provider.requests > requests)
 })
 
-test('the status says why a key set is not there, and what is wrong with the one that came', async () => {
+test('the status gives the reason of a missing key set and of an invalid one', async () => {
   const provider = await startProvider('<html>')
   const { snapshot } = await createReader(await writeManifests(manifests(provider.port))).load()
   const { seen } = start(snapshot)

@@ -10,7 +10,7 @@ const requestOf = (id: string, more: Partial<KeySetRequest> = {}): KeySetRequest
   ...more,
 })
 
-/** `answer` gives what the fetch at that time and number yields; an Error fails it, undefined leaves it open. */
+/** `answer` returns the result of a fetch: a text, an Error that fails it, or undefined to leave it pending. */
 function start(answer: (request: KeySetRequest, count: number) => string | Error | undefined, memory?: KeySetMemory) {
   const clock = createManualClock()
   const fetches: { at: number; id: string; attempt: number; signal: AbortSignal }[] = []
@@ -32,7 +32,7 @@ function start(answer: (request: KeySetRequest, count: number) => string | Error
   return { clock, store, fetches, errors, changes, open, times: () => fetches.map(({ at }) => at) }
 }
 
-describe('one key set', () => {
+describe('a wanted key set', () => {
   test('is fetched at once, and again at each cacheDuration', async () => {
     const { clock, store, times, changes } = start(() => 'first')
     expect(store.want([requestOf('a')])).toBe(false)
@@ -43,7 +43,7 @@ describe('one key set', () => {
     expect(changes).toEqual([10])
   })
 
-  test('is announced again when it was rotated', async () => {
+  test('is announced again after a rotation', async () => {
     const { clock, store, changes } = start((_, count) => (count === 1 ? 'first' : 'second'))
     store.want([requestOf('a')])
     await clock.advance(300_010)
@@ -51,7 +51,7 @@ describe('one key set', () => {
     expect(store.current().get('a')).toBe('second')
   })
 
-  test('stays when it cannot be refreshed; retries come after 200 ms, doubling to 15 s', async () => {
+  test('is kept while refreshes fail, which are retried after 200 ms, doubling to 15 s', async () => {
     const { clock, store, times, errors, changes } = start((_, count) => (count === 1 ? 'first' : new Error('down')))
     store.want([requestOf('a')])
     await clock.advance(300_000 + 60_000)
@@ -62,7 +62,7 @@ describe('one key set', () => {
     expect(changes).toEqual([10])
   })
 
-  test('is fetched at cacheDuration again once it is back, and a new failure is told again', async () => {
+  test('is fetched at each cacheDuration again after a recovery, and the next failure is reported again', async () => {
     const { clock, store, times, errors } = start((_, count) => (count === 2 ? 'back' : new Error('down')))
     store.want([requestOf('a')])
     await clock.advance(300_200)
@@ -71,8 +71,8 @@ describe('one key set', () => {
   })
 
   test.each<[sentence: string, cacheMs: number, second: number]>([
-    ['at least a second passes between fetches', 0, 1000],
-    ['at most a day does, which timers can count', 2 ** 40, 86_400_000],
+    ['is fetched at most once a second', 0, 1000],
+    ['is fetched at least once a day, which fits a timer', 2 ** 40, 86_400_000],
   ])('%s', async (_, cacheMs, second) => {
     const { clock, store, times } = start(() => 'x')
     store.want([requestOf('a', { cacheMs })])
@@ -103,10 +103,10 @@ describe('the wanted key sets', () => {
   })
 
   test.each<[sentence: string, other: Partial<KeySetRequest>, fetched: number, kept: boolean]>([
-    ['the same source is not fetched again', {}, 1, true],
-    ['other TLS settings are another source, whose keys are not known yet', { tls: { verify: 'full' } }, 2, false],
-    ['so is another host', { url: { host: 'evil', port: 80, path: '/a' } }, 2, false],
-    ['other endpoints of the same Service are not', { endpoints: [{ address: '10.0.0.2', port: 1 }] }, 1, true],
+    ['of an unchanged source are not fetched again', {}, 1, true],
+    ['with other TLS settings are fetched anew, and the old keys are dropped', { tls: { verify: 'full' } }, 2, false],
+    ['of another host are fetched anew, and the old keys are dropped', { url: { host: 'evil', port: 80, path: '/a' } }, 2, false],
+    ['with other endpoints of the same Service are not fetched again', { endpoints: [{ address: '10.0.0.2', port: 1 }] }, 1, true],
   ])('%s', async (_, other, fetched, kept) => {
     const { clock, store, fetches } = start((__, count) => (count === 1 ? 'x' : undefined))
     const request = requestOf('a', 'endpoints' in other ? { endpoints: [{ address: '10.0.0.1', port: 1 }] } : {})
@@ -176,20 +176,20 @@ describe('the wanted key sets', () => {
   })
 })
 
-describe('memory', () => {
+describe('the memory of key sets', () => {
   const set = (kid: string): string => `{"keys":[{"kty":"EC","kid":"${kid}"}]}`
-  /** Holds one text, whatever the source. */
-  function createMemory(text?: string): KeySetMemory & { told: string[] } {
-    const told: string[] = []
+  /** Returns one text for every source, and records the calls. */
+  function createMemory(text?: string): KeySetMemory & { calls: string[] } {
+    const calls: string[] = []
     return {
-      told,
+      calls,
       recall: (source) => (/^[0-9a-f]{64}$/.test(source) ? text : 'not a source'),
-      keep: (source, kept) => told.push(`keep ${source.length} ${kept}`),
-      forget: (source) => told.push(`forget ${source.length}`),
+      keep: (source, kept) => calls.push(`keep ${source.length} ${kept}`),
+      forget: (source) => calls.push(`forget ${source.length}`),
     }
   }
 
-  test('what is recalled is given at once, stays while fetches fail, and gives way to what is fetched', async () => {
+  test('provides the key set at once, until a fetch succeeds', async () => {
     const memory = createMemory(set('old'))
     const { clock, store } = start((_, count) => (count === 1 ? new Error('down') : set('new')), memory)
     expect(store.want([requestOf('a')])).toBe(true)
@@ -198,30 +198,30 @@ describe('memory', () => {
     expect(store.current().get('a')).toBe(set('old'))
     await clock.advance(200)
     expect(store.current().get('a')).toBe(set('new'))
-    expect(memory.told).toEqual([`keep 64 ${set('new')}`])
+    expect(memory.calls).toEqual([`keep 64 ${set('new')}`])
   })
 
-  test('what is fetched unchanged is neither kept again nor announced', async () => {
+  test('is not written, and no change is announced, when the fetched key set is unchanged', async () => {
     const memory = createMemory(set('old'))
     const { clock, store, changes } = start(() => set('old'), memory)
     store.want([requestOf('a')])
     await clock.advance(1000)
-    expect([memory.told, changes]).toEqual([[], []])
+    expect([memory.calls, changes]).toEqual([[], []])
   })
 
-  test('garbage is not recalled', () => {
+  test('is ignored when it holds no key set', () => {
     const { store } = start(() => undefined, createMemory('garbage'))
     expect(store.want([requestOf('a')])).toBe(false)
     expect(store.current().size).toBe(0)
   })
 
-  test('it forgets what nobody wants, and nothing when closed', async () => {
+  test('drops key sets that no policy names, and none on close', async () => {
     const memory = createMemory()
     const { clock, store } = start(() => set('a'), memory)
     store.want([requestOf('a'), requestOf('b')])
     await clock.advance(100)
     store.want([requestOf('b')])
     store.close()
-    expect(memory.told.filter((text) => text.startsWith('forget'))).toEqual(['forget 64'])
+    expect(memory.calls.filter((text) => text.startsWith('forget'))).toEqual(['forget 64'])
   })
 })

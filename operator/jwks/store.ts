@@ -222,7 +222,7 @@ class FetchingStore implements KeySetStore {
     if (source.text === text) return
     source.text = text
     this.#options.memory?.keep(source.key, text)
-    this.#change.ask()
+    this.#change.schedule()
   }
 
   #fail(source: Source, error: unknown): void {
@@ -234,7 +234,7 @@ class FetchingStore implements KeySetStore {
     if (message === source.reportedError) return
     source.reportedError = message
     // Without a key set, the statuses of its policies name the error.
-    if (source.text === undefined) this.#change.ask()
+    if (source.text === undefined) this.#change.schedule()
     this.#options.onError(describeSource(source.request), error)
   }
 }

@@ -21,12 +21,12 @@ const garbage = Buffer.from('no PEM').toString('base64')
 
 describe('a Secret is rejected:', () => {
   test.each<[string, Record<string, string> | undefined, string]>([
-    ['nothing', undefined, 'tls.crt is missing; it needs tls.crt, tls.key and ca.crt'],
+    ['a missing Secret', undefined, 'tls.crt is missing; it needs tls.crt, tls.key and ca.crt'],
     ['no key', { 'tls.crt': one['tls.crt'] ?? '', 'ca.crt': one['ca.crt'] ?? '' }, 'tls.key is missing'],
     ['no authority', { 'tls.crt': one['tls.crt'] ?? '', 'tls.key': one['tls.key'] ?? '' }, 'ca.crt is missing'],
-    ['a certificate that is none', { ...one, 'tls.crt': garbage }, 'tls.crt is not PEM that can be read'],
-    ['a key that is none', { ...one, 'tls.key': garbage }, 'tls.key is not PEM that can be read'],
-    ['an authority that is none', { ...one, 'ca.crt': garbage }, 'ca.crt is not PEM that can be read'],
+    ['an invalid certificate', { ...one, 'tls.crt': garbage }, 'tls.crt is not PEM that can be read'],
+    ['an invalid key', { ...one, 'tls.key': garbage }, 'tls.key is not PEM that can be read'],
+    ['an invalid authority', { ...one, 'ca.crt': garbage }, 'ca.crt is not PEM that can be read'],
     ['the key of another certificate', { ...one, 'tls.key': two['tls.key'] ?? '' }, 'tls.key is not the key of tls.crt'],
   ])('%s', (_, data, message) => {
     expect(() => readCertificate(data)).toThrow(message)
@@ -64,7 +64,7 @@ describe('while the server runs', () => {
       })
       socket.on('error', reject)
     })
-  test('the next handshake has a new certificate; a broken one is told, and the last good one stays', async () => {
+  test('the next handshake uses a new certificate, and an invalid one is reported and not used', async () => {
     const server = createConfigServer({ isOpen: true, credentials: source.credentials })
     const port = await server.listen('127.0.0.1:0')
     try {
@@ -84,7 +84,7 @@ describe('while the server runs', () => {
     }
   })
 
-  test('without the Secret there is no start: the error says what to make', async () => {
+  test('the server does not start without the Secret, and the error names it', async () => {
     api.drop(secrets, 'proxy-system', 'proxy-xds-cert')
     await expect(watchCertificate(api.connection, 'proxy-system', { clock: systemClock, onChange: () => {}, onError: () => {} })).rejects.toThrow(
       'namespace proxy-system has no Secret proxy-xds-cert; make it (type kubernetes.io/tls: tls.crt, tls.key and ca.crt)',

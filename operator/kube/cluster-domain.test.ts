@@ -2,14 +2,18 @@ import { expect, test } from '@jest/globals'
 import { findClusterDomain, parseClusterDomain } from './cluster-domain.ts'
 
 test.each([
-  ['the domain is what follows svc', 'nameserver 10.96.0.10\nsearch infra.svc.corp.example svc.corp.example corp.example host.example\n', 'corp.example'],
-  ['a final dot does not count', 'search infra.svc.corp.example. svc.corp.example.\n', 'corp.example'],
-  ['a host outside of clusters has the usual one', 'search host.example\n', 'cluster.local'],
-  ['nothing is the usual one', '', 'cluster.local'],
+  [
+    'the cluster domain is the part after svc',
+    'nameserver 10.96.0.10\nsearch infra.svc.corp.example svc.corp.example corp.example host.example\n',
+    'corp.example',
+  ],
+  ['a final dot is not part of the cluster domain', 'search infra.svc.corp.example. svc.corp.example.\n', 'corp.example'],
+  ['the cluster domain of a host outside of clusters is cluster.local', 'search host.example\n', 'cluster.local'],
+  ['the cluster domain of an empty file is cluster.local', '', 'cluster.local'],
 ])('%s', (_, text, expected) => {
   expect(parseClusterDomain(text)).toBe(expected)
 })
 
-test('a file that is not there is the usual one', async () => {
+test('the cluster domain without the file is cluster.local', async () => {
   expect(await findClusterDomain('/nowhere/resolv.conf')).toBe('cluster.local')
 })

@@ -36,7 +36,7 @@ async function writeConfig(context = 'c'): Promise<string> {
   return file
 }
 
-test('a request has the token and the path of the server, and gives the object', async () => {
+test('a request has the token and the path of the server, and returns the object', async () => {
   answer = (request, response) =>
     response.end(JSON.stringify({ url: request.url, authorization: request.headers.authorization, type: request.headers['content-type'] }))
   expect(await connection.request('PATCH', '/api/v1/x?y=1', { body: { a: 1 }, contentType: 'application/merge-patch+json' })).toEqual({
@@ -46,24 +46,24 @@ test('a request has the token and the path of the server, and gives the object',
   })
 })
 
-test('a refusal is an ApiError with status, reason and message; neither body nor query is in it', async () => {
+test('an error response is an ApiError with status, reason and message, without body and query', async () => {
   answer = (_request, response) => response.writeHead(409).end(JSON.stringify({ kind: 'Status', reason: 'Conflict', message: 'was modified' }))
   const error = await connection.request('PUT', '/api/v1/x?token=q', { body: { data: 'secret' } }).catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(ApiError)
   expect(error).toMatchObject({ status: 409, reason: 'Conflict', message: 'PUT /api/v1/x: was modified' })
 })
 
-test('a refusal in plain text is one too', async () => {
+test('an error response in plain text is an ApiError', async () => {
   answer = (_request, response) => response.writeHead(502).end('<html>')
   await expect(connection.request('GET', '/x')).rejects.toMatchObject({ status: 502, message: 'GET /x: the API server answered 502' })
 })
 
-test('no answer in time is an error', async () => {
+test('a request without a response in time fails', async () => {
   answer = () => {}
   await expect(connection.request('GET', '/x', { timeoutMs: 50 })).rejects.toThrow('GET /prefix/x')
 })
 
-test('a stream gives whole lines, however they are cut, and characters of several bytes', async () => {
+test('a stream yields whole lines and characters, however the chunks are cut', async () => {
   const bytes = Buffer.from('{"a":"é"}\n{"b":1}\n{"c":2}\n')
   answer = (_request, response) => {
     response.write(bytes.subarray(0, 7))
@@ -74,7 +74,7 @@ test('a stream gives whole lines, however they are cut, and characters of severa
   expect(lines).toEqual(['{"a":"é"}', '{"b":1}', '{"c":2}'])
 })
 
-test('a stream that is aborted ends, and one that is refused says why', async () => {
+test('an aborted stream ends, and a rejected one fails with the reason', async () => {
   answer = (_request, response) => {
     response.write('{}\n')
   }
@@ -84,7 +84,7 @@ test('a stream that is aborted ends, and one that is refused says why', async ()
   await expect(connection.stream('/x', () => {}, new AbortController().signal)).rejects.toMatchObject({ status: 410, reason: 'Expired' })
 })
 
-test('a kubeconfig that is not there, or names no cluster, is an error that says so', async () => {
+test('a kubeconfig that is missing or names no cluster is an error', async () => {
   expect(() => connect({ kubeconfig: '/no/such/file' })).toThrow(/^KUBECONFIG \/no\/such\/file: .*ENOENT/)
   const file = await writeConfig('other')
   expect(() => connect({ kubeconfig: file })).toThrow('current-context names no cluster')

@@ -12,13 +12,13 @@ export function createGatewayEvents(
   clock: Clock,
   now: () => Date,
 ): (gateway: Gateway, reason: string, message: string) => Promise<void> {
-  const told = new Map<string, number>()
+  const recorded = new Map<string, number>()
   return async (gateway, reason, message) => {
     const { namespace, name, uid } = gateway.metadata
     const key = `${namespace}/${name} ${reason} ${message}`
-    for (const [each, at] of told) if (clock.now() - at > QUIET_MS) told.delete(each)
-    if (told.has(key)) return
-    told.set(key, clock.now())
+    for (const [each, at] of recorded) if (clock.now() - at > QUIET_MS) recorded.delete(each)
+    if (recorded.has(key)) return
+    recorded.set(key, clock.now())
     const time = `${now().toISOString().slice(0, 19)}Z`
     await connection.request('POST', `/api/v1/namespaces/${namespace}/events`, {
       body: {

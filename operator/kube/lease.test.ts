@@ -65,14 +65,14 @@ async function startTwo() {
 }
 
 describe('leader election', () => {
-  test('the first replica leads, and renews for as long as it lives', async () => {
+  test('makes the first replica leader, which renews the Lease until it ends', async () => {
     const { store, a, b } = await startTwo()
     expect([a.events, b.events]).toEqual([['0 start'], []])
     expect([a.election.isLeader(), b.election.isLeader()]).toEqual([true, false])
     expect(store.lease()?.spec).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 0, renewTime: '2026-01-01T00:01:00.000000Z' })
   })
 
-  test('a leader that loses the API server stops before another starts', async () => {
+  test('stops a leader without API server before another starts', async () => {
     const { clock, store, a, b } = await startTwo()
     store.isCut.add('a')
     await clock.advance(30_000)
@@ -87,7 +87,7 @@ describe('leader election', () => {
     expect([a.election.isLeader(), b.election.isLeader()]).toEqual([false, true])
   })
 
-  test('a leader that ends gives the Lease back: the other one leads at its next look', async () => {
+  test('makes the other replica leader at its next attempt after the leader released the Lease', async () => {
     const { clock, store, a, b } = await startTwo()
     await a.election.close()
     expect(store.lease()?.spec.holderIdentity).toBe('')
@@ -96,7 +96,7 @@ describe('leader election', () => {
     await b.election.close()
   })
 
-  test('of two that try at the same moment one leads', async () => {
+  test('makes one of two simultaneous candidates leader', async () => {
     const clock = createManualClock()
     const store = createLeaseStore()
     const replicas = ['a', 'b', 'c'].map((identity) => startReplica(store, clock, identity))
@@ -105,7 +105,7 @@ describe('leader election', () => {
     expect(replicas.flatMap(({ events }) => events)).toEqual(['0 start'])
   })
 
-  test('a short gap in the connection costs nothing', async () => {
+  test('keeps the leader during a short connection failure', async () => {
     const { clock, store, a } = await startTwo()
     store.isCut.add('a')
     await clock.advance(7_000)

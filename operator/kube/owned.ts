@@ -66,7 +66,7 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
   const watches = Object.entries(collections).map(([kind, collection]) => {
     const apiVersion = collection.split('/').slice(2, -1).join('/')
     const read = (raw: RawObject): OwnedObject => ({ ...raw, apiVersion, kind }) as unknown as OwnedObject
-    const tell = (object: OwnedObject, isGone: boolean, before?: OwnedObject): void => {
+    const notify = (object: OwnedObject, isGone: boolean, before?: OwnedObject): void => {
       // If a user removes the ownerReference, the Gateway that owned the object is reconciled.
       const owner = ownerOf(object) ?? (before && ownerOf(before))
       if (owner !== undefined) options.onChange(`${object.metadata.namespace}/${owner}`, object, isGone)
@@ -75,11 +75,11 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
       const object = read(raw)
       const before = objects.get(keyOf(object))
       objects.set(keyOf(object), object)
-      if (before?.metadata.resourceVersion !== object.metadata.resourceVersion) tell(object, false, before)
+      if (before?.metadata.resourceVersion !== object.metadata.resourceVersion) notify(object, false, before)
     }
     const remove = (object: OwnedObject): void => {
       objects.delete(keyOf(object))
-      tell(object, true)
+      notify(object, true)
     }
     return watchCollection({
       connection,
@@ -135,7 +135,7 @@ export async function applyObject(connection: KubeConnection, object: OwnedObjec
       contentType: 'application/apply-patch+yaml',
     })
   } catch (error) {
-    // Why a Secret is refused may quote it.
+    // The message of a rejected Secret may quote it.
     if (kind === 'Secret' && error instanceof ApiError)
       throw new ApiError(error.status, error.reason, `Secret ${metadata.name}: ${error.reason || error.status}`)
     throw error

@@ -38,7 +38,7 @@ function createBench(concurrency = 8): Bench {
   return { clock, queue, starts, errors, end }
 }
 
-test('a key that is added while it is worked on is worked on again, once, not before the interval is over', async () => {
+test('a key that is added during its work runs once more, not before the interval is over', async () => {
   const { clock, queue, starts, end } = createBench()
   queue.add('a')
   await clock.advance(30)
@@ -53,7 +53,7 @@ test('a key that is added while it is worked on is worked on again, once, not be
   expect(queue.size()).toBe(0)
 })
 
-test('a key that comes back later still keeps its distance, and none after that', async () => {
+test('a key that is added within the interval waits for its end, and a later one does not wait', async () => {
   const { clock, queue, starts, end } = createBench()
   queue.add('a')
   await end('a')
@@ -67,7 +67,7 @@ test('a key that comes back later still keeps its distance, and none after that'
   expect(starts).toEqual(['0 a', '100 a', '600 a'])
 })
 
-test('failures are told, and retried after pauses that grow to a bound; success starts over', async () => {
+test('failures are reported and retried with a bounded backoff, which a success resets', async () => {
   const { clock, queue, starts, errors, end } = createBench()
   queue.add('a')
   await end('a', new Error('one'))
@@ -89,7 +89,7 @@ test('failures are told, and retried after pauses that grow to a bound; success 
   expect(errors).toEqual(['a: one', 'a: two', 'a: three', 'a: four', 'a: five'])
 })
 
-test('a key whose input changed does not wait for the rest of its pause, and its failures are forgotten', async () => {
+test('a renewed key runs without the rest of its backoff, and its failures are reset', async () => {
   const { clock, queue, starts, end } = createBench()
   queue.add('a')
   await end('a', new Error('one'))
@@ -105,7 +105,7 @@ test('a key whose input changed does not wait for the rest of its pause, and its
   expect(starts).toEqual(['0 a', '500 a', '700 a', '700 b', '1200 a'])
 })
 
-test('no more keys than allowed are worked on at once', async () => {
+test('the number of keys that run at once is bounded', async () => {
   const { clock, queue, starts, end } = createBench(2)
   for (const key of ['a', 'b', 'c']) queue.add(key)
   await clock.advance(0)
@@ -114,7 +114,7 @@ test('no more keys than allowed are worked on at once', async () => {
   expect(starts).toEqual(['0 a', '0 b', '0 c'])
 })
 
-test('work that waits when the queue is cleared is never started', async () => {
+test('waiting work does not start after the queue is cleared', async () => {
   const { clock, queue, starts, end } = createBench(1)
   queue.add('a')
   queue.add('b')

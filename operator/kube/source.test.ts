@@ -84,15 +84,15 @@ describe('a snapshot', () => {
     api.put(secrets, { metadata: { name: 's', namespace: 'default', annotations }, data: { key: 'c2VjcmV0' } })
     start()
     await until(() => snapshots.length === 1)
-    const asked = api.requests.filter((request) => request.includes(secrets)).map((request) => decodeURIComponent(request))
-    expect(asked.length).toBeGreaterThan(0)
-    for (const request of asked) expect(request).toContain('fieldSelector=type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token')
+    const listed = api.requests.filter((request) => request.includes(secrets)).map((request) => decodeURIComponent(request))
+    expect(listed.length).toBeGreaterThan(0)
+    for (const request of listed) expect(request).toContain('fieldSelector=type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token')
     expect(latest()?.get('Secret', 'default', 's')?.metadata.annotations).toBeUndefined()
   })
 })
 
-describe('staying up to date', () => {
-  test('a cut watch resumes where it was, without a list', async () => {
+describe('a watch of the API server', () => {
+  test('resumes after a disconnect without a list', async () => {
     start()
     await until(() => snapshots.length === 1)
     await until(() => api.requests.some((request) => request.startsWith(`GET ${services}?watch`)))
@@ -102,7 +102,7 @@ describe('staying up to date', () => {
     expect(api.requests.filter((request) => request.startsWith(`GET ${services}?limit`))).toHaveLength(1)
   })
 
-  test('where it is too old to resume, everything is listed again and what is gone goes', async () => {
+  test('lists again when its version is too old, and drops deleted objects', async () => {
     api.put(services, service('a'))
     api.put(services, service('b'))
     start()
@@ -117,7 +117,7 @@ describe('staying up to date', () => {
     expect(latest()?.get('Service', 'default', 'b')).toBe(kept)
   })
 
-  test('an API server that answers with errors is asked again, and the last state stays', async () => {
+  test('retries after errors and keeps the last state', async () => {
     api.fail('GET', services, 503)
     start()
     await until(() => errors.length > 1 && source?.missing().join() === 'Service')
@@ -126,7 +126,7 @@ describe('staying up to date', () => {
     await until(() => snapshots.length === 1)
   })
 
-  test('a kind without CRD counts as empty, and is picked up when it is installed later', async () => {
+  test('treats a kind without CRD as empty, and finds one that is installed later', async () => {
     start()
     await until(() => snapshots.length === 1)
     expect(latest()?.list('HTTPRoute')).toEqual([])
@@ -138,8 +138,8 @@ describe('staying up to date', () => {
   })
 })
 
-describe('status-only changes', () => {
-  test('are told apart: no new snapshot, but the writer hears of them', async () => {
+describe('a change of a status only', () => {
+  test('makes no snapshot and is passed to the status writer', async () => {
     api.put(gateways, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [] } })
     start()
     await until(() => snapshots.length === 1)
@@ -151,7 +151,7 @@ describe('status-only changes', () => {
     expect(source?.find('Gateway', 'default', 'g')?.object).toMatchObject({ status: { conditions: [] } })
   })
 
-  test('another controller that is added to the ancestors of a policy leaves fewer entries for ours, so that the policy is translated again', async () => {
+  test('makes a snapshot if another controller is added to the ancestors of a policy, which leaves fewer entries for ours', async () => {
     api.put(proxyPolicies, { metadata: { name: 'p', namespace: 'default' }, spec: {} })
     start()
     await until(() => snapshots.length === 1)
@@ -165,7 +165,7 @@ describe('status-only changes', () => {
 describe('namespace selectors', () => {
   const labelled = (name: string, team: string): StoredObject => ({ metadata: { name, labels: { team } } })
 
-  test('only objects of matching namespaces count; a label changes that at once', async () => {
+  test('select the objects of matching namespaces, also after a label changed', async () => {
     api.put(namespaces, labelled('a', 'red'))
     api.put(namespaces, labelled('b', 'blue'))
     for (const namespace of ['a', 'b', 'unknown']) api.put(services, service('s', {}, namespace))
@@ -179,7 +179,7 @@ describe('namespace selectors', () => {
     await until(() => namesOf('Service').join() === 'b/s')
   })
 
-  test('grants of other namespaces count: what they lead to is not found, rather than not permitted', async () => {
+  test('do not apply to ReferenceGrants, so that a reference to another namespace is not found rather than not permitted', async () => {
     api.install(referenceGrants)
     api.put(namespaces, labelled('b', 'blue'))
     api.put(services, service('s', {}, 'b'))
@@ -216,14 +216,14 @@ describe('InferencePools and their pods', () => {
     })
   })
 
-  test('turned off, nobody asks for them', async () => {
+  test('are not listed if the inference extension is disabled', async () => {
     start()
     await until(() => snapshots.length === 1)
     expect([ready(), latest()?.list('InferencePool')]).toEqual([undefined, []])
     expect(api.requests.filter((line) => line.includes(pods) || line.includes(inferencePools))).toEqual([])
   })
 
-  test('of a pod only what makes it an endpoint is kept; a heartbeat makes no snapshot', async () => {
+  test('keep only the fields of an endpoint, so that a heartbeat makes no snapshot', async () => {
     start([], true)
     await until(() => snapshots.length === 1)
     const before = ready()

@@ -116,13 +116,13 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
         )
         for (const key of store.keys()) if (!listed.has(key)) isChanged = store.delete(key) || isChanged
         for (const raw of items) isChanged = put(raw) || isChanged
-        if (isChanged) debounced.ask()
+        if (isChanged) debounced.schedule()
       },
       onUpsert(raw) {
-        if (put(raw)) debounced.ask()
+        if (put(raw)) debounced.schedule()
       },
       onDelete(raw) {
-        if (store.delete(keyOf(normalize(kind, raw)))) debounced.ask()
+        if (store.delete(keyOf(normalize(kind, raw)))) debounced.schedule()
       },
       onError: (error) => options.onError(kind, error),
     })

@@ -13,7 +13,7 @@ const OWNED = [deployments, secrets, collections.configMaps, collections.service
 let api: FakeApi
 const modes: ClusterMode[] = []
 const lines: string[] = []
-const until = (ask: () => boolean | Promise<boolean>): Promise<void> => untilTrue(ask, () => lines.join(''))
+const until = (isDone: () => boolean | Promise<boolean>): Promise<void> => untilTrue(isDone, () => lines.join(''))
 
 beforeEach(async () => {
   api = await startFakeApi({ install: [leases, gatewayClasses, gateways, httpRoutes, services, namespaces, ...OWNED] })
@@ -30,10 +30,10 @@ async function start(env: Record<string, string> = {}, name = 'pod'): Promise<Cl
   const mode = await runClusterMode({
     settings: readSettings({ ...ports, POD_NAME: name, ...env }),
     log: createLog('debug', (line) => lines.push(line)),
-    // The test's own, which a replica must not close.
+    // Shared by the replicas of a test, so that none may close it.
     connection: { ...api.connection, close: () => {} },
     host: '127.0.0.1',
-    // Only the pauses are short: a machine that stands still for a second costs nobody the Lease.
+    // Only the pauses are short, so that a slow machine does not lose the Lease.
     leaseTimes: { leaseMs: 60_000, renewMs: 40_000, retryMs: 100 },
   })
   modes.push(mode)
@@ -52,7 +52,7 @@ const isAccepted = (status: Record<string, unknown>): boolean =>
   (status['conditions'] as { type: string; status: string }[] | undefined)?.some((each) => each.type === 'Accepted' && each.status === 'True') ?? false
 const writes = (): string[] => api.requests.filter((request) => !request.startsWith('GET') && !request.includes('/leases'))
 
-test('makes its GatewayClass, accepts Gateways, and then writes nothing more', async () => {
+test('the operator creates its GatewayClass, accepts Gateways, and then writes nothing more', async () => {
   api.put(gateways, gateway)
   const mode = await start()
   await until(() => isAccepted(statusOf(gatewayClasses, 'proxy', '')) && isAccepted(statusOf(gateways, 'gw')))
@@ -64,11 +64,11 @@ test('makes its GatewayClass, accepts Gateways, and then writes nothing more', a
   expect((await read(mode.ports.health, '/readyz')).status).toBe(200)
   const { text } = await read(mode.ports.metrics, '/metrics')
   expect(text).toMatch(/^proxy_leader 1$/m)
-  // A write counts when its answer was read.
+  // A write is counted when its response has been read.
   await until(async () => /^proxy_status_writes_total 2$/m.test((await read(mode.ports.metrics, '/metrics')).text))
 })
 
-test('a GatewayClass that was deleted or changed comes back; one of another controller is left alone', async () => {
+test('a deleted or changed GatewayClass is restored, and one of another controller is not touched', async () => {
   await start({ PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":"p","namespace":"s"}}' })
   const find = (): StoredObject | undefined => api.get(gatewayClasses, '', 'proxy')
   await until(() => find() !== undefined)
@@ -84,7 +84,7 @@ test('a GatewayClass that was deleted or changed comes back; one of another cont
   expect(find()?.spec).toEqual({ controllerName: 'example.com/other' })
 })
 
-test('the operator is not ready before everything is listed, and names what is missing', async () => {
+test('the operator is not ready before all kinds are listed, and names the missing ones', async () => {
   api.fail('GET', httpRoutes, 503)
   const mode = await start()
   await until(async () => (await read(mode.ports.health, '/readyz')).text.includes('HTTPRoute, translation'))
@@ -93,16 +93,16 @@ test('the operator is not ready before everything is listed, and names what is m
   await until(async () => (await read(mode.ports.health, '/readyz')).status === 200)
 })
 
-test('kinds without CRD are told', async () => {
+test('kinds without a CRD are logged', async () => {
   api.install(proxyPolicies)
   await start()
-  const told = (): string | undefined => lines.find((line) => line.includes('no CRD for'))
-  await until(() => told() !== undefined)
-  expect(told()).toMatch(/"level":"warn".*GRPCRoute/)
-  expect(told()).not.toContain('ProxyPolicy')
+  const logged = (): string | undefined => lines.find((line) => line.includes('no CRD for'))
+  await until(() => logged() !== undefined)
+  expect(logged()).toMatch(/"level":"warn".*GRPCRoute/)
+  expect(logged()).not.toContain('ProxyPolicy')
 })
 
-test('makes the objects of a Gateway, and gives the address that its Service gets', async () => {
+test('the objects of a Gateway are created, and its status shows the address of its Service', async () => {
   api.put(gateways, gateway)
   await start()
   await until(() => isAccepted(statusOf(gateways, 'gw')))
@@ -125,7 +125,7 @@ test('an object that the API server rejects is named in the status and retried',
   await until(() => programmed()?.status === 'True')
 })
 
-test('an expression that cannot be read is told where it was written', async () => {
+test('the status of a policy names the field of an expression that does not parse', async () => {
   api.install(proxyPolicies)
   const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }]
   const traffic = { authorization: { policy: { matchExpressions: ['request.path ==='] } } }
@@ -137,7 +137,7 @@ test('an expression that cannot be read is told where it was written', async () 
   expect(conditions()?.[0]).toMatchObject({ reason: 'PartiallyValid', message: expect.stringContaining('traffic.authorization') })
 })
 
-test('only Gateways of selected namespaces are served, as soon as a label says so', async () => {
+test('Gateways are served once a label selects their namespace', async () => {
   api.put(gateways, gateway)
   await start({ PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":{"team":"a"}}]' })
   await until(() => isAccepted(statusOf(gatewayClasses, 'proxy', '')))
@@ -160,7 +160,7 @@ test('one of two replicas writes, and the other takes over when it ends', async 
   expect(api.get(leases, 'proxy-system', 'proxy-operator')?.spec).toMatchObject({ holderIdentity: expect.stringMatching(/^two_/) })
 })
 
-test('the admin page is on loopback, tells names, and changes the log level', async () => {
+test('the admin endpoints dump names, show the version and change the log level', async () => {
   api.put(gateways, gateway)
   const { ports } = await start()
   await until(() => isAccepted(statusOf(gateways, 'gw')))
@@ -173,7 +173,7 @@ test('the admin page is on loopback, tells names, and changes the log level', as
   expect([await post('level=warn'), await post('level=chatty'), await post('xds=debug')]).toEqual([200, 400, 400])
 })
 
-test('without the certificate for TLS the operator does not start', async () => {
+test('the operator does not start in TLS mode without a certificate', async () => {
   api.install(secrets)
   await expect(start({ PROXY_XDS_MODE: 'tls' })).rejects.toThrow('proxy-xds-cert')
 })

@@ -14,7 +14,7 @@ import { watchCluster } from '../kube/source.ts'
 import { createTokenAuthentication } from '../kube/token-review.ts'
 import { textOf, type Log } from '../runtime/log.ts'
 import { createReconcileMetrics, renderGauges, renderProcess } from '../runtime/metrics.ts'
-import { createProvisioner, type Provisioner } from '../provision/provision.ts'
+import { Provisioner } from '../provision/provision.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
@@ -119,10 +119,10 @@ class Replica {
       now,
       isLeader: this.#isLeader,
       find: this.#source.find,
-      onError: (key, error, isTriedAgain) =>
-        this.#log('warn', `status of ${key}: ${textOf(error)}; ${isTriedAgain ? 'it is tried again' : 'it is not tried again until it differs'}`),
+      onError: (key, error, isRetried) =>
+        this.#log('warn', `status of ${key}: ${textOf(error)}; ${isRetried ? 'it is retried' : 'it is not retried until it differs'}`),
     })
-    this.#provisioner = this.#createProvisioner()
+    this.#provisioner = this.#startProvisioner()
     this.#gatewayClass = keepGatewayClass({
       connection,
       source: this.#source,
@@ -216,9 +216,9 @@ class Replica {
     })
   }
 
-  #createProvisioner(): Provisioner {
+  #startProvisioner(): Provisioner {
     const { settings } = this.#options
-    return createProvisioner({
+    return new Provisioner({
       connection: this.#connection,
       clock,
       isLeader: this.#isLeader,
@@ -288,20 +288,20 @@ class Replica {
 
   #reportNack({ role, resources, message }: Nack): void {
     // The error of a secret may quote the secret.
-    const refused = resources.map(({ key, error }) => (key.startsWith('secret/') ? key : `${key}: ${error}`)).join('; ') || message
-    this.#log('warn', 'a data plane refused part of the config', { role, refused })
+    const rejected = resources.map(({ key, error }) => (key.startsWith('secret/') ? key : `${key}: ${error}`)).join('; ') || message
+    this.#log('warn', 'a data plane rejected part of the config', { role, rejected })
     const gateway = this.#snapshot.list('Gateway').find((each) => roleOf(`${each.metadata.namespace}/${each.metadata.name}`) === role)
     if (gateway === undefined) return
-    this.#recordEvent(gateway, 'ProxyNackError', refused).catch((error: unknown) => this.#log('warn', `Event for Gateway ${role}: ${textOf(error)}`))
+    this.#recordEvent(gateway, 'ProxyNackError', rejected).catch((error: unknown) => this.#log('warn', `Event for Gateway ${role}: ${textOf(error)}`))
   }
 
   #renderMetrics(): string {
     const { streams, nacks } = this.#server.stats()
     const gauges = renderGauges([
-      ['xds_auth_rq_total', 'counter', 'Config streams that asked for authentication', this.#reviews.requests],
+      ['xds_auth_rq_total', 'counter', 'Authentications of config streams', this.#reviews.requests],
       ['xds_auth_rq_success_total', 'counter', 'Config streams that were authenticated', this.#reviews.successes],
-      ['xds_auth_rq_failure_total', 'counter', 'Config streams that were refused', this.#reviews.failures],
-      ['xds_rejects_total', 'counter', 'Responses that a data plane refused, in part or whole', nacks],
+      ['xds_auth_rq_failure_total', 'counter', 'Config streams that were rejected', this.#reviews.failures],
+      ['xds_rejects_total', 'counter', 'Responses that a data plane rejected, in part or as a whole', nacks],
       ['xds_streams', 'gauge', 'Open config streams', streams],
       ['translations_total', 'counter', 'Snapshots translated', this.#translations],
       ['translation_failures_total', 'counter', 'Snapshots that could not be translated', this.#failedTranslations],

@@ -19,8 +19,8 @@ export interface DirectoryModeOptions {
 export async function runDirectoryMode({ directory, listen, report }: DirectoryModeOptions): Promise<{ close(): Promise<void> }> {
   const server = createConfigServer({
     onNack: ({ role, resources, message }) => {
-      const refused = resources.map(({ key, error }) => `${key}: ${error}`).join('; ') || message
-      report({ event: 'error', message: `the data plane of ${role ?? 'an unknown Gateway'} refused part of the config: ${refused}` })
+      const rejected = resources.map(({ key, error }) => `${key}: ${error}`).join('; ') || message
+      report({ event: 'error', message: `the data plane of ${role ?? 'an unknown Gateway'} rejected part of the config: ${rejected}` })
     },
   })
   const host = listen.slice(0, listen.lastIndexOf(':'))
@@ -28,10 +28,10 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   let latest: Load | undefined
   const keySets = createKeySets({
     isLoopbackAllowed: true,
-    onChange: () => latest && take(latest),
+    onChange: () => latest && publish(latest),
     onError: (url, error) => report({ event: 'error', message: `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays` }),
   })
-  const take = (load: Load): void => {
+  const publish = (load: Load): void => {
     latest = load
     const translation = keySets.translate(load.snapshot, { isStandalone: true, checkExpression })
     server.publish(translation)
@@ -39,7 +39,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
     reporter.conditions(findTroubles(translation.statuses))
     reporter.gateways(summarizeGateways(translation))
   }
-  const source = await watchDirectory(directory, take, {
+  const source = await watchDirectory(directory, publish, {
     onError: (error) => report({ event: 'error', message: `${describeFailure(directory, error)}; its last state stays` }),
   }).catch((error: unknown) => {
     throw new Error(describeFailure(directory, error), { cause: error })
@@ -51,7 +51,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
     source.close()
     throw error
   }
-  take(source.current())
+  publish(source.current())
   return {
     async close() {
       source.close()
@@ -72,28 +72,28 @@ function describeFailure(directory: string, error: unknown): string {
   return `${directory}: ${failures[code] ?? message}`
 }
 
-/** Tells each thing once, and again only after it had gone. */
+/** Reports each problem once, and again only after it was solved. */
 function createReporter(report: (event: ReportEvent) => void) {
-  let told: ReadonlySet<string> = new Set()
-  let toldConditions: ReadonlySet<string> = new Set()
+  let reported: ReadonlySet<string> = new Set()
+  let reportedConditions: ReadonlySet<string> = new Set()
   let lastGateways = ''
-  const tellNew = (before: ReadonlySet<string>, events: readonly ReportEvent[]): ReadonlySet<string> => {
+  const reportNew = (before: ReadonlySet<string>, events: readonly ReportEvent[]): ReadonlySet<string> => {
     const now = new Map(events.map((event) => [JSON.stringify(event), event]))
     for (const [key, event] of now) if (!before.has(key)) report(event)
     return new Set(now.keys())
   }
   return {
     problems(problems: Load['problems']): void {
-      told = tellNew(
-        told,
+      reported = reportNew(
+        reported,
         problems.flatMap(({ severity, file, line, field, message }) =>
           severity === 'note' ? [] : [{ event: 'error', file, line, message: field === '' ? message : `${field}: ${message}` }],
         ),
       )
     },
     conditions(troubles: ReturnType<typeof findTroubles>): void {
-      toldConditions = tellNew(
-        toldConditions,
+      reportedConditions = reportNew(
+        reportedConditions,
         troubles.map((trouble) => ({ event: 'condition', ...trouble })),
       )
     },

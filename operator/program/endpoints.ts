@@ -77,7 +77,7 @@ function serveMetrics(render: () => string): RequestListener {
 }
 
 const PAGE = [
-  'GET /snapshot?pretty  what is known, by name (also /snapshots/krt)',
+  'GET /snapshot?pretty  names of all known objects (also /snapshots/krt)',
   'POST /logging?level=debug  error, warn, info, debug or trace; without level: which it is',
   'GET /version',
   '',

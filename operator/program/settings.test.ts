@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { readSettings } from './settings.ts'
 
-test('nothing set: the defaults of operator.md §7.2', () => {
+test('settings without variables are the defaults of operator.md §7.2', () => {
   expect(readSettings({ POD_NAME: 'pod' })).toEqual({
     logLevel: 'info',
     xdsHost: 'proxy.proxy-system.svc.cluster.local',
@@ -26,7 +26,7 @@ test('nothing set: the defaults of operator.md §7.2', () => {
 })
 
 test.each<[string, Record<string, string>, object]>([
-  ['an empty value is as if it were not set', { PROXY_XDS_MODE: '', PROXY_XDS_SERVICE_PORT: ' ' }, { xdsMode: 'plaintext', xdsPort: 9978 }],
+  ['an empty value', { PROXY_XDS_MODE: '', PROXY_XDS_SERVICE_PORT: ' ' }, { xdsMode: 'plaintext', xdsPort: 9978 }],
   ['a log level that is not known is info', { PROXY_LOG_LEVEL: 'chatty' }, { logLevel: 'info' }],
   [
     'the stream is found in the namespace of the pod',
@@ -54,17 +54,17 @@ test.each<[string, Record<string, string>, object]>([
   expect(readSettings(env)).toMatchObject(expected)
 })
 
-test('the stream is found in the domain of the cluster', () => {
+test('the address of the stream is in the domain of the cluster', () => {
   expect(readSettings({}, 'corp.example')).toMatchObject({ xdsHost: 'proxy.proxy-system.svc.corp.example', clusterDomain: 'corp.example' })
   expect(readSettings({ PROXY_XDS_SERVICE_HOST: 'xds.example' }, 'corp.example').xdsHost).toBe('xds.example')
 })
 
 test.each<[string, Record<string, string>, string]>([
-  ['a port that is none', { PROXY_XDS_SERVICE_PORT: '99999' }, 'PROXY_XDS_SERVICE_PORT=99999: write a port from 1 to 65535'],
-  ['a mode that is not known', { PROXY_XDS_MODE: 'mtls' }, 'PROXY_XDS_MODE=mtls: write plaintext or tls'],
-  ['a boolean that is none', { PROXY_XDS_AUTH: 'maybe' }, 'PROXY_XDS_AUTH=maybe: write true or false'],
-  ['selectors that are no JSON', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[' }, 'PROXY_DISCOVERY_NAMESPACE_SELECTORS=[: is not JSON'],
-  ['selectors that are no array', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '{}' }, 'write a JSON array of label selectors'],
+  ['an invalid port', { PROXY_XDS_SERVICE_PORT: '99999' }, 'PROXY_XDS_SERVICE_PORT=99999: write a port from 1 to 65535'],
+  ['an unknown mode', { PROXY_XDS_MODE: 'mtls' }, 'PROXY_XDS_MODE=mtls: write plaintext or tls'],
+  ['an invalid boolean', { PROXY_XDS_AUTH: 'maybe' }, 'PROXY_XDS_AUTH=maybe: write true or false'],
+  ['selectors that are not JSON', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[' }, 'PROXY_DISCOVERY_NAMESPACE_SELECTORS=[: is not JSON'],
+  ['selectors that are not an array', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '{}' }, 'write a JSON array of label selectors'],
   ['a field that selectors do not have', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"labels":{}}]' }, '[0].labels is not known'],
   [
     'an operator that is not known',
@@ -74,11 +74,11 @@ test.each<[string, Record<string, string>, string]>([
   ['In without values', { PROXY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchExpressions":[{"key":"a","operator":"In"}]}]' }, 'In needs an array of strings'],
   ['parameters without a namespace', { PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":"n"}}' }, 'proxy.namespace must be set'],
   ['parameters with a blank name', { PROXY_GATEWAY_CLASS_PARAMETERS_REFS: '{"proxy":{"name":" ","namespace":"s"}}' }, 'proxy.name must be set'],
-  ['InferencePools that are neither on nor off', { PROXY_ENABLE_INFER_EXT: 'x' }, 'PROXY_ENABLE_INFER_EXT=x: write true or false'],
+  ['an invalid switch for InferencePools', { PROXY_ENABLE_INFER_EXT: 'x' }, 'PROXY_ENABLE_INFER_EXT=x: write true or false'],
 ])('%s: an error that names the variable, the value and the fix', (_, env, message) => {
   expect(() => readSettings(env)).toThrow(message)
 })
 
-test('all mistakes are told at once', () => {
+test('one error names all invalid settings', () => {
   expect(() => readSettings({ PROXY_XDS_MODE: 'x', PROXY_XDS_AUTH: 'y' })).toThrow(/PROXY_XDS_MODE=x[\s\S]*PROXY_XDS_AUTH=y/)
 })

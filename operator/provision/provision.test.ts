@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { createProvisioner, type Provisioner } from './provision.ts'
+import { Provisioner } from './provision.ts'
 import { collections, startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { createReconcileMetrics } from '../runtime/metrics.ts'
 import { systemClock } from '../serve/debounce.ts'
@@ -23,7 +23,7 @@ beforeEach(async () => {
   api = await startFakeApi({ install: [deployments, podDisruptionBudgets, secrets, services, configMaps, collections.serviceAccounts] })
   isLeader = true
   errors.length = 0
-  provisioner = createProvisioner({
+  provisioner = new Provisioner({
     connection: api.connection,
     clock: systemClock,
     settings: { image: { registry: 'registry.example.com', repository: 'proxy', tag: 'v1' }, version: '1', xds: { host: 'op', port: 9978, isTls: false } },
@@ -67,7 +67,7 @@ const writes = (): string[] => api.requests.filter((request) => !request.startsW
 const sessionKey = (): string =>
   Buffer.from((api.get(secrets, 'default', 'gw-session-key') as { data?: { key?: string } } | undefined)?.data?.key ?? '', 'base64').toString()
 
-test('every object is applied once, with our field manager, and then left alone', async () => {
+test('every object is applied once, with our field manager', async () => {
   publish(1, [80])
   await until(isDone)
   await sleep(200)
@@ -85,7 +85,7 @@ test('every object is applied once, with our field manager, and then left alone'
   expect(provisioner.applies()).toBe(5)
 })
 
-test('a changed listener changes the Service, and nothing that does not depend on it', async () => {
+test('a changed listener changes the Service and no other object', async () => {
   publish(1, [80])
   await until(isDone)
   const before = writes().length
@@ -95,7 +95,7 @@ test('a changed listener changes the Service, and nothing that does not depend o
   expect(writes().slice(before)).toEqual([expect.stringContaining('/services/gw')])
 })
 
-test('where parameters leave the trust domain open it is that of the mesh, as it changes', async () => {
+test('the trust domain is that of the mesh, as it changes, if no parameters set it', async () => {
   const settings = (mesh: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('istio', 'istio-system', 1), data: { mesh } })
   const trustDomain = (): unknown => {
     const { spec } = (api.get(deployments, 'default', 'gw') ?? {}) as {
@@ -112,7 +112,7 @@ test('where parameters leave the trust domain open it is that of the mesh, as it
   expect(writes().every((request) => !request.includes('istio'))).toBe(true)
 })
 
-test('objects that a user edits or deletes are restored, a deleted session key as a new one', async () => {
+test('objects that a user edits or deletes are restored, and a deleted session key is replaced by a new one', async () => {
   publish(1, [80])
   await until(isDone)
   const before = sessionKey()
@@ -129,7 +129,7 @@ test('objects that a user edits or deletes are restored, a deleted session key a
   await until(() => sessionKey() !== '' && sessionKey() !== before)
 })
 
-test('a session key that is there already is kept; one that is none stops everything', async () => {
+test('an existing session key is kept, and an invalid one fails the Gateway', async () => {
   api.put(secrets, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from(KEY).toString('base64') } })
   publish(1, [80])
   await until(isDone)
@@ -144,7 +144,7 @@ test('a session key that is there already is kept; one that is none stops everyt
   expect(sessionKey()).toBe('abc')
 })
 
-test('a PodDisruptionBudget comes with its overlay and goes with it; one of a user with the same label stays', async () => {
+test('a PodDisruptionBudget is created and deleted with its overlay, and one of a user with the same label stays', async () => {
   const labels = { 'gateway.networking.k8s.io/gateway-name': 'gw' }
   api.put(podDisruptionBudgets, { metadata: { name: 'of-user', namespace: 'default', labels }, spec: {} })
   publish(1, [80], { podDisruptionBudget: { spec: { minAvailable: 1 } } })
@@ -154,7 +154,7 @@ test('a PodDisruptionBudget comes with its overlay and goes with it; one of a us
   expect(api.get(podDisruptionBudgets, 'default', 'of-user')).toBeDefined()
 })
 
-test('an object of another Gateway is left to it, and the status says so', async () => {
+test('an object of another Gateway is not overwritten, and the status names it', async () => {
   const owner = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', name: 'other', uid: 'uid-other', controller: true }
   const labels = { 'gateway.networking.k8s.io/gateway-name': 'other' }
   api.put(configMaps, {
@@ -171,7 +171,7 @@ test('an object of another Gateway is left to it, and the status says so', async
   expect(api.get(configMaps, 'default', 'gw')).toMatchObject({ data: { 'ca.crt': 'theirs' }, metadata: { ownerReferences: [owner] } })
 })
 
-test('an object that a user made under the same name is left alone until it is gone, and the status says so', async () => {
+test('an object of a user with the same name is not overwritten until it is deleted, and the status names it', async () => {
   api.put(services, { metadata: { name: 'gw', namespace: 'default' }, spec: { selector: { app: 'theirs' } } })
   publish(1, [80])
   await until(() => provisioner.outcomeOf('default/gw') !== undefined)
@@ -192,7 +192,7 @@ test('a replica that does not lead applies nothing', async () => {
   await until(isDone)
 })
 
-test('an object that the API server refuses is an outcome, and what was wrong with a Secret is not in it', async () => {
+test('the outcome holds the error of a rejected object, but not of a Secret', async () => {
   api.fail('PATCH', secrets, 422)
   publish(1, [80])
   await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
@@ -206,7 +206,7 @@ test('an object that the API server refuses is an outcome, and what was wrong wi
   await until(isDone)
 })
 
-test('while one object is refused again and again, pods have their session key and keep it', async () => {
+test('pods keep their session key while another object is rejected repeatedly', async () => {
   api.fail('PATCH', podDisruptionBudgets, 422)
   publish(1, [80], { podDisruptionBudget: {} })
   const attempts = (collection: string): number => writes().filter((request) => request.includes(`/${collection}/`)).length

@@ -28,10 +28,10 @@ export interface ProvisionerOptions {
   /** The outcome of a Gateway has changed. */
   readonly onOutcome: () => void
   readonly onNote: (gateway: string, message: string) => void
-  readonly onError: (what: string, error: unknown) => void
+  readonly onError: (subject: string, error: unknown) => void
 }
 
-/** How it went with the objects of one Gateway. */
+/** Result of applying the objects of one Gateway. */
 export type Outcome = { readonly ok: true } | Pick<DeployFailure, 'ok' | 'condition' | 'reason' | 'message'>
 
 interface Target {
@@ -50,9 +50,7 @@ interface Applied {
   readonly cached: string | undefined
 }
 
-export const createProvisioner = (options: ProvisionerOptions): Provisioner => new Provisioner(options)
-
-/** Creates, updates and deletes the objects of every Gateway (operator.md §2, §3.4). Only the leader does. */
+/** Creates, updates and deletes the objects of every Gateway (operator.md §2, §3.4), on the leader only. Construction starts its watches. */
 export class Provisioner {
   readonly #options: ProvisionerOptions
   readonly #owned: ReturnType<typeof watchOwned>

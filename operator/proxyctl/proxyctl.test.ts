@@ -51,12 +51,12 @@ spec:
 `
 
 describe('lint', () => {
-  test('passes what is right', async () => {
+  test('passes valid manifests', async () => {
     const file = write('good.yaml', gateway + policy('{timeouts: {request: 1s}}'))
     expect(await run(['lint', file])).toEqual({ code: 0, stderr: '', stdout: `${file}: no error\n` })
   })
 
-  test('names file, line, field and fix of what an API server would refuse', async () => {
+  test('names file, line, field and fix of a mistake that an API server would reject', async () => {
     const file = write('bad.yaml', gateway + policy('{timeouts: {reqest: 1s}}'))
     const { code, stdout } = await run(['lint', file])
     expect(code).toBe(1)
@@ -72,7 +72,7 @@ describe('lint', () => {
     expect(stdout).toMatch(/^error +\S*bad-config\.yaml:2 +binds\[0\]\.port: must be <= 65535, is 808000$/m)
   })
 
-  test('names what the operator would say in a status', async () => {
+  test('prints the bad conditions of statuses', async () => {
     const file = write('dangling.yaml', gateway + route('nothing'))
     const { code, stdout } = await run(['lint', file, '-o', 'json'])
     expect(code).toBe(1)
@@ -83,14 +83,14 @@ describe('lint', () => {
   })
 })
 
-test('a route whose Gateway is not there is a note of lint and a warning of status', async () => {
+test('a route without its Gateway is a note of lint and a warning of status', async () => {
   const file = write('stray.yaml', route('nothing'))
   expect((await run(['lint', file])).stdout).toMatch(/^note +HTTPRoute default\/web +not in these manifests: Gateway default\/gw$/m)
   expect((await run(['status', '--dir', file])).stdout).toMatch(/^warning +HTTPRoute +default\/web +not in these manifests: Gateway default\/gw$/m)
 })
 
 describe('status', () => {
-  test('puts the worst first and ends with 1 when there is an error', async () => {
+  test('sorts errors first and exits with 1 if there is one', async () => {
     const file = write('status.yaml', gateway + route('nothing') + policy('{timeouts: {request: 1s}}'))
     const { code, stdout } = await run(['status', '--dir', file])
     expect(code).toBe(1)
@@ -103,14 +103,14 @@ describe('status', () => {
     ])
   })
 
-  test('has what would not be taken at all', async () => {
+  test('prints objects that are not valid at all', async () => {
     const file = write('refused.yaml', gateway + policy('{timeouts: {reqest: 1s}}'))
     const { code, stdout } = await run(['status', '--dir', file])
     expect(code).toBe(1)
     expect(stdout).toMatch(/^error +manifest +refused\.yaml:\d+ +spec\.traffic\.timeouts\.reqest: unknown field/)
   })
 
-  test('a policy that is partly in force is a warning', async () => {
+  test('prints a partially valid policy as a warning', async () => {
     const file = write('partly.yaml', gateway + policy("{authorization: {policy: {matchExpressions: ['nonsense == 1']}}}"))
     const { code, stdout } = await run(['status', '--dir', file])
     expect(code).toBe(0)
@@ -130,7 +130,7 @@ describe('status', () => {
 describe('config diff of files', () => {
   const dump = (routes: object, secrets: object = {}) => JSON.stringify({ version: 1, routes, secrets, config: {} })
 
-  test('shows what was added, changed and removed; the order of fields and the content of secrets are no difference', async () => {
+  test('shows additions, changes and removals, but no order of fields and no content of secrets', async () => {
     const from = write('from.json', dump({ a: { key: 'a', x: 1 }, b: { key: 'b' }, same: { p: 1, q: 2 } }, { s: { data: 'x' } }))
     const to = write('to.json', dump({ a: { key: 'a', x: 2 }, c: { key: 'c' }, same: { q: 2, p: 1 } }, { s: { data: 'y' } }))
     expect(await run(['config', 'diff', from, to])).toEqual({
@@ -141,20 +141,20 @@ describe('config diff of files', () => {
     expect(await run(['config', 'diff', from, from])).toMatchObject({ code: 0, stdout: 'no difference\n' })
   })
 
-  test('what is made from the rest is no difference', async () => {
+  test('ignores fields that are derived from others', async () => {
     const from = write('plain.json', JSON.stringify({ version: 1, routes: {} }))
     const to = write('derived.json', JSON.stringify({ version: 2, routes: {}, workloads: [{ address: '127.0.0.1' }] }))
     expect(await run(['config', 'diff', from, to])).toMatchObject({ code: 0, stdout: 'no difference\n' })
   })
 
-  test('a file that is no dump', async () => {
+  test('rejects a file that is not a dump', async () => {
     const file = write('garbage.json', 'garbage')
     expect(await run(['config', 'diff', file, file])).toMatchObject({ code: 1, stderr: expect.stringContaining('garbage.json: not a dump') })
   })
 })
 
 describe('explain of a data plane', () => {
-  test('marks what a policy asks for and cannot be had', async () => {
+  test('marks references of a policy that do not resolve', async () => {
     const authorization = [{ policy: { matchExpressions: ['request.path =='] }, action: 'Allow' }]
     const extAuth = { backendRef: { invalid: 'BACKEND_NOT_FOUND' }, grpc: {} }
     const sources = [{ from: 'ProxyPolicy default/p', target: 'Gateway default/gw' }]
@@ -175,7 +175,7 @@ describe('explain of a data plane', () => {
   })
 })
 
-describe('wrong usage ends with 2, says what is wrong and where help is', () => {
+describe('wrong usage exits with 2 and names the mistake and the help', () => {
   test.each([
     ['no command', [], 'no command'],
     ['an unknown command', ['frobnicate'], '"frobnicate" is not a command'],
@@ -186,16 +186,16 @@ describe('wrong usage ends with 2, says what is wrong and where help is', () => 
     ['two data planes', ['log', 'level', '--admin', 'a:1', '--gateway', 'a/b'], 'give one of them'],
     ['an address without a port', ['log', 'level', '--admin', 'localhost'], '"localhost" is not host:port'],
     ['lint of nothing', ['lint'], 'takes one directory'],
-    ['a URL that is none', ['trace', 'shop', '--admin', '127.0.0.1:1'], '"shop" is not a URL'],
-    ['a header that is none', ['trace', 'http://127.0.0.1:1/', '--header', 'x', '--admin', '127.0.0.1:1'], '"x" is not \'name: value\''],
-    ['a timeout that is none', ['trace', '--timeout', 'soon'], '"soon" is not a duration'],
+    ['an invalid URL', ['trace', 'shop', '--admin', '127.0.0.1:1'], '"shop" is not a URL'],
+    ['an invalid header', ['trace', 'http://127.0.0.1:1/', '--header', 'x', '--admin', '127.0.0.1:1'], '"x" is not \'name: value\''],
+    ['an invalid timeout', ['trace', '--timeout', 'soon'], '"soon" is not a duration'],
   ])('%s', async (_, args, message) => {
     const { code, stderr } = await run(args)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
     expect(stderr).toMatch(/; proxyctl --help shows the usage\n$/)
   })
 
-  test('help is on standard output and no failure', async () => {
+  test('help is printed to standard output and is no failure', async () => {
     expect(await run(['--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^usage: proxyctl/), stderr: '' })
   })
 })

@@ -14,7 +14,7 @@ const USAGE = `usage: proxyctl COMMAND [ARGUMENTS] [OPTIONS]
   explain ROUTE          every policy field in force for a route (<namespace>/<name>), where it comes from, what it overrides
   trace [URL]            the steps of one request: sends it to URL, or waits for the next that fits
   config dump            the config that a data plane has in force
-  config diff FROM [TO]  what is different between two of: a dump file, a data plane (host:port), a directory of manifests
+  config diff FROM [TO]  the difference between two of: a dump file, a data plane (host:port), a directory of manifests
   log level [LEVEL]      shows or sets a data plane's log level: debug, or module=debug,…
   lint DIR               checks manifests without a cluster; fails when one is wrong
 

@@ -85,7 +85,7 @@ async function describeCluster(invocation: Invocation): Promise<Row[]> {
   const list = async (kind: string, paths: readonly string[]): Promise<{ kind: string; items: Item[] }> => {
     for (const path of paths) {
       const found = await connection.request<{ items?: Item[] }>('GET', path).catch((error: { status?: number }) => {
-        // Where InferencePools are not used, nobody is given a right to them.
+        // Without InferencePools in use, users often have no permission to list them.
         if (error.status === 404 || (error.status === 403 && kind === 'InferencePool')) return undefined
         throw error
       })
@@ -113,7 +113,7 @@ async function describeCluster(invocation: Invocation): Promise<Row[]> {
         if (kind === 'GatewayClass' && !classes.has(metadata.name)) return []
         if (kind === 'Gateway' && !classes.has(spec?.gatewayClassName ?? '')) return []
         const own = ownEntries(status)
-        // A route or a policy that no Gateway of ours is asked to serve is somebody else's.
+        // A route or policy without a Gateway of ours belongs to another controller.
         if (own === undefined) return []
         const { name, namespace } = metadata
         return [{ group: '', kind, ...(namespace !== undefined && { namespace }), name, status: own }]

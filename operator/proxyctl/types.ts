@@ -31,6 +31,6 @@ export interface Row {
   readonly kind: string
   readonly namespace: string
   readonly name: string
-  /** `Type=Status Reason: message` of every condition that says something is wrong, or what is wrong with pods; the worst first. */
+  /** `Type=Status Reason: message` of every bad condition, or the problem of the pods; the worst first. */
   readonly conditions: readonly string[]
 }

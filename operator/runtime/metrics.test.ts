@@ -36,7 +36,7 @@ test('reconciles are counted by object and outcome, timed, and forgotten with th
   expect(all.render()).not.toContain('name="gw"')
 })
 
-test('each controller has series of its own, under one header', async () => {
+test('each controller has its own series under one header', async () => {
   const all = createReconcileMetrics(() => 0)
   await all.of('gateway').measure('apps', 'gw', async () => {})
   await all.of('gatewayclass').measure('', 'proxy', async () => {})
@@ -46,7 +46,7 @@ test('each controller has series of its own, under one header', async () => {
   expect(text.match(/^# TYPE /gm)).toHaveLength(3)
 })
 
-test('the process is told of by the names of Prometheus', () => {
+test('metrics of the process have the names of Prometheus client libraries', () => {
   const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(renderProcess())?.[1])
   expect(value('process_resident_memory_bytes')).toBeGreaterThan(1e6)
   expect(value('process_cpu_seconds_total')).toBeGreaterThan(0)

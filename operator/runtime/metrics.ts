@@ -1,6 +1,6 @@
 import { METRIC_PREFIX } from '#api/names.ts'
 
-/** A number that is read when somebody asks. */
+/** A number that is read at each scrape. */
 export type Gauge = readonly [name: string, type: 'counter' | 'gauge', help: string, value: number]
 
 type ReconcileResult = 'success' | 'error'
@@ -15,7 +15,7 @@ export interface ReconcileMetrics {
 
 type Controller = 'gateway' | 'gatewayclass'
 
-/** What is known of one controller. */
+/** Counters of one controller. */
 interface Tally {
   readonly counts: Map<string, Record<ReconcileResult, number>>
   readonly buckets: number[]
@@ -33,7 +33,7 @@ export function renderGauges(gauges: readonly Gauge[], prefix = METRIC_PREFIX): 
   return gauges.map(([name, type, help, value]) => `${header(prefix + name, type, help)}${prefix}${name} ${value}\n`).join('')
 }
 
-/** The process itself, by the names that Prometheus' clients give; only where a setting asks for it. */
+/** Metrics of the process, with the names of Prometheus client libraries. Enabled by PROXY_ENABLE_BUILTIN_DEFAULT_METRICS. */
 export function renderProcess(): string {
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()

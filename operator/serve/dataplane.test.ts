@@ -76,7 +76,7 @@ const service = (name: string, port = 80): ServedMessage => ({
 const gateways = (...messages: ServedMessage[]): { gateways: Map<string, ServedMessage[]> } => ({ gateways: new Map([['ns/gw', messages]]) })
 
 describe('config stream from operator to data plane', () => {
-  test('brings the whole config, and initialises the store once both types arrived', async () => {
+  test('transfers the whole config, and initialises the store once both types arrived', async () => {
     const { server, address } = await serve()
     server.publish(gateways(route('a'), secret('web'), service('web')))
     const { store } = follow(address)
@@ -86,7 +86,7 @@ describe('config stream from operator to data plane', () => {
     expect([...routes.keys(), ...secrets.keys(), ...services.keys()]).toEqual(['ns/a.00', 'ns/web', 'ns/web'])
   })
 
-  test('sends one message for one edit, and keeps what did not change as the same objects', async () => {
+  test('sends one message for one edit, and keeps the identity of unchanged objects', async () => {
     const { server, address } = await serve()
     const all = [route('a'), route('b'), service('web')]
     server.publish(gateways(...all))
@@ -106,7 +106,7 @@ describe('config stream from operator to data plane', () => {
     expect(before.routes.get('ns/b.00')?.matches?.[0]?.path?.value).toBe('/')
   })
 
-  test('removes what is no longer served, and everything when the Gateway goes', async () => {
+  test('removes resources that are no longer served, and all of them with their Gateway', async () => {
     const { server, address } = await serve()
     server.publish(gateways(route('a'), route('b'), service('web')))
     const { store } = follow(address)
@@ -119,7 +119,7 @@ describe('config stream from operator to data plane', () => {
     expect([server.stats().streams, store.isInitialised()]).toEqual([1, true])
   })
 
-  test('reconnects to a restarted server with the versions it holds, gets only differences, and keeps the last good config meanwhile', async () => {
+  test('reconnects to a restarted server with the versions it holds, receives only changes, and keeps the last valid config meanwhile', async () => {
     const first = await serveBehindForwarder()
     first.server.publish(gateways(route('same'), route('edited'), route('removed'), service('web')))
     const { store, events, received } = follow(first.address)
@@ -142,7 +142,7 @@ describe('config stream from operator to data plane', () => {
     expect(events.filter((event) => event.type === 'disconnected').every((event) => event.retryMs <= 15_000)).toBe(true)
   })
 
-  test('is refused until the first config is published', async () => {
+  test('is rejected until the first config is published', async () => {
     const { server, address } = await serve()
     const { store, events } = follow(address)
     await until(() => events.some((event) => event.type === 'disconnected'))
@@ -152,7 +152,7 @@ describe('config stream from operator to data plane', () => {
     expect(store.snapshot().services.size).toBe(1)
   })
 
-  test('nacks one bad resource by path while the others of the response apply, and the last good one stays', async () => {
+  test('nacks one invalid resource by path, applies the others and keeps its last valid version', async () => {
     const nacks: Nack[] = []
     const { server, address } = await serve({ onNack: (nack) => nacks.push(nack) })
     server.publish(gateways(route('a'), route('b')))
@@ -176,7 +176,7 @@ describe('config stream from operator to data plane', () => {
     expect(nacks).toHaveLength(1)
   })
 
-  test('is not initialised by a response that is bad throughout', async () => {
+  test('is not initialised by a response without a valid resource', async () => {
     const nacks: Nack[] = []
     const { server, address } = await serve({ onNack: (nack) => nacks.push(nack) })
     server.publish(gateways({ kind: 'bind', key: 'x', message: { key: 'x', port: 0 } }))
@@ -186,7 +186,7 @@ describe('config stream from operator to data plane', () => {
     expect(nacks[0]?.resources).toEqual([{ key: 'bind/x', error: 'port: must be >= 1, is 0' }])
   })
 
-  test('nacks what the caller’s own check refuses', async () => {
+  test('nacks a resource that fails the check of the caller', async () => {
     const nacks: Nack[] = []
     const { server, address } = await serve({ onNack: (nack) => nacks.push(nack) })
     server.publish(gateways(route('a'), secret('broken')))
@@ -196,7 +196,7 @@ describe('config stream from operator to data plane', () => {
     expect(store.snapshot().routes.size).toBe(1)
   })
 
-  test('leaves the data plane of an unknown Gateway waiting, and serves it when the Gateway appears', async () => {
+  test('keeps the data plane of an unknown Gateway waiting until the Gateway appears', async () => {
     const { server, address } = await serve()
     server.publish({ gateways: new Map([['ns/other', [route('a'), service('web')]]]) })
     const { store, stream } = follow(address)
@@ -209,7 +209,7 @@ describe('config stream from operator to data plane', () => {
     expect(store.snapshot().version).toBe(0)
   })
 
-  test('selects the snapshot by safe name, for Gateways whose name is longer than a label', async () => {
+  test('selects the snapshot of a Gateway with a long name by its safe name', async () => {
     const { server, address } = await serve()
     const gateway = 'g'.repeat(100)
     server.publish({ gateways: new Map([[`ns/${gateway}`, [route('a')]]]) })
@@ -218,7 +218,7 @@ describe('config stream from operator to data plane', () => {
     expect([...store.snapshot().routes.keys()]).toEqual(['ns/a.00'])
   })
 
-  test('authenticates with the token file, read again for every connection', async () => {
+  test('authenticates with the token file, which is read for every connection', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'stream-'))
     closers.push(() => rm(directory, { recursive: true }))
     const tokenFile = join(directory, 'token')
@@ -244,7 +244,7 @@ describe('config stream from operator to data plane', () => {
     expect(seen.at(-1)).toEqual(['Bearer fresh', 'ns~gw'])
   })
 
-  test('speaks TLS with the given trust anchors, and refuses others', async () => {
+  test('uses TLS with the configured trust anchors, and rejects other certificates', async () => {
     const authority = makeAuthority('test')
     const leaf = makeCertificate({ name: 'localhost', hosts: ['127.0.0.1', 'localhost'], issuer: authority })
     const directory = await mkdtemp(join(tmpdir(), 'stream-'))

@@ -3,18 +3,18 @@ import { debounce } from './debounce.ts'
 import { createManualClock } from './testing.ts'
 
 describe('debounce', () => {
-  test.each<[sentence: string, asksAt: number[], runsAt: number[]]>([
-    ['runs once, 10 ms after a single ask', [0], [10]],
-    ['runs once for a burst, 10 ms after its last ask', [0, 5, 9, 18], [28]],
-    ['runs once for each of two asks that are far apart', [0, 100], [10, 110]],
-    ['runs after 1 s although the asking goes on', Array.from({ length: 300 }, (_, index) => index * 5), [1000, 1505]],
-  ])('%s', async (_, asksAt, runsAt) => {
+  test.each<[sentence: string, requestedAt: number[], runsAt: number[]]>([
+    ['runs once, 10 ms after a single call', [0], [10]],
+    ['runs once for a burst, 10 ms after its last call', [0, 5, 9, 18], [28]],
+    ['runs once for each of two calls that are far apart', [0, 100], [10, 110]],
+    ['runs after 1 s of continuous calls', Array.from({ length: 300 }, (_, index) => index * 5), [1000, 1505]],
+  ])('%s', async (_, requestedAt, runsAt) => {
     const clock = createManualClock()
     const runs: number[] = []
-    const { ask } = debounce(() => runs.push(clock.now()), { quietMs: 10, maxMs: 1000 }, clock)
-    for (const at of asksAt) {
+    const { schedule } = debounce(() => runs.push(clock.now()), { quietMs: 10, maxMs: 1000 }, clock)
+    for (const at of requestedAt) {
       await clock.advance(at - clock.now())
-      ask()
+      schedule()
     }
     await clock.advance(2000)
     expect(runs).toEqual(runsAt)
@@ -23,8 +23,8 @@ describe('debounce', () => {
   test('does not run once it is cancelled', async () => {
     const clock = createManualClock()
     let runs = 0
-    const { ask, cancel } = debounce(() => (runs += 1), { quietMs: 10, maxMs: 1000 }, clock)
-    ask()
+    const { schedule, cancel } = debounce(() => (runs += 1), { quietMs: 10, maxMs: 1000 }, clock)
+    schedule()
     cancel()
     await clock.advance(50)
     expect(runs).toBe(0)

@@ -20,24 +20,24 @@ export interface DebounceTimes {
   readonly maxMs: number
 }
 
-/** Makes a function that runs `action` once for a burst of calls. */
-export function debounce(action: () => void, times: DebounceTimes, clock: Clock): { readonly ask: () => void; readonly cancel: () => void } {
-  let firstAskedAt: number | undefined
+/** Runs `action` once for a burst of `schedule` calls. */
+export function debounce(action: () => void, times: DebounceTimes, clock: Clock): { readonly schedule: () => void; readonly cancel: () => void } {
+  let firstCalledAt: number | undefined
   let cancelTimer = (): void => {}
   const run = (): void => {
-    firstAskedAt = undefined
+    firstCalledAt = undefined
     action()
   }
   return {
-    ask() {
+    schedule() {
       const now = clock.now()
-      firstAskedAt ??= now
+      firstCalledAt ??= now
       cancelTimer()
-      cancelTimer = clock.after(Math.max(0, Math.min(times.quietMs, firstAskedAt + times.maxMs - now)), run)
+      cancelTimer = clock.after(Math.max(0, Math.min(times.quietMs, firstCalledAt + times.maxMs - now)), run)
     },
     cancel() {
       cancelTimer()
-      firstAskedAt = undefined
+      firstCalledAt = undefined
     },
   }
 }

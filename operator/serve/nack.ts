@@ -1,8 +1,8 @@
-/** One resource that a data plane refused. */
+/** One resource that a data plane rejected. */
 export interface NackedResource {
   /** `<kind>/<key>`. */
   readonly key: string
-  /** `<path in the message>: <what is wrong>`. */
+  /** `<path in the message>: <problem>`. */
   readonly error: string
 }
 

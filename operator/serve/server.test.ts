@@ -57,7 +57,7 @@ class RawClient {
     this.send({ node: { id: 'node', metadata }, ...request })
   }
 
-  /** Waits for the next response; acknowledges it unless told otherwise. */
+  /** Waits for the next response, and acknowledges it by default. */
   async next(isAcknowledged = true): Promise<{ updated: string[]; removed: string[]; nonce: string }> {
     await until(() => this.responses.length > this.#read)
     const { resources, removedResources, nonce, typeUrl } = this.responses[this.#read++] as DeltaDiscoveryResponse
@@ -70,7 +70,7 @@ class RawClient {
   }
 }
 
-/** Long enough for anything that the server would send, on most machines: what is to come is waited for otherwise. */
+/** Time in which the server would have sent an unwanted response on most machines. Wanted responses are awaited without it. */
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 40))
 
 async function serve(messages: ServedMessage[] | undefined, options: ConfigServerOptions = {}) {
@@ -83,7 +83,7 @@ async function serve(messages: ServedMessage[] | undefined, options: ConfigServe
 }
 
 describe('the config server', () => {
-  test('answers an empty subscription with everything, and tells version and nonce', async () => {
+  test('responds to an empty subscription with all resources, a version and a nonce', async () => {
     const { connect } = await serve([bind('a'), bind('b'), service('s')])
     const client = connect()
     client.open()
@@ -96,7 +96,7 @@ describe('the config server', () => {
     expect(new Set(client.responses.map(({ nonce }) => nonce)).size).toBe(2)
   })
 
-  test('answers named subscriptions with those names alone, the absent ones as removed, and follows them', async () => {
+  test('sends the named resources of a subscription and their changes, and absent ones as removed', async () => {
     const { connect, publish } = await serve([bind('a'), bind('b')])
     const client = connect()
     client.open({ resourceNamesSubscribe: ['bind/a', 'bind/x'] })
@@ -112,7 +112,7 @@ describe('the config server', () => {
     expect(await client.next()).toMatchObject({ updated: ['bind/b'], removed: [] })
   })
 
-  test('sends a resource again that is subscribed again, and joins and leaves the wildcard by its name', async () => {
+  test('sends a resource again when it is subscribed again, and treats the name * as the wildcard', async () => {
     const { connect, publish } = await serve([bind('a'), bind('b')])
     const client = connect()
     client.open({ resourceNamesSubscribe: ['bind/a'] })
@@ -128,7 +128,7 @@ describe('the config server', () => {
     expect(await client.next()).toMatchObject({ updated: ['bind/a'] })
   })
 
-  test('gives a reconnecting client the differences and removals to the versions that it holds', async () => {
+  test('sends a reconnecting client the changes and removals since the versions that it holds', async () => {
     const { connect } = await serve([bind('same'), bind('changed'), bind('added')])
     const first = connect()
     first.open()
@@ -142,7 +142,7 @@ describe('the config server', () => {
     expect(await third.next()).toMatchObject({ updated: [], removed: [] })
   })
 
-  test('sends nothing while a response waits for its ack, then all that changed meanwhile at once', async () => {
+  test('sends nothing while a response is unacknowledged, then all changes at once', async () => {
     const { connect, publish } = await serve([bind('a')])
     const client = connect()
     client.open()
@@ -160,7 +160,7 @@ describe('the config server', () => {
     expect(client.responses).toHaveLength(2)
   })
 
-  test('reports a nack and does not answer it; one with an expired nonce counts for nothing', async () => {
+  test('reports a nack without responding to it, and ignores a nack with an expired nonce', async () => {
     const nacks: Nack[] = []
     const { connect, server } = await serve([bind('a')], { onNack: (nack) => nacks.push(nack) })
     const client = connect()
@@ -176,7 +176,7 @@ describe('the config server', () => {
     expect([server.stats().nacks, client.unread]).toEqual([1, 0])
   })
 
-  test('gives a client without a role the services of all, and no Gateway’s resources', async () => {
+  test('sends a client without a role all services, and no resources of a Gateway', async () => {
     const { connect } = await serve([bind('a'), service('s')])
     const client = connect()
     client.open({}, '')
@@ -185,7 +185,7 @@ describe('the config server', () => {
     expect(await client.next()).toMatchObject({ updated: ['service/s'] })
   })
 
-  test('gives a client of another Gateway nothing', async () => {
+  test('sends the client of another Gateway nothing', async () => {
     const { connect } = await serve([bind('a'), service('s')])
     const client = connect()
     client.open({}, 'ns~other')
@@ -235,7 +235,7 @@ describe('the config server', () => {
       },
     ],
     [
-      'a role that is no text',
+      'a role that is not a string',
       {
         code: status.INVALID_ARGUMENT,
         details: 'node metadata: role must be a string `<namespace>~<gateway>`',
@@ -243,11 +243,11 @@ describe('the config server', () => {
       },
     ],
     [
-      'a client that is not who it says',
+      'a client that fails authentication',
       { code: status.UNAUTHENTICATED, details: 'not you', run: openStream, options: { authenticate: async () => ({ isAllowed: false, message: 'not you' }) } },
     ],
     [
-      'an authentication that fails itself, without its cause',
+      'a client whose authentication throws, without the cause',
       {
         code: status.UNAUTHENTICATED,
         details: 'authentication failed',
@@ -256,7 +256,7 @@ describe('the config server', () => {
       },
     ],
     [
-      'a client that says nothing',
+      'a client that sends no request',
       {
         code: status.DEADLINE_EXCEEDED,
         details: 'no first request within 20 ms; send node and type_url',
@@ -274,7 +274,7 @@ describe('the config server', () => {
     expect(server.stats().streams).toBe(0)
   })
 
-  test('forgets a stream whose client is gone', async () => {
+  test('forgets the stream of a disconnected client', async () => {
     const { connect, server } = await serve([bind('a')])
     const client = connect()
     client.open()
@@ -284,7 +284,7 @@ describe('the config server', () => {
     await until(() => server.stats().streams === 0)
   })
 
-  test('listens beyond loopback only with authentication, or when told to serve everyone', async () => {
+  test('listens beyond loopback only with authentication or isOpen', async () => {
     const closed = createConfigServer()
     for (const address of ['0.0.0.0:0', '[::]:0', '10.0.0.1:0', 'example.org:0'])
       await expect(closed.listen(address)).rejects.toThrow(`config server: ${address} is not a loopback address such as 127.0.0.1:9978`)
@@ -294,7 +294,7 @@ describe('the config server', () => {
     expect(await open.listen('0.0.0.0:0')).toBeGreaterThan(0)
   })
 
-  test('names the address that it cannot listen on', async () => {
+  test('names an address that is in use', async () => {
     const { port } = await serve([])
     const second = createConfigServer()
     closers.push(() => second.close())

@@ -138,7 +138,7 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
     publish(config) {
       latest = config
       if (snapshots === undefined) flush()
-      else debounced.ask()
+      else debounced.schedule()
     },
     stats: () => ({ streams: sessions.size, nacks, version }),
     async close() {

@@ -124,7 +124,7 @@ export class Session {
     this.#send(typeUrl)
   }
 
-  /** An expired nonce says nothing about what is in flight now, so only the subscription changes of its request count. */
+  /** An expired nonce does not concern the response in flight, so only the subscription changes of its request apply. */
   #acknowledge(subscription: Subscription, { typeUrl, responseNonce, errorDetail }: DeltaDiscoveryRequest): void {
     if (responseNonce === '' || responseNonce !== subscription.inFlight) return
     subscription.inFlight = undefined

@@ -8,13 +8,13 @@ const bind = (key: string, port: number): ServedMessage => ({ kind: 'bind', key,
 const service = (key: string): ServedMessage => ({ kind: 'service', key, message: { key, ports: [] } })
 
 describe('a snapshot', () => {
-  test('sorts services into addresses, and all else into resources, named by kind and key', () => {
+  test('holds services as addresses and other messages as resources, named by kind and key', () => {
     const { types } = buildSnapshot([bind('a', 1), { ...service('a'), kind: 'backend' }, service('a')], undefined, createEncoder())
     expect([...(types.get(RESOURCE_TYPE)?.keys() ?? [])]).toEqual(['bind/a', 'backend/a'])
     expect([...(types.get(ADDRESS_TYPE)?.keys() ?? [])]).toEqual(['service/a'])
   })
 
-  test('has the same versions wherever it is built, and other versions for other content or names', () => {
+  test('has versions that depend on names and content alone', () => {
     const versionsOf = (...messages: ServedMessage[]): (string | undefined)[] => {
       const entries = buildSnapshot(messages, undefined, createEncoder()).types.get(RESOURCE_TYPE)
       return messages.map(({ kind, key }) => entries?.get(`${kind}/${key}`)?.version)
@@ -25,7 +25,7 @@ describe('a snapshot', () => {
     expect(new Set([first, second, third, ...versionsOf(bind('a', 2))]).size).toBe(4)
   })
 
-  test('keeps the entries of equal content, and does not look at objects twice', () => {
+  test('keeps the entries of equal content, and encodes no object twice', () => {
     let hashed = 0
     const encode = createEncoder((text) => String((hashed += 1)) && text.padEnd(16))
     const kept = bind('kept', 1)
@@ -37,7 +37,7 @@ describe('a snapshot', () => {
     expect(buildSnapshot(after.messages, after, encode)).toBe(after)
   })
 
-  test('tells what was added, changed and removed', () => {
+  test('reports the names that were added, changed and removed', () => {
     const encode = createEncoder()
     const before = buildSnapshot([bind('same', 1), bind('changed', 1), bind('removed', 1), service('s')], undefined, encode)
     const after = buildSnapshot([bind('same', 1), bind('changed', 2), bind('added', 1), service('s')], before, encode)
@@ -45,7 +45,7 @@ describe('a snapshot', () => {
     expect(Object.fromEntries(compareSnapshots(before, undefined))[ADDRESS_TYPE]).toEqual(['service/s'])
   })
 
-  test('for clients without a role holds the services of all Gateways, and nothing else', () => {
+  test('of clients without a role holds the services of all Gateways, and nothing else', () => {
     const encode = createEncoder()
     const { types } = buildGlobalSnapshot([buildSnapshot([bind('a', 1), service('x')], undefined, encode), buildSnapshot([service('y')], undefined, encode)])
     expect([...types].flatMap(([typeUrl, entries]) => [...entries.keys()].map((name) => [typeUrl, name]))).toEqual([

@@ -14,12 +14,12 @@ export interface Difference {
 }
 
 /**
- * What one stream wants and holds of one type (delta xDS). Pure bookkeeping: the stream feeds it requests and changed
- * names, and takes the difference to send when no response is waiting for its acknowledgement. One response in flight
- * makes every nonce unambiguous, and a slow client gets the changes of its pause in one piece.
+ * Names and versions that one stream subscribed to and holds, of one type (delta xDS). The stream passes in requests and
+ * changed names, and takes the difference to send when no response is unacknowledged. One response in flight makes every
+ * nonce unambiguous, and a slow client gets all changes of its pause in one response.
  */
 export class Subscription {
-  /** Nonce of the response that waits for ack or nack. */
+  /** Nonce of the response that is not acknowledged yet. */
   inFlight: string | undefined = undefined
   #isWildcard = false
   #isAnswered = false
@@ -29,7 +29,7 @@ export class Subscription {
   /** Names that may differ from what the client holds. */
   readonly #dirty = new Set<string>()
   /** Names that were requested explicitly and must be in the response, if only as removed. */
-  readonly #asked = new Set<string>()
+  readonly #requested = new Set<string>()
 
   /** Reads the first request of the type on a stream: it alone may carry the versions that a reconnecting client holds. */
   static open(request: SubscriptionRequest, entries: Entries | undefined): Subscription {
@@ -54,9 +54,9 @@ export class Subscription {
   }
 
   /**
-   * Takes what the client must be told, and counts it as known. Undefined: nothing to say. The first request is always
-   * answered, if only with nothing, because the client counts on it to know that it has everything; but while the Gateway
-   * is unknown (`entries` undefined) a client that holds nothing waits, so that it does not become ready on an empty config.
+   * Returns the difference to send and records it as known, or undefined if there is none. The first request always gets a
+   * response, if only an empty one, by which the client knows that it has everything. While the Gateway is unknown
+   * (`entries` undefined) a client that holds nothing waits, so that it does not become ready on an empty config.
    */
   take(entries: Entries | undefined): Difference | undefined {
     if (this.inFlight !== undefined) return undefined
@@ -69,10 +69,10 @@ export class Subscription {
         if (this.#known.get(name) === entry.version) continue
         this.#known.set(name, entry.version)
         resources.push(entry)
-      } else if (this.#known.delete(name) || this.#asked.has(name)) removed.push(name)
+      } else if (this.#known.delete(name) || this.#requested.has(name)) removed.push(name)
     }
     this.#dirty.clear()
-    this.#asked.clear()
+    this.#requested.clear()
     if (this.#isAnswered && resources.length === 0 && removed.length === 0) return undefined
     this.#isAnswered = true
     return { resources, removed }
@@ -88,14 +88,14 @@ export class Subscription {
       else {
         this.#names.add(name)
         this.#dirty.add(name)
-        this.#asked.add(name)
+        this.#requested.add(name)
       }
     }
     for (const name of request.resourceNamesUnsubscribe) {
       if (name === '*') this.#isWildcard = false
       else {
         this.#names.delete(name)
-        this.#asked.delete(name)
+        this.#requested.delete(name)
       }
     }
     // Unsubscribed names are dropped on both sides without a message.

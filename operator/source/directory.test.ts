@@ -20,7 +20,7 @@ afterEach(() => rm(root, { recursive: true }))
 const write = (file: string, text: string): Promise<void> => writeFile(join(root, file), text)
 
 describe('reading a directory', () => {
-  test('reads a tree of YAML and JSON files and leaves out all else', async () => {
+  test('reads a tree of YAML and JSON files and ignores other files', async () => {
     await mkdir(join(root, 'sub/deeper'), { recursive: true })
     await write('a.yaml', `${secret('one')}---\n${secret('two')}`)
     await write('sub/b.yml', secret('three'))
@@ -32,7 +32,7 @@ describe('reading a directory', () => {
     expect(problems).toEqual([])
   })
 
-  test('follows links, as mounted ConfigMaps have them', async () => {
+  test('follows the symbolic links of mounted ConfigMaps', async () => {
     await mkdir(join(root, '..data'))
     await write('..data/a.yaml', secret('linked'))
     await symlink(join(root, '..data/a.yaml'), join(root, 'a.yaml'))
@@ -60,7 +60,7 @@ describe('reading a directory', () => {
     expect([valueOf(load, 'one'), valueOf(load, 'two'), load.problems]).toEqual(['v\nw\n', 'v', []])
   })
 
-  test('takes a single file', async () => {
+  test('accepts a single file', async () => {
     await write('only.yaml', secret('one', 'v', 'oops: 1\n'))
     const { problems } = await loadDirectory(join(root, 'only.yaml'))
     expect(problems.map(({ text }) => text)).toEqual([expect.stringMatching(/^only\.yaml:5: oops: unknown field; known here: /)])
@@ -79,7 +79,7 @@ describe('reading a directory', () => {
     expect((await loadDirectory(root)).snapshot.get('GatewayClass', '', 'proxy')?.spec.controllerName).toBe('example.com/other')
   })
 
-  test('objects that come first count as older; a written creationTimestamp stays', async () => {
+  test('makes earlier objects older, unless creationTimestamp is set', async () => {
     await write('b.yaml', secret('third'))
     await write(
       'a.yaml',
@@ -93,7 +93,7 @@ describe('reading a directory', () => {
     expect((await loadDirectory(root)).snapshot.get('Secret', 'default', 'third')?.metadata.creationTimestamp).toBe(times[2])
   })
 
-  test('of two objects with one name the first counts, and the second is reported', async () => {
+  test('keeps the first of two objects with one name, and reports the second', async () => {
     await write('a.yaml', secret('one', 'first'))
     await write('b.yaml', `# comment\n${secret('one', 'second')}`)
     const load = await loadDirectory(root)
@@ -101,7 +101,7 @@ describe('reading a directory', () => {
     expect(load.problems.map(({ text }) => text)).toEqual(['b.yaml:4: metadata.name: Secret default/one is already defined at a.yaml:3; that one counts'])
   })
 
-  test('a cluster-scoped object that is there twice is named without a namespace', async () => {
+  test('reports a duplicate cluster-scoped object without a namespace', async () => {
     const text = 'apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n'
     await write('a.yaml', `${text}---\n${text}`)
     expect((await loadDirectory(root)).problems.map(({ text: each }) => each)).toEqual([
@@ -109,7 +109,7 @@ describe('reading a directory', () => {
     ])
   })
 
-  test('a line is counted from the start of the file, whatever the document', async () => {
+  test('counts lines from the start of the file in every document', async () => {
     await write('a.yaml', `# header\n---\n${secret('one')}---\n${secret('two', 'v', 'oops: 1\n')}`)
     expect((await loadDirectory(root)).problems.map(({ line, field }) => [line, field])).toEqual([[12, 'oops']])
   })
@@ -121,7 +121,7 @@ describe('a broken object keeps its last good version:', () => {
     ['one document no longer parses', () => `${secret('one', 'new')}---\nkind: [\n`, { one: 'new', two: 'old' }],
     ['one document loses its kind', () => `${secret('one', 'new')}---\n${secret('two', 'new').replace('kind: Secret\n', '')}`, { one: 'new', two: 'old' }],
     ['the whole file turns to garbage', () => '}{', { one: 'old', two: 'old' }],
-    ['one object is taken out properly', () => secret('one', 'new'), { one: 'new', two: undefined }],
+    ['one object is removed from a valid file', () => secret('one', 'new'), { one: 'new', two: undefined }],
   ])('%s', async (_, breakIt, expected) => {
     const good = `${secret('one', 'old')}---\n${secret('two', 'old')}`
     const reader = createReader(root)
@@ -137,7 +137,7 @@ describe('a broken object keeps its last good version:', () => {
     expect([valueOf(fixed, 'one'), valueOf(fixed, 'two'), fixed.problems]).toEqual(['fixed', 'fixed', []])
   })
 
-  test('one that never was valid is absent, and the others are present', async () => {
+  test('an object that was never valid is absent, and the others are present', async () => {
     await write('a.yaml', `${secret('bad', 'v', 'oops: 1\n')}---\n${secret('good')}`)
     const load = await loadDirectory(root)
     expect([valueOf(load, 'bad'), valueOf(load, 'good')]).toEqual([undefined, 'v'])
@@ -155,25 +155,25 @@ describe('a broken object keeps its last good version:', () => {
   })
 })
 
-describe('watching', () => {
+describe('watching a directory', () => {
   let source: DirectorySource | undefined
   let loads: Load[] = []
   let wake: (() => void) | undefined
   let errors: unknown[] = []
   afterEach(() => source?.close())
 
-  // What is gone for a moment must not look gone for good because the machine is slow; only a removal waits for the end of the grace.
+  // The default is long, so that a file that is replaced does not look removed on a slow machine.
   const start = async (graceMs = 60_000): Promise<DirectorySource> => {
     loads = []
-    const told: unknown[] = []
-    errors = told
+    const reported: unknown[] = []
+    errors = reported
     source = await watchDirectory(
       root,
       (load) => {
         loads.push(load)
         wake?.()
       },
-      { debounceMs: 10, pollMs: 100, graceMs, onError: (error) => told.push(error) },
+      { debounceMs: 10, pollMs: 100, graceMs, onError: (error) => reported.push(error) },
     )
     return source
   }
@@ -202,7 +202,7 @@ describe('watching', () => {
     expect(valueOf(current(), 'two')).toBe('v')
   })
 
-  test('an editor that replaces the file by renaming never makes the object go away', async () => {
+  test('an object stays while an editor replaces its file by renaming', async () => {
     await write('a.yaml', secret('one', 'old'))
     await start()
     await rename(join(root, 'a.yaml'), join(root, 'a.yaml~'))
@@ -213,7 +213,7 @@ describe('watching', () => {
     expect(loads.every((load) => valueOf(load, 'one') !== undefined)).toBe(true)
   })
 
-  test('a file that is emptied before it is written never makes the object go away', async () => {
+  test('an object stays while its file is emptied and written again', async () => {
     await write('a.yaml', secret('one', 'old'))
     await start()
     await write('a.yaml', '')
@@ -223,7 +223,7 @@ describe('watching', () => {
     expect(loads.every((load) => valueOf(load, 'one') !== undefined)).toBe(true)
   })
 
-  test('a mistake is reported, and its repair too', async () => {
+  test('a mistake and its repair are reported', async () => {
     await write('a.yaml', secret('one', 'old'))
     await start()
     await write('a.yaml', secret('one', 'new', 'oops: 1\n'))
@@ -233,7 +233,7 @@ describe('watching', () => {
     await until((load) => load.problems.length === 0 && valueOf(load, 'one') === 'new')
   })
 
-  test('when the directory goes away the last state stays and the error is told, once each time', async () => {
+  test('the last state stays when the directory is removed, and each removal is reported once', async () => {
     await write('a.yaml', secret('one'))
     const { current } = await start()
     await rename(root, `${root}-moved`)

@@ -5,7 +5,7 @@ const route = (spec: string): string => `apiVersion: gateway.networking.k8s.io/v
 const gateway = (listener: string): string =>
   `apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata:\n  name: g\nspec:\n  gatewayClassName: proxy\n  listeners:\n    - ${listener}`
 
-/** Sentence -> manifest, and `line: field: message` of what is reported. */
+/** Sentence -> manifest, and the expected finding as `line: field: message`. */
 const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
   'YAML that does not parse': ['a: [1', /^1: : YAML: /],
   'a tab as indentation': ['apiVersion: v1\nkind: Secret\nmetadata:\n\tname: a', /^4: : YAML: /],
@@ -36,21 +36,21 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     gateway('{name: a, port: 1, protocol: HTTP, hostnames: a.example.com}'),
     '8: spec.listeners[0].hostnames: unknown field; did you mean hostname?',
   ],
-  'an unknown field without a like one': [
+  'an unknown field without a similar one': [
     'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\nspec:\n  colour: red',
     '6: spec.colour: unknown field; known here: finalizers',
   ],
   'an unknown field without a value': [route('  hostname:\n  rules: []'), /^6: spec\.hostname: unknown field; did you mean hostnames\?$/],
-  'a string where a number belongs': [gateway('{name: a, port: "80", protocol: HTTP}'), '8: spec.listeners[0].port: expected an integer, got "80"'],
-  'a number where a string belongs': [route('  hostnames: [80]'), '6: spec.hostnames[0]: expected a string, got 80; put it in quotes'],
-  'an object where a list belongs': [route('  parentRefs: {name: g}'), /^6: spec\.parentRefs: expected a list, got {"name":"g"}; start each item with "- "$/],
+  'a string instead of a number': [gateway('{name: a, port: "80", protocol: HTTP}'), '8: spec.listeners[0].port: expected an integer, got "80"'],
+  'a number instead of a string': [route('  hostnames: [80]'), '6: spec.hostnames[0]: expected a string, got 80; put it in quotes'],
+  'an object instead of a list': [route('  parentRefs: {name: g}'), /^6: spec\.parentRefs: expected a list, got {"name":"g"}; start each item with "- "$/],
   'a number out of range': [gateway('{name: a, port: 70000, protocol: HTTP}'), '8: spec.listeners[0].port: 70000 is out of range; allowed: 1 to 65535'],
   'a required field that is missing': [gateway('{port: 80, protocol: HTTP}'), '8: spec.listeners[0]: name is required; add it'],
-  'a value that is not in the list': [
+  'a value that the enum does not have': [
     route('  rules:\n    - matches:\n        - path:\n            type: Prefix\n            value: /a'),
     '9: spec.rules[0].matches[0].path.type: "Prefix" is not one of Exact, PathPrefix, RegularExpression',
   ],
-  'a near miss of a value': [
+  'a value in the wrong case': [
     route('  rules:\n    - matches: [{method: get}]'),
     '7: spec.rules[0].matches[0].method: "get" is not one of GET, HEAD, POST, PUT, DELETE, CONNECT, OPTIONS, TRACE, PATCH; did you mean GET?',
   ],
@@ -82,18 +82,18 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     route('  rules:\n    - filters:\n        - type: URLRewrite\n          urlRewrite: {path: {type: ReplaceFullPath, replacePrefixMatch: /a}}'),
     '9: spec.rules[0].filters[0].urlRewrite.path: replaceFullPath is required for type ReplaceFullPath',
   ],
-  'one listener name twice': [
+  'a duplicate listener name': [
     gateway('{name: a, port: 80, protocol: HTTP}\n    - {name: a, port: 81, protocol: HTTP}'),
     '9: spec.listeners[1]: name ["a"] is already used by an earlier item; items must differ',
   ],
-  'a spec that is still empty': [route(''), '5: spec: is required and empty; fill it in'],
-  'a required field that is still empty': [gateway('{name: a, port: , protocol: HTTP}'), '8: spec.listeners[0].port: is required and empty; fill it in'],
+  'an empty spec': [route(''), '5: spec: is required and empty; fill it in'],
+  'a required field without a value': [gateway('{name: a, port: , protocol: HTTP}'), '8: spec.listeners[0].port: is required and empty; fill it in'],
   'an empty name': ['apiVersion: v1\nkind: Secret\nmetadata: {name: ""}', '3: metadata.name: must not be empty'],
   'a name in upper case': [
     'apiVersion: v1\nkind: Service\nmetadata:\n  name: Web_1',
     '4: metadata.name: "Web_1" is not a name that Service can have; use lower-case letters, digits and -',
   ],
-  'a namespace that cannot be': [
+  'an invalid namespace': [
     'apiVersion: v1\nkind: Secret\nmetadata: {name: a.b, namespace: a.b}',
     '3: metadata.namespace: "a.b" is not a name of a namespace; use lower-case letters, digits and -',
   ],
@@ -101,15 +101,15 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     route('  rules:\n    - filters: [{type: RequestRedirect, requestRedirect: {scheme: https}}]\n      backendRefs: [{name: a, port: 80}]'),
     '7: spec.rules[0].filters[0]: RequestRedirect cannot be used together with backendRefs; remove one of them',
   ],
-  'an attempt that may take longer than the request': [
+  'a backend timeout longer than the request timeout': [
     route('  rules:\n    - timeouts: {request: 1s, backendRequest: 1001ms}'),
     '7: spec.rules[0].timeouts.backendRequest: 1001ms is longer than timeouts.request 1s',
   ],
-  'one parentRef twice': [
+  'a duplicate parentRef': [
     route('  parentRefs:\n    - name: g\n    - name: g'),
     '8: spec.parentRefs[1]: is the same as an earlier entry; set sectionName or port',
   ],
-  'one rule name twice': [route('  rules:\n    - name: a\n    - name: a'), '8: spec.rules[1].name: name a is already used by an earlier rule'],
+  'a duplicate rule name': [route('  rules:\n    - name: a\n    - name: a'), '8: spec.rules[1].name: name a is already used by an earlier rule'],
   'tls on an HTTP listener': [
     gateway('{name: a, port: 80, protocol: HTTP, tls: {}}'),
     '8: spec.listeners[0].tls: tls must not be set for protocol HTTP; use HTTPS or TLS',
@@ -134,7 +134,7 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: "", kind: Service, name: a}]\n  targetSelectors: [{group: "", kind: Service, matchLabels: {}}]\n  backend: {http: {}}',
     '4: spec: exactly one of the fields in [targetRefs targetSelectors] must be set',
   ],
-  'letters that changed places': [
+  'an unknown field with two letters swapped': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata:\n  name: p\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: g}]\n  traffic: {csfr: {}}',
     '7: spec.traffic.csfr: unknown field; did you mean csrf?',
   ],
@@ -224,7 +224,7 @@ describe('a manifest with a mistake is reported at its line', () => {
   })
 })
 
-describe('a manifest that is none of our business', () => {
+describe('a manifest of a kind that the operator does not read', () => {
   test.each([
     ['apps/v1', 'Deployment'],
     ['v1', 'ServiceAccount'],
@@ -236,13 +236,14 @@ describe('a manifest that is none of our business', () => {
     expect(findings.map(({ severity }) => severity)).toEqual(['note'])
   })
 
-  test('a document of comments is nothing', () => expect(readChunk('# nothing here\n')).toEqual({ items: [], findings: [], isUnreadable: false }))
+  test('a document of comments has no objects and no findings', () =>
+    expect(readChunk('# nothing here\n')).toEqual({ items: [], findings: [], isUnreadable: false }))
 })
 
-describe('a good manifest is completed as an API server would', () => {
+describe('a valid manifest, completed as by an API server,', () => {
   const objectOf = (manifest: string): unknown => readChunk(manifest).items[0]?.object
 
-  test('namespace, generation, version and defaults are filled in', () => {
+  test('gets namespace, generation, version and defaults', () => {
     expect(
       objectOf(
         'apiVersion: gateway.networking.k8s.io/v1beta1\nkind: HTTPRoute\nmetadata: {name: r}\nspec:\n  parentRefs: [{name: g}]\n  rules: [{backendRefs: [{name: s, port: 80}]}]',
@@ -258,7 +259,7 @@ describe('a good manifest is completed as an API server would', () => {
     })
   })
 
-  test('stringData becomes data and wins over it', () => {
+  test('has stringData in data, where it takes precedence', () => {
     expect(objectOf('apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: YQ==, b: Yg==}\nstringData: {b: new}')).toMatchObject({
       data: { a: 'YQ==', b: 'bmV3' },
     })
@@ -273,7 +274,7 @@ describe('a good manifest is completed as an API server would', () => {
     expect((found as { status?: object }).status).toEqual(isKept ? status : undefined)
   })
 
-  test('items of a List are read one by one, and reported at their line', () => {
+  test('contributes the items of a List, each reported at its line', () => {
     const { items, findings } = readChunk(
       'apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Namespace\n    metadata: {name: a}\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: b}\n    date: {}',
     )
@@ -281,7 +282,7 @@ describe('a good manifest is completed as an API server would', () => {
     expect(findings).toEqual([{ severity: 'error', line: 10, field: 'date', message: 'unknown field; did you mean data?' }])
   })
 
-  test('YAML merge keys and anchors work', () => {
+  test('may use YAML merge keys and anchors', () => {
     expect(objectOf('apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\ndata:\n  <<: {x: "1"}\n  y: "2"')).toMatchObject({ data: { x: '1', y: '2' } })
   })
 })

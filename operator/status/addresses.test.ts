@@ -7,7 +7,7 @@ const gateway = (addresses?: object[]): Gateway =>
 const service = (spec: object, ingress?: object[]): Service => ({ spec, status: { loadBalancer: { ingress } } }) as unknown as Service
 
 test.each<[string, Service | undefined, object[] | undefined, string[]]>([
-  ['no Service yet', undefined, undefined, []],
+  ['a Gateway without Service', undefined, undefined, []],
   ['a load balancer that has no address yet', service({ type: 'LoadBalancer', clusterIPs: ['10.0.0.1'] }), undefined, []],
   [
     'a hostname goes before the IP of the same entry',
@@ -21,14 +21,14 @@ test.each<[string, Service | undefined, object[] | undefined, string[]]>([
     undefined,
     ['IPAddress 1.1.1.1', 'IPAddress 2.2.2.2'],
   ],
-  ['addresses of the cluster', service({ type: 'ClusterIP', clusterIPs: ['fd00::1', '10.0.0.1'] }), undefined, ['IPAddress 10.0.0.1', 'IPAddress fd00::1']],
+  ['a Service of type ClusterIP', service({ type: 'ClusterIP', clusterIPs: ['fd00::1', '10.0.0.1'] }), undefined, ['IPAddress 10.0.0.1', 'IPAddress fd00::1']],
   [
-    'and those that were asked for',
+    'a cluster IP and the requested addresses',
     service({ type: 'NodePort', clusterIP: '10.0.0.1' }),
     [{ type: 'IPAddress', value: '192.0.2.1' }],
     ['IPAddress 10.0.0.1', 'IPAddress 192.0.2.1'],
   ],
-  ['a headless Service has none', service({ clusterIPs: ['None'] }), undefined, []],
-])('%s', (_, live, asked, expected) => {
-  expect(addressesOf(gateway(asked), live).map(({ type, value }) => `${type} ${value}`)).toEqual(expected)
+  ['a headless Service', service({ clusterIPs: ['None'] }), undefined, []],
+])('addresses of %s', (_, live, requested, expected) => {
+  expect(addressesOf(gateway(requested), live).map(({ type, value }) => `${type} ${value}`)).toEqual(expected)
 })

@@ -13,7 +13,7 @@ interface PlacedService {
 
 /**
  * `status.addresses` of a Gateway from the Service of its data planes (operator.md §4.2): what the load balancer was given, or the
- * cluster's addresses with those that the Gateway asks for. Sorted by type and value.
+ * cluster's addresses with those that the Gateway requests. Sorted by type and value.
  */
 export function addressesOf(gateway: Gateway, service: Service | undefined): Address[] {
   if (!service) return []

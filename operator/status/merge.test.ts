@@ -10,8 +10,13 @@ const parent = (name: string) => ({ group: 'gateway.networking.k8s.io', kind: 'G
 
 describe('conditions', () => {
   test.each<[string, object | undefined, object[], object | undefined]>([
-    ['none yet: written with the time', undefined, [own('Accepted', 'True')], { conditions: [own('Accepted', 'True', { lastTransitionTime: NOW })] }],
-    ['the same: nothing to write', { conditions: [stored('Accepted', 'True')] }, [own('Accepted', 'True')], undefined],
+    [
+      'are written with the time if there are none',
+      undefined,
+      [own('Accepted', 'True')],
+      { conditions: [own('Accepted', 'True', { lastTransitionTime: NOW })] },
+    ],
+    ['are not written if they are equal', { conditions: [stored('Accepted', 'True')] }, [own('Accepted', 'True')], undefined],
     [
       'another status: another time',
       { conditions: [stored('Accepted', 'Unknown')] },
@@ -45,29 +50,29 @@ describe('entries that controllers share', () => {
   const entry = (name: string, controllerName: string, conditions: object[]) => ({ parentRef: parent(name), controllerName, conditions })
   const foreign = entry('other', 'example.com/other', [stored('Accepted', 'True')])
 
-  test('ours is added, the other controller keeps its own', () => {
+  test('get ours added, and those of other controllers stay', () => {
     expect(mergeStatus({ parents: [foreign] }, { parents: [entry('gw', OURS, [own('Accepted', 'True')])] }, NOW)).toEqual({
       parents: [foreign, entry('gw', OURS, [own('Accepted', 'True', { lastTransitionTime: NOW })])],
     })
   })
 
-  test('ours goes when we have nothing to say any more, only ours', () => {
+  test('lose ours alone when ours has no conditions any more', () => {
     expect(mergeStatus({ parents: [entry('gw', OURS, [stored('Accepted', 'True')]), foreign] }, { parents: [] }, NOW)).toEqual({ parents: [foreign] })
   })
 
-  test('nothing is written for an order, nor when others change what is theirs', () => {
+  test('are not written when only their order or those of others differ', () => {
     const live = { parents: [entry('gw', OURS, [stored('Accepted', 'True')]), foreign] }
     expect(mergeStatus(live, { parents: [entry('gw', OURS, [own('Accepted', 'True')])] }, NOW)).toBeUndefined()
   })
 
-  test('the times of an entry are found by its parentRef, not by its place', () => {
+  test('keep their times by parentRef, not by position', () => {
     const live = { parents: [entry('a', OURS, [stored('Accepted', 'True')]), entry('b', OURS, [stored('Accepted', 'False')])] }
     expect(mergeStatus(live, { parents: [entry('b', OURS, [own('Accepted', 'False')])] }, NOW)).toEqual({
       parents: [entry('b', OURS, [stored('Accepted', 'False')])],
     })
   })
 
-  test('a reference without kind or group is stored with what the CRD fills in: nothing to write', () => {
+  test('are not written for the group and kind that the CRD filled in', () => {
     const ours = { ancestorRef: { group: 'proxy.dev', name: 'StatusSummary' }, controllerName: OURS, conditions: [own('Attached', 'False')] }
     const filled = { group: 'proxy.dev', kind: 'Gateway', name: 'StatusSummary' }
     const live = { ancestors: [{ ...ours, ancestorRef: filled, conditions: [stored('Attached', 'False')] }] }
@@ -75,7 +80,7 @@ describe('entries that controllers share', () => {
     expect(mergeStatus(undefined, { ancestors: [ours] }, NOW)).toMatchObject({ ancestors: [{ ancestorRef: filled }] })
   })
 
-  test('ancestors of policies are merged alike', () => {
+  test('are merged as ancestors of policies, too', () => {
     const ancestor = (name: string, controllerName: string, conditions: object[]) => ({ ancestorRef: parent(name), controllerName, conditions })
     const other = ancestor('x', 'example.com/other', [])
     expect(mergeStatus({ ancestors: [other, ancestor('old', OURS, [])] }, { ancestors: [ancestor('gw', OURS, [own('Accepted', 'True')])] }, NOW)).toEqual({
@@ -84,8 +89,8 @@ describe('entries that controllers share', () => {
   })
 })
 
-describe('fields of ours', () => {
-  test('listeners are replaced, and keep the times of those of the same name', () => {
+describe('fields of the operator', () => {
+  test('replace listeners, which keep their times by name', () => {
     const live = { listeners: [{ name: 'b', attachedRoutes: 0, conditions: [stored('Accepted', 'True')] }] }
     const ours = {
       listeners: [
@@ -101,19 +106,19 @@ describe('fields of ours', () => {
     })
   })
 
-  test('listeners that a refused ListenerSet does not have any more are taken back', () => {
+  test('remove the listeners of a rejected ListenerSet', () => {
     const live = { conditions: [stored('Accepted', 'False')], listeners: [{ name: 'a' }] }
     expect(mergeStatus(live, { conditions: [own('Accepted', 'False')] }, NOW)).toEqual({ listeners: null })
   })
 
-  test('only fields that differ are written; fields of others are not touched', () => {
+  test('are written only if they differ, and fields of others are not touched', () => {
     const live = { conditions: [stored('Accepted', 'True')], addresses: [], somebodys: 1 }
     expect(mergeStatus(live, { conditions: [own('Accepted', 'True')], addresses: [{ type: 'IPAddress', value: '10.0.0.1' }] }, NOW)).toEqual({
       addresses: [{ type: 'IPAddress', value: '10.0.0.1' }],
     })
   })
 
-  test('what is undefined is as if it were not said', () => {
+  test('may be undefined, which is as if they were absent', () => {
     expect(mergeStatus({ supportedFeatures: [] }, { supportedFeatures: undefined }, NOW)).toEqual({ supportedFeatures: null })
   })
 })

@@ -103,7 +103,7 @@ function mergeEntries(stored: readonly Entry[], ours: readonly Entry[], now: str
   return isDeepStrictEqual(before, after) ? stored : [...stored.filter((entry) => !isOwn(entry)), ...after]
 }
 
-/** As the CRDs do, the group and kind that a reference leaves out: what is stored would look changed for ever. */
+/** Fills in the group and kind that a reference omits, as the CRDs do. Without them, the stored reference would always look changed. */
 function fillReference(entry: Entry): Entry {
   const fill = (ref: object): object => ({ group: GATEWAY_GROUP, kind: 'Gateway', ...ref })
   return { ...entry, ...(entry.parentRef ? { parentRef: fill(entry.parentRef) } : {}), ...(entry.ancestorRef ? { ancestorRef: fill(entry.ancestorRef) } : {}) }

@@ -43,7 +43,7 @@ async function start(): Promise<void> {
     isLeader: () => isLeader,
     clock: systemClock,
     now: () => new Date('2026-06-01T00:00:00Z'),
-    onError: (key, error, isTriedAgain) => errors.push(`${key} ${String(error)}${isTriedAgain ? '' : ', for good'}`),
+    onError: (key, error, isRetried) => errors.push(`${key} ${String(error)}${isRetried ? '' : ', for good'}`),
   })
   await until(() => source.isSynced())
 }
@@ -67,7 +67,7 @@ const messagesOf = (name: string): string[] =>
     ({ controllerName, conditions }) => `${controllerName}: ${conditions[0]?.message}`,
   ) ?? []
 
-test('writes what differs and keeps the entries of others; what is stored already costs no request', async () => {
+test('a status that differs is written, entries of others stay, and an equal status costs no request', async () => {
   const foreign = entry('example.com/other', 'theirs')
   api.put(httpRoutes, route('a', { parents: [foreign] }))
   await start()
@@ -76,7 +76,7 @@ test('writes what differs and keeps the entries of others; what is stored alread
   expect(api.get(httpRoutes, 'default', 'a')?.status).toEqual({
     parents: [foreign, { ...entry(OURS), conditions: [{ ...entry(OURS, 'ours').conditions[0], lastTransitionTime: '2026-06-01T00:00:00Z' }] }],
   })
-  // A write counts when its answer was read.
+  // A write is counted when its response has been read.
   await until(() => writer.writes() === 1)
   for (let round = 0; round < 3; round += 1) {
     writer.publish([wanted('a', 'ours')])
@@ -86,7 +86,7 @@ test('writes what differs and keeps the entries of others; what is stored alread
   expect(writer.writes()).toBe(1)
 })
 
-test('an object is written at most once in 100 ms, and in the end as it was last wanted', async () => {
+test('an object is written at most once in 100 ms, and finally with the last published status', async () => {
   api.put(httpRoutes, route('a'))
   await start()
   const started = performance.now()
@@ -100,7 +100,7 @@ test('an object is written at most once in 100 ms, and in the end as it was last
   expect(writer.writes()).toBeLessThanOrEqual(bound)
 })
 
-test('a status that somebody else changed is put right again', async () => {
+test('a status that a user changed is restored', async () => {
   api.put(httpRoutes, route('a'))
   await start()
   writer.publish([wanted('a', 'ours')])
@@ -110,10 +110,10 @@ test('a status that somebody else changed is put right again', async () => {
   expect(messagesOf('a')).toEqual([`${OURS}: ours`])
 })
 
-test('a write that meets a newer version is merged into it', async () => {
+test('a write that conflicts with a newer version is merged into it', async () => {
   api.put(httpRoutes, route('a'))
   await start()
-  // Changed so that the watch cannot have told yet.
+  // Changed right before, so that the watch has not delivered it yet.
   api.put(httpRoutes, { ...(api.get(httpRoutes, 'default', 'a') as StoredObject), status: { parents: [entry('example.com/other', 'theirs')] } })
   writer.publish([wanted('a', 'ours')])
   await until(() => messagesOf('a').length === 2)
@@ -134,7 +134,7 @@ test('a replica that does not lead writes nothing, and everything once it leads'
   await until(() => writer.writes() === 2)
 })
 
-test('an object that is gone is no error; one that the API server refuses is told and not tried again until its status differs', async () => {
+test('a deleted object is no error, and a rejected status is reported and not retried until it differs', async () => {
   api.put(httpRoutes, route('a'))
   await start()
   api.fail('PATCH', httpRoutes, 422)
@@ -149,7 +149,7 @@ test('an object that is gone is no error; one that the API server refuses is tol
   await until(() => messagesOf('a')[0] === `${OURS}: good`)
 })
 
-test('a write that fails for a while is tried again', async () => {
+test('a failed write is retried', async () => {
   api.put(httpRoutes, route('a'))
   await start()
   api.fail('PATCH', httpRoutes, 503)
@@ -157,7 +157,7 @@ test('a write that fails for a while is tried again', async () => {
   await until(() => errors.length >= 2)
   api.fail('PATCH', httpRoutes)
   await until(() => messagesOf('a').length === 1)
-  // The server has it before we have read its answer.
+  // The API server has the status before its response is read.
   await until(() => writer.writes() > 0)
   expect(writer.writes()).toBe(1)
 })

@@ -16,19 +16,19 @@ export interface StatusWriterOptions {
   readonly clock: Clock
   /** Wall clock, for transition times. */
   readonly now: () => Date
-  /** `isTriedAgain`: false when the API server refuses the status as it is. */
-  readonly onError: (key: string, error: unknown, isTriedAgain: boolean) => void
+  /** `isRetried` is false when the API server rejected the status itself. */
+  readonly onError: (key: string, error: unknown, isRetried: boolean) => void
 }
 
 /** The one writer of statuses (operator.md §4, §7.1). */
 export interface StatusWriter {
   /** Sets all wanted statuses. A status that is stored already costs no request. */
   publish(statuses: readonly ObjectStatus[]): void
-  /** Somebody changed the status of an object: it is compared again. */
+  /** Compares an object again whose stored status changed. */
   recheck(object: KubeObject): void
   /** To be called when this replica becomes leader. */
   recheckAll(): void
-  /** Number of writes that the API server took. */
+  /** Number of writes that the API server accepted. */
   writes(): number
   close(): void
 }
@@ -38,7 +38,7 @@ interface RawStored {
   readonly status?: object
 }
 
-/** The object to merge into: from the cache, or fresher than it. */
+/** The object to merge into: from the cache, or newer. */
 interface Base {
   readonly status: object | undefined
   readonly resourceVersion: string
@@ -52,10 +52,10 @@ const CONCURRENCY = 8
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   const { connection, clock } = options
   let desired: ReadonlyMap<string, ObjectStatus> = new Map()
-  /** Our last write of an object: fresher than the cache for as long as that shows what it showed before the write. */
+  /** Our last write of an object, used until the cache shows another version than before the write. */
   const written = new Map<string, { readonly cached: string; readonly base: Base }>()
-  /** Statuses that the API server refuses, as text: not tried again until they differ. */
-  const refused = new Map<string, string>()
+  /** Statuses that the API server rejected, as text. They are not retried until they differ. */
+  const rejected = new Map<string, string>()
   let writes = 0
 
   const locate = (key: string): { status: ObjectStatus; live: LiveObject; base: Base } | undefined => {
@@ -93,7 +93,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
         if (!(error instanceof ApiError)) throw error
         if (error.status === 404) return
         if (error.status === 422 || error.status === 400) {
-          refused.set(key, JSON.stringify(status.status))
+          rejected.set(key, JSON.stringify(status.status))
           options.onError(key, error, false)
           return
         }
@@ -116,17 +116,17 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   const check = (key: string): void => {
     if (!options.isLeader()) return
     const found = locate(key)
-    if (!found || (refused.has(key) && refused.get(key) === JSON.stringify(found.status.status))) return
+    if (!found || (rejected.has(key) && rejected.get(key) === JSON.stringify(found.status.status))) return
     if (mergeStatus(found.base.status, found.status.status, timestamp())) queue.add(key)
   }
 
   return {
     publish(statuses) {
       desired = new Map(statuses.map((status) => [keyFor(status.kind, status.namespace ?? '', status.name), status]))
-      for (const key of [...written.keys(), ...refused.keys()]) {
+      for (const key of [...written.keys(), ...rejected.keys()]) {
         if (desired.has(key)) continue
         written.delete(key)
-        refused.delete(key)
+        rejected.delete(key)
       }
       for (const key of desired.keys()) check(key)
     },

@@ -25,7 +25,7 @@ import { compileTcpRoute } from './route/tcp-route.ts'
 import { compileTlsRoute } from './route/tls-route.ts'
 import type { ObjectStatus, Translation } from '../model/translation.ts'
 
-/** What a Gateway leads to before policies are looked at, and its messages so far. */
+/** Messages of a Gateway so far, and the backends of its routes, before policies are applied. */
 interface Collected {
   readonly messages: Messages
   readonly nodes: string[]
@@ -33,8 +33,8 @@ interface Collected {
 }
 
 /**
- * Says what a Snapshot means: the config of every Gateway of ours, and the status of every object that we answer for.
- * Pure: no clock, no I/O; equal input gives equal output. Users' mistakes end up in statuses, never in a throw.
+ * Translates a Snapshot to the config of every Gateway of ours and the statuses of the objects that the operator manages.
+ * Pure: no clock, no I/O; equal input gives equal output. Users' mistakes end up in statuses and never throw.
  */
 export function translate(snapshot: Snapshot, options: TranslateOptions = {}): Translation {
   const context = createContext(snapshot, options)
@@ -116,7 +116,7 @@ function compile(context: Context, route: AnyRoute): CompiledRoute {
   }
 }
 
-/** Adds every route to the Gateways that take it, counts it on their listeners, and gives its status. */
+/** Adds every route to the Gateways that accept it, counts it on their listeners, and returns the statuses of all routes. */
 function attachRoutes(context: Context, gateways: readonly GatewayState[], collected: ReadonlyMap<GatewayState, Collected>): ObjectStatus[] {
   const parents = indexParents(gateways)
   const { snapshot } = context
@@ -149,7 +149,7 @@ function addRoute(route: AnyRoute, compiled: CompiledRoute, listeners: readonly 
     if (kind === 'route') into.messages.add('route', { ...message, listeners: keys })
     else into.messages.add('tcpRoute', { ...message, listeners: keys })
   }
-  // A route that is not accepted only fails closed: it leads nowhere.
+  // The messages of a rejected route respond 500, so that its backends and policies are not needed.
   if (compiled.rejected) return
   into.nodes.push(nodeOf(route))
   into.targets.push(...compiled.targets)

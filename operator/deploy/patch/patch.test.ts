@@ -16,27 +16,21 @@ type Row = readonly [string, string, JsonObject, JsonObject, JsonObject]
 const rows: readonly Row[] = [
   ['a scalar is overwritten', 'Deployment', { spec: { replicas: 1 } }, { spec: { replicas: 2 } }, { spec: { replicas: 2 } }],
   ['an empty patch changes nothing', 'Deployment', { spec: { replicas: 1 } }, {}, { spec: { replicas: 1 } }],
-  ['null takes a field out', 'Deployment', { spec: { replicas: 1, paused: true } }, { spec: { replicas: null } }, { spec: { paused: true } }],
-  ['null for what is not there adds nothing', 'Deployment', { spec: {} }, { spec: { strategy: { rollingUpdate: null } } }, { spec: { strategy: {} } }],
+  ['null removes a field', 'Deployment', { spec: { replicas: 1, paused: true } }, { spec: { replicas: null } }, { spec: { paused: true } }],
+  ['null for an absent field adds nothing', 'Deployment', { spec: {} }, { spec: { strategy: { rollingUpdate: null } } }, { spec: { strategy: {} } }],
   ['a map is merged', 'Deployment', pod({ nodeSelector: { a: '1' } }), pod({ nodeSelector: { b: '2' } }), pod({ nodeSelector: { a: '1', b: '2' } })],
   [
-    '$patch: replace keeps the given keys only',
+    '$patch: replace keeps only the keys of the patch',
     'Deployment',
     pod({ nodeSelector: { a: '1' } }),
     pod({ nodeSelector: { b: '2', $patch: 'replace' } }),
     pod({ nodeSelector: { b: '2' } }),
   ],
-  [
-    '$patch: replace of a map that is not there',
-    'Deployment',
-    pod({}),
-    pod({ nodeSelector: { b: '2', $patch: 'replace' } }),
-    pod({ nodeSelector: { b: '2' } }),
-  ],
+  ['$patch: replace of an absent map sets it', 'Deployment', pod({}), pod({ nodeSelector: { b: '2', $patch: 'replace' } }), pod({ nodeSelector: { b: '2' } })],
   ['$patch: delete empties a map', 'Deployment', pod({ nodeSelector: { a: '1' } }), pod({ nodeSelector: { $patch: 'delete' } }), pod({ nodeSelector: {} })],
-  ['$patch: delete of a map that is not there', 'Deployment', pod({}), pod({ nodeSelector: { $patch: 'delete' } }), pod({})],
+  ['$patch: delete of an absent map changes nothing', 'Deployment', pod({}), pod({ nodeSelector: { $patch: 'delete' } }), pod({})],
   [
-    '$patch: merge says what happens anyway',
+    '$patch: merge merges, which is the default',
     'Deployment',
     pod({ nodeSelector: { a: '1' } }),
     pod({ nodeSelector: { $patch: 'merge', b: '2' } }),
@@ -51,7 +45,7 @@ const rows: readonly Row[] = [
     { spec: { selector: { matchLabels: { b: '2' } } } },
   ],
   [
-    'finalizers are added to',
+    'finalizers are merged as a set',
     'Deployment',
     { metadata: { finalizers: ['a', 'b'] } },
     { metadata: { finalizers: ['c', 'a'] } },
@@ -65,14 +59,14 @@ const rows: readonly Row[] = [
     service([{ port: 80, name: 'http', nodePort: 30_000 }]),
   ],
   [
-    'a new item stands before those that were there',
+    'a new item comes before existing ones',
     'Service',
     service([{ port: 80 }, { port: 81 }]),
     service([{ port: 90 }]),
     service([{ port: 90 }, { port: 80 }, { port: 81 }]),
   ],
   [
-    'items that the patch names stand in its order',
+    'items of the patch get the order of the patch',
     'Service',
     service([{ port: 80 }, { port: 81 }, { port: 82 }]),
     service([
@@ -82,14 +76,14 @@ const rows: readonly Row[] = [
     service([{ port: 81 }, { port: 82, name: 'c' }, { port: 80, name: 'a' }]),
   ],
   [
-    'a list that is not there is taken over',
+    'an absent list is set without directives',
     'Service',
     { spec: {} },
     service([{ $patch: 'replace' }, { port: 80 }, { port: 81, $patch: 'delete' }]),
     service([{ port: 80 }]),
   ],
-  ['$patch: delete takes an item out', 'Service', service([{ port: 80 }, { port: 81 }]), service([{ port: 80, $patch: 'delete' }]), service([{ port: 81 }])],
-  ['$patch: delete of an item that is not there', 'Service', service([{ port: 80 }]), service([{ port: 81, $patch: 'delete' }]), service([{ port: 80 }])],
+  ['$patch: delete removes an item', 'Service', service([{ port: 80 }, { port: 81 }]), service([{ port: 80, $patch: 'delete' }]), service([{ port: 81 }])],
+  ['$patch: delete of an absent item changes nothing', 'Service', service([{ port: 80 }]), service([{ port: 81, $patch: 'delete' }]), service([{ port: 80 }])],
   [
     '$patch: replace as an item replaces the list',
     'Service',
@@ -97,7 +91,7 @@ const rows: readonly Row[] = [
     service([{ $patch: 'replace' }, { port: 81, name: null }]),
     service([{ port: 81 }]),
   ],
-  ['$patch: replace in an item loses that item', 'Service', service([{ port: 80 }]), service([{ port: 81, $patch: 'replace' }]), service([])],
+  ['$patch: replace in an item drops that item', 'Service', service([{ port: 80 }]), service([{ port: 81, $patch: 'replace' }]), service([])],
   [
     'volumes merge by name',
     'Deployment',
@@ -106,41 +100,47 @@ const rows: readonly Row[] = [
     pod({ volumes: [{ name: 'a', configMap: { name: 'c' } }] }),
   ],
   [
-    '$retainKeys is no field of a new item',
+    '$retainKeys is not copied into a new item',
     'Deployment',
     pod({ volumes: [] }),
     pod({ volumes: [{ name: 'a', $retainKeys: ['name', 'emptyDir'], emptyDir: {} }] }),
     pod({ volumes: [{ name: 'a', emptyDir: {} }] }),
   ],
   [
-    '$retainKeys drops what it does not list',
+    '$retainKeys drops fields that it does not list',
     'Deployment',
     { spec: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1 } } } },
     { spec: { strategy: { $retainKeys: ['type'], type: 'Recreate' } } },
     { spec: { strategy: { type: 'Recreate' } } },
   ],
   [
-    '$setElementOrder of values',
+    '$setElementOrder orders values',
     'Deployment',
     container({ args: ['a', 'b', 'c'] }),
     container({ '$setElementOrder/args': ['c', 'a'] }),
     container({ args: ['b', 'c', 'a'] }),
   ],
   [
-    '$setElementOrder of items',
+    '$setElementOrder orders items',
     'Deployment',
     container({ env: [{ name: 'a' }, { name: 'b' }] }),
     container({ '$setElementOrder/env': [{ name: 'b' }, { name: 'c' }, { name: 'a' }], env: [{ name: 'c', value: 'x' }] }),
     container({ env: [{ name: 'b' }, { name: 'c', value: 'x' }, { name: 'a' }] }),
   ],
   [
-    '$deleteFromPrimitiveList takes values out',
+    '$deleteFromPrimitiveList removes values',
     'Deployment',
     container({ args: ['a', 'b', 'a'] }),
     container({ '$deleteFromPrimitiveList/args': ['a', 'z'] }),
     container({ args: ['b'] }),
   ],
-  ['$deleteFromPrimitiveList of a list that is not there', 'Deployment', container({}), container({ '$deleteFromPrimitiveList/args': ['a'] }), container({})],
+  [
+    '$deleteFromPrimitiveList of an absent list changes nothing',
+    'Deployment',
+    container({}),
+    container({ '$deleteFromPrimitiveList/args': ['a'] }),
+    container({}),
+  ],
   [
     'tolerations merge by key',
     'Deployment',
@@ -149,27 +149,27 @@ const rows: readonly Row[] = [
     pod({ tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }, { key: 'b' }] }),
   ],
   [
-    'tolerations without key are added at the end',
+    'tolerations without key are appended',
     'Deployment',
     pod({ tolerations: [{ operator: 'Exists' }, { key: 'a' }] }),
     pod({ tolerations: [{ operator: 'Exists', effect: 'NoExecute' }, { key: 'b' }] }),
     pod({ tolerations: [{ key: 'b' }, { operator: 'Exists' }, { key: 'a' }, { operator: 'Exists', effect: 'NoExecute' }] }),
   ],
   [
-    'a toleration is taken out by key',
+    'a toleration is removed by key',
     'Deployment',
     pod({ tolerations: [{ operator: 'Exists' }, { key: 'a' }] }),
     pod({ tolerations: [{ key: 'a', $patch: 'delete' }] }),
     pod({ tolerations: [{ operator: 'Exists' }] }),
   ],
   [
-    'a map that takes the place of a scalar',
+    'a map replaces a scalar',
     'HorizontalPodAutoscaler',
     { spec: { maxReplicas: 1 } },
     { spec: { behavior: { scaleUp: null, scaleDown: { selectPolicy: 'Max' } } } },
     { spec: { maxReplicas: 1, behavior: { scaleDown: { selectPolicy: 'Max' } } } },
   ],
-  ['an unknown field is left out', 'Deployment', { spec: {} }, { spec: { replicsa: 1 } }, { spec: {} }],
+  ['an unknown field is dropped', 'Deployment', { spec: {} }, { spec: { replicsa: 1 } }, { spec: {} }],
   [
     'a quantity becomes a string',
     'Deployment',
@@ -181,12 +181,18 @@ const rows: readonly Row[] = [
 
 /** sentence, kind, object, patch, error */
 const faults: readonly (readonly [string, string, JsonObject, JsonObject, string])[] = [
-  ['a string for an integer', 'Deployment', {}, { spec: { replicas: 'x' } }, 'spec.replicas is "x"; give an integer'],
-  ['a number for a string', 'Deployment', {}, container({ image: 1 }), 'spec.template.spec.containers[0].image is 1; give a string'],
-  ['an object for a list', 'Deployment', {}, pod({ containers: { name: 'proxy' } }), 'spec.template.spec.containers is {"name":"proxy"}; give a list'],
-  ['a list for an object', 'Service', {}, { spec: { selector: ['a'] } }, 'spec.selector is ["a"]; give an object'],
-  ['a string for a boolean', 'Deployment', {}, { spec: { paused: 'yes' } }, 'spec.paused is "yes"; give true or false'],
-  ['a boolean for a label value', 'Deployment', {}, pod({ nodeSelector: { 'a/b': true } }), 'spec.template.spec.nodeSelector.a/b is true; give a string'],
+  ['a string instead of an integer', 'Deployment', {}, { spec: { replicas: 'x' } }, 'spec.replicas is "x"; give an integer'],
+  ['a number instead of a string', 'Deployment', {}, container({ image: 1 }), 'spec.template.spec.containers[0].image is 1; give a string'],
+  ['an object instead of a list', 'Deployment', {}, pod({ containers: { name: 'proxy' } }), 'spec.template.spec.containers is {"name":"proxy"}; give a list'],
+  ['a list instead of an object', 'Service', {}, { spec: { selector: ['a'] } }, 'spec.selector is ["a"]; give an object'],
+  ['a string instead of a boolean', 'Deployment', {}, { spec: { paused: 'yes' } }, 'spec.paused is "yes"; give true or false'],
+  [
+    'a boolean instead of a label value',
+    'Deployment',
+    {},
+    pod({ nodeSelector: { 'a/b': true } }),
+    'spec.template.spec.nodeSelector.a/b is true; give a string',
+  ],
   [
     'an unknown action',
     'Deployment',
@@ -231,21 +237,21 @@ const faults: readonly (readonly [string, string, JsonObject, JsonObject, string
     'spec.template.spec.containers[0].envFrom[0].$patch is "delete", but items of this list have no merge key; give the whole list as it should be',
   ],
   [
-    '$retainKeys that is no list',
+    '$retainKeys that is not a list',
     'Deployment',
     { spec: { strategy: {} } },
     { spec: { strategy: { $retainKeys: 'type' } } },
     'spec.strategy.$retainKeys is "type"; give a list of field names',
   ],
   [
-    '$retainKeys without what the patch sets',
+    '$retainKeys without a field that the patch sets',
     'Deployment',
     { spec: { strategy: {} } },
     { spec: { strategy: { $retainKeys: [], type: 'Recreate' } } },
     'spec.strategy.type is set but not listed in $retainKeys; list it there',
   ],
   [
-    '$setElementOrder that is no list',
+    '$setElementOrder that is not a list',
     'Deployment',
     container({ args: ['a'] }),
     container({ '$setElementOrder/args': 'a' }),
@@ -259,7 +265,7 @@ const faults: readonly (readonly [string, string, JsonObject, JsonObject, string
     '$setElementOrder for spec.ports: give objects with port',
   ],
   [
-    '$setElementOrder against the order of the patch',
+    '$setElementOrder that contradicts the order of the patch',
     'Service',
     service([{ port: 80 }]),
     { spec: { '$setElementOrder/ports': [{ port: 2 }, { port: 1 }], ports: [{ port: 1 }, { port: 2 }] } },
@@ -280,11 +286,11 @@ describe('a strategic merge patch', () => {
     const result = patchObject(kind, object, patch)
     expect(result.ok && result.object).toEqual(expected)
   })
-  test.each(faults)('error: %s', (_, kind, object, patch, error) => {
+  test.each(faults)('rejects %s', (_, kind, object, patch, error) => {
     const result = patchObject(kind, freeze(object), freeze(patch))
     expect(result).toEqual({ ok: false, errors: [error] })
   })
-  test('says which unknown field it leaves out', () => {
+  test('reports an unknown field with its path', () => {
     const result = patchObject('Deployment', {}, container({ imge: 'x' }))
     expect(result.ok && result.notes).toEqual(['spec.template.spec.containers[0].imge is not a field that Kubernetes knows; it is left out'])
   })

@@ -1,4 +1,4 @@
-import { anything, flag, keyed, list, map, metadata, oneOf, port, shape, text, whole, envelope } from './shared.ts'
+import { anything, flag, keyed, list, map, metadata, oneOf, port, shape, text, integer, envelope } from './shared.ts'
 
 /** Other fields are left as they are. */
 const loose = { 'x-kubernetes-preserve-unknown-fields': true as const }
@@ -7,7 +7,7 @@ const protocol = oneOf(['TCP', 'UDP', 'SCTP'], { default: 'TCP' })
 
 export const service = envelope({
   'spec!': shape({
-    ports: list(shape({ name: text(), protocol, appProtocol: text(), 'port!': port, targetPort: numberOrName, nodePort: whole(0, 65_535) })),
+    ports: list(shape({ name: text(), protocol, appProtocol: text(), 'port!': port, targetPort: numberOrName, nodePort: integer(0, 65_535) })),
     selector: map(),
     type: oneOf(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'], { default: 'ClusterIP' }),
     externalName: text(),
@@ -22,7 +22,7 @@ export const service = envelope({
     externalTrafficPolicy: text(),
     internalTrafficPolicy: oneOf(['Cluster', 'Local']),
     trafficDistribution: text(),
-    healthCheckNodePort: whole(),
+    healthCheckNodePort: integer(),
     publishNotReadyAddresses: flag,
     allocateLoadBalancerNodePorts: flag,
     ipFamilies: list(text()),

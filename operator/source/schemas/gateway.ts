@@ -22,7 +22,7 @@ import {
   sectionName,
   shape,
   text,
-  whole,
+  integer,
 } from './shared.ts'
 
 const allowedRoutes = shape(
@@ -84,7 +84,7 @@ export const gateway = envelope({
 export const listenerSet = envelope({
   'spec!': shape({
     'parentRef!': shape({ group: group(GATEWAY_GROUP), kind: kind('Gateway'), 'name!': objectName, namespace }),
-    'listeners!': keyed('name', listener({ port: whole(0, 65_535) }), 1, 64),
+    'listeners!': keyed('name', listener({ port: integer(0, 65_535) }), 1, 64),
   }),
 })
 

@@ -20,7 +20,7 @@ import {
   sectionName,
   shape,
   text,
-  whole,
+  integer,
 } from './shared.ts'
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH']
@@ -33,14 +33,14 @@ const hostnames = list(hostname, undefined, 16)
 
 const backendFields = { group: group(''), kind: kind('Service'), 'name!': objectName, namespace, port }
 const backendObjectRef = shape(backendFields)
-const weight = whole(0, 1_000_000, { default: 1 })
+const weight = integer(0, 1_000_000, { default: 1 })
 
 const headers = keyed('name', shape({ 'name!': headerName, 'value!': headerValue }), undefined, 16)
 const headerFilter = shape({ set: headers, add: headers, remove: list(text(), undefined, 16) })
 const mirror = shape({
   'backendRef!': backendObjectRef,
-  percent: whole(0, 100),
-  fraction: shape({ 'numerator!': whole(0), denominator: whole(1, undefined, { default: 100 }) }),
+  percent: integer(0, 100),
+  fraction: shape({ 'numerator!': integer(0), denominator: integer(1, undefined, { default: 100 }) }),
 })
 const pathModifier = shape({
   'type!': oneOf(['ReplaceFullPath', 'ReplacePrefixMatch']),
@@ -79,7 +79,7 @@ const httpFilter = shape({
     allowMethods: list(oneOf([...METHODS, '*']), undefined, 9),
     allowHeaders: list(headerName, undefined, 64),
     exposeHeaders: list(headerName, undefined, 64),
-    maxAge: whole(1, undefined, { default: 5 }),
+    maxAge: integer(1, undefined, { default: 5 }),
   }),
   extensionRef: localRef,
   externalAuth: shape({
@@ -87,7 +87,7 @@ const httpFilter = shape({
     'backendRef!': backendObjectRef,
     grpc: shape({ allowedHeaders }),
     http: shape({ path: text({ maxLength: 1024 }), allowedHeaders, allowedResponseHeaders: allowedHeaders }),
-    forwardBody: shape({ maxSize: whole() }),
+    forwardBody: shape({ maxSize: integer() }),
   }),
 })
 
@@ -127,7 +127,7 @@ export const httpRoute = envelope({
           matches: list(httpMatch, undefined, 64, { default: [everyPath] }),
           timeouts: shape({ request: duration, backendRequest: duration }),
           // 0 turns retrying off (traffic.md §7); the API's schema has no lower bound in older bundles.
-          retry: shape({ codes: list(whole(400, 599)), attempts: whole(0), backoff: duration }),
+          retry: shape({ codes: list(integer(400, 599)), attempts: integer(0), backoff: duration }),
         },
         httpFilter,
       ),

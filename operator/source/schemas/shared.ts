@@ -1,8 +1,8 @@
 import type { Json, Schema } from '#api/schema.ts'
 
-/** Constructors for schemas of kinds that we read but do not define. */
+/** Constructors of schemas of kinds that we read but do not define. */
 export const text = (more: Schema = {}): Schema => ({ type: 'string', ...more })
-export const whole = (minimum?: number, maximum?: number, more: Schema = {}): Schema => ({
+export const integer = (minimum?: number, maximum?: number, more: Schema = {}): Schema => ({
   type: 'integer',
   ...(minimum === undefined ? {} : { minimum }),
   ...(maximum === undefined ? {} : { maximum }),
@@ -48,7 +48,7 @@ export const kind = (fallback?: string): Schema =>
 export const objectName = text(LONG_NAME)
 export const namespace = text({ minLength: 1, maxLength: 63, pattern: `^${LABEL}$` })
 export const sectionName = text({ ...LONG_NAME, pattern: `^${SUBDOMAIN}$` })
-export const port = whole(1, 65_535)
+export const port = integer(1, 65_535)
 export const hostname = text({ ...LONG_NAME, pattern: `^(\\*\\.)?${SUBDOMAIN}$` })
 export const preciseHostname = text({ ...LONG_NAME, pattern: `^${SUBDOMAIN}$` })
 export const controllerName = text({ ...LONG_NAME, pattern: `^${SUBDOMAIN}/[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+$` })
@@ -72,10 +72,10 @@ export const metadata = shape({
   namespace,
   uid: text(),
   resourceVersion: text(),
-  generation: whole(),
+  generation: integer(),
   creationTimestamp: text({ format: 'date-time' }),
   deletionTimestamp: text(),
-  deletionGracePeriodSeconds: whole(),
+  deletionGracePeriodSeconds: integer(),
   labels: map(),
   annotations: map(),
   finalizers: list(text()),

@@ -24,19 +24,19 @@ export function checkPattern(text: string): string | undefined {
 
 type Problems = string[]
 
-function checkType(what: string, type: string, value: string, types: readonly string[], problems: Problems): void {
-  if (!types.includes(type)) problems.push(`${what} match type ${type} is not supported; use ${types.join(', ')}`)
+function checkType(field: string, type: string, value: string, types: readonly string[], problems: Problems): void {
+  if (!types.includes(type)) problems.push(`${field} match type ${type} is not supported; use ${types.join(', ')}`)
   else if (type === 'RegularExpression') {
     const error = checkPattern(value)
-    if (error !== undefined) problems.push(`${what} pattern ${value} is not a regular expression of RE2 syntax: ${error}`)
+    if (error !== undefined) problems.push(`${field} pattern ${value} is not a regular expression of RE2 syntax: ${error}`)
   }
 }
 
-/** Of several conditions on one name the first counts (Gateway API). */
-function valueMatches(what: string, list: readonly ValueMatch[], toKey: (name: string) => string, problems: Problems): ValueMatchMessage[] {
+/** Converts header or query matches. The first of several for one name is used (Gateway API). */
+function valueMatches(field: string, list: readonly ValueMatch[], toKey: (name: string) => string, problems: Problems): ValueMatchMessage[] {
   const byName = new Map<string, ValueMatchMessage>()
   for (const { name, type, value } of list) {
-    checkType(what, type, value, ['Exact', 'RegularExpression'], problems)
+    checkType(field, type, value, ['Exact', 'RegularExpression'], problems)
     const key = toKey(name)
     if (!byName.has(key)) byName.set(key, { name: key, type: type as ValueMatchMessage['type'], value })
   }

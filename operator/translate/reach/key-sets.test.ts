@@ -55,7 +55,7 @@ const onBackend = '{group: proxy.dev, kind: ProxyBackend, name: idp}'
 const keySetsOf = (manifests: readonly string[], isStandalone = false): Translation['keySets'] =>
   translate(createSnapshot(objectsOf(manifests)), { isStandalone }).keySets
 
-describe('where a key set is', () => {
+describe('the URL of a key set', () => {
   const endpoints = [
     { address: '10.0.0.1', port: 80 },
     { address: '127.0.0.1', port: 8080 },
@@ -67,18 +67,18 @@ describe('where a key set is', () => {
   }
   const fixed: KeySetRequest = { id: 'backend/default/idp/keys', url: { host: 'idp.example', port: 443, path: '/keys' }, cacheMs: 300_000 }
   test.each<[sentence: string, manifests: string[], isStandalone: boolean, expected: KeySetRequest[]]>([
-    ['a Service in a cluster is found by DNS, whatever its annotation says', [service, jwt(toService)], false, [cluster]],
-    ['a Service in directory mode has endpoints', [service, jwt(toService)], true, [{ ...cluster, endpoints }]],
-    ['a static ProxyBackend has its host', [backend(), jwt(toBackend)], true, [fixed]],
-    ['a path need not begin with a slash', [backend(), jwt(toBackend, 'keys')], false, [fixed]],
-    ['cacheDuration is read', [backend(), jwt(toBackend, '/keys', ', cacheDuration: 1h')], false, [{ ...fixed, cacheMs: 3_600_000 }]],
+    ['of a Service in a cluster uses DNS, not the endpoints annotation', [service, jwt(toService)], false, [cluster]],
+    ['of a Service in directory mode has endpoints', [service, jwt(toService)], true, [{ ...cluster, endpoints }]],
+    ['of a static ProxyBackend has its host', [backend(), jwt(toBackend)], true, [fixed]],
+    ['gets a leading slash', [backend(), jwt(toBackend, 'keys')], false, [fixed]],
+    ['comes with cacheDuration', [backend(), jwt(toBackend, '/keys', ', cacheDuration: 1h')], false, [{ ...fixed, cacheMs: 3_600_000 }]],
     [
       'two policies that name one share it, at the shorter cacheDuration',
       [backend(), jwt(toBackend, '/keys', ', cacheDuration: 1h'), jwt(toBackend, 'keys', ', cacheDuration: 10m')],
       false,
       [{ ...fixed, cacheMs: 600_000 }],
     ],
-    ['a backend that is not there: nothing', [jwt(toBackend)], false, []],
+    ['is undefined for a missing backend', [jwt(toBackend)], false, []],
     [
       'MCP authentication of a backend is looked at, too',
       [
@@ -98,7 +98,7 @@ spec:
     expect(keySetsOf(manifests, isStandalone)).toEqual(expected)
   })
 
-  test('a ProxyBackend without a fixed host is said to be wrong, and not fetched from', () => {
+  test('is undefined for a ProxyBackend without a fixed host, which the status names', () => {
     const dynamic = '{apiVersion: proxy.dev/v1alpha1, kind: ProxyBackend, metadata: {name: idp}, spec: {dynamicForwardProxy: {}}}'
     const gateway = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -123,7 +123,7 @@ kind: BackendTLSPolicy
 metadata: {name: verify}
 spec: {targetRefs: [{group: "", kind: Service, name: idp}], validation: {${body}}}`
   test.each<[sentence: string, manifests: string[], expected: unknown]>([
-    ['none was asked for', [service, jwt(toService)], undefined],
+    ['no TLS policy', [service, jwt(toService)], undefined],
     ['a policy on the Service', [service, jwt(toService), policy('x', onService, tls('{sni: a.example}'))], { servername: 'a.example', verify: 'full' }],
     [
       'a policy on another port of it does not count',

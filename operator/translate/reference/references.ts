@@ -16,7 +16,10 @@ import { selectMcpTargets } from './mcp-targets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
-/** Something wrong in a body. The data plane is told of a bad `reference` and fails closed; an `expression` is bad text; a `variable`, or function, is not there at its place, so the expression fails when it is evaluated (traffic.md §1: syntax is the controller's, the rest the data plane's); `selection` leaves unclear what was meant. */
+/**
+ * A mistake in a body. The data plane fails closed for a bad `reference`. An `expression` has bad syntax. A `variable` or function does not
+ * exist where the expression is evaluated, so that it fails there (traffic.md §1). A `selection` is ambiguous.
+ */
 export interface BodyError {
   readonly path: readonly string[]
   readonly kind: 'reference' | 'expression' | 'variable' | 'selection'

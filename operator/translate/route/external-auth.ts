@@ -15,17 +15,17 @@ export function compileExternalAuth(context: Context, from: Referrer, filter: Ex
   }
   const maxSize = filter.forwardBody?.maxSize ?? 0
   const server = { backendRef, ...(maxSize > 0 ? { forwardBody: { maxSize } } : {}) }
-  return filter.protocol === 'GRPC' ? ofGrpc(server, filter.grpc) : ofHttp(server, filter.http)
+  return filter.protocol === 'GRPC' ? grpcAuth(server, filter.grpc) : httpAuth(server, filter.http)
 }
 
 type AuthServer = Pick<RouteExtAuth['policy'], 'backendRef' | 'forwardBody'>
 
-function ofGrpc(server: AuthServer, { allowedHeaders = [] }: NonNullable<ExternalAuthFilter['grpc']> = {}): RouteExtAuth {
+function grpcAuth(server: AuthServer, { allowedHeaders = [] }: NonNullable<ExternalAuthFilter['grpc']> = {}): RouteExtAuth {
   return { policy: { ...server, grpc: {} }, ...(allowedHeaders.length > 0 ? { grpcHeaders: [...allowedHeaders] } : {}) }
 }
 
-/** Authorization always goes along; with no list of its headers the whole answer is copied. */
-function ofHttp(
+/** `Authorization` is always sent. Without allowedResponseHeaders, all headers of the auth server's response are copied. */
+function httpAuth(
   server: AuthServer,
   { path = '', allowedHeaders = [], allowedResponseHeaders = [] }: NonNullable<ExternalAuthFilter['http']> = {},
 ): RouteExtAuth {
