@@ -5,7 +5,7 @@ SHELL := /bin/sh
 X := .ci/exec
 JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=2
 
-.PHONY: help run test lint format generate gen-check golden e2e conformance bench images clean
+.PHONY: help run test lint format generate gen-check golden e2e conformance bench images proxyctl clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ conformance: ## run the official suites of Gateway API and its Inference Extensi
 
 images: ## build container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
 	@$(X) node images/main.ts $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(TAG),--tag '$(TAG)') $(if $(BASE),--base '$(BASE)')
+
+proxyctl: ## write proxyctl as one file that needs Node only: dist/proxyctl/proxyctl.mjs
+	@$(X) node images/proxyctl.ts
 
 clean: ## remove outputs of builds and tests
 	rm -rf dist coverage e2e/bench/out/*.tmp

@@ -1,8 +1,14 @@
-import { access, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
+
+/** CommonJS packages in a bundle call require. */
+const REQUIRE = "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);"
+
+/** Runs before the packages in the bundle, which fail with a stack trace on an older Node. */
+const CHECK_NODE = `if (process.versions.node.localeCompare('22.19', 'en', { numeric: true }) < 0) { console.error('proxyctl needs Node 22.19 or newer; this is ' + process.version); process.exit(1); }`
 
 /** The entry point of each program and of the processes and threads that it starts. Each becomes a file next to `main.js`. */
 const programs = {
@@ -17,6 +23,26 @@ const programs = {
 
 /** Name of a program that has an image. */
 export type ProgramName = keyof typeof programs
+
+/**
+ * Writes `proxyctl` as one executable file, which needs Node but neither the checkout nor packages. Node refuses to run TypeScript below node_modules, so an
+ * installed package could not hold the source.
+ */
+export async function bundleProxyctl(file: string): Promise<void> {
+  await build({
+    entryPoints: [join(ROOT, 'operator/proxyctl/main.ts')],
+    outfile: file,
+    bundle: true,
+    minifyWhitespace: true,
+    minifySyntax: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    logLevel: 'error',
+    banner: { js: `#!/usr/bin/env node\n${CHECK_NODE}\n${REQUIRE}` },
+  })
+  await chmod(file, 0o755)
+}
 
 /** Bundles the data plane as in its image. Returns the path of its `main.js`. */
 export const bundleDataplane = (directory: string): Promise<string> => bundleProgram('dataplane', directory)
@@ -42,8 +68,7 @@ export async function bundleProgram(name: ProgramName, directory: string): Promi
     format: 'esm',
     target: 'node22',
     logLevel: 'error',
-    // CommonJS packages in the bundle call require.
-    banner: { js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);" },
+    banner: { js: REQUIRE },
   })
   for (const file of await readdir(directory)) if (file.endsWith('.js')) await checkStartedFiles(directory, file)
   return join(directory, 'main.js')

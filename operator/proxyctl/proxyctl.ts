@@ -16,7 +16,7 @@ const USAGE = `usage: proxyctl COMMAND [ARGUMENTS] [OPTIONS]
   config dump            the config that a data plane has in force
   config diff FROM [TO]  the difference between two of: a dump file, a data plane (host:port), a directory of manifests
   log level [LEVEL]      shows or sets a data plane's log level: debug, or module=debug,…
-  lint DIR               checks manifests without a cluster; fails when one is wrong
+  lint DIR|FILE          checks manifests or a config file without a cluster; fails when one is wrong
 
 Where to look:
   --admin HOST:PORT      the admin endpoint of a data plane (a standalone gateway prints it; default 127.0.0.1:15000)
