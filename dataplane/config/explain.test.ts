@@ -145,5 +145,30 @@ describe('explainRoute', () => {
     ])
   })
 
+  test('lists a rule once more for a backend with traffic policies, which only an InferencePool has', () => {
+    const backends = [{ ref: { service: 'ns/m.inference', port: 80 } }, { ref: { service: 'ns/a', port: 80 } }]
+    const pool: Policy = { ...policy('gateway', timeouts('9s'), 'pool'), target: { kind: 'Service', namespace: 'ns', name: 'm.inference' } }
+    const explainRule = (each: Route) => {
+      const perRule = createConfigStore()
+      replaceMessages(perRule, [
+        { kind: 'listener', message: listener },
+        { kind: 'route', message: { ...each, listeners: ['ns/gw.http'] } },
+        { kind: 'policy', message: pool },
+        { kind: 'policy', message: policy('gateway', timeouts('1s')) },
+      ])
+      return explainRoute(perRule.snapshot(), indexPolicies(perRule.snapshot().policies), 'ns', 'r').map(({ service, postRouting }) => [
+        service,
+        postRouting['timeouts'],
+      ])
+    }
+    const gateway = { value: { request: '1s' }, sources: [from('gateway')], overrides: [] }
+    const ofPool = { value: { request: '9s' }, sources: [{ from: 'ProxyPolicy ns/pool', target: 'Service ns/m.inference' }], overrides: [from('gateway')] }
+    expect(explainRule({ ...route, backends })).toEqual([
+      [undefined, gateway],
+      ['ns/m.inference', ofPool],
+    ])
+    expect(explainRule({ ...route, backends: backends.slice(0, 1) })).toEqual([['ns/m.inference', ofPool]])
+  })
+
   test('returns nothing for a route that does not exist', () => expect(explainByName('ns', 'gone')).toEqual([]))
 })

@@ -1,5 +1,5 @@
 import type { Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
-import { levelsOf, splitSections, type PolicyIndex } from './merge.ts'
+import { levelsOf, servicesWithTraffic, splitSections, type PolicyIndex } from './merge.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 /** A policy, or the route itself, that sets a field. */
@@ -30,6 +30,8 @@ export interface ExplainedRule {
   readonly ruleIndex: number
   /** Key of the listener. */
   readonly listener: string
+  /** Key of the Service whose traffic policies are included; absent for all other backends of the rule. */
+  readonly service?: string
   readonly preRouting: ExplainedTraffic
   readonly postRouting: ExplainedTraffic
 }
@@ -37,9 +39,9 @@ export interface ExplainedRule {
 type Phase = NonNullable<Traffic['phase']>
 
 /** Explains the result of `effectiveTraffic`: the same walk, but records the source of each field and what it overrode. */
-export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Listener, route?: Route): ExplainedTraffic {
+export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Listener, route?: Route, service?: string): ExplainedTraffic {
   const fields = new Map<string, ExplainedField>()
-  for (const key of levelsOf(listener, route?.route)) {
+  for (const key of levelsOf(listener, route?.route, service)) {
     // Policies of a level are sorted oldest first, and the oldest wins: apply it last.
     for (const policy of (index.get(key) ?? []).toReversed()) {
       const { traffic } = policy
@@ -52,7 +54,10 @@ export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Liste
   return Object.fromEntries([...fields].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Explains every rule of the HTTP and gRPC routes of a name, on every listener that accepts it. Empty: no such route. */
+/**
+ * Explains every rule of the HTTP and gRPC routes of a name, on every listener that accepts it, and once more for each backend with traffic
+ * policies. Empty: no such route.
+ */
 export function explainRoute({ routes, listeners }: ConfigSnapshot, index: PolicyIndex, namespace: string, name: string): ExplainedRule[] {
   const explained: ExplainedRule[] = []
   for (const route of routes.values()) {
@@ -60,14 +65,18 @@ export function explainRoute({ routes, listeners }: ConfigSnapshot, index: Polic
     for (const key of route.listeners) {
       const listener = listeners.get(key)
       if (listener === undefined) continue
-      explained.push({
-        route: nameOf(route),
-        rule: route.route.rule,
-        ruleIndex: route.route.ruleIndex,
-        listener: key,
-        preRouting: explainTraffic(index, 'PreRouting', listener),
-        postRouting: explainTraffic(index, 'PostRouting', listener, route),
-      })
+      const services = servicesWithTraffic(index, route)
+      const hasOthers = route.backends?.some(({ ref }) => ref.service === undefined || !services.includes(ref.service)) ?? false
+      for (const service of hasOthers || services.length === 0 ? [undefined, ...services] : services)
+        explained.push({
+          route: nameOf(route),
+          rule: route.route.rule,
+          ruleIndex: route.route.ruleIndex,
+          listener: key,
+          ...(service === undefined ? {} : { service }),
+          preRouting: explainTraffic(index, 'PreRouting', listener),
+          postRouting: explainTraffic(index, 'PostRouting', listener, route, service),
+        })
     }
   }
   return explained

@@ -1,4 +1,4 @@
-import type { BackendFull, Authorization, Listener, Policy, RouteRef, Traffic } from '#gen/config/types.ts'
+import type { BackendFull, Authorization, Listener, Policy, Route, RouteRef, Traffic } from '#gen/config/types.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 /** A traffic section without its phase, and with the authorization rule sets of all levels. */
@@ -36,11 +36,18 @@ function compareAge(a: Policy, b: Policy): number {
 
 /**
  * Merges the policies of a listener, or of a rule on it: Gateway < ListenerSet < section of the ListenerSet < listener
- * < route < rule (traffic.md §4). The two phases never mix. Undefined if no policy applies.
+ * < service < route < rule (traffic.md §4). The two phases never mix. Undefined if no policy applies. `service` is the key of the
+ * Service that represents an InferencePool, for requests to that pool.
  */
-export function effectiveTraffic(index: PolicyIndex, phase: NonNullable<Traffic['phase']>, listener: Listener, route?: RouteRef): EffectiveTraffic | undefined {
+export function effectiveTraffic(
+  index: PolicyIndex,
+  phase: NonNullable<Traffic['phase']>,
+  listener: Listener,
+  route?: RouteRef,
+  service?: string,
+): EffectiveTraffic | undefined {
   let effective: Record<string, unknown> | undefined
-  for (const key of levelsOf(listener, route)) {
+  for (const key of levelsOf(listener, route, service)) {
     const atLevel = mergeLevel(
       (index.get(key) ?? []).flatMap(({ traffic }) => (traffic !== undefined && (traffic.phase ?? 'PostRouting') === phase ? traffic : [])),
     )
@@ -66,11 +73,21 @@ export function effectiveBackend(index: PolicyIndex, listener: Listener, route?:
   return mergeBackend(backendSections(index, listener, route))
 }
 
-/** Keys of the targets whose policies apply to a listener, or to a rule on it; weakest first. */
-export function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteRef | undefined): string[] {
+/** Services with traffic policies among the backends of a rule. Only InferencePools can be targets of such policies. */
+export function servicesWithTraffic(index: PolicyIndex, { backends = [] }: Route): string[] {
+  const services = new Set(backends.flatMap(({ ref }) => ref.service ?? []))
+  return [...services].filter((service) => index.get(serviceKey(service))?.some(({ traffic }) => traffic !== undefined))
+}
+
+/** `targetKey` of a Service by `<namespace>/<name>`. */
+const serviceKey = (service: string): string => `Service ${service} `
+
+/** Keys of the targets whose policies apply to a listener, to a rule on it, or to a service of that rule; weakest first. */
+export function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteRef | undefined, service?: string): string[] {
   const levels = [targetKey('Gateway', gateway.namespace, gateway.name)]
   if (listenerSet === undefined) levels.push(targetKey('Gateway', gateway.namespace, gateway.name, name))
   else for (const section of ['', name]) levels.push(targetKey('ListenerSet', listenerSet.namespace, listenerSet.name, section))
+  if (service !== undefined) levels.push(serviceKey(service))
   if (route !== undefined && (route.kind === 'HTTPRoute' || route.kind === 'GRPCRoute')) {
     levels.push(targetKey(route.kind, route.namespace, route.name))
     if (route.rule !== undefined && route.rule !== '') levels.push(targetKey(route.kind, route.namespace, route.name, route.rule))

@@ -134,6 +134,27 @@ describe('Gateway', () => {
     expect(await ask({ authority: 'two.com', target: '/in' }, on)).toBe('421 seen 421')
   })
 
+  test('a traffic policy of an InferencePool applies to requests for that pool, below policies of the route', async () => {
+    const pool = { kind: 'Service', namespace: 'ns', name: 'm.inference' } as const
+    const deny = (expression: string): Policy['traffic'] => ({ authorization: { action: 'Deny', policy: { matchExpressions: [expression] } } })
+    const rule = (ruleIndex: number, weights: readonly [pool: number, plain: number]): ConfigMessage =>
+      route('a', {
+        key: `ns/a.0${ruleIndex}`,
+        route: { kind: 'HTTPRoute', namespace: 'ns', name: 'a', ruleIndex },
+        matches: [{ path: { type: 'Exact', value: `/${ruleIndex}` } }],
+        backends: ['m.inference', 'a'].map((name, index) => ({ ref: { service: `ns/${name}`, port: 80 }, weight: weights[index] ?? 0 })),
+      })
+    const messages = [bind, listener('http'), rule(0, [1, 0]), rule(1, [0, 1]), service('a'), service('m.inference', ['10.0.0.2'])]
+    const { ask, replace } = start(...messages, policy(deny('request.method == "PUT"'), 'of-pool', pool))
+    expect([await ask({ target: '/0', method: 'PUT' }), await ask({ target: '/0' })]).toEqual(['403 authorization failed', '200 10.0.0.2'])
+    expect(await ask({ target: '/1', method: 'PUT' })).toBe('200 10.0.0.1')
+    const response = (body: string): Policy['traffic'] => ({ directResponse: { status: 203, body } })
+    replace(...messages, policy(response('pool'), 'of-pool', pool), policy(response('gateway')))
+    expect([await ask({ target: '/0' }), await ask({ target: '/1' })]).toEqual(['203 pool', '203 gateway'])
+    replace(...messages, policy(response('pool'), 'of-pool', pool), ofRoute(response('route')))
+    expect([await ask({ target: '/0' }), await ask({ target: '/1' })]).toEqual(['203 route', '203 route'])
+  })
+
   test.each<[string, Partial<Route>, ConfigMessage[], string]>([
     ['a rule without backends is 500', { backends: [] }, [], '500 no valid backends'],
     ['all weights 0 is 500', { backends: [{ ref: { service: 'ns/a', port: 80 }, weight: 0 }] }, [service('a')], '500 no valid backends'],

@@ -2,7 +2,7 @@ import type { BackendFull, Listener, Route, WeightedBackend } from '#gen/config/
 import { compose, type Chain } from '../exchange/compose.ts'
 import type { Destinations } from '../destination/destinations.ts'
 import { effectiveFrontend } from './frontend.ts'
-import { backendSections, effectiveTraffic, mergeBackend, type PolicyIndex } from '../config/merge.ts'
+import { backendSections, effectiveTraffic, mergeBackend, servicesWithTraffic, type EffectiveTraffic, type PolicyIndex } from '../config/merge.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { forward } from '../forward/forward.ts'
@@ -41,16 +41,24 @@ export class Rule {
   handle(exchange: Exchange): Promise<void> | void {
     exchange.labels = this.#labels
     exchange.trace?.add('route', this.#labels.route, { kind: this.#labels.kind ?? '', rule: this.#labels.rule })
-    const { chain, requestMs, pick } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
-    exchange.picked = pick?.()
+    const { common, byBackend, pick } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
+    const picked = pick?.()
+    exchange.picked = picked
+    const { chain, requestMs } = byBackend === undefined || picked === undefined ? common : (byBackend.get(picked) ?? common)
     if (requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + requestMs
     return chain(exchange)
   }
 }
 
-interface ComposedRule {
+interface ComposedChain {
   readonly chain: Chain
   readonly requestMs: number | undefined
+}
+
+interface ComposedRule {
+  readonly common: ComposedChain
+  /** Chains of backends with traffic policies of their own (InferencePools). */
+  readonly byBackend: ReadonlyMap<PlannedBackend, ComposedChain> | undefined
   readonly pick: ForwardPlan['pick'] | undefined
 }
 
@@ -66,26 +74,44 @@ function composeRule(route: Route, listener: Listener, context: RuleContext): Co
     const reject = (): void => {
       throw new ProxyError('FILTER_FAILED', { detail: invalid })
     }
-    return { chain: compose([], reject), requestMs: undefined, pick: undefined }
+    return { common: { chain: compose([], reject), requestMs: undefined }, byBackend: undefined, pick: undefined }
   }
-  const traffic = effectiveTraffic(context.policies, 'PostRouting', listener, route.route)
-  // Settings of the rule itself override those of policies, kind by kind (traffic.md §4.2).
-  const timeouts = planTimeouts(route.timeouts, traffic?.timeouts)
-  const retry = planRetry(route.retry, traffic?.retry)
-  const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
   const maxBufferBytes = effectiveFrontend(context.policies, listener.gateway).http?.maxBufferSize
-  const limits = { backendRequestMs: timeouts.backendRequestMs, retry, maxBufferBytes }
-  const { plan, hasBackendTransformation } = planForward(route, backendSections(context.policies, listener, route.route), limits, context)
-  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, hasBackendTransformation, maxBufferBytes, state: context.state })
-  return { chain: compose(policies, (exchange) => forward(exchange, plan)), requestMs: timeouts.requestMs, pick: plan.pick }
+  const ends = planForward(route, backendSections(context.policies, listener, route.route), maxBufferBytes, context)
+  const composeFor = (service?: string): ComposedChain =>
+    composeChain(route, effectiveTraffic(context.policies, 'PostRouting', listener, route.route, service), ends, context)
+  const services = servicesWithTraffic(context.policies, route).map((service) => [service, composeFor(service)] as const)
+  const byBackend = new Map(
+    services.flatMap(([service, chain]) =>
+      ends.plan.backends.filter((_, index) => route.backends?.[index]?.ref.service === service).map((backend) => [backend, chain] as const),
+    ),
+  )
+  return { common: composeFor(), byBackend: byBackend.size === 0 ? undefined : byBackend, pick: ends.plan.pick }
+}
+
+/** The chain of a rule with the traffic policies of one of its backends. */
+function composeChain(
+  route: Route,
+  traffic: EffectiveTraffic | undefined,
+  { plan, hasBackendTransformation }: ReturnType<typeof planForward>,
+  { state }: RuleContext,
+): ComposedChain {
+  const { filters } = route
+  const { maxBufferBytes } = plan
+  // Settings of the rule itself override those of policies, kind by kind (traffic.md §4.2).
+  const { requestMs, backendRequestMs } = planTimeouts(route.timeouts, traffic?.timeouts)
+  const own: ForwardPlan = { ...plan, backendRequestMs, retry: planRetry(route.retry, traffic?.retry) }
+  const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
+  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, hasBackendTransformation, maxBufferBytes, state })
+  return { chain: compose(policies, (exchange) => forward(exchange, own)), requestMs }
 }
 
 function planForward(
   route: Route,
   sections: readonly BackendFull[],
-  limits: Pick<ForwardPlan, 'backendRequestMs' | 'retry' | 'maxBufferBytes'>,
+  maxBufferBytes: number | undefined,
   { destinations, services, state, random }: RuleContext,
-): { plan: ForwardPlan; hasBackendTransformation: boolean } {
+): { plan: Omit<ForwardPlan, 'backendRequestMs' | 'retry'>; hasBackendTransformation: boolean } {
   const outer = mergeBackend(sections)
   const backends = (route.backends ?? []).map((backend) => ({
     ...planBackend(backend, outer, destinations),
@@ -102,7 +128,7 @@ function planForward(
       destination.settings.transformation !== undefined || (service?.current !== undefined && service.current.mayTransform !== false),
   )
   return {
-    plan: { ...limits, backends, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
+    plan: { maxBufferBytes, backends, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
     hasBackendTransformation,
   }
 }

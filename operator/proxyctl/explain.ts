@@ -20,6 +20,8 @@ interface Rule {
   readonly rule?: string
   readonly ruleIndex: number
   readonly listener: string
+  /** Key of a Service with traffic policies; that of an InferencePool ends in `.inference`. */
+  readonly service?: string
   readonly preRouting: Readonly<Record<string, Field>>
   readonly postRouting: Readonly<Record<string, Field>>
 }
@@ -33,7 +35,7 @@ export const runExplain: Command = async (invocation) => {
   const { output } = invocation
   output.print(answer, () =>
     answer.rules.flatMap((rule) => [
-      `${rule.route}, ${rule.rule === undefined || rule.rule === '' ? `rule ${rule.ruleIndex}` : `rule ${rule.rule}`}, on listener ${rule.listener}`,
+      `${rule.route}, ${rule.rule === undefined || rule.rule === '' ? `rule ${rule.ruleIndex}` : `rule ${rule.rule}`}, on listener ${rule.listener}${rule.service === undefined ? '' : `, for requests to ${describeService(rule.service)}`}`,
       ...describePhase('before routing', rule.preRouting),
       ...describePhase('after routing', rule.postRouting),
     ]),
@@ -60,5 +62,8 @@ function findFaults(value: unknown, key = ''): string[] {
   if ('invalid' in value && key.endsWith('Ref')) return [`${key} does not resolve: the status of the policy says why`]
   return Object.entries(value).flatMap(([name, inner]) => findFaults(inner, Array.isArray(value) ? key : name))
 }
+
+const describeService = (service: string): string =>
+  service.endsWith('.inference') ? `InferencePool ${service.slice(0, -'.inference'.length)}` : `Service ${service}`
 
 const describeSource = ({ from, target }: Source): string => `${from} on ${target}`

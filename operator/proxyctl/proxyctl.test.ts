@@ -72,6 +72,13 @@ describe('lint', () => {
     expect(stdout).toMatch(/^error +\S*bad-config\.yaml:2 +binds\[0\]\.port: must be <= 65535, is 808000$/m)
   })
 
+  test('names the ports of a Service that lacks the port of a backendRef', async () => {
+    const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: app }\nspec: { ports: [{ port: 80 }] }\n'
+    const { code, stdout } = await run(['lint', write('port.yaml', `${gateway}---\n${service}${route('app').replaceAll(/port: \d+/g, 'port: 81')}`)])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/ResolvedRefs: BackendNotFound: Service default\/app has no port 81; its ports are 80$/m)
+  })
+
   test('prints the bad conditions of statuses', async () => {
     const file = write('dangling.yaml', gateway + route('nothing'))
     const { code, stdout } = await run(['lint', file, '-o', 'json'])

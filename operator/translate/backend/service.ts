@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { SERVICE_NAME_LABEL, type ServicePort } from '../../source/core.ts'
 import type { EndpointSlice, Service } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
+import { servicePorts } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
 
 type AppProtocol = NonNullable<PortMessage['appProtocol']>
@@ -83,9 +84,7 @@ function fixedEndpoints(context: Context, service: Service, port: number): Endpo
 export function serviceMessage(context: Context, slices: SliceIndex, service: Service, named: ReadonlySet<number>): ServiceMessage {
   const { spec } = service
   const own = slices.get(keyOf(service)) ?? []
-  const listed = (spec.ports ?? []).filter((port) => (port.protocol ?? 'TCP') === 'TCP')
-  const ports: readonly ServicePort[] =
-    listed.length > 0 || spec.type !== 'ExternalName' ? listed : [...named].toSorted((a, b) => a - b).map((port) => ({ port }))
+  const ports: readonly ServicePort[] = servicePorts(service) ?? [...named].toSorted((a, b) => a - b).map((port) => ({ port }))
   const { trafficDistribution, internalTrafficPolicy } = spec
   return {
     key: keyOf(service),

@@ -2,7 +2,8 @@ import { GROUP } from '#api/names.ts'
 import type { BackendRef } from '#gen/config/types.ts'
 import { INFERENCE_GROUP } from '../../source/inference.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
-import type { InferencePool } from '../../source/objects.ts'
+import type { ServicePort } from '../../source/core.ts'
+import { keyOf, type InferencePool, type Service } from '../../source/objects.ts'
 import { fault, type Fault } from '../../model/conditions.ts'
 import type { Context } from './context.ts'
 import type { Referrer } from './reference-grant.ts'
@@ -24,7 +25,10 @@ export interface RefSink {
 
 export type ResolvedBackend = { readonly ref: BackendRef; readonly target: BackendTarget } | { readonly fault: Fault }
 
-/** A backendRef of a route (`route`) or of a policy or backend (`policy`), looked up. The grant is checked before existence. `isPoolAllowed`: it may be an InferencePool, where they are turned on. */
+/**
+ * Looks up a backendRef of a route (`route`) or of a policy or backend (`policy`). The grant is checked before existence, so that nothing is
+ * revealed about other namespaces. With `isPoolAllowed` it may be an InferencePool, if the inference extension is enabled.
+ */
 export function resolveBackend(context: Context, from: Referrer, ref: BackendObjectRef, by: 'route' | 'policy', isPoolAllowed = false): ResolvedBackend {
   const namespace = ref.namespace ?? from.namespace
   const key = `${namespace}/${ref.name}`
@@ -55,14 +59,33 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
   if (ref.name.includes('.'))
     return { fault: fault('UnsupportedValue', `Service name ${ref.name} has a dot; name the Service in name and its namespace in namespace`) }
   if (ref.port === undefined) return { fault: fault('UnsupportedValue', `backendRef ${key} has no port; a Service needs one`) }
-  return context.snapshot.get('Service', namespace, ref.name)
+  const service = context.snapshot.get('Service', namespace, ref.name)
+  if (!service) return { fault: fault('BackendNotFound', `Service not found: ${key}`) }
+  const missing = findMissingPort(service, ref.port)
+  return missing === undefined
     ? { ref: { service: key, port: ref.port }, target: { kind: 'Service', key, port: ref.port } }
-    : { fault: fault('BackendNotFound', `Service not found: ${key}`) }
+    : { fault: fault('BackendNotFound', missing) }
+}
+
+/** TCP ports of a Service, which are those that a backendRef may name. Undefined for an ExternalName Service without ports, which has every port. */
+export function servicePorts({ spec }: Service): readonly ServicePort[] | undefined {
+  const listed = (spec.ports ?? []).filter((port) => (port.protocol ?? 'TCP') === 'TCP')
+  return listed.length > 0 || spec.type !== 'ExternalName' ? listed : undefined
+}
+
+/** The problem of a reference to a port that a Service does not have, or undefined. */
+function findMissingPort(service: Service, port: number): string | undefined {
+  const ports = servicePorts(service)
+  if (!ports || ports.some((each) => each.port === port)) return undefined
+  const isOther = service.spec.ports?.some((each) => each.port === port) ?? false
+  const list = ports.map((each) => (each.name === undefined ? String(each.port) : `${each.port} (${each.name})`)).join(', ')
+  const problem = `Service ${keyOf(service)} has no ${isOther ? 'TCP ' : ''}port ${port}`
+  return list === '' ? `${problem}; it has no TCP ports` : `${problem}; its ports are ${list}`
 }
 
 /**
- * A pool is one destination whatever its ports: each of them is an endpoint of its own on every pod, and a port in the backendRef
- * says nothing. Services have no dot in their names, so no Service has this key.
+ * The Service that represents a pool. A pool is one destination whatever its ports: each of them is an endpoint on every pod, and the
+ * port of a backendRef is ignored. Names of Services have no dot, so no Service has this key.
  */
 export function poolRef(pool: InferencePool): { readonly service: string; readonly port: number } {
   return { service: `${pool.metadata.namespace}/${poolService(pool.metadata.name)}`, port: pool.spec.targetPorts[0]?.number ?? 0 }

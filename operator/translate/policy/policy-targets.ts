@@ -2,7 +2,7 @@ import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import type { PolicyTarget } from '#gen/config/types.ts'
 import type { PolicyTargetReference, PolicyTargetSelector } from '#gen/v1alpha1/types.ts'
 import { INFERENCE_GROUP } from '../../source/inference.ts'
-import { keyOf, type Kind, type KubeObject, type ProxyPolicy } from '../../source/objects.ts'
+import type { Kind, KubeObject, ProxyPolicy } from '../../source/objects.ts'
 import { poolService } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
@@ -22,7 +22,7 @@ export interface ResolvedTarget {
 
 export interface ResolvedTargets {
   readonly targets: readonly ResolvedTarget[]
-  /** One line for each target that is not there. */
+  /** One line for each target that does not exist. */
   readonly problems: readonly string[]
 }
 
@@ -35,7 +35,7 @@ const groups: Readonly<Record<TargetKind, string>> = {
   ProxyBackend: GROUP,
   InferencePool: INFERENCE_GROUP,
 }
-/** Kinds that are turned off are kinds that are not there. */
+/** Disabled kinds are treated as absent. */
 const isTargetKind = ({ options }: Context, kind: string): kind is TargetKind =>
   Object.hasOwn(groups, kind) && (kind !== 'InferencePool' || options.isInferenceEnabled)
 
@@ -53,11 +53,6 @@ export function resolveTargets(context: Context, policy: ProxyPolicy, owned: Own
   const { namespace } = policy.metadata
   const addOne = (object: KubeObject, ref: { kind: string; sectionName?: string }, index: string): void => {
     const problem = checkTarget(object, ref.sectionName, owned)
-    const isPool = object.kind === 'InferencePool'
-    // The pool is chosen after all traffic sections have run.
-    if (problem === undefined && isPool && policy.spec.traffic)
-      problems.push(`traffic is not carried out for InferencePool ${keyOf(object)}; target the routes that lead to it`)
-    if (problem === undefined && isPool && !policy.spec.backend) return
     if (problem === undefined) targets.push(toTarget(object, ref.sectionName, index))
     else problems.push(problem)
   }

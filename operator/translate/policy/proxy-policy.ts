@@ -71,9 +71,7 @@ function dropBroken(resolved: ResolvedBody): ResolvedBody {
 /** Messages of a policy for one target, one for each section. */
 export function policyMessages({ policy, key, sections }: PolicyState, { index, target }: ResolvedTarget): Policy[] {
   const { namespace, name, creationTimestamp } = policy.metadata
-  // Only an InferencePool, which travels as a Service, can be the target of a policy with other sections, too.
-  const meant = sections.filter(({ section }) => section === 'backend' || target.kind !== 'Service')
-  return meant.map(({ section, resolved }) => ({
+  return sections.map(({ section, resolved }) => ({
     key: `${section}/${key}:${index}`,
     policy: { kind: 'ProxyPolicy' as const, namespace, name },
     creationTimestamp,
