@@ -19,6 +19,7 @@ import { checkGet, checkPost, checkVersion, isWellKnown } from './message/reques
 import { isRequest, parseClientMessage, type RpcMessage } from './message/rpc.ts'
 import { endLinks, toFailure, type Run } from './run/run.ts'
 import type { SessionKeys } from './session/codec.ts'
+import { principalOf } from './session/principal.ts'
 import { newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { prepareStateless } from './method/stateless.ts'
 import { compileMcp, type McpConfig, type Target } from './target/target.ts'
@@ -110,14 +111,14 @@ class McpService implements BackendService {
     const path = pathOf(target)
     const [sole] = config.targets
     if (sole !== undefined && !config.isMultiplexing && isWellKnown(path) && (method === 'GET' || method === 'OPTIONS'))
-      return this.#proxy(this.#runOf(exchange, plan, config, newSession(freshLinks(config), 0)), sole, method)
+      return this.#proxy(this.#runOf(exchange, plan, config, newSession({ links: freshLinks(config), principal: principalOf(exchange) }, 0)), sole, method)
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)
     if (method === 'POST') return this.#post(exchange, plan, config, seen)
     if (!config.isStateful || (method !== 'GET' && method !== 'DELETE')) throw McpFailure.method(config.isStateful ? 'GET, POST, DELETE' : 'POST')
     if (method === 'GET') checkGet(exchange.request.headers)
     checkVersion(exchange.request.headers)
     const session = this.#sessionOf(exchange, config, 'session ID is required: send Mcp-Session-Id')
-    if (session.id !== undefined) recordSession(exchange, session.id)
+    if (session.logId !== undefined) recordSession(exchange, session.logId)
     const run = this.#runOf(exchange, plan, config, session)
     if (method === 'DELETE') {
       await endLinks(run)
@@ -131,14 +132,14 @@ class McpService implements BackendService {
     const { headers } = exchange.request
     checkPost(headers)
     const bytes = await readMessage(exchange, plan)
-    const received = (seen.message = parseClientMessage(bytes))
+    const received = (seen.message = parseClientMessage(bytes, config.hasRules))
     recordMessage(exchange, received)
     checkVersion(headers, received)
     const { message, text } = withTrace(received, headers) ?? { message: received, text: bytes.toString() }
     const isInitialize = message.method === 'initialize' && isRequest(message)
     const isNew = !config.isStateful || isInitialize
     const session = isNew
-      ? newSession(freshLinks(config), 0)
+      ? newSession({ links: freshLinks(config), principal: principalOf(exchange) }, 0)
       : this.#sessionOf(exchange, config, 'session header is required: send Mcp-Session-Id, or initialize first')
     const prepare = config.isStateful || isInitialize ? undefined : prepareStateless(this.#options.version)
     const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
@@ -146,7 +147,7 @@ class McpService implements BackendService {
     try {
       return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }))
     } finally {
-      if (session.id !== undefined) recordSession(exchange, session.id)
+      if (session.logId !== undefined) recordSession(exchange, session.logId)
       countMessage(run, message)
     }
   }
@@ -174,10 +175,10 @@ class McpService implements BackendService {
     }
   }
 
-  #sessionOf({ request }: Exchange, config: McpConfig, missing: string): Session {
-    const id = request.headers.get('mcp-session-id')
+  #sessionOf(exchange: Exchange, config: McpConfig, missing: string): Session {
+    const id = exchange.request.headers.get('mcp-session-id')
     if (id === undefined) throw McpFailure.text(400, missing)
-    const session = this.#shared.sessions.find(id)
+    const session = this.#shared.sessions.find(id, principalOf(exchange))
     const isOurs = session !== undefined && session.links.size === config.targets.length && config.targets.every(({ name }) => session.links.has(name))
     if (!isOurs) throw McpFailure.text(404, 'session not found')
     return session
@@ -218,16 +219,16 @@ class McpService implements BackendService {
     // The stream is the session, with both kinds of session routing.
     const config: McpConfig = { ...compiled, isStateful: true }
     if (method === 'GET') {
-      const session = newSession(freshLinks(config), 0)
+      const session = newSession({ links: freshLinks(config), principal: principalOf(exchange) }, 0)
       const run = this.#runOf(exchange.fork(exchange.request), plan, config, session)
       return legacy.open(exchange, session, () => void endLinks(run))
     }
     if (method !== 'POST') throw McpFailure.method('GET, POST')
-    const client = legacy.find(exchange)
+    const client = legacy.find(exchange, principalOf(exchange))
     const bytes = await readMessage(exchange, plan)
-    const received = (seen.message = parseClientMessage(bytes))
+    const received = (seen.message = parseClientMessage(bytes, config.hasRules))
     recordMessage(exchange, received)
-    recordSession(exchange, client.id)
+    if (client.session.logId !== undefined) recordSession(exchange, client.session.logId)
     const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }
     // The log of this request has the fields that are known when the 202 is sent.
     const run = this.#runOf(exchange.fork(exchange.request), plan, config, client.session)

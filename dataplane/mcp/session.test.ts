@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { staticTarget, testKey, type GatewayConfig } from './testing/gateway.ts'
+import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from './testing/test-bed.ts'
 
 let bed: TestBed
@@ -187,4 +188,69 @@ test('a session id of a target that is too long or not ASCII is ignored', async 
   const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
   const { headers } = await send(gateway.url, 'POST', MCP_HEADERS, initialize())
   expect(String(headers['mcp-session-id']).length).toBeLessThan(300)
+})
+
+describe('a session of a user (mcp.md §5.1)', () => {
+  const key = makeSigningKey('k')
+  const provider = { issuer: 'https://idp.example', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
+  const tokenOf = (sub: string) => ({
+    authorization: `Bearer ${makeToken(key, { iss: 'https://idp.example', sub, exp: Math.floor(Date.now() / 1000) + 60 })}`,
+  })
+  const [ann, bob, nobody] = [tokenOf('ann'), tokenOf('bob'), {}]
+
+  test.each<[string, Partial<GatewayConfig>]>([
+    ['mcp.authentication', { policies: { mcp: { authentication: { ...provider, mode: 'Optional' } } } }],
+    [
+      'a JWT policy of the route',
+      {
+        attached: [
+          {
+            target: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+            traffic: { jwtAuthentication: { mode: 'Optional', providers: [{ issuer: provider.issuer, jwks: provider.jwks }] } },
+          },
+        ],
+      },
+    ],
+  ])('is closed to other users and to requests without token: %s', async (_, policies) => {
+    const one = await bed.upstream('one')
+    const config: GatewayConfig = { mcp: { targets: [staticTarget('a', one.port)] }, ...policies }
+    const replicas = [await bed.gateway(config), await bed.gateway(config)] as const
+    const begun = await send(replicas[0].url, 'POST', { ...MCP_HEADERS, ...ann }, initialize())
+    const session = { 'mcp-session-id': String(begun.headers['mcp-session-id']) }
+    for (const { url } of replicas) {
+      for (const user of [bob, nobody]) {
+        expect((await send(url, 'POST', { ...MCP_HEADERS, ...session, ...user }, echo)).status).toBe(404)
+        expect((await send(url, 'GET', { ...MCP_HEADERS, ...session, ...user })).status).toBe(404)
+        expect((await send(url, 'DELETE', { ...session, ...user })).status).toBe(404)
+      }
+      expect((await send(url, 'POST', { ...MCP_HEADERS, ...session, ...tokenOf('ann') }, echo)).status).toBe(200)
+    }
+    expect((await send(replicas[0].url, 'DELETE', { ...session, ...ann })).status).toBe(204)
+  })
+
+  test('is closed to other users on /sse too', async () => {
+    const one = await bed.upstream('one')
+    const { url } = await bed.gateway({
+      mcp: { targets: [staticTarget('a', one.port)] },
+      policies: { mcp: { authentication: { ...provider, mode: 'Optional' } } },
+    })
+    const controller = new AbortController()
+    bed.onClose(async () => controller.abort())
+    const stream = await fetch(new URL('/sse', url), { headers: ann, signal: controller.signal })
+    const first = new TextDecoder().decode((await stream.body?.getReader().read())?.value)
+    const path = /^data: (.*)$/m.exec(first)?.[1] ?? ''
+    for (const user of [bob, nobody]) expect((await send(url, 'POST', { ...MCP_HEADERS, ...user }, initialize(), path)).status).toBe(404)
+    expect((await send(url, 'POST', { ...MCP_HEADERS, ...ann }, initialize(), path)).status).toBe(202)
+  })
+})
+
+test('a forged session id with a line break in the session id of the target is 404', async () => {
+  const one = await bed.upstream('one')
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, keys: [] })
+  const { id } = await begin(gateway.url)
+  const content = JSON.parse(Buffer.from(id, 'base64url').toString()) as { s: { s: string }[] }
+  for (const state of content.s) state.s = 'x\r\nx-injected: 1'
+  const forged = Buffer.from(JSON.stringify(content)).toString('base64url')
+  for (const method of ['POST', 'GET', 'DELETE'])
+    expect((await send(gateway.url, method, withSession(forged), method === 'POST' ? echo : undefined)).status).toBe(404)
 })

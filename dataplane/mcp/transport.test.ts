@@ -119,9 +119,31 @@ describe('checks of requests, in order (mcp.md §3.1)', () => {
     ['GET of an unknown session', 'GET', { accept: 'text/event-stream', 'mcp-session-id': 'made-up' }, undefined, [404, 'session not found']],
     ['DELETE without session', 'DELETE', {}, undefined, [400, 'session ID is required: send Mcp-Session-Id']],
     ['DELETE of an unknown session', 'DELETE', { 'mcp-session-id': 'made-up' }, undefined, [404, 'session not found']],
+    ['a request method without id', 'POST', MCP_HEADERS, { jsonrpc: '2.0', method: 'tools/call', params: { name: 'echo' } }, [400, -32600]],
+    ['initialize without id', 'POST', MCP_HEADERS, { ...initialize(), id: undefined }, [400, -32600]],
+    ['a doubled method', 'POST', MCP_HEADERS, '{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"tools/list","params":{"name":"echo"}}', [400, -32600]],
+    [
+      'a doubled method with an escape',
+      'POST',
+      MCP_HEADERS,
+      '{"jsonrpc":"2.0","id":1,"m\\u0065thod":"tools/call","method":"tools/list","params":{"name":"echo"}}',
+      [400, -32600],
+    ],
   ])('reject %s', async (_, method, headers, body, expected) => {
     expect(gist(await send(gateway.url, method, headers, body))).toEqual(expected)
     expect(log()).toEqual([])
+  })
+
+  test.each([1, 2])('request methods without id reach none of %i targets, notifications reach all', async (count) => {
+    const servers = [await bed.upstream('one'), await bed.upstream('two')].slice(0, count)
+    const { url } = await bed.gateway({ mcp: { targets: servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port)) } })
+    const { post } = await begin(url)
+    const before = servers.map((server) => server.log())
+    for (const method of ['tools/call', 'tools/list', 'resources/read', 'ping', 'unknown', 'notificationsx'])
+      expect(gist(await post({ jsonrpc: '2.0', method, params: { name: 'echo' } }))).toEqual([400, -32600])
+    expect(servers.map((server) => server.log())).toEqual(before)
+    expect((await post({ jsonrpc: '2.0', method: 'notifications/custom' })).status).toBe(202)
+    expect(servers.map((server) => server.log())).toEqual(before.map((methods) => [...methods, 'notifications/custom']))
   })
 
   test('an error for an unsupported revision names the supported ones', async () => {

@@ -52,3 +52,6 @@ export function withPrefixedUri(target: string, item: JsonObject, member: 'uri' 
   const uri = item[member]
   return typeof uri === 'string' ? { ...item, [member]: prefixUri(target, uri) } : item
 }
+
+/** A member name without case, as parsers that ignore case compare it. Maps U+017F and U+212A to `s` and `k` too. */
+export const fold = (name: string): string => name.toUpperCase().toLowerCase()

@@ -1,5 +1,6 @@
 import { McpFailure } from './failure.ts'
 import { isNestedDeeper, isObject, parseJson, type JsonObject } from './json.ts'
+import { findAmbiguousMember } from './members.ts'
 
 /** A string or a number. Numbers that a double cannot hold are kept as written, so compare ids by `idKey`. */
 export type RpcId = string | number
@@ -27,20 +28,35 @@ export const UNSUPPORTED_VERSION = -32022
 const MAX_DEPTH = 512
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The message of a client's POST. Throws a McpFailure 400 that names the problem (mcp.md §3.1). */
-export function parseClientMessage(bytes: Buffer): RpcMessage {
+/**
+ * The message of a client's POST. `hasRules`: rules can read arguments of tools. Throws a McpFailure 400 that names the problem (mcp.md §3.1).
+ */
+export function parseClientMessage(bytes: Buffer, hasRules: boolean): RpcMessage {
   if (isNestedDeeper(bytes, MAX_DEPTH)) throw McpFailure.text(400, `the body nests deeper than ${MAX_DEPTH} levels`)
   let value: unknown
+  let text: string
   try {
-    value = parseJson(decoder.decode(bytes))
+    text = decoder.decode(bytes)
+    value = parseJson(text)
   } catch {
     throw McpFailure.text(400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message')
   }
   if (Array.isArray(value)) throw McpFailure.text(400, 'JSON-RPC batches are not supported: send each message in a request of its own')
   const problem = checkMessage(value)
   if (problem !== undefined) throw McpFailure.text(400, `the body is not a JSON-RPC 2.0 message: ${problem}`)
-  return value as RpcMessage
+  const member = findAmbiguousMember(text, hasRules)
+  if (member !== undefined)
+    throw invalidRequest(`the message has the member ${JSON.stringify(member.slice(0, 100))} twice or in another spelling: send it once`)
+  const message = value as RpcMessage
+  // Without an id, a target may still run the request, and rules apply to requests only.
+  if (isNotification(message) && !message.method.startsWith(NOTIFICATIONS))
+    throw invalidRequest(`a message without id must be a notification (${NOTIFICATIONS}*)`)
+  return message
 }
+
+const NOTIFICATIONS = 'notifications/'
+
+const invalidRequest = (message: string): McpFailure => McpFailure.rpc(INVALID_REQUEST, message, { status: 400 })
 
 /** A message of a target; undefined if the text is not a JSON-RPC message. */
 export function parseUpstreamMessage(text: string): RpcMessage | undefined {

@@ -3,7 +3,7 @@ import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { findOwner } from './lists.ts'
 import { recordAdmitted, recordItem } from '../record/log.ts'
-import { prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
+import { fold, prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
 import { badAnswer, type Run } from '../run/run.ts'
 import { INVALID_PARAMS, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
@@ -17,6 +17,7 @@ type NamedKind = 'tool' | 'prompt'
 export async function callNamed(run: Run, request: RpcRequest, text: string, kind: NamedKind): Promise<Reply> {
   const name = textParam(request, 'name')
   const found = await resolveName(run, kind, name)
+  if (kind === 'tool' && run.config.hasRules) rejectVariants(request.params ?? {}, 'arguments')
   const target = admit(run, kind, found, name, kind === 'tool' ? request.params?.['arguments'] : undefined)
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
@@ -95,18 +96,13 @@ function textParam({ params, method }: RpcRequest, member: 'name' | 'uri'): stri
 
 /** Rejects variants such as `Name`, which some JSON libraries read as `name`: the target must see the item that the rules checked. */
 function rejectVariants(object: JsonObject, member: string): void {
-  const variant = Object.keys(object).find((key) => key !== member && key.toLowerCase() === member)
+  const variant = Object.keys(object).find((key) => key !== member && fold(key) === member)
   if (variant !== undefined) throw McpFailure.rpc(INVALID_PARAMS, `params has ${variant} beside ${member}: remove it`)
 }
 
-/**
- * The request as the target receives it. If rules checked it, it is serialized again: of two members with one name, the target must
- * see the one that was checked.
- */
+/** The request as the target receives it. If rules checked it, it is serialized again, so that the target reads what they read. */
 function rewritten({ config }: Run, request: RpcRequest, text: string, change: JsonObject): string {
-  const [sole] = config.targets
-  const isJudged = config.rules !== undefined || sole?.rules !== undefined
-  if (!isJudged && !config.naming.prefixesNames && !config.naming.prefixesUris) return text
+  if (!config.hasRules && !config.naming.prefixesNames && !config.naming.prefixesUris) return text
   return toText({ ...request, params: { ...request.params, ...change } })
 }
 

@@ -64,8 +64,7 @@ function callEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
 function passUnknown(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
-  if (config.isMultiplexing || sole === undefined || config.rules !== undefined || sole.rules !== undefined)
-    throw McpFailure.rpc(METHOD_NOT_FOUND, `Method not found: ${request.method}`)
+  if (config.isMultiplexing || sole === undefined || config.hasRules) throw McpFailure.rpc(METHOD_NOT_FOUND, `Method not found: ${request.method}`)
   return callOne(run, sole, request, text, { method: request.method })
 }
 

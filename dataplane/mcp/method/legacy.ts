@@ -7,13 +7,12 @@ import { McpFailure } from '../message/failure.ts'
 import { failureText } from '../run/gather.ts'
 import type { EventOutput, Reply } from '../message/reply.ts'
 import { errorText, INTERNAL_ERROR, isRequest, type RpcMessage } from '../message/rpc.ts'
-import type { Session } from '../session/sessions.ts'
+import { logIdOf, type Session } from '../session/sessions.ts'
 import { EventStream, type StreamFeeder } from '../sse/body.ts'
 import { MAX_EVENT_CHARS } from '../sse/parser.ts'
 
 /** A client that speaks HTTP+SSE. Its stream is its session and exists in this process only (mcp.md §6). */
 export interface LegacyClient {
-  readonly id: string
   readonly session: Session
   readonly stream: EventStream
   /** Current sources of the stream. */
@@ -44,19 +43,20 @@ export class LegacyClients {
         onClose()
       },
     })
-    this.#clients.set(id, { id, session, stream, feeders })
+    session.logId = logIdOf(id)
+    this.#clients.set(id, { session, stream, feeders })
     const { receivedTarget: target } = exchange
     stream.write({ event: 'endpoint', data: `${target}${target.includes('?') ? '&' : '?'}${PARAMETER}=${id}` })
     exchange.deadlineAtMs = undefined
     return { status: 200, headers: new HeaderList(['content-type', 'text/event-stream', 'cache-control', 'no-cache']), body: stream, upgraded: undefined }
   }
 
-  /** The client that sent a POST. Throws a McpFailure if there is none. */
-  find({ request }: Exchange): LegacyClient {
+  /** The client that sent a POST. Throws a McpFailure if there is none, or if it belongs to another user than `principal`. */
+  find({ request }: Exchange, principal: string | undefined): LegacyClient {
     const id = new URLSearchParams(queryOf(request.target)).get(PARAMETER)
     if (id === null) throw McpFailure.text(422, `the query parameter ${PARAMETER} is required: post to the URL of the endpoint event`)
     const client = this.#clients.get(id)
-    if (client === undefined) throw McpFailure.text(404, 'session not found')
+    if (client === undefined || client.session.principal !== principal) throw McpFailure.text(404, 'session not found')
     return client
   }
 

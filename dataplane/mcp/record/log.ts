@@ -23,10 +23,10 @@ export function recordMessage(exchange: Exchange, { method }: RpcMessage): void 
   setLogField(exchange, 'mcp.method.name', method)
 }
 
-/** Records the session id of the client for logs and expressions. */
-export function recordSession(exchange: Exchange, sessionId: string): void {
-  variablesOf(exchange).sessionId = sessionId
-  setLogField(exchange, 'mcp.session.id', sessionId)
+/** Records the digest of the client's session id for logs, traces and expressions. The id itself is a credential. */
+export function recordSession(exchange: Exchange, logId: string): void {
+  variablesOf(exchange).sessionId = logId
+  setLogField(exchange, 'mcp.session.id', logId)
 }
 
 const admittedItem = defineSlot<Item>('mcp.item')

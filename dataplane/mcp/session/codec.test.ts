@@ -8,12 +8,13 @@ const links = new Map<string, LinkState>([
   ['a', { sessionId: 's-1', endpoint: '10.0.0.1:80', offers: 'tp', isMissing: false }],
   ['b.c', { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: true }],
 ])
+const content = { links, principal: 'user' }
 
 describe('session ids', () => {
-  test('contain the state that another replica needs', () => expect(decodeSession([key], 'ns/b', encodeSession([key], 'ns/b', links))?.links).toEqual(links))
+  test('contain the state that another replica needs', () => expect(decodeSession([key], 'ns/b', encodeSession([key], 'ns/b', content))).toEqual(content))
 
   test('are encrypted, valid as header values, and unique', () => {
-    const ids = [encodeSession([key], 'ns/b', links), encodeSession([key], 'ns/b', links)]
+    const ids = [encodeSession([key], 'ns/b', content), encodeSession([key], 'ns/b', content)]
     expect(ids[0]).not.toBe(ids[1])
     for (const id of ids) {
       expect(id).toMatch(/^[A-Za-z0-9+/]+=*$/)
@@ -22,21 +23,21 @@ describe('session ids', () => {
   })
 
   test('are invalid with another key or on another backend (row 23)', () => {
-    const id = encodeSession([key], 'ns/b', links)
+    const id = encodeSession([key], 'ns/b', content)
     expect([decodeSession([other], 'ns/b', id), decodeSession([key], 'ns/c', id), decodeSession([key], 'ns/b ', id)]).toEqual([undefined, undefined, undefined])
   })
 
   test('are decrypted with the previous key too, so that keys can be rotated', () => {
-    const id = encodeSession([key], 'ns/b', links)
+    const id = encodeSession([key], 'ns/b', content)
     expect(decodeSession([other, key], 'ns/b', id)?.links).toEqual(links)
-    expect(decodeSession([other], 'ns/b', encodeSession([other, key], 'ns/b', links))?.links).toEqual(links)
+    expect(decodeSession([other], 'ns/b', encodeSession([other, key], 'ns/b', content))?.links).toEqual(links)
   })
 
   test.each([
     ['with a key', [key]],
     ['without a key', []],
   ])('are invalid after any change of a character, %s', (_, keys) => {
-    const id = encodeSession(keys, 'ns/b', links)
+    const id = encodeSession(keys, 'ns/b', content)
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_= '
     const isOther = (changed: string): boolean => {
       const decoded = decodeSession(keys, 'ns/b', changed)
@@ -57,7 +58,13 @@ describe('session ids', () => {
 
   test('differ even if servers have no session ids', () => {
     const nameless = new Map([['a', { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]])
-    expect(encodeSession([], 'ns/b', nameless)).not.toBe(encodeSession([], 'ns/b', nameless))
+    const nobody = { links: nameless, principal: undefined }
+    expect(encodeSession([], 'ns/b', nobody)).not.toBe(encodeSession([], 'ns/b', nobody))
+  })
+
+  test.each(['s\r\nx-injected: 1', 'ü', ' ', '', 'x'.repeat(1025)])('that were forged with the session id %j of a target are invalid', (sessionId) => {
+    const forged = new Map<string, LinkState>([['a', { sessionId, endpoint: undefined, offers: undefined, isMissing: false }]])
+    expect(decodeSession([], 'ns/b', encodeSession([], 'ns/b', { links: forged, principal: undefined }))).toBeUndefined()
   })
 })
 

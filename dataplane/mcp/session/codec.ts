@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
+import { isSessionId } from '../message/headers.ts'
 import { isObject } from '../message/json.ts'
 import type { LinkState } from '../upstream/link.ts'
 
@@ -8,6 +9,8 @@ export type SessionKeys = readonly Buffer[]
 /** Content of a session id. Any replica can resume the session with it. */
 export interface SessionContent {
   readonly links: ReadonlyMap<string, LinkState>
+  /** The user that the session belongs to, see `principal.ts`; undefined if the client was anonymous. */
+  readonly principal: string | undefined
 }
 
 /** Invalid value of an environment variable. The message names the variable and the fix. */
@@ -30,7 +33,7 @@ const TAG_BYTES = 16
 const MAX_ID_CHARS = 64 * 1024
 
 /** The id of a session of `backend`. The backend is authenticated with it, so the id is invalid on another backend (mcp.md §5.1). */
-export function encodeSession(keys: SessionKeys, backend: string, links: ReadonlyMap<string, LinkState>): string {
+export function encodeSession(keys: SessionKeys, backend: string, { links, principal }: SessionContent): string {
   const states = [...links].map(([name, { sessionId, endpoint, offers, isMissing }]) => ({
     t: name,
     s: sessionId,
@@ -40,7 +43,8 @@ export function encodeSession(keys: SessionKeys, backend: string, links: Readonl
   }))
   // Ids of two sessions must differ, also if a target has no session ids.
   const isUnique = states.every(({ s }) => s !== undefined)
-  const content = JSON.stringify({ t: 'mcp', s: states, r: isUnique ? undefined : randomUUID(), k: keys.length === 0 ? backend : undefined })
+  const r = isUnique ? undefined : randomUUID()
+  const content = JSON.stringify({ t: 'mcp', s: states, u: principal, r, k: keys.length === 0 ? backend : undefined })
   const [key] = keys
   if (key === undefined) return Buffer.from(content).toString('base64url')
   const nonce = randomBytes(NONCE_BYTES)
@@ -58,7 +62,8 @@ export function decodeSession(keys: SessionKeys, backend: string, id: string): S
     const content = JSON.parse(text) as unknown
     if (!isObject(content) || content['t'] !== 'mcp' || !Array.isArray(content['s'])) return undefined
     if (keys.length === 0 && content['k'] !== backend) return undefined
-    return { links: new Map(content['s'].map((state: StoredLink) => [String(state.t), toState(state)])) }
+    const links = new Map(content['s'].map((state: StoredLink) => [String(state.t), toState(state)]))
+    return { links, principal: typeof content['u'] === 'string' ? content['u'] : undefined }
   } catch {
     return undefined
   }
@@ -72,8 +77,10 @@ interface StoredLink {
   readonly x?: unknown
 }
 
+/** Throws if the target's session id is not a header value: without keys, ids can be forged. */
 function toState({ s, b, o, x }: StoredLink): LinkState {
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+  if (typeof s === 'string' && !isSessionId(s)) throw new Error('the session id of a target is invalid')
   return { sessionId: text(s), endpoint: text(b), offers: text(o), isMissing: x !== undefined }
 }
 

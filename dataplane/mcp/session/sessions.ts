@@ -1,12 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { LinkState } from '../upstream/link.ts'
 import type { SseConnection } from '../upstream/connection.ts'
-import { decodeSession, encodeSession, type SessionKeys } from './codec.ts'
+import { decodeSession, encodeSession, type SessionContent, type SessionKeys } from './codec.ts'
 
 /** One client's session with a backend, as cached in this process. State that must survive the process is in its id. */
 export interface Session {
   /** Undefined until `initialize` is answered, and in Stateless mode. */
   id: string | undefined
+  /** The user that started the session; requests of others are rejected (mcp.md §5.1). Undefined if the client was anonymous. */
+  readonly principal: string | undefined
+  /** Digest of the id, for logs and traces: the id is a credential. Undefined while there is no id. */
+  logId: string | undefined
   readonly links: ReadonlyMap<string, LinkState>
   /** Live connections to targets that speak SSE. */
   readonly connections: Map<string, SseConnection>
@@ -30,8 +34,8 @@ export interface SessionLimits {
 const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
 
 /** A session without an id. */
-export function newSession(links: ReadonlyMap<string, LinkState>, nowMs: number): Session {
-  return { id: undefined, links, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }
+export function newSession({ links, principal }: SessionContent, nowMs: number): Session {
+  return { id: undefined, principal, logId: undefined, links, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }
 }
 
 /**
@@ -62,17 +66,21 @@ export class Sessions {
 
   /** Assigns an id to a session and returns it. The id of a session with a live connection is valid in this process only. */
   admit(session: Session): string {
-    const id = encodeSession(this.#keys, this.#backend, session.connections.size > 0 ? withMark(session.links) : session.links)
-    session.id = id
+    const { connections, links, principal } = session
+    const id = encodeSession(this.#keys, this.#backend, { links: connections.size > 0 ? withMark(links) : links, principal })
     this.#add(id, session)
     return id
   }
 
-  /** The session of an id, from memory or restored from the id; undefined if the id is invalid or the session ended. */
-  find(id: string): Session | undefined {
+  /**
+   * The session of an id, from memory or restored from the id; undefined if the id is invalid, the session ended, or it belongs to another
+   * user than `principal`.
+   */
+  find(id: string, principal: string | undefined): Session | undefined {
     const nowMs = this.#nowMs()
     const known = this.#live.get(id)
     if (known !== undefined) {
+      if (known.principal !== principal) return undefined
       known.usedAtMs = nowMs
       this.#live.delete(id)
       this.#live.set(id, known)
@@ -80,10 +88,10 @@ export class Sessions {
     }
     if (this.#ended.has(digest(id))) return undefined
     const content = decodeSession(this.#keys, this.#backend, id)
+    if (content?.principal !== principal) return undefined
     // The process that held the connection is gone.
     if (content === undefined || [...content.links.values()].some(({ sessionId }) => sessionId?.startsWith(LOCAL) === true)) return undefined
-    const session = newSession(content.links, nowMs)
-    session.id = id
+    const session = newSession(content, nowMs)
     this.#add(id, session)
     return session
   }
@@ -115,6 +123,8 @@ export class Sessions {
   }
 
   #add(id: string, session: Session): void {
+    session.id = id
+    session.logId = logIdOf(id)
     session.usedAtMs = this.#nowMs()
     this.#live.set(id, session)
     if (this.#live.size > this.#limits.count) this.#dropOldest()
@@ -141,5 +151,8 @@ const LOCAL = 'connection:'
 function withMark(links: Session['links']): Session['links'] {
   return new Map([...links].map(([name, state]) => [name, state.sessionId === undefined ? { ...state, sessionId: `${LOCAL}${randomUUID()}` } : state]))
 }
+
+/** A short digest of a session id: tells sessions apart in logs, but does not open them. */
+export const logIdOf = (id: string): string => digest(id).slice(0, 16)
 
 const digest = (id: string): string => createHash('sha256').update(id).digest('base64url')

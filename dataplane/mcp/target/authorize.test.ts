@@ -124,11 +124,15 @@ describe.each([1, 2])('calls of clients with %i target(s)', (count) => {
     expect(await client.callTool({ name: `${prefix}link` })).toBeDefined()
   })
 
-  test('reach the target with the checked item: without a second name or another spelling', async () => {
+  test('reach the target only if no member is doubled or spelled in another way', async () => {
     const { gateway, servers } = await start({ inline: rules('Deny', 'mcp.tool.name == "echo"') }, count)
     const { post } = await begin(gateway.url)
     const twice = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${prefix}echo","name":"${prefix}link"}}`
-    expect((await post(twice)).status).toBe(200)
+    expect(await post(twice)).toMatchObject({ status: 400, json: { error: { code: -32600 } } })
+    const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${prefix}link","arguments":{"a":{"b":1,"b":2}}}}`
+    expect(await post(deep)).toMatchObject({ status: 400, json: { error: { code: -32600 } } })
+    expect((await post(call('tools/call', { name: `${prefix}link`, arguments: {}, Arguments: {} }))).json.error).toMatchObject({ code: -32602 })
+    expect((await post(call('tools/call', { name: `${prefix}link` }))).status).toBe(200)
     expect((await post(call('tools/call', { name: `${prefix}link`, Name: `${prefix}echo` }))).json.error).toMatchObject({
       code: -32602,
       message: 'params has Name beside name: remove it',

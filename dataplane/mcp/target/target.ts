@@ -34,6 +34,8 @@ export interface McpConfig {
   readonly isFailOpen: boolean
   /** Rules of the backend, from all levels. */
   readonly rules: ItemRules | undefined
+  /** The backend or one of its targets has rules. */
+  readonly hasRules: boolean
   /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
   /** Why all requests are rejected, for logs and the client. */
@@ -52,6 +54,7 @@ export function compileMcp(config: ServiceConfig): McpConfig {
       ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry.name, found))
       : [staticTarget(config, entry.name, entry.static)],
   )
+  const rules = compileItemRules(sectionsOf(config), config.state)
   return {
     key,
     targets,
@@ -60,7 +63,8 @@ export function compileMcp(config: ServiceConfig): McpConfig {
     isMultiplexing: targets.length !== 1,
     isStateful: mcp?.sessionRouting !== 'Stateless',
     isFailOpen: mcp?.failureMode === 'FailOpen',
-    rules: compileItemRules(sectionsOf(config), config.state),
+    rules,
+    hasRules: rules !== undefined || targets.some((target) => target.rules !== undefined),
     authentication: authenticationOf(config),
     broken: problemOf(config, targets),
   }

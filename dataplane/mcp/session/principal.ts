@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto'
+import type { SlotHolder } from '../../exchange/slot.ts'
+import { variables } from '../../exchange/variables.ts'
+
+/**
+ * Identifies the user of a request, to bind sessions to it (mcp.md §5.1): a digest of issuer and subject of the token, else of the name of
+ * basic authentication, else of the API key. Undefined if no policy authenticated the request by one of them.
+ */
+export function principalOf(exchange: SlotHolder): string | undefined {
+  const claims = variables.jwt.get(exchange)
+  if (claims !== undefined) return digest('jwt', textOf(claims['iss']), textOf(claims['sub']))
+  const basic = variables.basicAuth.get(exchange)
+  if (basic !== undefined) return digest('basic', basic.username)
+  const key = variables.apiKey.get(exchange)?.key
+  return key && digest('key', key.reveal())
+}
+
+/** Issuer and subject are strings (RFC 7519 §4.1); some issuers send numbers. */
+const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : typeof claim === 'number' || typeof claim === 'bigint' ? String(claim) : '')
+
+/** 132 bits of a digest: unambiguous, and short in session ids. */
+const digest = (...parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
