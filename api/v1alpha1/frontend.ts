@@ -93,6 +93,10 @@ export const frontendDefinitions: Definitions = {
         'Timeout for the reply to a ping, after which the connection is closed; only with http2KeepaliveInterval. Default: 20s.',
         1000,
       ),
+      pathNormalization: choice(
+        ['Default', 'Off'],
+        'Default, which is also what applies if it is not set: before routes and policies see a path, dot segments are resolved, empty segments are removed and percent-encoded unreserved characters are decoded; the path is forwarded in this form. `%2F` and `%5C` are not decoded. "Off", in quotes: paths are used and forwarded as received.',
+      ),
       maxConnectionDuration: duration(
         'Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit.',
         1000,
@@ -109,6 +113,7 @@ export const frontendDefinitions: Definitions = {
         'http2FrameSize',
         'http2KeepaliveInterval',
         'http2KeepaliveTimeout',
+        'pathNormalization',
         'maxConnectionDuration',
       ),
     ],

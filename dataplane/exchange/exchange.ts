@@ -66,9 +66,9 @@ export interface RouteLabels {
 export class Exchange implements SlotHolder {
   readonly connection: Connection
   readonly request: RequestHead
-  /** As received; policies may rewrite `request`. */
+  /** As received, but for the normalization of the path; policies may rewrite `request`. */
   readonly receivedMethod: string
-  readonly receivedTarget: string
+  receivedTarget: string
   readonly receivedAuthority: string
   /** Milliseconds of `performance.now()` at receipt of the request head. */
   readonly startedAtMs: number

@@ -108,6 +108,36 @@ describe('Gateway', () => {
     expect(await ask({ target: '/svc/Method', headers: new HeaderList(['content-type', 'application/grpc']) })).toBe('200 route%20not%20found')
   })
 
+  describe('a rule for /admin', () => {
+    const admin = [
+      bind,
+      listener('http'),
+      route('a', { matches: [{ path: { type: 'PathPrefix', value: '/admin' } }] }),
+      route('b'),
+      service('a'),
+      service('b', ['10.0.0.2']),
+    ]
+    const spellings = ['//admin', '/./admin', '/x/../admin', '/%61dmin', '/x/%2e%2e/admin', '/admin/', '/admin/./x?y=//', '///x/..//admin']
+
+    test.each(spellings)('matches the spelling %s', async (target) => expect(await start(...admin).ask({ target })).toBe('200 10.0.0.1'))
+
+    test.each(['/admin%2f', '/admin;x', '/\\admin', '/Admin', '/%2561dmin'])('does not match %s, which may be another path', async (target) =>
+      expect(await start(...admin).ask({ target })).toBe('200 10.0.0.2'),
+    )
+
+    test.each(spellings.slice(0, 5))('does not match %s without normalization', async (target) => {
+      const off = policy(undefined, 'off', gatewayTarget, { http: { pathNormalization: 'Off' } })
+      expect(await start(...admin, off).ask({ target })).toBe('200 10.0.0.2')
+    })
+
+    test('forwards and logs the normalized path', async () => {
+      const { gateway } = start(...admin)
+      const exchange = new Exchange({ ...testConnection, bind: 'b' }, testRequest({ target: '//%61dmin?a=%61' }), 0)
+      await gateway.handle(exchange)
+      expect([exchange.request.target, exchange.receivedTarget]).toEqual(['/admin?a=%61', '/admin?a=%61'])
+    })
+  })
+
   test('TLS connections answer 421 for a host of another listener and 404 for one of none', async () => {
     const tls = (name: string, hostname: string): ConfigMessage => listener(name, { hostname, protocol: 'HTTPS', tls: { mode: 'Terminate' } })
     const { ask } = start(bind, tls('one', 'one.com'), tls('two', 'two.com'), route('a', { listeners: ['ns/gw.one', 'ns/gw.two'] }), service('a'))

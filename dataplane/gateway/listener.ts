@@ -6,6 +6,7 @@ import { compareRouteAge } from '../route/age.ts'
 import { checkMisdirected, type ListenerTable } from '../route/listeners.ts'
 import { ProxyError } from '../exchange/error.ts'
 import { compose, type Chain } from '../exchange/compose.ts'
+import { normalizeTarget } from '../http/path.ts'
 import { effectiveFrontend } from './frontend.ts'
 import { effectiveBackend, effectiveTraffic } from '../config/merge.ts'
 import { recordBodies } from '../expression/record.ts'
@@ -49,7 +50,8 @@ export class RunningListener {
   #tcpRules = new WeakMap<TcpRoute, TcpRule>()
   #reportedErrors: readonly string[] = []
   #telemetry: GatewayTelemetry | undefined
-  #isTelemetryCompiled = false
+  #isFrontendCompiled = false
+  #normalizesPaths = true
 
   constructor(listener: Listener) {
     this.key = listener.key
@@ -86,7 +88,7 @@ export class RunningListener {
 
   /** Builds the route table now instead of during the first request. */
   prepare(context: RuleContext): void {
-    if (!this.#isTelemetryCompiled) this.#compileTelemetry(context)
+    if (!this.#isFrontendCompiled) this.#compileFrontend(context)
     this.#table ??= compileRoutes(this.#routes, this.#listener.hostname)
   }
 
@@ -95,7 +97,7 @@ export class RunningListener {
     this.#rules.clear()
     this.#preRouting = undefined
     this.#tcpRules = new WeakMap()
-    this.#isTelemetryCompiled = false
+    this.#isFrontendCompiled = false
   }
 
   /** Log and trace settings of its Gateway; undefined if no policy sets any. */
@@ -103,12 +105,16 @@ export class RunningListener {
     return this.#telemetry
   }
 
-  #compileTelemetry({ policies, state, random }: RuleContext): void {
-    this.#isTelemetryCompiled = true
-    this.#telemetry = compileTelemetry(effectiveFrontend(policies, this.#listener.gateway), state, random)
+  #compileFrontend({ policies, state, random }: RuleContext): void {
+    this.#isFrontendCompiled = true
+    const frontend = effectiveFrontend(policies, this.#listener.gateway)
+    this.#normalizesPaths = frontend.http?.pathNormalization !== 'Off'
+    this.#telemetry = compileTelemetry(frontend, state, random)
   }
 
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
+    // First of all: labels, samplers and policies must not see a path that routes do not.
+    if (this.#normalizesPaths) exchange.request.target = exchange.receivedTarget = normalizeTarget(exchange.receivedTarget)
     // Set before PreRouting policies run, because their expressions and log records name the listener.
     exchange.labels = this.labels
     exchange.trace?.add('listener', this.key)

@@ -1083,6 +1083,10 @@ export interface FrontendHTTP {
    */
   http2KeepaliveTimeout?: Duration
   /**
+   * Default, which is also what applies if it is not set: before routes and policies see a path, dot segments are resolved, empty segments are removed and percent-encoded unreserved characters are decoded; the path is forwarded in this form. `%2F` and `%5C` are not decoded. "Off", in quotes: paths are used and forwarded as received.
+   */
+  pathNormalization?: 'Default' | 'Off'
+  /**
    * Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit. At least 1s.
    */
   maxConnectionDuration?: Duration

@@ -69,6 +69,13 @@ export const frontendRows: Row[] = [
       maxConnectionDuration: '1s',
     }),
   ],
+  ['pathNormalization Off', http({ pathNormalization: 'Off' })],
+  [
+    'pathNormalization false, as kubectl reads Off without quotes',
+    http({ pathNormalization: false }),
+    `${at}.http.pathNormalization`,
+    'must be of type string',
+  ],
   ['maxBufferSize 0', http({ maxBufferSize: 0 }), `${at}.http.maxBufferSize`, SMALL],
   ['http1MaxHeaders 0', http({ http1MaxHeaders: 0 }), `${at}.http.http1MaxHeaders`, SMALL],
   ['http1MaxHeaders 4097', http({ http1MaxHeaders: 4097 }), `${at}.http.http1MaxHeaders`, BIG],
