@@ -1,7 +1,20 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-
 /** How long background work may block the event loop. */
 const SLICE_MS = 3
+
+/** Slices that wait for their turn. */
+const waiting: (() => void)[] = []
+
+/** Resolves in a turn of the event loop that no other slice has: otherwise many concurrent pieces of work would block it as one. */
+async function takeTurn(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(releaseTurn)
+  })
+}
+
+function releaseTurn(): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(releaseTurn)
+}
 
 /**
  * A time slice of background work, so that requests are not delayed.
@@ -16,7 +29,7 @@ export class Slice {
 
   /** Lets other events be processed, then begins the next slice. */
   async next(): Promise<void> {
-    await nextTurn()
+    await takeTurn()
     this.#endMs = performance.now() + SLICE_MS
   }
 }
@@ -32,12 +45,18 @@ export function runSync<Result>(work: Cooperative<Result>): Result {
   }
 }
 
-/** Runs the work in slices of a few milliseconds and lets requests be processed in between. */
-export async function runCooperatively<Result>(work: Cooperative<Result>): Promise<Result> {
+/**
+ * Runs the work in slices of a few milliseconds and lets requests be processed in between. `checkpoint` is called before each further slice
+ * and may throw, to stop work that nobody needs any more.
+ */
+export async function runCooperatively<Result>(work: Cooperative<Result>, checkpoint?: () => void): Promise<Result> {
   const slice = new Slice()
+  if (waiting.length > 0) await slice.next()
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value
-    if (slice.isOver) await slice.next()
+    if (!slice.isOver) continue
+    await slice.next()
+    checkpoint?.()
   }
 }

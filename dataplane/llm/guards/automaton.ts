@@ -1,29 +1,6 @@
-import { RE2JS } from 're2js'
+import { CharacterClasses, compileProgram, consumes, Flag, isOpaque, Kind, kindOf, Op, takes, type Program } from './program.ts'
 
-/**
- * The parts of re2js' compiled program that are read here. Internal to re2js: the version is pinned, and automaton.test.ts checks them.
- * Characters are code points.
- */
-interface Instruction {
-  readonly op: number
-  readonly out: number
-  readonly arg: number
-  readonly runes: readonly number[]
-  matchRune(rune: number): boolean
-}
-interface Program {
-  readonly inst: readonly Instruction[]
-  readonly start: number
-}
-
-const Op = { alt: 1, altMatch: 2, capture: 3, emptyWidth: 4, fail: 5, match: 6, nop: 7, rune: 8, rune1: 9, runeAny: 10, runeAnyNotNewline: 11 } as const
-/** Bits of an assertion about the position between two characters. */
-const Flag = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, word: 16, noWord: 32 } as const
 const LOOKS_AHEAD = Flag.endLine | Flag.endText | Flag.word | Flag.noWord
-const NEWLINE = 10
-
-/** The kinds of characters that assertions distinguish; `none` precedes the first character. */
-const Kind = { none: 0, newline: 1, word: 2, other: 3 } as const
 
 /** A state: the positions in the program that undecided matches have reached. */
 interface State {
@@ -47,7 +24,6 @@ interface Step {
 
 /** Most places in all cached states. Beyond it, the cache is cleared and states are computed again. */
 const MAX_CACHED_PLACES = 50_000
-const MAX_CACHED_RUNES = 4096
 
 /**
  * The automaton of a pattern, shared by all texts. States are computed when a text first reaches them, so that a character costs one
@@ -61,29 +37,23 @@ export class Automaton {
   /** By instruction: a match that has reached it may still grow, or depends on the next character. */
   readonly #isOpen: readonly boolean[]
   readonly #looksAround: boolean
-  /** The distinct instructions that consume a character. Characters that the same instructions consume form a class. */
-  readonly #consumers: readonly Instruction[]
-  readonly #classes = new Map<string, number>()
-  /** Classes of ASCII characters; -1 if not computed yet. */
-  readonly #ascii = new Int32Array(128).fill(-1)
-  readonly #others = new Map<number, number>()
+  readonly #classes: CharacterClasses
   readonly #states = new Map<string, State>()
   #cachedPlaces = 0
 
   constructor(pattern: string) {
-    this.#program = (RE2JS.compile(pattern) as unknown as { re2Input: { prog: Program } }).re2Input.prog
+    this.#program = compileProgram(pattern)
     const { inst } = this.#program
-    this.isOpaque = inst.some(({ op }) => op > Op.runeAnyNotNewline)
+    this.isOpaque = isOpaque(this.#program)
     this.#isOpen = inst.map((_, pc) => this.#mayGrow(pc))
     this.#looksAround = inst.some(({ op }) => op === Op.emptyWidth)
-    this.#consumers = [...new Map(inst.filter(({ op }) => consumes(op)).map((each) => [`${each.op} ${each.arg} ${each.runes.join()}`, each])).values()]
+    this.#classes = new CharacterClasses(this.#program)
     this.initial = this.#stateOf([], Kind.none)
   }
 
   /** The transition for a character. */
   step(state: State, rune: number): Step {
-    const known = rune < 128 ? this.#ascii[rune] : this.#others.get(rune)
-    const runeClass = known === undefined || known === -1 ? this.#classify(rune) : known
+    const runeClass = this.#classes.classOf(rune)
     return state.steps[runeClass] ?? (state.steps[runeClass] = this.#advance(state, rune))
   }
 
@@ -100,18 +70,6 @@ export class Automaton {
       else if (op === Op.capture || op === Op.nop || op === Op.emptyWidth) open.push(out)
     }
     return false
-  }
-
-  #classify(rune: number): number {
-    const key = this.#consumers.map((each) => (takes(each, rune) ? '1' : '0')).join('') + String(kindOf(rune))
-    const runeClass = this.#classes.get(key) ?? this.#classes.size
-    this.#classes.set(key, runeClass)
-    if (rune < 128) this.#ascii[rune] = runeClass
-    else {
-      if (this.#others.size >= MAX_CACHED_RUNES) this.#others.clear()
-      this.#others.set(rune, runeClass)
-    }
-    return runeClass
   }
 
   /** Continues the matches that accept the character; a new match may start with it. */
@@ -159,28 +117,6 @@ export class Automaton {
     this.#states.clear()
     this.#cachedPlaces = 0
   }
-}
-
-const consumes = (op: number): boolean => op >= Op.rune
-
-function takes(instruction: Instruction, rune: number): boolean {
-  switch (instruction.op) {
-    case Op.rune:
-    case Op.rune1:
-      return instruction.matchRune(rune)
-    case Op.runeAny:
-      return true
-    case Op.runeAnyNotNewline:
-      return rune !== NEWLINE
-    default:
-      return false
-  }
-}
-
-function kindOf(rune: number): number {
-  if (rune === NEWLINE) return Kind.newline
-  const isWord = (rune >= 48 && rune <= 57) || (rune >= 65 && rune <= 90) || rune === 95 || (rune >= 97 && rune <= 122)
-  return isWord ? Kind.word : Kind.other
 }
 
 function flagsBetween(before: number, after: number): number {

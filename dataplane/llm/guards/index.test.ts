@@ -145,6 +145,27 @@ describe('a regex guard', () => {
   })
 })
 
+describe('a regex guard on a long text', () => {
+  const builtins = ['PhoneNumber', 'CreditCard', 'Ssn', 'Email', 'CaSin'] as const
+  const body = chat(['user', '1 4111 123-45-6789 a@b.c '.repeat(40_000)])
+
+  test.each(builtins)('lets other events be processed while it searches for %s', async (builtin) => {
+    let turns = 0
+    const timer = setInterval(() => turns++, 0)
+    await judge('request', [{ regex: { builtins: [builtin] } }], body)
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(0)
+  })
+
+  test('stops when the client disconnects', async () => {
+    const exchange = testExchange({})
+    const guards = compile({ request: [{ regex: { builtins: [...builtins] } }] })
+    const judging = guards.request(body, { exchange, entry: clientFormats.completions, isStreaming: false })
+    exchange.abort(new Error('the client disconnected'))
+    await expect(judging).rejects.toThrow('the client disconnected')
+  })
+})
+
 describe('a webhook', () => {
   const webhook = () => ({ webhook: { backendRef: { address: url.slice('http://'.length) } } })
 

@@ -1,9 +1,11 @@
 import type { AIPromptGuard, CustomResponse, PromptguardRequest, PromptguardResponse, Regex } from '#gen/config/types.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import { runCooperatively, runSync, type Cooperative } from '../../runtime/cooperative.ts'
 import { defineMetrics } from '../../telemetry/metrics/area.ts'
 import type { ClientEvent } from '../common/types.ts'
 import { MaskingStream } from './masking.ts'
@@ -42,6 +44,9 @@ const defaultMessages: Readonly<Record<GuardPhase, string>> = {
 /** Limit of a stream that is held back for a guard service. */
 const MAX_HELD_BYTES = 2 * 1024 * 1024
 
+/** Text of a stream that is checked at once, without other events in between. */
+const MAX_SYNC_LENGTH = 16 * 1024
+
 const guardMetrics = defineMetrics((registry) => {
   const checks = registry.counter(`${METRIC_PREFIX}guardrail_checks_total`, 'Evaluations of prompt guards.', ['phase', 'action'])
   return (phase: GuardPhase, action: Outcome['action']): void => void checks.series(phase, action).value++
@@ -78,7 +83,7 @@ export function compileGuards(section: AIPromptGuard | undefined, config: GuardC
     stream(context, headers) {
       if (response.length === 0) return undefined
       const patterns = joinPatterns(response)
-      if (patterns !== undefined) return maskStream(patterns, (action) => count('Response', action))
+      if (patterns !== undefined) return maskStream(patterns, context.exchange, (action) => count('Response', action))
       return holdStream(context, headers, (subject) => run(response, subject))
     },
   }
@@ -105,8 +110,16 @@ function compileEntry(entry: PromptguardRequest & PromptguardResponse, phase: Gu
 /** Requests are rejected or masked by `action`; responses are always masked (llm.md D6, part 2). */
 function compileRegexGuard({ action }: Regex, patterns: Patterns | string, phase: GuardPhase): Guard {
   if (typeof patterns === 'string') return failClosed(patterns)
-  if (phase === 'Request' && action === 'Reject') return (subject) => (subject.hasHit(patterns) ? { action: 'Reject' } : { action: 'Allow' })
-  return (subject) => (subject.mask(patterns) ? { action: 'Mask' } : { action: 'Allow' })
+  if (phase === 'Request' && action === 'Reject')
+    return async (subject) => ((await runWhileConnected(subject.hasHit(patterns), subject.exchange)) ? { action: 'Reject' } : { action: 'Allow' })
+  return async (subject) => ((await runWhileConnected(subject.mask(patterns), subject.exchange)) ? { action: 'Mask' } : { action: 'Allow' })
+}
+
+/** Runs work of a guard in slices, until the client disconnects. */
+async function runWhileConnected<Result>(work: Cooperative<Result>, exchange: Exchange): Promise<Result> {
+  return await runCooperatively(work, () => {
+    if (exchange.abortReason !== undefined) throw exchange.abortReason
+  })
 }
 
 /** A guard that cannot be compiled fails every request, so that nothing passes unchecked. */
@@ -126,13 +139,17 @@ function joinPatterns(entries: readonly Entry[]): Patterns | undefined {
   return joined
 }
 
-function maskStream(patterns: Patterns, count: (action: Outcome['action']) => void): StreamGuard {
+function maskStream(patterns: Patterns, exchange: Exchange, count: (action: Outcome['action']) => void): StreamGuard {
   let isMasked = false
   const stream = new MaskingStream(patterns, () => (isMasked = true))
   return {
-    push: (events) => stream.push(events),
-    end() {
-      const events = stream.end()
+    push(events) {
+      // A promise costs more than the check of a short text.
+      const length = events.reduce((sum, { deltas }) => deltas.reduce((total, { text }) => total + text.length, sum), stream.heldLength)
+      return length > MAX_SYNC_LENGTH ? runWhileConnected(stream.push(events), exchange) : runSync(stream.push(events))
+    },
+    async end() {
+      const events = await runWhileConnected(stream.end(), exchange)
       count(isMasked ? 'Mask' : 'Allow')
       return events
     },

@@ -1,26 +1,25 @@
-import { RE2JS } from 're2js'
-import { compileSearch, isRegexError, type Search } from '#api/regex/search.ts'
+import { compileSearch, isRegexError } from '#api/regex/search.ts'
 import type { Regex } from '#gen/config/types.ts'
-import { isObject, isRawNumber, parseJson, printJson } from '../common/json.ts'
+import type { Cooperative } from '../../runtime/cooperative.ts'
 import { Automaton } from './automaton.ts'
 import { builtinPatterns, type BuiltinPattern } from './builtins.ts'
-
-/** A match in a text, and its replacement. */
-export interface Hit {
-  readonly start: number
-  readonly end: number
-  readonly label: string
-}
+import { Finder } from './finder.ts'
+import { Hits, mergeHits, replaceHits } from './hits.ts'
+import { maskLeaves } from './json-leaves.ts'
+import { findPhones, preparePhones } from './phone.ts'
 
 interface Pattern extends Pick<BuiltinPattern, 'label' | 'check'> {
-  readonly search: Search
-  readonly expression: RE2JS
+  /** undefined for phone numbers. */
+  readonly finder: Finder | undefined
   readonly automaton: Automaton
 }
 
 const MASKED = '<masked>'
 
-/** The patterns of one or more regex guards, searched together. */
+/**
+ * The patterns of one or more regex guards, searched together. Searches are cooperative: their time is linear in the text, and other events
+ * are processed in between.
+ */
 export class Patterns {
   readonly #patterns: readonly Pattern[]
 
@@ -37,74 +36,60 @@ export class Patterns {
   }
 
   /** The hits from `from` on, in order. Overlapping hits are merged under the label of the first. Empty matches do not count. */
-  find(text: string, from = 0): Hit[] {
-    const hits = this.#patterns.flatMap((pattern) => findAll(pattern, text, from))
-    if (hits.length < 2) return hits
-    // The sort is stable: if two hits start at one position, the pattern that is listed first wins.
-    hits.sort((a, b) => a.start - b.start)
-    const merged: Hit[] = []
-    for (const hit of hits) {
-      const last = merged.at(-1)
-      if (last !== undefined && hit.start < last.end) merged[merged.length - 1] = { ...last, end: Math.max(last.end, hit.end) }
-      else merged.push(hit)
+  *find(text: string, from = 0): Cooperative<Hits> {
+    let hits = new Hits()
+    for (const pattern of this.#patterns) {
+      const found = new Hits()
+      yield* search(pattern, text, from, (start, end) => {
+        found.add(start, end, pattern.label)
+        return true
+      })
+      hits = yield* mergeHits(hits, found)
     }
-    return merged
+    return hits
   }
 
-  mask(text: string): string {
-    return this.find(text).reduceRight((masked, { start, end, label }) => masked.slice(0, start) + label + masked.slice(end), text)
+  /** Whether there is a hit. Stops at the first. */
+  *hasHit(text: string): Cooperative<boolean> {
+    let isFound = false
+    for (const pattern of this.#patterns) {
+      yield* search(pattern, text, 0, () => {
+        isFound = true
+        return false
+      })
+      if (isFound) return true
+    }
+    return false
   }
 
-  /** Masks the strings and numbers in JSON text. Text that is not JSON is masked as text. */
-  maskJson(text: string): string {
-    let value: unknown
-    try {
-      value = parseJson(text)
-    } catch {
-      return this.mask(text)
-    }
-    const masked = this.#maskValue(value)
-    return masked === value ? text : printJson(masked)
+  *mask(text: string): Cooperative<string> {
+    return yield* replaceHits(text, yield* this.find(text))
   }
 
-  #maskValue(value: unknown): unknown {
-    if (typeof value === 'string') return this.mask(value)
-    if (typeof value === 'number' || isRawNumber(value)) {
-      const text = typeof value === 'number' ? String(value) : value.rawJSON
-      const masked = this.mask(text)
-      return masked === text ? value : masked
-    }
-    if (Array.isArray(value)) {
-      const items = (value as unknown[]).map((item) => this.#maskValue(item))
-      return items.some((item, at) => item !== value[at]) ? items : value
-    }
-    if (!isObject(value)) return value
-    const entries = Object.entries(value).map(([key, inner]) => [key, this.#maskValue(inner)] as const)
-    return entries.some(([key, inner]) => inner !== value[key]) ? Object.fromEntries(entries) : value
+  /** Masks the strings, numbers and member names in JSON text. Text that is not JSON is masked as text. */
+  *maskJson(text: string): Cooperative<string> {
+    return yield* maskLeaves(text, this)
   }
 }
 
-function findAll({ search, expression, label, check }: Pattern, text: string, from: number): Hit[] {
-  if (!search.test(text)) return []
-  const hits: Hit[] = []
-  const matcher = expression.matcher(text)
-  for (let isFound = matcher.find(from); isFound;) {
-    const [start, end] = [matcher.start(), matcher.end()]
-    const checked = check === undefined ? { end } : check(text, start, end)
-    if (checked !== undefined && end > start) hits.push({ start, end: checked.end, label })
-    // After a discarded match, search from its next character, so that the result does not depend on where the search started.
-    isFound = check === undefined ? matcher.find() : matcher.find(checked?.end ?? start + 1)
-  }
-  return hits
+function* search({ finder, check }: Pattern, text: string, from: number, onMatch: (start: number, end: number) => boolean): Cooperative<void> {
+  if (finder === undefined) yield* findPhones(text, from, onMatch)
+  else yield* finder.find(text, from, onMatch, check)
 }
 
 /** Compiles the patterns of a guard. Returns an error text if one is invalid. */
 export function compilePatterns({ matches = [], builtins = [] }: Pick<Regex, 'matches' | 'builtins'>): Patterns | string {
   const patterns: Pattern[] = []
-  for (const { pattern, ...rest } of [...matches.map((own) => ({ pattern: own, label: MASKED })), ...builtins.map((name) => builtinPatterns[name])]) {
-    const search = compileSearch(pattern)
-    if (isRegexError(search)) return `pattern ${JSON.stringify(pattern)}: ${search.error}`
-    patterns.push({ ...rest, search, expression: RE2JS.compile(pattern), automaton: new Automaton(pattern) })
+  for (const { pattern, label, check, isPhone } of [
+    ...matches.map((own): BuiltinPattern => ({ pattern: own, label: MASKED })),
+    ...builtins.map((name) => builtinPatterns[name]),
+  ]) {
+    const compiled = compileSearch(pattern)
+    if (isRegexError(compiled)) return `pattern ${JSON.stringify(pattern)}: ${compiled.error}`
+    const automaton = new Automaton(pattern)
+    if (automaton.isOpaque) return `pattern ${JSON.stringify(pattern)}: it uses a syntax that prompt guards do not support`
+    if (isPhone === true) preparePhones()
+    patterns.push({ label, ...(check && { check }), finder: isPhone === true ? undefined : new Finder(pattern), automaton })
   }
   return new Patterns(patterns)
 }

@@ -1,3 +1,4 @@
+import type { Cooperative } from '../../runtime/cooperative.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { replaceTexts } from '../common/segments.ts'
@@ -49,14 +50,16 @@ export class BodySubject implements Subject {
     }
   }
 
-  mask(patterns: Patterns): boolean {
+  *mask(patterns: Patterns): Cooperative<boolean> {
     const segments = this.#searched()
-    const texts = segments.map(({ text, isJson }) => (isJson ? patterns.maskJson(text) : patterns.mask(text)))
+    const texts: string[] = []
+    for (const { text, isJson } of segments) texts.push(isJson ? yield* patterns.maskJson(text) : yield* patterns.mask(text))
     return this.#replace(segments, texts)
   }
 
-  hasHit(patterns: Patterns): boolean {
-    return this.#searched().some(({ text, isJson }) => (isJson ? patterns.maskJson(text) !== text : patterns.find(text).length > 0))
+  *hasHit(patterns: Patterns): Cooperative<boolean> {
+    for (const { text, isJson } of this.#searched()) if (isJson ? (yield* patterns.maskJson(text)) !== text : yield* patterns.hasHit(text)) return true
+    return false
   }
 
   #replace(segments: readonly TextSegment[], texts: readonly string[]): boolean {
@@ -118,11 +121,11 @@ export class StreamSubject implements Subject {
     this.replaceTexts(messages.map(({ content }) => content))
   }
 
-  mask(patterns: Patterns): boolean {
+  *mask(patterns: Patterns): Cooperative<boolean> {
     let isMasked = false
     for (const segment of this.#segments()) {
       const text = this.#textOf(segment)
-      const masked = this.#isText(segment) ? patterns.mask(text) : patterns.maskJson(text)
+      const masked = this.#isText(segment) ? yield* patterns.mask(text) : yield* patterns.maskJson(text)
       if (masked === text) continue
       isMasked = true
       this.#write(segment, masked)
@@ -130,8 +133,9 @@ export class StreamSubject implements Subject {
     return isMasked
   }
 
-  hasHit(patterns: Patterns): boolean {
-    return this.texts().some((text) => patterns.find(text).length > 0)
+  *hasHit(patterns: Patterns): Cooperative<boolean> {
+    for (const text of this.texts()) if (yield* patterns.hasHit(text)) return true
+    return false
   }
 
   #segments(): string[] {

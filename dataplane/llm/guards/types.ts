@@ -1,4 +1,5 @@
 import type { Exchange } from '../../exchange/exchange.ts'
+import type { Cooperative } from '../../runtime/cooperative.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject } from '../common/types.ts'
@@ -62,8 +63,8 @@ export interface Subject {
   /** Replaces the messages. Throws if the number of messages does not fit. */
   replaceMessages(messages: readonly FlatMessage[]): void
   /** Masks all matches; returns whether there were any. */
-  mask(patterns: Patterns): boolean
-  hasHit(patterns: Patterns): boolean
+  mask(patterns: Patterns): Cooperative<boolean>
+  hasHit(patterns: Patterns): Cooperative<boolean>
 }
 
 /** The outcome of one guard. `response` replaces the guard's configured one. */
