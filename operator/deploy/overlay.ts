@@ -6,7 +6,7 @@ import type { DeployObject, LevelParameters } from './types.ts'
 export type OverlaidField = 'deployment' | 'service' | 'serviceAccount' | 'podDisruptionBudget' | 'horizontalPodAutoscaler'
 
 export type OverlayResult =
-  | { readonly ok: true; readonly object: DeployObject; readonly notes: readonly string[] }
+  | { readonly ok: true; readonly object: DeployObject; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly message: string }
 
 /** The overlays of one object, those of the GatewayClass first. */
@@ -21,27 +21,27 @@ export function listOverlays(parameters: LevelParameters, field: OverlaidField):
 /** Applies both levels' overlays, one after the other: metadata key by key, spec as a strategic merge patch (operator.md §3.3). */
 export function applyOverlays(object: DeployObject, parameters: LevelParameters, field: OverlaidField): OverlayResult {
   let current = object
-  const notes: string[] = []
+  const warnings: string[] = []
   for (const { level, overlay } of listOverlays(parameters, field)) {
     const where = `${field} overlay of the ${level}`
     current = mergeMetadata(current, overlay)
     if (overlay.spec === undefined) continue
     if (object.kind === 'ServiceAccount') {
-      notes.push(`${where}: spec is left out, a ServiceAccount has none`)
+      warnings.push(`${where}: spec: unknown field, ignored; a ServiceAccount has no spec`)
       continue
     }
-    // A custom resource is JSON, and so is what cdk8s gives.
+    // Custom resources are JSON, and so are the objects of cdk8s.
     const result = patchObject(object.kind, current as JsonObject, { spec: nullDeleted(overlay.spec as Json) })
     if (!result.ok) return { ok: false, message: `${where}: ${result.errors.join('; ')}` }
     current = result.object as unknown as DeployObject
-    notes.push(...result.notes.map((note) => `${where}: ${note}`))
+    warnings.push(...result.warnings.map((warning) => `${where}: ${warning}`))
   }
-  return { ok: true, object: current, notes }
+  return { ok: true, object: current, warnings }
 }
 
 /**
- * A field whose value is `{$patch: delete}` goes, as with null (part 3, rule 3). kubectl leaves an empty object, which an API server refuses of a
- * probe or a volume source.
+ * Replaces values `{$patch: delete}` by null, which removes the field (part 3, rule 3). kubectl leaves an empty object, which an API server
+ * rejects in a probe or a volume source.
  */
 function nullDeleted(value: Json): Json {
   if (isList(value)) return value.map(nullDeleted)

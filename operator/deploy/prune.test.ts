@@ -3,25 +3,23 @@ import { selectPruned, type LiveObject } from './prune.ts'
 import type { DeployGateway, DeployObject } from './types.ts'
 
 const gateway: DeployGateway = { metadata: { name: 'gw', namespace: 'default', uid: 'u1' }, spec: { listeners: [] } }
-const label = 'gateway.networking.k8s.io/gateway-name'
 const owner = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', name: 'gw', uid: 'u1', controller: true }
 const live = (kind: string, changes: Partial<LiveObject['metadata']> = {}): LiveObject => ({
   kind,
-  metadata: { name: 'gw', namespace: 'default', labels: { [label]: 'gw' }, ownerReferences: [owner], ...changes },
+  metadata: { name: 'gw', namespace: 'default', ownerReferences: [owner], ...changes },
 })
 const wanted = (kind: string, name: string): DeployObject => ({ apiVersion: '', kind, metadata: { name, namespace: 'default' } })
 
 test.each([
-  ['a budget that no overlay asks for any more', live('PodDisruptionBudget'), true],
-  ['an autoscaler that no overlay asks for any more', live('HorizontalPodAutoscaler'), true],
-  ['a Deployment by another name', live('Deployment', { name: 'old' }), false],
+  ['a budget without an overlay', live('PodDisruptionBudget'), true],
+  ['an autoscaler without an overlay', live('HorizontalPodAutoscaler'), true],
+  ['a Deployment of another name', live('Deployment', { name: 'old' }), false],
   ['a budget that is wanted', live('PodDisruptionBudget', { name: 'wanted' }), false],
   ['a Service', live('Service', { name: 'old' }), false],
   ['a Secret', live('Secret', { name: 'old' }), false],
   ["a user's budget without owner", live('PodDisruptionBudget', { ownerReferences: [] }), false],
-  ["a user's budget without our label", live('PodDisruptionBudget', { labels: {} }), false],
   ['a budget of another Gateway', live('PodDisruptionBudget', { ownerReferences: [{ ...owner, name: 'other' }] }), false],
-  ['a budget of a Gateway of before with the same name', live('PodDisruptionBudget', { ownerReferences: [{ ...owner, uid: 'u0' }] }), false],
+  ['a budget of a deleted Gateway with the same name', live('PodDisruptionBudget', { ownerReferences: [{ ...owner, uid: 'u0' }] }), false],
   ['a budget that the Gateway owns but does not control', live('PodDisruptionBudget', { ownerReferences: [{ ...owner, controller: false }] }), false],
   [
     'a budget that another kind of that name owns',

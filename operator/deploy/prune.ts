@@ -1,5 +1,4 @@
 import { GATEWAY_GROUP } from '#api/names.ts'
-import { GATEWAY_NAME_LABEL, objectName } from './metadata.ts'
 import type { DeployGateway, DeployObject, OwnerReference } from './types.ts'
 
 /** Kinds that are deleted when they are no longer wanted (operator.md §3.4): those that are not always made. The operator may delete no others. */
@@ -11,26 +10,24 @@ export interface LiveObject {
   readonly metadata: {
     readonly name: string
     readonly namespace: string
-    readonly labels?: Readonly<Record<string, string>>
     readonly ownerReferences?: readonly OwnerReference[]
   }
 }
 
-/** Those of `live` to delete after `desired` was applied: ours by label and by owner, and wanted no more. */
+/**
+ * Returns the objects of `live` to delete after `desired` was applied: owned by this Gateway, and no longer desired. Labels do not count,
+ * because overlays and users may change them.
+ */
 export function selectPruned<T extends LiveObject>(gateway: DeployGateway, desired: readonly DeployObject[], live: readonly T[]): T[] {
   const { namespace } = gateway.metadata
   const wanted = new Set(desired.map(({ kind, metadata }) => `${kind}/${metadata.name}`))
   return live.filter(
     ({ kind, metadata }) =>
-      prunedKinds.includes(kind) &&
-      metadata.namespace === namespace &&
-      metadata.labels?.[GATEWAY_NAME_LABEL] === objectName(gateway) &&
-      isOwnedBy(metadata.ownerReferences, gateway) &&
-      !wanted.has(`${kind}/${metadata.name}`),
+      prunedKinds.includes(kind) && metadata.namespace === namespace && isOwnedBy(metadata.ownerReferences, gateway) && !wanted.has(`${kind}/${metadata.name}`),
   )
 }
 
-/** A Gateway of the same name that was deleted and made anew has another uid. */
+/** A Gateway that was deleted and created again with the same name has another uid. */
 function isOwnedBy(owners: readonly OwnerReference[] = [], { metadata }: DeployGateway): boolean {
   return owners.some(
     (owner) =>

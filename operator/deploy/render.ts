@@ -22,7 +22,7 @@ export function renderGateway(input: DeployInput): RenderResult {
   }
 
   const base = synthesize(parts)
-  const collected = [...notes]
+  const warnings: string[] = []
   const mistakes: string[] = []
   const overlay = (object: DeployObject, field: OverlaidField): DeployObject => {
     const result = applyOverlays(object, input.parameters, field)
@@ -30,7 +30,7 @@ export function renderGateway(input: DeployInput): RenderResult {
       mistakes.push(result.message)
       return object
     }
-    collected.push(...result.notes)
+    warnings.push(...result.warnings)
     return result.object
   }
   const serviceAccount = overlay(base.serviceAccount, 'serviceAccount')
@@ -44,7 +44,7 @@ export function renderGateway(input: DeployInput): RenderResult {
   const rolled = parts.sessionKey === undefined ? deployment : annotatePod(deployment, 'checksum/session-key', sha256Hex(parts.sessionKey))
   const { configMap, xdsCa, secret } = base
   const objects = [serviceAccount, configMap, ...(xdsCa ? [xdsCa] : []), service, rolled, ...budget, ...autoscaler, ...(secret ? [secret] : [])]
-  return { ok: true, objects, notes: collected }
+  return { ok: true, objects, notes, warnings }
 }
 
 /** Takes every decision that may fail before an object is made. */

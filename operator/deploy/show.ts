@@ -22,7 +22,10 @@ export function showChanges(base: RenderResult, result: RenderResult): string {
     if (is) for (const path of was.keys()) if (!is.has(path)) changed[path] = null
     if (!is || Object.keys(changed).length > 0) changes[role] = is ? changed : { absent: true }
   }
-  return stringify({ changes, ...(result.notes.length > 0 ? { notes: result.notes } : {}) }, { lineWidth: 0 })
+  return stringify(
+    { changes, ...(result.notes.length > 0 ? { notes: result.notes } : {}), ...(result.warnings.length > 0 ? { warnings: result.warnings } : {}) },
+    { lineWidth: 0 },
+  )
 }
 
 const roleOf = (object: { readonly kind: string; readonly metadata: { readonly name: string } }): string =>

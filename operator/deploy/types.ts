@@ -61,7 +61,7 @@ export interface DeployInput {
   readonly sessionSecret?: SecretData
   /** Secret `proxy-xds-cert` of the install namespace; read where `settings.xds.isTls`. */
   readonly xdsSecret?: SecretData
-  /** Gives 64 hex digits of 32 random bytes; called only where there is no session key yet. */
+  /** Returns 64 hex digits of 32 random bytes. Called only if there is no session key yet. */
   readonly generateSessionKey: () => string
 }
 
@@ -99,8 +99,10 @@ interface Rendered {
   readonly ok: true
   /** In the order to apply. */
   readonly objects: readonly DeployObject[]
-  /** Omissions, for the operator's log: unknown fields of overlays, ports that the data plane keeps for itself. */
+  /** For the operator's log: ports that are not served. The status of their listener reports them, too. */
   readonly notes: readonly string[]
+  /** For the status of the Gateway: ignored fields of overlays. */
+  readonly warnings: readonly string[]
 }
 
 export type RenderResult = Rendered | DeployFailure

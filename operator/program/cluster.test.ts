@@ -65,7 +65,8 @@ test('the operator creates its GatewayClass, accepts Gateways, and then writes n
   const { text } = await read(mode.ports.metrics, '/metrics')
   expect(text).toMatch(/^proxy_leader 1$/m)
   // A write is counted when its response has been read.
-  await until(async () => /^proxy_status_writes_total 2$/m.test((await read(mode.ports.metrics, '/metrics')).text))
+  const written = writes().filter((request) => request.endsWith('/status')).length
+  await until(async () => (await read(mode.ports.metrics, '/metrics')).text.includes(`\nproxy_status_writes_total ${written}\n`))
 })
 
 test('a deleted or changed GatewayClass is restored, and one of another controller is not touched', async () => {
@@ -122,7 +123,63 @@ test('an object that the API server rejects is named in the status and retried',
   expect(programmed()).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('deployments/gw') })
   expect(isAccepted(statusOf(gateways, 'gw'))).toBe(true)
   api.fail('PATCH', deployments)
-  await until(() => programmed()?.status === 'True')
+  await until(() => programmed()?.reason === 'Pending')
+})
+
+test('a Gateway is programmed once it has an address and a ready pod, and its message counts the pods', async () => {
+  api.put(gateways, gateway)
+  await start()
+  const programmed = () => {
+    const conditions = statusOf(gateways, 'gw')['conditions'] as { type: string; status: string; reason: string; message: string }[] | undefined
+    const { status = '', reason = '', message = '' } = conditions?.find(({ type }) => type === 'Programmed') ?? {}
+    return `${status} ${reason}: ${message}`
+  }
+  const setPods = (status: object): void =>
+    void api.put(deployments, { ...(api.get(deployments, 'default', 'gw') as StoredObject), spec: { replicas: 3 }, status })
+  await until(() => programmed() === 'False Pending: Gateway is not ready: its Service has no address yet; 0 of 1 pods are ready')
+  api.put(services, { ...(api.get(services, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
+  await until(() => programmed() === 'False Pending: Gateway is not ready: 0 of 1 pods are ready')
+  setPods({ conditions: [{ type: 'ReplicaFailure', status: 'True', message: 'exceeded quota' }] })
+  await until(() => programmed() === 'False Pending: Gateway is not ready: 0 of 3 pods are ready: no pod can be created: exceeded quota')
+  setPods({ readyReplicas: 2 })
+  await until(() => programmed() === 'True Programmed: Successfully programmed Gateway; 2 of 3 pods are ready')
+  setPods({ readyReplicas: 0 })
+  await until(() => programmed().startsWith('False'))
+  expect(programmed()).toBe('False Pending: Gateway is not ready: 0 of 3 pods are ready')
+})
+
+test('an unknown field of an overlay is in the status of the Gateway, and the other fields are applied', async () => {
+  api.install(collections.proxyParameters)
+  const infrastructure = { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'p' } }
+  const deployment = { spec: { replicaz: 3, minReadySeconds: 7 } }
+  api.put(collections.proxyParameters, { metadata: { name: 'p', namespace: 'default' }, spec: { deployment } })
+  api.put(gateways, { ...gateway, spec: { ...gateway.spec, infrastructure } })
+  await start()
+  const partial = () => (statusOf(gateways, 'gw')['conditions'] as { type: string }[] | undefined)?.find(({ type }) => type === 'PartiallyInvalid')
+  await until(() => partial() !== undefined)
+  expect(partial()).toMatchObject({
+    status: 'True',
+    reason: 'InvalidParameters',
+    message: 'deployment overlay of the Gateway: spec.replicaz: unknown field, ignored; did you mean replicas?',
+  })
+  expect(isAccepted(statusOf(gateways, 'gw'))).toBe(true)
+  expect(api.get(deployments, 'default', 'gw')?.spec).toMatchObject({ minReadySeconds: 7 })
+  api.put(collections.proxyParameters, { metadata: { name: 'p', namespace: 'default' }, spec: { deployment: { spec: { replicas: 3 } } } })
+  await until(() => partial() === undefined)
+})
+
+test('addresses and pods are found by owner if an overlay changes the label of the Gateway', async () => {
+  api.install(collections.proxyParameters)
+  const infrastructure = { parametersRef: { group: 'proxy.dev', kind: 'ProxyParameters', name: 'p' } }
+  const overlay = { metadata: { labels: { 'gateway.networking.k8s.io/gateway-name': 'other' } } }
+  api.put(collections.proxyParameters, { metadata: { name: 'p', namespace: 'default' }, spec: { deployment: overlay, service: overlay } })
+  api.put(gateways, { ...gateway, spec: { ...gateway.spec, infrastructure } })
+  await start()
+  await until(() => isAccepted(statusOf(gateways, 'gw')))
+  api.put(services, { ...(api.get(services, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
+  api.put(deployments, { ...(api.get(deployments, 'default', 'gw') as StoredObject), status: { readyReplicas: 1 } })
+  await until(() => JSON.stringify(statusOf(gateways, 'gw')).includes('1 of 1 pods are ready'))
+  expect(statusOf(gateways, 'gw')['addresses']).toEqual([{ type: 'IPAddress', value: '192.0.2.7' }])
 })
 
 test('the status of a policy names the field of an expression that does not parse', async () => {

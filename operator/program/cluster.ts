@@ -229,7 +229,7 @@ class Replica {
         xds: { host: settings.xdsHost, port: settings.xdsPort, isTls: this.#certificate !== undefined },
       },
       xdsSecret: () => this.#certificate && { data: { 'ca.crt': this.#certificate.current().authority.toString('base64') } },
-      onOutcome: () => this.#publishStatuses(),
+      onChange: () => this.#publishStatuses(),
       onNote: (gateway, message) => this.#log('info', `Gateway ${gateway}: ${message}`),
       onError: (what, error) => this.#log('warn', `${what}: ${textOf(error)}; it is tried again`),
     })
@@ -283,7 +283,7 @@ class Replica {
   }
 
   #publishStatuses(): void {
-    this.#writer.publish(placeStatuses(this.#translation.statuses, this.#snapshot, this.#provisioner.outcomeOf))
+    this.#writer.publish(placeStatuses(this.#translation.statuses, this.#snapshot, this.#provisioner.deployedOf))
   }
 
   #reportNack({ role, resources, message }: Nack): void {

@@ -30,7 +30,7 @@ beforeEach(async () => {
     xdsSecret: () => undefined,
     isLeader: () => isLeader,
     metrics: createReconcileMetrics(() => performance.now()).of('gateway'),
-    onOutcome: () => {},
+    onChange: () => {},
     onNote: () => {},
     onError: (what, error) => errors.push(`${what}: ${String(error)}`),
   })
@@ -61,7 +61,7 @@ function publish(generation: number, ports: readonly number[], parameters?: obje
   const snapshot = createSnapshot([gatewayClass, gateway, ...(parameters ? [ofGateway] : []), ...others] as unknown as KubeObject[])
   provisioner.publish(snapshot, translate(snapshot))
 }
-const isDone = (): boolean => provisioner.outcomeOf('default/gw')?.ok === true
+const isDone = (): boolean => provisioner.deployedOf('default/gw')?.outcome.ok === true
 const portsOf = (): number[] => (api.get(services, 'default', 'gw')?.spec as { ports: { port: number }[] } | undefined)?.ports.map(({ port }) => port) ?? []
 const writes = (): string[] => api.requests.filter((request) => !request.startsWith('GET'))
 const sessionKey = (): string =>
@@ -136,18 +136,18 @@ test('an existing session key is kept, and an invalid one fails the Gateway', as
   expect(sessionKey()).toBe(KEY)
   const before = writes().length
   api.put(secrets, { metadata: { name: 'gw-session-key', namespace: 'default' }, data: { key: Buffer.from('abc').toString('base64') } })
-  await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
+  await until(() => provisioner.deployedOf('default/gw')?.outcome.ok === false)
   publish(2, [81])
   await sleep(200)
-  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ condition: 'Accepted', reason: 'InvalidParameters' })
+  expect(provisioner.deployedOf('default/gw')?.outcome).toMatchObject({ condition: 'Accepted', reason: 'InvalidParameters' })
   expect(writes()).toHaveLength(before)
   expect(sessionKey()).toBe('abc')
 })
 
-test('a PodDisruptionBudget is created and deleted with its overlay, and one of a user with the same label stays', async () => {
+test('a PodDisruptionBudget is created and deleted with its overlay, even if that changes its labels; one of a user stays', async () => {
   const labels = { 'gateway.networking.k8s.io/gateway-name': 'gw' }
   api.put(podDisruptionBudgets, { metadata: { name: 'of-user', namespace: 'default', labels }, spec: {} })
-  publish(1, [80], { podDisruptionBudget: { spec: { minAvailable: 1 } } })
+  publish(1, [80], { podDisruptionBudget: { metadata: { labels: { 'gateway.networking.k8s.io/gateway-name': 'other' } }, spec: { minAvailable: 1 } } })
   await until(() => api.get(podDisruptionBudgets, 'default', 'gw') !== undefined)
   publish(2, [80], {})
   await until(() => api.get(podDisruptionBudgets, 'default', 'gw') === undefined)
@@ -162,8 +162,8 @@ test('an object of another Gateway is not overwritten, and the status names it',
     data: { 'ca.crt': 'theirs' },
   })
   publish(1, [80])
-  await until(() => provisioner.outcomeOf('default/gw') !== undefined)
-  expect(provisioner.outcomeOf('default/gw')).toMatchObject({
+  await until(() => provisioner.deployedOf('default/gw')?.outcome !== undefined)
+  expect(provisioner.deployedOf('default/gw')?.outcome).toMatchObject({
     condition: 'Programmed',
     reason: 'DeploymentFailed',
     message: expect.stringContaining('belongs to Gateway other'),
@@ -174,8 +174,11 @@ test('an object of another Gateway is not overwritten, and the status names it',
 test('an object of a user with the same name is not overwritten until it is deleted, and the status names it', async () => {
   api.put(services, { metadata: { name: 'gw', namespace: 'default' }, spec: { selector: { app: 'theirs' } } })
   publish(1, [80])
-  await until(() => provisioner.outcomeOf('default/gw') !== undefined)
-  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ reason: 'DeploymentFailed', message: expect.stringContaining('Service gw is there already') })
+  await until(() => provisioner.deployedOf('default/gw')?.outcome !== undefined)
+  expect(provisioner.deployedOf('default/gw')?.outcome).toMatchObject({
+    reason: 'DeploymentFailed',
+    message: expect.stringContaining('Service gw is there already'),
+  })
   expect(api.get(services, 'default', 'gw')?.spec).toEqual({ selector: { app: 'theirs' } })
   api.drop(services, 'default', 'gw')
   await until(isDone)
@@ -195,12 +198,13 @@ test('a replica that does not lead applies nothing', async () => {
 test('the outcome holds the error of a rejected object, but not of a Secret', async () => {
   api.fail('PATCH', secrets, 422)
   publish(1, [80])
-  await until(() => provisioner.outcomeOf('default/gw')?.ok === false)
-  expect(provisioner.outcomeOf('default/gw')).toEqual({
+  await until(() => provisioner.deployedOf('default/gw')?.outcome.ok === false)
+  expect(provisioner.deployedOf('default/gw')?.outcome).toEqual({
     ok: false,
     condition: 'Programmed',
     reason: 'DeploymentFailed',
     message: 'Secret gw-session-key: Injected',
+    warnings: [],
   })
   api.fail('PATCH', secrets)
   await until(isDone)
@@ -211,7 +215,7 @@ test('pods keep their session key while another object is rejected repeatedly', 
   publish(1, [80], { podDisruptionBudget: {} })
   const attempts = (collection: string): number => writes().filter((request) => request.includes(`/${collection}/`)).length
   await until(() => attempts('poddisruptionbudgets') >= 2)
-  expect(provisioner.outcomeOf('default/gw')).toMatchObject({ condition: 'Programmed', reason: 'DeploymentFailed' })
+  expect(provisioner.deployedOf('default/gw')?.outcome).toMatchObject({ condition: 'Programmed', reason: 'DeploymentFailed' })
   expect(sessionKey()).toMatch(/^[0-9a-f]{64}$/)
   expect(attempts('deployments')).toBe(1)
   api.fail('PATCH', podDisruptionBudgets)

@@ -2,10 +2,11 @@ import { hash, randomBytes } from 'node:crypto'
 import { CONTROLLER_NAME } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { isTrustDomainOpen, MESH_CONFIG, readTrustDomain } from '../deploy/mesh.ts'
-import { sessionSecretName } from '../deploy/metadata.ts'
+import { objectName, sessionSecretName } from '../deploy/metadata.ts'
 import { resolveParameters } from '../deploy/parameters.ts'
 import { selectPruned } from '../deploy/prune.ts'
 import { renderGateway } from '../deploy/render.ts'
+import { readRollout, type Rollout, type RunningDeployment } from '../deploy/rollout.ts'
 import type { DeployFailure, DeploySettings, LevelParameters, SecretData } from '../deploy/types.ts'
 import { ApiError, type KubeConnection } from '../kube/connection.ts'
 import { applyObject, deleteObject, ownerOf, readObject, watchOwned, type OwnedObject } from '../kube/owned.ts'
@@ -16,6 +17,7 @@ import type { Clock } from '../serve/debounce.ts'
 import type { Gateway, GatewayClass } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import type { Translation } from '../model/translation.ts'
+import type { PlacedService } from '../status/addresses.ts'
 
 export interface ProvisionerOptions {
   readonly connection: KubeConnection
@@ -25,14 +27,22 @@ export interface ProvisionerOptions {
   readonly xdsSecret: () => SecretData | undefined
   readonly isLeader: () => boolean
   readonly metrics: ReconcileMetrics
-  /** The outcome of a Gateway has changed. */
-  readonly onOutcome: () => void
+  /** The outcome of a Gateway, its addresses or the number of its ready pods changed. */
+  readonly onChange: () => void
   readonly onNote: (gateway: string, message: string) => void
   readonly onError: (subject: string, error: unknown) => void
 }
 
-/** Result of applying the objects of one Gateway. */
-export type Outcome = { readonly ok: true } | Pick<DeployFailure, 'ok' | 'condition' | 'reason' | 'message'>
+/** Result of applying the objects of one Gateway. `warnings` name ignored fields of its parameters. */
+export type Outcome = ({ readonly ok: true } | Pick<DeployFailure, 'ok' | 'condition' | 'reason' | 'message'>) & { readonly warnings: readonly string[] }
+
+/** The objects of one Gateway as last applied, and as they run. */
+export interface Deployed {
+  readonly outcome: Outcome
+  /** Undefined until it was created and watched. */
+  readonly service: PlacedService | undefined
+  readonly rollout: Rollout | undefined
+}
 
 interface Target {
   readonly gateway: Gateway
@@ -57,6 +67,8 @@ export class Provisioner {
   readonly #queue: ReturnType<typeof createQueue>
   readonly #outcomes = new Map<string, Outcome>()
   readonly #applied = new Map<string, Applied>()
+  /** Service and rollout of each Gateway as last reported. */
+  readonly #observed = new Map<string, string>()
   #snapshot: Snapshot | undefined
   #targets: ReadonlyMap<string, Target> = new Map()
   #isSynced = false
@@ -81,7 +93,9 @@ export class Provisioner {
       clock,
       onChange: (gateway, object, isGone) => {
         if (isGone) this.#applied.delete(keyOf(object))
-        if (this.#targets.has(gateway)) this.#add(gateway)
+        if (!this.#targets.has(gateway)) return
+        this.#add(gateway)
+        if (object.kind === 'Service' || object.kind === 'Deployment') this.#recordRun(gateway)
       },
       onSynced: () => {
         this.#isSynced = true
@@ -99,6 +113,7 @@ export class Provisioner {
     for (const key of this.#outcomes.keys()) {
       if (this.#targets.has(key)) continue
       this.#outcomes.delete(key)
+      this.#observed.delete(key)
       const [namespace = '', name = ''] = key.split('/')
       this.#options.metrics.forget(namespace, name)
     }
@@ -112,7 +127,32 @@ export class Provisioner {
   }
 
   /** Undefined until the objects of the Gateway were applied, or failed, for the first time. */
-  readonly outcomeOf = (gateway: string): Outcome | undefined => this.#outcomes.get(gateway)
+  readonly deployedOf = (key: string): Deployed | undefined => {
+    const outcome = this.#outcomes.get(key)
+    const gateway = this.#targets.get(key)?.gateway
+    return outcome && gateway && { outcome, ...this.#observe(gateway) }
+  }
+
+  /** The Service and the Deployment of a Gateway, found by owner. */
+  #observe(gateway: Gateway): Omit<Deployed, 'outcome'> {
+    const find = (kind: string): OwnedObject | undefined => {
+      const object = this.#owned.find(kind, gateway.metadata.namespace, objectName(gateway))
+      return object && ownerOf(object) === gateway.metadata.name ? object : undefined
+    }
+    const deployment = find('Deployment') as RunningDeployment | undefined
+    return { service: find('Service') as unknown as PlacedService | undefined, rollout: deployment && readRollout(deployment) }
+  }
+
+  /** Reports a change of addresses or ready pods. */
+  #recordRun(key: string): void {
+    const gateway = this.#targets.get(key)?.gateway
+    if (!gateway) return
+    const { service, rollout } = this.#observe(gateway)
+    const text = JSON.stringify([service?.spec, service?.status, rollout])
+    if (this.#observed.get(key) === text) return
+    this.#observed.set(key, text)
+    this.#options.onChange()
+  }
 
   /** Kinds that have not been listed yet. */
   missing(): readonly string[] {
@@ -138,16 +178,17 @@ export class Provisioner {
     const snapshot = this.#snapshot
     if (!target || !snapshot || !this.#options.isLeader()) return
     const rendered = await this.#render(target, snapshot)
-    if (!rendered.ok) return this.#settle(key, toOutcome(rendered))
+    if (!rendered.ok) return this.#settle(key, { ...toOutcome(rendered), warnings: [] })
+    const { warnings } = rendered
     for (const note of rendered.notes) this.#options.onNote(key, note)
     try {
       await this.#applyAll(target.gateway, rendered.objects)
     } catch (error) {
       // Without a response from the API server there is nothing to report to the user; the queue tries again.
-      if (error instanceof ApiError) this.#settle(key, { ok: false, condition: 'Programmed', reason: 'DeploymentFailed', message: textOf(error) })
+      if (error instanceof ApiError) this.#settle(key, { ok: false, condition: 'Programmed', reason: 'DeploymentFailed', message: textOf(error), warnings })
       throw error
     }
-    if (this.#options.isLeader()) this.#settle(key, { ok: true })
+    if (this.#options.isLeader()) this.#settle(key, { ok: true, warnings })
   }
 
   async #render({ gateway, gatewayClass, listenerSets }: Target, snapshot: Snapshot): Promise<ReturnType<typeof renderGateway>> {
@@ -218,7 +259,7 @@ export class Provisioner {
   #settle(key: string, outcome: Outcome): void {
     const isSame = JSON.stringify(this.#outcomes.get(key)) === JSON.stringify(outcome)
     this.#outcomes.set(key, outcome)
-    if (!isSame) this.#options.onOutcome()
+    if (!isSame) this.#options.onChange()
   }
 }
 
@@ -231,7 +272,7 @@ const keysFirst = (objects: readonly OwnedObject[]): OwnedObject[] => [
   ...objects.filter(({ kind }) => kind !== 'Secret'),
 ]
 const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
-const toOutcome = ({ ok, condition, reason, message }: DeployFailure): Outcome => ({ ok, condition, reason, message })
+const toOutcome = ({ ok, condition, reason, message }: DeployFailure) => ({ ok, condition, reason, message })
 
 /** Hash of the fields of a live object that edits of users change: without its status and the fields that the API server maintains. */
 function fingerprint(object: OwnedObject): string {

@@ -47,7 +47,8 @@ function describeObject(object: ObjectStatus): Row {
   const { kind, namespace = '', name, status } = object
   const troubles = findTroubles([object]).sort((a, b) => rank(a) - rank(b))
   const isEmpty = !JSON.stringify(status).includes('"conditions"')
-  const severity = isEmpty ? 'pending' : troubles.length === 0 ? 'ok' : troubles.some((trouble) => rank(trouble) === 0) ? 'error' : 'warning'
+  const worst = severities[Math.min(...troubles.map(rank))] ?? 'ok'
+  const severity = isEmpty ? 'pending' : worst
   const conditions = isEmpty
     ? ['no controller has written a status yet']
     : troubles.map(
@@ -56,8 +57,11 @@ function describeObject(object: ObjectStatus): Row {
   return { severity, kind, namespace, name, conditions }
 }
 
-/** An object that is partly in force is a warning, one that is not in force an error. */
-const rank = ({ status, reason }: ConditionReport): number => (reason === 'PartiallyValid' || status === 'Unknown' ? 1 : 0)
+/** Index in `severities`: an object that is not in force is an error, one that is partly in force a warning, and a Gateway without pods pending. */
+function rank({ type, status, reason }: ConditionReport): number {
+  if (type === 'Programmed' && reason === 'Pending') return severities.indexOf('pending')
+  return severities.indexOf(reason === 'PartiallyValid' || type === 'PartiallyInvalid' || status === 'Unknown' ? 'warning' : 'error')
+}
 
 /** The statuses that the manifests would get, and the documents that would be rejected. */
 async function describeManifests(directory: string): Promise<Row[]> {

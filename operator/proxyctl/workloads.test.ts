@@ -11,39 +11,39 @@ const log = 'kubectl -n shop logs web-1 -c proxy'
 const refusal = 'pods "web-1" is forbidden: exceeded quota'
 
 test.each<[string, Deployment, readonly Pod[], string, readonly string[]]>([
-  ['all ready', deployment({ readyReplicas: 1 }), [pod({ running: {} }, true)], 'ok', []],
-  ['scaled to none', deployment({}, 0), [], 'ok', []],
-  ['just starting', deployment({}), [pod({ waiting: { reason: 'ContainerCreating' } })], 'pending', ['0 of 1 pods are ready']],
+  ['a Deployment with all pods ready', deployment({ readyReplicas: 1 }), [pod({ running: {} }, true)], 'ok', []],
+  ['a Deployment scaled to zero', deployment({}, 0), [], 'ok', []],
+  ['a starting pod', deployment({}), [pod({ waiting: { reason: 'ContainerCreating' } })], 'pending', ['0 of 1 pods are ready']],
   [
-    'an image that is not there',
+    'a missing image',
     deployment({}),
     [pod({ waiting: { reason: 'ErrImagePull', message: 'proxy:nope: not found' } })],
     'error',
     ['0 of 1 pods are ready', 'pod web-1: container proxy: ErrImagePull: proxy:nope: not found'],
   ],
   [
-    'a process that ends at once',
+    'a process that exits at once',
     deployment({}),
     [pod({ waiting: { reason: 'CrashLoopBackOff', message: 'back-off' } })],
     'error',
     ['0 of 1 pods are ready', `pod web-1: container proxy ends again and again; ${log} --previous says why`],
   ],
   [
-    'no config yet',
+    'a pod without config',
     deployment({}),
     [pod({ running: {} })],
     'pending',
     ['0 of 1 pods are ready', `pod web-1: container proxy runs and is not ready; ${log} says why`],
   ],
   [
-    'a quota that is used up',
+    'an exhausted quota',
     deployment({ conditions: [{ type: 'ReplicaFailure', status: 'True', message: refusal }] }),
     [],
     'error',
-    ['0 of 1 pods are ready', `no pod can be made: ${refusal}`],
+    ['0 of 1 pods are ready', `no pod can be created: ${refusal}`],
   ],
   [
-    'a next version that does not start beside the last one',
+    'a new version that does not start beside the old one',
     deployment({ readyReplicas: 1, conditions: [{ type: 'Progressing', status: 'False', message: 'deadline' }] }),
     [pod({ running: {} }, true)],
     'warning',
@@ -57,7 +57,7 @@ test.each<[string, Deployment, readonly Pod[], string, readonly string[]]>([
     ['2 of 3 pods are ready', 'pod web-1: no node takes it: 0/1 nodes are available'],
   ],
   [
-    'pods that go, and pods of others, say nothing',
+    'terminating pods and pods of others',
     deployment({ readyReplicas: 1 }),
     [
       { ...pod({ terminated: {} }), metadata: { ...pod({}).metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } },
@@ -66,6 +66,6 @@ test.each<[string, Deployment, readonly Pod[], string, readonly string[]]>([
     'ok',
     [],
   ],
-])('%s', (_, object, pods, severity, conditions) => {
+])('the row of %s is right', (_, object, pods, severity, conditions) => {
   expect(describeDeployment(object, pods)).toEqual({ severity, kind: 'Deployment', namespace: 'shop', name: 'web', conditions })
 })

@@ -1,11 +1,10 @@
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
+import { describeReady, readRollout, type RunningDeployment } from '../deploy/rollout.ts'
 import type { Row } from './types.ts'
 
 /** Fields of a Deployment that show whether a Gateway's data planes run. */
-export interface Deployment {
+export interface Deployment extends RunningDeployment {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly ownerReferences?: readonly { kind: string; name: string }[] }
-  readonly spec?: { readonly replicas?: number }
-  readonly status?: { readonly readyReplicas?: number; readonly conditions?: readonly Condition[] } | undefined
 }
 
 export interface Pod {
@@ -37,29 +36,19 @@ const starting: readonly string[] = ['ContainerCreating', 'PodInitializing']
 /** Label selector of the Deployments and pods of Gateways. */
 export const WORKLOAD_SELECTOR = encodeURIComponent(GATEWAY_NAME_LABEL)
 
-/** Whether the data planes of a Gateway run: its status does not say (operator.md §4.2, Programmed waits for no pod). */
+/** Reports whether the data planes of a Gateway run, with the causes in its pods, which the status of the Gateway does not hold. */
 export function describeDeployment(deployment: Deployment, pods: readonly Pod[]): Row {
   const { name, namespace = '' } = deployment.metadata
   const own = pods.filter(({ metadata }) => metadata.namespace === namespace && metadata.labels?.[GATEWAY_NAME_LABEL] === name && !metadata.deletionTimestamp)
-  const wanted = deployment.spec?.replicas ?? 1
-  const ready = deployment.status?.readyReplicas ?? 0
-  const conditions = deployment.status?.conditions ?? []
-  const failures = [
-    ...conditions.flatMap(({ type, status, message = '' }) =>
-      type === 'ReplicaFailure' && status === 'True'
-        ? [`no pod can be made: ${message}`]
-        : type === 'Progressing' && status === 'False'
-          ? [`the rollout is stuck: ${message}`]
-          : [],
-    ),
-    ...own.flatMap(failuresOf),
-  ]
+  const rollout = readRollout(deployment)
+  const { ready, wanted } = rollout
+  const failures = [...rollout.failures, ...own.flatMap(failuresOf)]
   const waiting = own.flatMap(({ metadata, status }) =>
     (status?.containerStatuses ?? []).flatMap(({ name: container, ready: isReady = false, state }) =>
       isReady || !state?.running ? [] : [`pod ${metadata.name}: container ${container} runs and is not ready; ${logsOf(metadata, container)} says why`],
     ),
   )
-  const missing = ready < wanted ? [`${ready} of ${wanted} pods are ready`] : []
+  const missing = ready < wanted ? [describeReady(rollout)] : []
   const isFine = missing.length + failures.length === 0
   // Beside ready pods there may be one of the next version that does not start.
   const severity = isFine ? 'ok' : ready > 0 || wanted === 0 ? 'warning' : failures.length > 0 ? 'error' : 'pending'

@@ -1,4 +1,4 @@
-import type { Gateway, Service } from '../source/objects.ts'
+import type { Gateway } from '../source/objects.ts'
 
 interface Address {
   readonly type: string
@@ -6,18 +6,18 @@ interface Address {
 }
 
 /** Fields of a Service that hold its addresses. */
-interface PlacedService {
+export interface PlacedService {
   readonly spec: { readonly type?: string; readonly clusterIP?: string; readonly clusterIPs?: readonly string[] }
   readonly status?: { readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] } }
 }
 
 /**
- * `status.addresses` of a Gateway from the Service of its data planes (operator.md §4.2): what the load balancer was given, or the
- * cluster's addresses with those that the Gateway requests. Sorted by type and value.
+ * `status.addresses` of a Gateway from the Service of its data planes (operator.md §4.2): those of the load balancer, or the
+ * cluster IPs with those that the Gateway requests. Sorted by type and value.
  */
-export function addressesOf(gateway: Gateway, service: Service | undefined): Address[] {
+export function addressesOf(gateway: Gateway, service: PlacedService | undefined): Address[] {
   if (!service) return []
-  const { spec, status } = service as PlacedService
+  const { spec, status } = service
   const addresses =
     spec.type === 'LoadBalancer'
       ? (status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }): Address[] =>

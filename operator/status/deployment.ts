@@ -1,8 +1,9 @@
+import { describeReady, type Rollout } from '../deploy/rollout.ts'
 import type { ConditionReason } from '#api/names.ts'
 import type { Condition, ObjectStatus } from '../model/translation.ts'
 import { condition } from '../model/conditions.ts'
 
-/** Why the objects of a Gateway are not as they should be. */
+/** The reason why the objects of a Gateway could not be applied. */
 interface DeploymentFault {
   readonly condition: 'Accepted' | 'Programmed'
   readonly reason: ConditionReason
@@ -10,22 +11,44 @@ interface DeploymentFault {
 }
 
 /**
- * Says in the status of a Gateway that its objects could not be made (operator.md §4.2). What translation itself has found stays:
- * one fault at a time, and the user's own is the first.
+ * Reports in the status of a Gateway that its objects could not be applied (operator.md §4.2). A fault that translation found has precedence,
+ * because it is the mistake of the user.
  */
 export function withDeploymentFault(status: ObjectStatus, failure: DeploymentFault): ObjectStatus {
+  return mapConditions(status, (each) => {
+    const isMeant = each.type === failure.condition || (failure.condition === 'Accepted' && each.type === 'Programmed')
+    if (!isMeant || each.status === 'False') return each
+    // A Gateway that is not accepted is not programmed either.
+    const reason = each.type === failure.condition ? failure.reason : 'Invalid'
+    return condition(each.type === 'Accepted' ? 'Accepted' : 'Programmed', false, reason, failure.message, each.observedGeneration)
+  })
+}
+
+/** Makes Programmed depend on an address and a ready pod (operator.md §4.2). Without `rollout`, the Deployment is not known yet. */
+export function withRollout(status: ObjectStatus, hasAddress: boolean, rollout: Rollout | undefined): ObjectStatus {
+  const ready = rollout && describeReady(rollout)
+  const failures = rollout && rollout.ready < rollout.wanted && rollout.failures.length > 0 ? `: ${rollout.failures.join('; ')}` : ''
+  const missing = [
+    ...(hasAddress ? [] : ['its Service has no address yet']),
+    ...(rollout === undefined ? ['its Deployment has not been created yet'] : rollout.ready === 0 ? [`${ready}${failures}`] : []),
+  ]
+  return mapConditions(status, (each) => {
+    if (each.type !== 'Programmed' || each.status === 'False') return each
+    return missing.length > 0
+      ? condition('Programmed', false, 'Pending', `Gateway is not ready: ${missing.join('; ')}`, each.observedGeneration)
+      : { ...each, message: `${each.message}; ${ready}${failures}` }
+  })
+}
+
+/** Reports fields of ProxyParameters that are ignored. They do not stop the rollout. */
+export function withWarnings(status: ObjectStatus, warnings: readonly string[], generation: number): ObjectStatus {
+  if (warnings.length === 0) return status
   const { conditions = [] } = status.status as { conditions?: readonly Condition[] }
-  return {
-    ...status,
-    status: {
-      ...status.status,
-      conditions: conditions.map((each) => {
-        const isMeant = each.type === failure.condition || (failure.condition === 'Accepted' && each.type === 'Programmed')
-        if (!isMeant || each.status === 'False') return each
-        // A Gateway that is not accepted is not programmed either.
-        const reason = each.type === failure.condition ? failure.reason : 'Invalid'
-        return condition(each.type === 'Accepted' ? 'Accepted' : 'Programmed', false, reason, failure.message, each.observedGeneration)
-      }),
-    },
-  }
+  const warning = condition('PartiallyInvalid', true, 'InvalidParameters', warnings.join('; '), generation)
+  return { ...status, status: { ...status.status, conditions: [...conditions, warning] } }
+}
+
+function mapConditions(status: ObjectStatus, change: (condition: Condition) => Condition): ObjectStatus {
+  const { conditions = [] } = status.status as { conditions?: readonly Condition[] }
+  return { ...status, status: { ...status.status, conditions: conditions.map(change) } }
 }

@@ -37,10 +37,9 @@ app.kubernetes.io/component: controller
 {{- mergeOverwrite (dict) $own (.Values.commonLabels | default dict) $selector | toYaml -}}
 {{- end -}}
 
-{{/* Tag of the operator's image: of the controller, of both images, or of the release. Tags of releases start with v. */}}
+{{/* Tag of the operator's image, as written: of the controller, of both images, or of the release. */}}
 {{- define "proxy.controllerTag" -}}
-{{- $tag := .Values.controller.image.tag | default .Values.image.tag | default .Chart.AppVersion -}}
-{{- if regexMatch "^[0-9]+\\.[0-9]+\\.[0-9]+([-+].*)?$" $tag }}v{{ end }}{{ $tag }}
+{{- .Values.controller.image.tag | default .Values.image.tag | default (printf "v%s" .Chart.AppVersion) -}}
 {{- end -}}
 
 {{- define "proxy.controllerImage" -}}

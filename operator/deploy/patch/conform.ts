@@ -1,13 +1,14 @@
+import { suggest } from '#api/suggest.ts'
 import { isList, isObject, joinPath, showValue, type Json, type JsonObject } from './json.ts'
 import { findShape, type Field, type Shape } from './shape.ts'
 
-/** Mistakes (`errors`) and omitted fields (`notes`), each with its path. */
+/** Mistakes (`errors`) and ignored fields (`warnings`), each with its path. */
 export interface Findings {
   readonly errors: string[]
-  readonly notes: string[]
+  readonly warnings: string[]
 }
 
-/** `object` with fields that its type does not have left out, as a typed decoder does; values of the wrong type are errors. */
+/** Returns `object` without fields that its type does not have, as a typed decoder does. Values of a wrong type are errors. */
 export function conform(object: JsonObject, shape: Shape | undefined, path: string, findings: Findings): JsonObject {
   if (!shape) return object
   const result: Record<string, Json> = {}
@@ -15,9 +16,14 @@ export function conform(object: JsonObject, shape: Shape | undefined, path: stri
     const at = joinPath(path, name)
     const field = shape.get(name)
     if (field) result[name] = conformField(value, field, at, findings)
-    else findings.notes.push(`${at} is not a field that Kubernetes knows; it is left out`)
+    else findings.warnings.push(describeUnknown(at, name, shape))
   }
   return result
+}
+
+function describeUnknown(path: string, name: string, shape: Shape): string {
+  const near = suggest(name, shape.keys())
+  return `${path}: unknown field, ignored${near === undefined ? '' : `; did you mean ${near}?`}`
 }
 
 function conformField(value: Json, field: Field, path: string, findings: Findings): Json {
@@ -48,7 +54,7 @@ function conformValue(value: Json, type: string, path: string, findings: Finding
   const scalar = scalars[type]
   if (scalar) {
     if (!scalar.isValid(value)) findings.errors.push(`${path} is ${showValue(value)}; give ${scalar.words}`)
-    // The API server answers with strings: as numbers, they would look changed for ever.
+    // The API server returns strings. Numbers would look changed at every comparison.
     return type === 'quantity' && typeof value === 'number' ? String(value) : value
   }
   if (isObject(value)) return conform(value, findShape(type), path, findings)

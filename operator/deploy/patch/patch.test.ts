@@ -292,6 +292,6 @@ describe('a strategic merge patch', () => {
   })
   test('reports an unknown field with its path', () => {
     const result = patchObject('Deployment', {}, container({ imge: 'x' }))
-    expect(result.ok && result.notes).toEqual(['spec.template.spec.containers[0].imge is not a field that Kubernetes knows; it is left out'])
+    expect(result.ok && result.warnings).toEqual(['spec.template.spec.containers[0].imge: unknown field, ignored; did you mean image?'])
   })
 })

@@ -5,7 +5,7 @@ import { findShape } from './shape.ts'
 
 /** `kind` is one of Deployment, Service, ServiceAccount, PodDisruptionBudget, HorizontalPodAutoscaler. */
 export type PatchResult =
-  | { readonly ok: true; readonly object: JsonObject; readonly notes: readonly string[] }
+  | { readonly ok: true; readonly object: JsonObject; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly errors: readonly string[] }
 
 /** Applies a strategic merge patch, and checks the result against the types of `kind`. Errors name the path and the fix. */
@@ -15,7 +15,7 @@ export function patchObject(kind: string, object: JsonObject, patch: JsonObject)
   const errors: string[] = []
   const merged = mergeMap(object, patch, shape, '', errors)
   if (errors.length > 0) return { ok: false, errors: [...new Set(errors)] }
-  const findings = { errors, notes: [] as string[] }
+  const findings = { errors, warnings: [] as string[] }
   const result = conform(merged, shape, '', findings)
-  return findings.errors.length > 0 ? { ok: false, errors: findings.errors } : { ok: true, object: result, notes: findings.notes }
+  return findings.errors.length > 0 ? { ok: false, errors: findings.errors } : { ok: true, object: result, warnings: findings.warnings }
 }
