@@ -78,6 +78,7 @@ export const errorTable = {
   LLM_REQUEST_ENCODING: { status: 415, reason: 'InvalidRequest', text: 'failed to process LLM request: unsupported content encoding', detail: ': ' },
   LLM_RESPONSE: { status: 502, reason: 'UpstreamFailure', text: 'failed to process LLM response', detail: ': ' },
   LLM_MODEL_DENIED: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
+  LLM_UNGUARDED: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   MCP_IDENTITY_PROVIDER: { status: 500, reason: 'MCP', text: 'identity provider failed', detail: ': ' },
   GUARD_REJECTED: { status: 403, reason: 'Guardrail', text: 'rejected by a prompt guard' },
   GUARD_FAILED: { status: 503, reason: 'Guardrail', text: 'prompt guard failed' },

@@ -12,6 +12,7 @@ import { UpstreamError } from '../upstream/types.ts'
 import type { AttemptContext } from './response/attempt-context.ts'
 import { finishResponse, isStream, openStream } from './response/finish.ts'
 import { chooseCandidate, explainNoCandidate, recordOutcome } from './choice/candidates.ts'
+import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
 import type { EventBody } from './response/event-body.ts'
@@ -111,12 +112,14 @@ export class LlmCall {
     this.#failed = target
     // The response side applies to every response from here on, including the gateway's own (traffic.md §5).
     backendTransformation.set(exchange, target.destination.settings.transformation)
-    const route = target.settings.routeOf(exchange.request.target)
+    const { type: route, isDefault } = target.settings.routeOf(exchange.request.target)
     setErrorFormat(exchange, route)
     checkTarget(target)
+    checkGuarded(target, route, exchange, this.#keys)
+    if (isDefault) checkCompletionsHead(exchange)
     if (route === 'Models') return this.#respond(listModels(this.#context.groups, this.#keys.isAllowed))
     const entry = entryOf(route)
-    const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, limitBytes: this.#context.limitBytes }
+    const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, limitBytes: this.#context.limitBytes, isDefault }
     const prepared = entry === undefined ? await prepareRaw(context, route) : await prepareChat(context, entry)
     if ('response' in prepared) return this.#respond(prepared.response)
     const endpoint = target.destination.pick(exchange)

@@ -605,6 +605,18 @@ export interface BackendAI {
     [k: string]: RouteType
   }
   /**
+   * What happens to requests of type Passthrough, Detect or Realtime where a prompt guard, `models` of the API key or a token limit is in force: these types evade some or all of them. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.
+   */
+  unguardedRoutes?: 'Allow' | 'Reject'
+  /**
+   * Longest time from sending a streaming request to a provider until the first content of its response. A slower provider has failed: the next attempt of `traffic.retry` goes to another one, or the client gets 504. Default: none. At least 1ms.
+   */
+  firstTokenTimeout?: Duration
+  /**
+   * Longest pause between two pieces of a streamed response after its first content. The stream then ends with an error event in the format of the client. Default: none. At least 1ms.
+   */
+  streamIdleTimeout?: Duration
+  /**
    * Prices of models, for `llm.cost` and the cost metric. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.
    */
   prices?: {

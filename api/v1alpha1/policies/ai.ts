@@ -1,4 +1,5 @@
 import { anyJson, atLeastOneOf, boolean, choice, integer, list, map, object, ref, string, type Definitions } from '../../schema.ts'
+import { duration } from '../shared.ts'
 
 const fields = {
   prompt: ref('AIPromptEnrichment'),
@@ -18,6 +19,18 @@ const fields = {
     'Types of requests by URL path: keys are path suffixes, the longest match decides; `*` matches any path. Not set: all requests are Completions.',
     undefined,
     64,
+  ),
+  unguardedRoutes: choice(
+    ['Allow', 'Reject'],
+    'What happens to requests of type Passthrough, Detect or Realtime where a prompt guard, `models` of the API key or a token limit is in force: these types evade some or all of them. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.',
+  ),
+  firstTokenTimeout: duration(
+    'Longest time from sending a streaming request to a provider until the first content of its response. A slower provider has failed: the next attempt of `traffic.retry` goes to another one, or the client gets 504. Default: none.',
+    1,
+  ),
+  streamIdleTimeout: duration(
+    'Longest pause between two pieces of a streamed response after its first content. The stream then ends with an error event in the format of the client. Default: none.',
+    1,
   ),
   prices: map(
     ref('ModelPrice'),

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import { checkCompletionsBody } from './admission.ts'
 import { chooseConversion } from '../convert/index.ts'
 import { countTokens } from '../usage/count.ts'
 import { printJson, renderBytes } from '../common/json.ts'
@@ -21,6 +22,8 @@ export interface PrepareContext {
   readonly record: LlmRecord
   readonly keys: KeyPolicy
   readonly limitBytes: number
+  /** No entry of `ai.routes` matches. */
+  readonly isDefault: boolean
 }
 
 /** A request ready to be sent to one provider, and the data needed to read the response. */
@@ -49,6 +52,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
   const { body: shaped, model } = shapeRequest(json, target, exchange, keys.check)
+  if (context.isDefault) checkCompletionsBody(exchange, shaped)
   checkShape(entry.format, shaped)
   const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
   const isStreaming = isChat && entry.isStreaming(enriched)

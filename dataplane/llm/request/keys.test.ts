@@ -50,6 +50,19 @@ describe('the metadata of an API key', () => {
     if (status !== 200) expect([response.text, mock.requests.length]).toEqual([text, 0])
   })
 
+  test.each<[string, string, string | object, string, number]>([
+    ['the model of a Realtime URL', '/v1/realtime?model=o3', {}, 'application/json', 403],
+    ['a Realtime URL without a model', '/v1/realtime', {}, 'application/json', 403],
+    ['the model of a Detect path beside an allowed one in the body', '/model/o3/invoke', { model: 'gpt-4o' }, 'application/json', 403],
+    ['the model of a Detect path with a body that is not JSON', '/model/o3/invoke', 'x', 'text/plain', 403],
+    ['one of two models in a Detect body', '/x', '{"model":"o3","model":"gpt-4o"}', 'application/json', 400],
+    ['no model of a Detect body that is allowed', '/model/gpt-4o/invoke', { model: 'gpt-4o' }, 'application/json', 200],
+  ])('rejects %s', async (_, path, body, type, status) => {
+    const { post, mock } = await startWithKeys({ k1: { models: ['gpt-4o'] } }, { routes: { '/realtime': 'Realtime', '*': 'Detect' } })
+    const response = await post({ path, body, headers: { ...as('k1').headers, 'content-type': type } })
+    expect([response.status, mock.requests.length]).toEqual([status, status === 200 ? 1 : 0])
+  })
+
   test('limits the list of models', async () => {
     const { post } = await startWithKeys({ k1: { models: ['fast'] } }, { modelAliases: { fast: 'a', slow: 'b' } })
     const { json } = await post({ path: '/v1/models', method: 'GET', ...as('k1') })

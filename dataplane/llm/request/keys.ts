@@ -16,6 +16,8 @@ const MAX_KEYS = 10_000
 
 /** Restrictions that the metadata of the client's API key sets. */
 export interface KeyPolicy {
+  /** Whether the key may use some models only. */
+  readonly hasModels: boolean
   isAllowed(model: string): boolean
   /** Throws a ProxyError for a model that the key may not use. */
   check(model: string): void
@@ -23,9 +25,9 @@ export interface KeyPolicy {
   addHeaders(headers: HeaderList): void
 }
 
-const allowAll: KeyPolicy = { isAllowed: () => true, check: () => undefined, addHeaders: () => undefined }
+const allowAll: KeyPolicy = { hasModels: false, isAllowed: () => true, check: () => undefined, addHeaders: () => undefined }
 /** Applies until the key is known. */
-export const denyAll: KeyPolicy = { ...allowAll, isAllowed: () => false }
+export const denyAll: KeyPolicy = { ...allowAll, hasModels: true, isAllowed: () => false }
 
 interface KeptBudget {
   readonly terms: string
@@ -82,9 +84,11 @@ function allowListOf(models: unknown): KeyPolicy {
   const isAllowed = (model: string): boolean => table(model) === true
   return {
     ...allowAll,
+    hasModels: true,
     isAllowed,
     check(model) {
-      if (!isAllowed(model)) throw new ProxyError('LLM_MODEL_DENIED', { detail: `the API key may not use ${model}` })
+      if (!isAllowed(model))
+        throw new ProxyError('LLM_MODEL_DENIED', { detail: model === '' ? 'the request names no model' : `the API key may not use ${model}` })
     },
   }
 }

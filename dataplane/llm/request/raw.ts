@@ -1,7 +1,7 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { PrepareContext, Prepared } from './chat.ts'
-import { detectRequest } from './detect.ts'
-import { isObject, parseJson, renderBody } from '../common/json.ts'
+import { detectRequest, modelOfPath } from './detect.ts'
+import { hasDuplicateKeys, isObject, listMembers, parseJson, renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
 import { mutate } from '../settings/mutate.ts'
 
@@ -16,6 +16,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
       throw new FormatError('unsupported', `unsupported conversion: from Realtime to provider ${provider.system}`)
     const path = route === 'Realtime' ? provider.realtime?.path : undefined
     const model = route === 'Realtime' ? (new URLSearchParams(exchange.request.target.split('?')[1]).get('model') ?? undefined) : undefined
+    if (route === 'Realtime' && tools.keys.hasModels) tools.keys.check(model ?? '')
     record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prices, prompt: () => [] })
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
   }
@@ -24,13 +25,18 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
   const json = type === undefined || /^application\/(?:[\w.+-]+\+)?json\b/i.test(type) ? readObject(bytes) : undefined
   if (json === undefined) {
     const { model, isStreaming } = detectRequest(exchange.request.target, {})
+    if (model !== undefined) tools.keys.check(model)
     record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [] })
     return { ...base, draft: { path: undefined, body: await source.wireBody(), reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
   }
   const text = bytes.toString()
+  // Parsers disagree on which duplicate counts, so the provider could read another model than the one checked.
+  if (tools.keys.hasModels && hasDuplicateKeys(listMembers(text) ?? [], json))
+    throw new FormatError('invalid', 'failed to parse request: duplicate field: remove one of them')
   const body = shapeDetected(tools, json)
   const { model, isStreaming, params } = detectRequest(exchange.request.target, body)
-  if (model !== undefined) tools.keys.check(model)
+  // Providers disagree on whether the model of the path or of the body counts.
+  for (const named of [model, modelOfPath(exchange.request.target)]) if (named !== undefined) tools.keys.check(named)
   record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
   const sent = body === json ? await source.wireBody() : [Buffer.from(renderBody(text, json, body))]
   return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'buffered' }, model, isStreaming, isCharged: true, isDetected: true }

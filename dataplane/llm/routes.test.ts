@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { BackendAI } from '#gen/config/types.ts'
+import { chat, sdkRoutes, startTestBed, type Post, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
+
+const open: TestBed[] = []
+afterEach(async () => {
+  for (const bed of open.splice(0)) await bed.close()
+})
+const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
+  const bed = await startTestBed(options)
+  open.push(bed)
+  return bed
+}
+
+const prompt: BackendAI = { promptGuard: { request: [{ regex: { matches: ['forbidden'], action: 'Reject' }, response: { statusCode: 422, message: 'no' } }] } }
+/** The options for one API key, `k`, with this metadata. */
+const keyed = (metadata: object): Pick<TestBedOptions, 'onGateway' | 'secrets'> => ({
+  onGateway: [{ traffic: { apiKeyAuthentication: { secretRef: { secret: 'opaque/ns/keys' } } } }],
+  secrets: [{ key: 'opaque/ns/keys', type: 'opaque', data: { k: JSON.stringify({ key: 'k', metadata }) } }],
+})
+const headers = { authorization: 'Bearer k' }
+
+describe('the route type of a path', () => {
+  const spellings = [
+    '/v1/chat/completions',
+    '/v1/chat/completion%73',
+    '/v1/chat//completions',
+    '/v1/chat/completions/',
+    '/v1/CHAT/completions',
+    '/v1/chat/Completions',
+    '/v1/chat/completions;a',
+    '/v1/chat;x=1/completions',
+    '/v1/chat/./completions',
+    '/v1/chat/x/../completions',
+    '/v1/chat/%2e/completions',
+    '/v1/chat/x/%2E%2e/completions',
+    '/v1/chat%2fcompletions',
+    '/v1/chat%5Ccompletions',
+    '/v1/chat/completions%3ba',
+    '/v1/chat/completions%3fa',
+    '/v1/chat/completions%00',
+    '/v1/chat/completions?a=/x',
+  ]
+
+  test.each(spellings)('of the chat completions API is found for %s', async (path) => {
+    const { post, mock } = await start({ ai: { routes: sdkRoutes, ...prompt } })
+    const rejected = await post({ path, body: chat('forbidden') })
+    expect([rejected.status, rejected.text, mock.requests.length]).toEqual([422, 'no', 0])
+    expect((await post({ path, body: chat('fine') })).status).toBe(200)
+  })
+
+  test.each(['/v1/chat/completions', '/v1/CHAT/Completions/', '/v1/chat;v=1//completions'])('is found for the entry %s in any spelling', async (suffix) => {
+    const { post } = await start({ ai: { routes: { [suffix]: 'Completions', '*': 'Passthrough' }, ...prompt } })
+    expect((await post({ body: chat('forbidden') })).status).toBe(422)
+  })
+})
+
+describe('without routes', () => {
+  test.each<[string, Post, string]>([
+    ['a list of models', { path: '/v1/models', method: 'GET' }, '"/v1/models": Models'],
+    ['embeddings', { path: '/v1/embeddings', body: { model: 'e', input: 'x' } }, '"/v1/embeddings": Embeddings'],
+    ['embeddings below another prefix', { path: '/openai/embeddings', body: { model: 'e', input: 'x' } }, '"/embeddings": Embeddings'],
+    ['an embeddings body at another path', { path: '/embed', body: { model: 'e', input: ['x'] } }, '"/embed": Embeddings'],
+    ['a Responses body at another path', { path: '/ask', body: { model: 'm', input: 'x', stream: false } }, '"/ask": Responses'],
+    ['Anthropic messages', { path: '/v1/messages', body: chat() }, '"/v1/messages": Messages'],
+    ['token counts', { path: '/v1/messages/count_tokens', body: chat() }, '"/v1/messages/count_tokens": TokenCount'],
+    ['a response', { path: '/v1/responses', body: { model: 'm', input: 'x' } }, '"/v1/responses": Responses'],
+    ['a GET request', { path: '/v1/files', method: 'GET' }, '"/v1/files": Passthrough'],
+    ['a request without a body', { path: '/v1/files/f/cancel' }, '"/v1/files/f/cancel": Passthrough'],
+    ['a GET request with a long path', { path: `/${'x'.repeat(200)}`, method: 'GET' }, '"*": Passthrough'],
+  ])('%s gets 400 with the entry to add', async (_, request, entry) => {
+    const { post, mock } = await start()
+    const { status, text } = await post(request)
+    expect([status, mock.requests.length]).toEqual([400, 0])
+    expect(text).toMatch(/^failed to process LLM request: .* no chat completion: add /)
+    expect(text.endsWith(`add ${entry} to backend.ai.routes`)).toBe(true)
+  })
+
+  test('a chat completion passes at any other path', async () => {
+    const { post, mock } = await start()
+    expect((await post({ path: '/anything', body: chat('x', { input: 'not of embeddings' }) })).status).toBe(200)
+    expect(mock.requests.length).toBe(1)
+  })
+})
+
+describe('requests that no check covers', () => {
+  const routes: BackendAI['routes'] = { '/completions': 'Completions', '/raw': 'Passthrough', '/detect': 'Detect', '/realtime': 'Realtime' }
+  const budget = { tokenBudget: { tokens: 1000, unit: 'Days' } }
+  const rateLimit = { onGateway: [{ traffic: { rateLimit: { local: [{ tokens: 100, unit: 'Hours' as const }] } } }] }
+  const cases: [string, TestBedOptions, string][] = [
+    ['prompt guards', { ai: prompt }, 'prompt guards'],
+    ['models of the key', keyed({ models: ['*'] }), 'models of the API key'],
+    ['a budget of the key', keyed(budget), 'token limits'],
+    ['a token limit', rateLimit, 'token limits'],
+    ['all of them', { ai: prompt, ...keyed({ models: ['*'], ...budget }) }, 'prompt guards and models of the API key and token limits'],
+  ]
+
+  test.each(cases)('with unguardedRoutes Reject get 403 under %s', async (_, options, evaded) => {
+    const { post, mock } = await start({ ...options, ai: { routes, unguardedRoutes: 'Reject', ...options.ai } })
+    for (const [path, type] of [
+      ['/raw', 'Passthrough'],
+      ['/detect', 'Detect'],
+      ['/realtime?model=m', 'Realtime'],
+    ] as const) {
+      const { status, text } = await post({ path, body: chat(), headers })
+      expect([status, text]).toEqual([403, `request not allowed: ${evaded} do not cover requests of type ${type}, and ai.unguardedRoutes is Reject`])
+    }
+    expect(mock.requests.length).toBe(0)
+    expect((await post({ body: chat(), headers })).status).toBe(200)
+  })
+
+  test.each(cases)('are forwarded by default under %s', async (_, options) => {
+    const { post } = await start({ ...options, ai: { routes, ...options.ai } })
+    expect((await post({ path: '/raw', body: chat(), headers })).status).toBe(200)
+  })
+
+  test('with unguardedRoutes Reject are forwarded if nothing is to be checked', async () => {
+    const { post } = await start({ ai: { routes, unguardedRoutes: 'Reject' } })
+    expect((await post({ path: '/raw', body: chat() })).status).toBe(200)
+  })
+})
