@@ -13,7 +13,7 @@ import { McpFailure } from './message/failure.ts'
 import { headersFor } from './message/headers.ts'
 import { deliver, feed, LegacyClients } from './method/legacy.ts'
 import { listen } from './method/listen.ts'
-import { recordAnswer, recordMessage, recordSession, readsResults } from './record/log.ts'
+import { recordAnswer, recordError, recordMessage, recordSession, readsResults } from './record/log.ts'
 import { countMessage } from './record/metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './message/request.ts'
 import { isRequest, parseClientMessage, type RpcMessage } from './message/rpc.ts'
@@ -197,6 +197,7 @@ class McpService implements BackendService {
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
       onAnswer: (message) => recordAnswer(exchange, message),
+      onFailure: (code, detail) => recordError(exchange, code, detail),
       readsResults: readsResults(exchange),
     }
   }

@@ -85,8 +85,7 @@ describe('backend.transformation on targets', () => {
       500,
       {
         code: -32603,
-        message:
-          'failed to send message: transformation.response of a is about the body, and an event stream has none to transform: use headers and the status',
+        message: 'transformation.response is about the body, and an event stream has none to transform: use headers and the status',
       },
     ])
   })

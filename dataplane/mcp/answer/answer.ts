@@ -48,10 +48,10 @@ export function failureResponse(exchange: Exchange, error: unknown, message: Rpc
   if (error instanceof RefusedError) return relay(error.response, () => undefined)
   if (error instanceof UpstreamRpcError) return json(200, toText({ ...error.rpc, id: message?.id }))
   if (!(error instanceof McpFailure)) return undefined
-  exchange.error = new ProxyError('MCP_FAILED', { detail: error.message, cause: error })
+  exchange.error = new ProxyError('MCP_FAILED', { detail: error.detail, cause: error })
   const { rpc, status, allowed } = error
   if (rpc === undefined) return text(status, error.message, allowed)
-  recordError(exchange, rpc.code, error.message)
+  recordError(exchange, rpc.code, error.detail)
   return json(
     message?.method !== undefined && message.id === undefined && status === 200 ? 400 : status,
     errorText(message?.id, rpc.code, error.message, rpc.data),

@@ -7,9 +7,16 @@ export class McpFailure extends Error {
   readonly rpc: { readonly code: number; readonly data?: unknown } | undefined
   /** Value of the Allow header of a 405. */
   readonly allowed: string | undefined
+  /** What logs have in place of the message: with names and addresses of upstreams, which clients must not learn. */
+  readonly detail: string
 
-  private constructor(status: number, message: string, { rpc, cause, allowed }: { rpc?: McpFailure['rpc']; cause?: unknown; allowed?: string } = {}) {
+  private constructor(
+    status: number,
+    message: string,
+    { rpc, cause, allowed, detail = message }: { rpc?: McpFailure['rpc']; cause?: unknown; allowed?: string; detail?: string | undefined } = {},
+  ) {
     super(message, { cause })
+    this.detail = detail
     this.name = 'McpFailure'
     this.status = status
     this.rpc = rpc
@@ -28,10 +35,14 @@ export class McpFailure extends Error {
 
   /**
    * A JSON-RPC error. Status 200 for errors of the message, so that SDK clients see the code (decision D3); 500 if the
-   * upstream could not be reached.
+   * upstream could not be reached. `detail` is the text for logs, by default the message.
    */
-  static rpc(code: number, message: string, { status = 200, data, cause }: { status?: number; data?: unknown; cause?: unknown } = {}): McpFailure {
-    return new McpFailure(status, message, { rpc: { code, ...(data === undefined ? {} : { data }) }, cause })
+  static rpc(
+    code: number,
+    message: string,
+    { status = 200, data, cause, detail }: { status?: number; data?: unknown; cause?: unknown; detail?: string } = {},
+  ): McpFailure {
+    return new McpFailure(status, message, { rpc: { code, ...(data === undefined ? {} : { data }) }, cause, detail })
   }
 }
 

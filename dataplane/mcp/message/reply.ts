@@ -1,12 +1,19 @@
 import type { Body } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { EventStream, type StreamFeeder } from '../sse/body.ts'
-import type { SseEvent } from '../sse/parser.ts'
+import type { LargePart, SseEvent } from '../sse/parser.ts'
 import type { EventSource } from '../sse/source.ts'
+
+/** Events from this length pass in parts where nothing reads them: they are not buffered, and a slow client slows the server down. */
+export const PASSED_CHARS = 256 * 1024
 
 /** Output of the messages of a reply. */
 export interface EventOutput {
+  /** The client can resume the stream at the id of an event, or poll for the rest. */
+  readonly isResumable: boolean
   write(event: SseEvent): void
+  /** Writes a part of a large event. Undefined if other messages could come between the parts. */
+  part?(part: LargePart): void
   /** A JSON-RPC message. */
   send(text: string): void
   end(): void

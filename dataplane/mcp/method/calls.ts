@@ -22,14 +22,7 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined
-  return callOne(
-    run,
-    target,
-    request,
-    rewritten(run, request, text, { name: found?.name ?? name }),
-    { method: request.method, name: found?.name ?? name },
-    change,
-  )
+  return callOne(run, target, request, rewritten(run, request, text, { name: found?.name ?? name }), { name: found?.name ?? name, change })
 }
 
 /** Handles resources/read, subscribe and unsubscribe. */
@@ -39,7 +32,7 @@ export async function callResource(run: Run, request: RpcRequest, text: string):
   const target = admit(run, 'resource', found, uri)
   const change: ChangeAnswer | undefined =
     run.config.naming.prefixesUris && request.method === 'resources/read' ? (message) => prefixResult(target, message, 'contents') : undefined
-  return callOne(run, target, request, rewritten(run, request, text, { uri: found?.name ?? uri }), { method: request.method, name: found?.name ?? uri }, change)
+  return callOne(run, target, request, rewritten(run, request, text, { uri: found?.name ?? uri }), { name: found?.name ?? uri, change })
 }
 
 /** Handles completion/complete, which refers to a prompt by name or to a resource template by URI. */
@@ -56,7 +49,7 @@ export async function complete(run: Run, request: RpcRequest, text: string): Pro
   const found = isPrompt ? await resolveName(run, 'prompt', name) : resolveUri(run, name)
   const target = admit(run, kind, found, name)
   const change = { ref: { ...reference, [member]: found?.name ?? name } }
-  return callOne(run, target, request, rewritten(run, request, text, change), { method: request.method })
+  return callOne(run, target, request, rewritten(run, request, text, change))
 }
 
 async function resolveName(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {

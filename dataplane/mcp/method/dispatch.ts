@@ -42,7 +42,7 @@ export async function dispatch(run: Run, message: RpcMessage, text: string, opti
 function callEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
-  if (!config.isMultiplexing && sole !== undefined) return callOne(run, sole, request, text, { method: request.method })
+  if (!config.isMultiplexing && sole !== undefined) return callOne(run, sole, request, text)
   if (sole === undefined) throw noTargets()
   const isLevel = request.method === 'logging/setLevel'
   const targets = config.targets.filter((target) => !isLevel || mayOffer(run, target, 'l'))
@@ -65,7 +65,7 @@ function passUnknown(run: Run, request: RpcRequest, text: string): Promise<Reply
   const { config } = run
   const [sole] = config.targets
   if (config.isMultiplexing || sole === undefined || config.hasRules) throw McpFailure.rpc(METHOD_NOT_FOUND, `Method not found: ${request.method}`)
-  return callOne(run, sole, request, text, { method: request.method })
+  return callOne(run, sole, request, text)
 }
 
 /** Not forwarded in Stateless mode, where the session with a target lasts for one request. */

@@ -39,7 +39,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     await Promise.all(
       answered.map(async ({ target, answer }) => {
         try {
-          const message = await readAnswer(target, answer, request.id, flow, keepEarly(run, target, early))
+          const message = await readAnswer(run, target, answer, request.id, flow, keepEarly(run, target, early))
           if (message.error !== undefined) throw new UpstreamRpcError(message)
           results.set(target, resultOf(target, message))
         } catch (error) {
@@ -84,7 +84,7 @@ async function initializeOne(run: Run, target: Target, request: RpcRequest, text
   const answer = await post(run, target, text, { method: 'initialize', id: request.id })
   if (answer.kind === 'refused') return { kind: 'relay', response: answer.response }
   const early: string[] = []
-  const message = await readAnswer(target, answer, request.id, new Flow(), keepEarly(run, target, early))
+  const message = await readAnswer(run, target, answer, request.id, new Flow(), keepEarly(run, target, early))
   run.onAnswer?.(message)
   if (message.error === undefined) stateOf(run.session, target).offers = offersOf(resultOf(target, message))
   const sessionId = message.error === undefined ? admit?.() : undefined

@@ -86,12 +86,12 @@ async function write(stream: EventStream, feeders: Set<StreamFeeder>, message: R
     case 'message':
       return stream.send((await readBody(reply.body, MAX_EVENT_CHARS)).bytes.toString())
     case 'stream':
-      feed(stream, feeders, reply.feed, isRequest(message) ? message : undefined)
+      feed(stream, feeders, reply.feed)
   }
 }
 
 /** Connects a source of messages to the stream. The stream stays open when the source ends. */
-export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (out: EventOutput) => StreamFeeder, request?: RpcMessage): void {
+export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (out: EventOutput) => StreamFeeder): void {
   let isOver = false
   let feeder: StreamFeeder | undefined
   const finish = (): void => {
@@ -99,16 +99,14 @@ export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (ou
     if (feeder !== undefined) feeders.delete(feeder)
   }
   const out: EventOutput = {
-    // Event ids are dropped: this stream cannot be resumed.
+    // Event ids are dropped. Parts of large events are not accepted, because other messages could come between them.
+    isResumable: false,
     write: ({ data }) => {
       if (data !== '') stream.send(data)
     },
     send: (text) => stream.send(text),
     end: finish,
-    fail(error) {
-      if (request?.id !== undefined) stream.send(errorText(request.id, INTERNAL_ERROR, error.message))
-      finish()
-    },
+    fail: finish,
   }
   feeder = start(out)
   if (isOver) return

@@ -1,10 +1,10 @@
 import { McpFailure } from '../message/failure.ts'
 import { callAll, isSessionOver } from '../run/gather.ts'
-import { Flow, type EventOutput, type Reply } from '../message/reply.ts'
+import { Flow, PASSED_CHARS, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from '../run/reverse.ts'
 import { discard, linkTo, RefusedError, stateOf, toFailure, type Run } from '../run/run.ts'
 import { parseUpstreamMessage, toText } from '../message/rpc.ts'
-import type { SseEvent } from '../sse/parser.ts'
+import type { LargePart, SseEvent } from '../sse/parser.ts'
 import type { EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
@@ -86,13 +86,22 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
       reopen(target, { ...place, delayMs: isQuiet ? Math.min(place.delayMs * 2, MAX_REOPEN_MS) : place.delayMs })
     }
     flow.add(events)
+    const note = ({ id, retry }: Omit<SseEvent, 'data'>): void => {
+      if (id !== undefined) place.lastEventId = id
+      if (retry !== undefined) place.delayMs = Math.min(Math.max(Number(retry), 10), MAX_REOPEN_MS)
+    }
+    const onPart = (part: LargePart): void => {
+      isQuiet = false
+      if (part.kind === 'start') note(part)
+      out.part?.(part)
+    }
     events.start({
       onEvent(event) {
         isQuiet &&= event.data === ''
-        if (event.id !== undefined) place.lastEventId = event.id
-        if (event.retry !== undefined) place.delayMs = Math.min(Math.max(Number(event.retry), 10), MAX_REOPEN_MS)
+        note(event)
         passEvent(run, target, event, out)
       },
+      ...(!run.config.isMultiplexing && out.part !== undefined && { onPart, largeFrom: PASSED_CHARS }),
       onEnd,
       onError: onEnd,
     })

@@ -47,7 +47,7 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
       message.error === undefined
         ? { ...message, result: { ...(message.result as JsonObject), [shape.member]: showItems(run, sole, shape, itemsOf(sole, shape, message)) } }
         : message
-    return callOne(run, sole, request, text, { method: request.method }, isChanged ? change : undefined)
+    return callOne(run, sole, request, text, isChanged ? { change } : {})
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
   if (sole === undefined) throw noTargets()
@@ -104,11 +104,13 @@ async function drain(
     const cursor = (page.result as JsonObject)['nextCursor']
     if (typeof cursor !== 'string' || cursor === '' || flow.isClosed) return items
     if (count >= MAX_PAGES || items.length > MAX_ITEMS)
-      throw McpFailure.rpc(INTERNAL_ERROR, `the list of ${target.name} is longer than ${MAX_PAGES} pages or ${MAX_ITEMS} items`)
+      throw McpFailure.rpc(INTERNAL_ERROR, `the list of an upstream is longer than ${MAX_PAGES} pages or ${MAX_ITEMS} items`, {
+        detail: `the list of ${target.name} is too long`,
+      })
     const id = `proxy_page_${count}`
     const params = { ...request.params, cursor }
     const answer = await post(run, target, toText({ jsonrpc: '2.0', id, method: shape.method, params }), { method: shape.method, id })
-    page = await readAnswer(target, answer, id, flow, onOther)
+    page = await readAnswer(run, target, answer, id, flow, onOther)
   }
 }
 
@@ -172,7 +174,7 @@ async function findOwners(run: Run, kind: 'tool' | 'prompt', name: string): Prom
   const offers = await Promise.all(
     config.targets.map(async (target) => {
       const read = async (): Promise<JsonObject[]> => {
-        const first = await readAnswer(target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
+        const first = await readAnswer(run, target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)
       }
       const items = await (config.isFailOpen || !mayOffer(run, target, shape.offer) ? read().catch(() => []) : read())

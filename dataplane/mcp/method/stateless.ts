@@ -26,7 +26,7 @@ async function shakeHands(run: Run, target: Target, version: string): Promise<vo
   const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'proxy', version } }
   const link = linkTo(run, target)
   const answer = await link.post(run, JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }), { method: 'initialize', id: 0 })
-  const message = await readAnswer(target, answer, 0, new Flow(), () => undefined)
+  const message = await readAnswer(run, target, answer, 0, new Flow(), () => undefined)
   if (message.error !== undefined) throw new UpstreamRpcError(message)
   const state = run.session.links.get(target.name)
   if (state !== undefined && isObject(message.result)) state.offers = offersOf(message.result)

@@ -2,7 +2,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
 import { Flow, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage } from './reverse.ts'
-import { discard, post, readAnswer, RefusedError, toFailure, type Run } from './run.ts'
+import { discard, labelOf, post, readAnswer, RefusedError, toFailure, type Run } from './run.ts'
 import { answerText, errorText, INTERNAL_ERROR, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
@@ -35,7 +35,7 @@ const REPORTED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404])
 /** Sends a request to several targets in parallel and merges their results (mcp.md §4.4). The response head follows all of theirs. */
 export async function gather<T>(run: Run, targets: readonly Target[], request: RpcRequest, text: string, gathering: Gathering<T>): Promise<Reply> {
   const answered = await callAll(run, targets, async (target) => {
-    const answer = await post(run, target, text, { method: request.method, id: request.id })
+    const answer = await post(run, target, text, labelOf(request))
     if (answer.kind !== 'refused' || gathering.isOptional?.(target) !== true || REPORTED_STATUSES.has(answer.response.status)) return answer
     discard(answer)
     return { kind: 'accepted' }
@@ -108,7 +108,7 @@ async function mergeInto<T>(
       if (mapped !== undefined) out.send(toText(mapped))
     }
     try {
-      const first = await readAnswer(target, answer, request.id, flow, onOther)
+      const first = await readAnswer(run, target, answer, request.id, flow, onOther)
       return { target, value: await gathering.read(target, first, onOther, flow) }
     } catch (error) {
       if (gathering.isOptional?.(target) === true && !(error instanceof ProxyError)) return undefined
@@ -122,19 +122,27 @@ async function mergeInto<T>(
     if (gathered.length === 0 && failures[0] !== undefined) throw failures[0]
     out.send(answerText(request.id, gathering.merge(gathered)))
   } catch (error) {
-    const text = failureText(request, failures[0] ?? error)
-    run.onAnswer?.(JSON.parse(text) as RpcMessage)
-    out.send(text)
+    out.send(reportFailure(run, request, failures[0] ?? error))
   } finally {
     flow.onClose()
     out.end()
   }
 }
 
+/** Records a failure of a request whose response head was sent, and returns it as a JSON-RPC error. */
+export function reportFailure(run: Run, request: RpcRequest, error: unknown): string {
+  const text = failureText(request, error)
+  run.onAnswer?.(JSON.parse(text) as RpcMessage)
+  if (error instanceof McpFailure && error.rpc !== undefined) run.onFailure?.(error.rpc.code, error.detail)
+  if (error instanceof RefusedError) run.onFailure?.(INTERNAL_ERROR, error.message)
+  return text
+}
+
 /** A failure as a JSON-RPC error, for streams whose head was sent already. */
 export function failureText({ id }: RpcRequest, error: unknown): string {
   if (error instanceof UpstreamRpcError) return toText({ ...error.rpc, id })
-  if (error instanceof McpFailure || error instanceof RefusedError || error instanceof ProxyError)
-    return errorText(id, (error instanceof McpFailure ? error.rpc?.code : undefined) ?? INTERNAL_ERROR, error.message)
+  if (error instanceof McpFailure) return errorText(id, error.rpc?.code ?? INTERNAL_ERROR, error.message)
+  if (error instanceof RefusedError) return errorText(id, INTERNAL_ERROR, `an upstream responded with status ${error.response.status}`)
+  if (error instanceof ProxyError) return errorText(id, INTERNAL_ERROR, error.row.text)
   return errorText(id, INTERNAL_ERROR, 'internal error')
 }

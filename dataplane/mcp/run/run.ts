@@ -1,15 +1,15 @@
 import { ProxyError } from '../../exchange/error.ts'
-import { readBody } from '../../http/body.ts'
+import { BodyTooLargeError, readBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import { UpstreamError } from '../../upstream/types.ts'
+import { UpstreamError, type UpstreamFailure } from '../../upstream/types.ts'
 import type { ItemJudge } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
+import { isObject } from '../message/json.ts'
 import type { Flow } from '../message/reply.ts'
-import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage } from '../message/rpc.ts'
+import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Session } from '../session/sessions.ts'
-import { MAX_EVENT_CHARS } from '../sse/parser.ts'
 import type { McpConfig, Target } from '../target/target.ts'
-import { EndpointGoneError, type CallContext, type MessageLabel } from '../upstream/call.ts'
+import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
@@ -23,11 +23,13 @@ export interface Run extends CallContext {
   readonly prepare: ((run: Run, target: Target) => Promise<void>) | undefined
   /** Called with the response to a request, for logs. */
   readonly onAnswer: ((message: RpcMessage) => void) | undefined
+  /** Called with the error of a request whose response head was sent already, for logs. */
+  readonly onFailure: ((code: number, detail: string) => void) | undefined
   /** Whether `onAnswer` receives results of tools too, not only errors. */
   readonly readsResults: boolean
 }
 
-/** A target responded with an HTTP error status. The client receives that response. */
+/** A target responded with an HTTP error status. The client receives that response. The message is for logs. */
 export class RefusedError extends Error {
   readonly response: ResponseHead
   constructor(target: string, response: ResponseHead) {
@@ -49,6 +51,12 @@ export function stateOf(session: Session, { name }: Target): LinkState {
   return state
 }
 
+/** The label of a request for `post`. `name` is that of the item, as the target knows it. */
+export function labelOf({ method, id, params }: RpcRequest, name?: string): MessageLabel {
+  const meta = params?.['_meta']
+  return { method, id, name, progressToken: isObject(meta) ? meta['progressToken'] : undefined }
+}
+
 /** Sends a message to a target. Rejects with a McpFailure, or with a ProxyError at the request timeout. */
 export async function post(run: Run, target: Target, text: string, label: MessageLabel): Promise<LinkAnswer> {
   try {
@@ -68,7 +76,19 @@ export function toFailure({ session, config }: Pick<Run, 'session' | 'config'>, 
   // The instance that held the session is down: the client must start a new session on another one (mcp.md §5.1).
   const isOver = config.isStateful && session.id !== undefined && (isInstanceDown(session.links.get(target.name), error) || isConnectionOver(session, target))
   if (isOver) return McpFailure.text(404, 'session not found')
-  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${error.message}`, { status: 500, cause: error })
+  const detail = `failed to send message: ${error.message}`
+  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${classes[error.failure]}`, { status: 500, cause: error, detail })
+}
+
+/** What clients learn of a failed call. Logs have the upstream and the cause. */
+const classes: Readonly<Record<UpstreamFailure, string>> = {
+  connect: 'connection failed',
+  'connect-timeout': 'timeout',
+  dns: 'name resolution failed',
+  reset: 'connection reset',
+  protocol: 'protocol error',
+  upgrade: 'protocol error',
+  cancelled: 'cancelled',
 }
 
 function isInstanceDown(state: LinkState | undefined, { failure }: UpstreamError): boolean {
@@ -81,14 +101,14 @@ const isConnectionOver = ({ connections }: Session, { name, protocol }: Target):
  * Reads messages until the response to request `id`. Earlier ones are passed to `onOther`. Rejects like `post`, and with a RefusedError
  * for an HTTP error status.
  */
-export function readAnswer(target: Target, answer: LinkAnswer, id: RpcId, flow: Flow, onOther: (message: RpcMessage) => void): Promise<RpcMessage> {
+export function readAnswer(run: Run, target: Target, answer: LinkAnswer, id: RpcId, flow: Flow, onOther: (message: RpcMessage) => void): Promise<RpcMessage> {
   switch (answer.kind) {
     case 'refused':
       return Promise.reject(new RefusedError(target.name, answer.response))
     case 'accepted':
-      return Promise.reject(McpFailure.rpc(INTERNAL_ERROR, `${target.name} accepted a request without answering it`, { status: 500 }))
+      return Promise.reject(upstreamFailure(target, 'accepted a request without a response', 500))
     case 'json':
-      return readBody(answer.body, MAX_EVENT_CHARS).then(
+      return readBody(answer.body, messageLimit(run)).then(
         ({ bytes }) => {
           const message = parseUpstreamMessage(bytes.toString())
           if (message === undefined || !isAnswerTo(message, id)) throw badAnswer(target)
@@ -122,7 +142,7 @@ function readEventsUntil(
         events.cancel()
         resolve(message)
       },
-      onEnd: () => reject(McpFailure.rpc(INTERNAL_ERROR, `${target.name} ended its answer without a result`, { status: 500 })),
+      onEnd: () => reject(endedAnswer(target, 500)),
       onError: (error) => reject(brokenAnswer(target, error)),
     })
   })
@@ -133,15 +153,25 @@ export const isAnswerTo = (message: RpcMessage, id: RpcId): boolean =>
   message.method === undefined && (idKey(message.id) === idKey(id) || (message.id ?? null) === null)
 
 /** The error for a result of the wrong type. */
-export function badAnswer(target: Target, what = 'the request'): McpFailure {
-  return McpFailure.rpc(INTERNAL_ERROR, `upstream returned a result incompatible with ${what} (${target.name})`)
+export function badAnswer({ name }: Target, what = 'the request'): McpFailure {
+  const message = `upstream returned a result incompatible with ${what}`
+  return McpFailure.rpc(INTERNAL_ERROR, message, { detail: `${message} (${name})` })
 }
 
 /** The error for a response that ended early. */
-export function brokenAnswer({ name }: Target, error: Error): Error {
-  return error instanceof McpFailure || error instanceof ProxyError
-    ? error
-    : McpFailure.rpc(INTERNAL_ERROR, `the answer of ${name} broke off: ${error.message}`, { cause: error })
+export function brokenAnswer(target: Target, error: Error): McpFailure | ProxyError {
+  if (error instanceof McpFailure || error instanceof ProxyError) return error
+  if (error instanceof BodyTooLargeError)
+    return upstreamFailure(target, `sent a response larger than ${error.limit} bytes, the limit for messages that the gateway reads`)
+  return upstreamFailure(target, 'broke off its response', 200, error)
+}
+
+/** The error for an event stream that ended without the response. */
+export const endedAnswer = (target: Target, status = 200): McpFailure => upstreamFailure(target, 'ended its response without a result', status)
+
+function upstreamFailure({ name }: Target, what: string, status = 200, cause?: Error): McpFailure {
+  const detail = `${name} ${what}${cause === undefined ? '' : `: ${cause.message}`}`
+  return McpFailure.rpc(INTERNAL_ERROR, `an upstream ${what}`, { status, cause, detail })
 }
 
 /** Cancels an answer that is not read. */

@@ -1,26 +1,37 @@
 import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import { ObservedBody } from '../../http/observe.ts'
-import { streamOf, Flow, type EventOutput, type Reply } from '../message/reply.ts'
+import { PASSED_CHARS, streamOf, Flow, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from './reverse.ts'
-import { brokenAnswer, isAnswerTo, post, readAnswer, type Run } from './run.ts'
-import { errorText, INTERNAL_ERROR, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
-import type { SseEvent } from '../sse/parser.ts'
+import { brokenAnswer, endedAnswer, isAnswerTo, labelOf, post, readAnswer, type Run } from './run.ts'
+import { parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import type { ProxyError } from '../../exchange/error.ts'
+import type { McpFailure } from '../message/failure.ts'
+import { reportFailure } from './gather.ts'
+import { MessageOutline } from '../sse/outline.ts'
+import type { LargePart, SseEvent } from '../sse/parser.ts'
+import type { EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
-import type { MessageLabel } from '../upstream/call.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
 
 /** Changes the response to a request. Throws a McpFailure if the response does not match the request. */
 export type ChangeAnswer = (message: RpcMessage) => RpcMessage
 
+/** How a request to one target is sent. */
+export interface CallOptions {
+  /** Name or URI of the item, as the target knows it. */
+  readonly name?: string
+  readonly change?: ChangeAnswer | undefined
+}
+
 /** Sends a request to one target. Without `change` and with a single target, bytes pass through unread. */
-export async function callOne(run: Run, target: Target, request: RpcRequest, text: string, label: MessageLabel, change?: ChangeAnswer): Promise<Reply> {
-  const answer = await post(run, target, text, { ...label, id: request.id })
+export async function callOne(run: Run, target: Target, request: RpcRequest, text: string, { name, change }: CallOptions = {}): Promise<Reply> {
+  const answer = await post(run, target, text, labelOf(request, name))
   switch (answer.kind) {
     case 'refused':
       return { kind: 'relay', response: answer.response }
     case 'events':
-      return { kind: 'stream', feed: (out) => passEvents(run, target, request, answer.events, change, out) }
+      return { kind: 'stream', feed: (out) => new PassedEvents(run, target, request, change, out).start(answer.events) }
     case 'accepted':
     case 'json':
       return messageReply(run, target, request, answer, change)
@@ -30,7 +41,7 @@ export async function callOne(run: Run, target: Target, request: RpcRequest, tex
 async function messageReply(run: Run, target: Target, request: RpcRequest, answer: LinkAnswer, change: ChangeAnswer | undefined): Promise<Reply> {
   const { isMultiplexing } = run.config
   if (answer.kind === 'json' && change === undefined && !isMultiplexing) return { kind: 'message', body: watched(run, answer.body, request) }
-  const message = await readAnswer(target, answer, request.id, new Flow(), () => undefined)
+  const message = await readAnswer(run, target, answer, request.id, new Flow(), () => undefined)
   run.onAnswer?.(message)
   const text = toText(change?.(message) ?? message)
   return isMultiplexing ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
@@ -65,62 +76,114 @@ function watched(run: Run, body: Body, request: RpcRequest): Body {
   })
 }
 
-function passEvents(
-  run: Run,
-  target: Target,
-  request: RpcRequest,
-  events: Extract<LinkAnswer, { kind: 'events' }>['events'],
-  change: ChangeAnswer | undefined,
-  out: EventOutput,
-): Flow {
-  const flow = new Flow()
-  const { isMultiplexing } = run.config
-  let isAnswered = false
-  const finish = (text: string): void => {
-    if (isMultiplexing) out.send(text)
-    out.end()
+/** The event stream of a target's response on its way to the client. */
+class PassedEvents {
+  readonly #run: Run
+  readonly #target: Target
+  readonly #request: RpcRequest
+  readonly #change: ChangeAnswer | undefined
+  readonly #out: EventOutput
+  readonly #isMultiplexing: boolean
+  #isAnswered = false
+  #isEmpty = true
+  /** The server gave an event id to resume at. */
+  #hasId = false
+  #outline = new MessageOutline()
+
+  constructor(run: Run, target: Target, request: RpcRequest, change: ChangeAnswer | undefined, out: EventOutput) {
+    this.#run = run
+    this.#target = target
+    this.#request = request
+    this.#change = change
+    this.#out = out
+    this.#isMultiplexing = run.config.isMultiplexing
   }
-  const pass = (event: SseEvent): void => {
-    if (change === undefined && !mayBeMapped(run, event.data)) {
-      if (isLogged(run, request, event.data)) report(run, event.data, request)
-      return out.write(event)
+
+  start(events: EventSource): Flow {
+    const flow = new Flow()
+    flow.add(events)
+    const canPass = this.#change === undefined && !this.#isMultiplexing && this.#out.part !== undefined
+    events.start({
+      onEvent: (event) => this.#onEvent(event),
+      ...(canPass && { onPart: (part) => this.#onPart(part), largeFrom: this.#largeFrom() }),
+      onEnd: () => this.#onEnd(),
+      onError: (error) => this.#onError(error),
+    })
+    return flow
+  }
+
+  /** Larger events pass in parts, unless the log reads results of tools. */
+  #largeFrom(): number {
+    return isLogged(this.#run, this.#request, '') ? Math.max(PASSED_CHARS, this.#run.maxBufferBytes ?? MAX_BUFFER_BYTES) : PASSED_CHARS
+  }
+
+  #onPart(part: LargePart): void {
+    if (part.kind === 'start') {
+      this.#note(part)
+      this.#outline = new MessageOutline()
+    } else if (part.kind === 'data') this.#outline.push(part.text)
+    else if (!this.#outline.hasMethod) this.#isAnswered = true
+    this.#out.part?.(part)
+  }
+
+  #note({ id }: Omit<SseEvent, 'data'>): void {
+    this.#isEmpty = false
+    if (id !== undefined) this.#hasId = true
+  }
+
+  #onEvent(event: SseEvent): void {
+    const { data } = event
+    this.#note(event)
+    if (this.#change === undefined && !mayBeMapped(this.#run, data)) {
+      // A message without method is a response.
+      if (data.trimStart().startsWith('{')) this.#isAnswered = true
+      if (isLogged(this.#run, this.#request, data)) report(this.#run, data, this.#request)
+      return this.#out.write(event)
     }
+    const message = data === '' ? undefined : parseUpstreamMessage(data)
+    if (message !== undefined) return this.#pass(event, message)
+    if (!this.#isMultiplexing) this.#out.write(event)
+  }
+
+  #pass(event: SseEvent, message: RpcMessage): void {
     // Event ids of several targets would be ambiguous.
-    const place = isMultiplexing ? {} : { id: event.id, retry: event.retry }
-    const message = event.data === '' ? undefined : parseUpstreamMessage(event.data)
-    if (message === undefined) {
-      if (!isMultiplexing) out.write(event)
-      return
+    const place = this.#isMultiplexing ? {} : { id: event.id, retry: event.retry }
+    if (isAnswerTo(message, this.#request.id)) {
+      this.#isAnswered = true
+      this.#run.onAnswer?.(message)
+      return this.#out.write({ ...place, data: this.#change === undefined ? event.data : changed(this.#run, message, this.#request, this.#change) })
     }
-    if (!isAnswerTo(message, request.id)) {
-      const mapped = mapServerMessage(run, target, message)
-      if (mapped !== undefined) out.write({ ...place, data: mapped === message ? event.data : toText(mapped) })
-      return
-    }
-    isAnswered = true
-    run.onAnswer?.(message)
-    out.write({ ...place, data: change === undefined ? event.data : changed(message, request, change) })
+    const mapped = mapServerMessage(this.#run, this.#target, message)
+    if (mapped !== undefined) this.#out.write({ ...place, data: mapped === message ? event.data : toText(mapped) })
   }
-  flow.add(events)
-  events.start({
-    onEvent: pass,
-    onEnd() {
-      if (isAnswered || !isMultiplexing) return out.end()
-      finish(errorText(request.id, INTERNAL_ERROR, `${target.name} ended its answer without a result`))
-    },
-    onError(error) {
-      if (!isMultiplexing || isAnswered) return out.fail(error)
-      finish(errorText(request.id, INTERNAL_ERROR, brokenAnswer(target, error).message))
-    },
-  })
-  return flow
+
+  #onEnd(): void {
+    // A server may end the stream of a call so that the client polls (SEP-1699).
+    if (!this.#isAnswered && !(this.#canResume() || (this.#isEmpty && !this.#isMultiplexing && this.#out.isResumable))) this.#fail(endedAnswer(this.#target))
+    this.#out.end()
+  }
+
+  #onError(error: Error): void {
+    if (this.#isAnswered || this.#canResume()) return this.#out.fail(error)
+    this.#fail(brokenAnswer(this.#target, error))
+    this.#out.end()
+  }
+
+  #canResume(): boolean {
+    return this.#hasId && !this.#isMultiplexing && this.#out.isResumable
+  }
+
+  /** Clients without a timeout would wait for the response for ever. */
+  #fail(failure: McpFailure | ProxyError): void {
+    this.#out.send(reportFailure(this.#run, this.#request, failure))
+  }
 }
 
-function changed(message: RpcMessage, { id }: RpcRequest, change: ChangeAnswer): string {
+function changed(run: Run, message: RpcMessage, request: RpcRequest, change: ChangeAnswer): string {
   try {
     return toText(change(message))
   } catch (thrown) {
-    return errorText(id, INTERNAL_ERROR, thrown instanceof Error ? thrown.message : String(thrown))
+    return reportFailure(run, request, thrown)
   }
 }
 

@@ -51,6 +51,24 @@ describe('EventStream', () => {
     expect(text()).toBe(said)
   })
 
+  test('ends an incomplete event before the next one, and sends no comment into it', async () => {
+    const { stream, text } = open(20)
+    stream.part({ kind: 'start' })
+    stream.part({ kind: 'data', text: 'a\nb' })
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    stream.send('c')
+    expect(text()).toBe('event: message\ndata: a\ndata: b\n\nevent: message\ndata: c\n\n')
+    stream.cancel()
+  })
+
+  test('accepts a large event for a stopped reader', () => {
+    const { stream, told } = open()
+    stream.pause()
+    stream.send('x'.repeat(5 * 1024 * 1024))
+    expect([told, stream.isClosed]).toEqual([['behind'], false])
+    stream.cancel()
+  })
+
   test('fails when the queue of a stopped reader reaches its limit', () => {
     const { stream, told } = open()
     stream.pause()

@@ -1,5 +1,5 @@
 import type { Body, BodySink } from '../../http/body.ts'
-import { formatEvent, type SseEvent } from './parser.ts'
+import { formatEvent, formatPart, type LargePart, type SseEvent } from './parser.ts'
 
 /** A source of an event stream. */
 export interface StreamFeeder {
@@ -12,12 +12,13 @@ export interface StreamFeeder {
 /** Intermediaries close idle connections, most after 30 s or more. */
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
-/** Limit of queued bytes from feeders that cannot pause. Beyond it, the stream fails. */
+/** Limit of queued bytes from feeders that cannot pause: the stream fails at the next event. A single event may be larger. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 
 /** An event stream for a client. Queues events for a slow reader up to a limit, then fails. */
 export class EventStream implements Body {
   readonly length = undefined
+  readonly isResumable = true
   readonly #feeder: StreamFeeder
   readonly #keepAliveMs: number
   #sink: BodySink | undefined
@@ -25,6 +26,8 @@ export class EventStream implements Body {
   #queuedBytes = 0
   #isPaused = false
   #isBehind = false
+  /** An event was started by `part` and is incomplete. */
+  #isInEvent = false
   #state: 'open' | 'ending' | 'closed' = 'open'
   #failure: Error | undefined
   #timer: NodeJS.Timeout | undefined
@@ -39,7 +42,16 @@ export class EventStream implements Body {
   }
 
   write(event: SseEvent): void {
-    this.#push(Buffer.from(formatEvent(event)))
+    // An event whose source broke off is ended, so that this one is read on its own.
+    const end = this.#isInEvent ? '\n\n' : ''
+    this.#isInEvent = false
+    this.#push(Buffer.from(`${end}${formatEvent(event)}`))
+  }
+
+  /** Writes a part of a large event. No other event may be written between its parts. */
+  part(part: LargePart): void {
+    this.#isInEvent = part.kind !== 'end'
+    this.#push(Buffer.from(formatPart(part)))
   }
 
   /** A JSON-RPC message as an event. */
@@ -81,19 +93,21 @@ export class EventStream implements Body {
 
   #push(frame: Buffer): void {
     if (this.#state !== 'open') return
+    if (this.#queuedBytes > MAX_QUEUED_BYTES) {
+      const sink = this.#sink
+      this.#close()
+      sink?.onError(new Error('the client does not read its event stream'))
+      return
+    }
     this.#queue.push(frame)
     this.#queuedBytes += frame.length
     this.#timer?.refresh()
     this.#flow()
-    if (this.#queuedBytes <= MAX_QUEUED_BYTES) return
-    const sink = this.#sink
-    this.#close()
-    sink?.onError(new Error('the client does not read its event stream'))
   }
 
   #keepAlive(): void {
     // A slow reader receives queued events when it resumes, so no comment is needed.
-    if (this.#queue.length === 0 && !this.#isPaused) this.#push(KEEP_ALIVE)
+    if (this.#queue.length === 0 && !this.#isPaused && !this.#isInEvent) this.#push(KEEP_ALIVE)
     this.#timer?.refresh()
   }
 

@@ -1,13 +1,22 @@
 import { describe, expect, test } from '@jest/globals'
 import { createParser } from 'eventsource-parser'
 import { fc } from '#api/property-testing.ts'
-import { formatEvent, MAX_EVENT_CHARS, SseParser, type SseEvent } from './parser.ts'
+import { formatEvent, formatPart, SseParser, type LargePart, type SseEvent } from './parser.ts'
 
 function parse(...chunks: (string | Buffer)[]): SseEvent[] {
   const events: SseEvent[] = []
-  const parser = new SseParser((event) => events.push(event))
+  const parser = new SseParser({ onEvent: (event) => events.push(event), onPart: () => undefined })
   for (const chunk of chunks) parser.push(Buffer.from(chunk))
   return events
+}
+const nowhere = { onEvent: () => undefined, onPart: () => undefined }
+
+/** The bytes that a client gets of events above `limit`. */
+function pass(limit: number, ...chunks: string[]): string {
+  let text = ''
+  const parser = new SseParser({ onEvent: (event) => (text += formatEvent(event)), onPart: (part) => (text += formatPart(part)) }, limit)
+  for (const chunk of chunks) parser.push(Buffer.from(chunk))
+  return text
 }
 const plain = (events: readonly SseEvent[]) => events.map((event) => JSON.parse(JSON.stringify(event)) as unknown)
 
@@ -31,18 +40,47 @@ describe('SseParser', () => {
     expect(parse(...Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)))[0]?.data).toBe('ö€😀')
   })
 
-  test('rejects an event above the size limit', () => {
-    const parser = new SseParser(() => undefined)
-    const chunk = Buffer.alloc(1024 * 1024, 'a')
-    expect(() => {
-      for (let size = 0; size <= MAX_EVENT_CHARS; size += chunk.length) parser.push(chunk)
-    }).toThrow('an event is larger than')
+  test('passes an event above the limit in parts, then parses the next one', () => {
+    const parts: LargePart[] = []
+    const events: SseEvent[] = []
+    const parser = new SseParser({ onEvent: (event) => events.push(event), onPart: (part) => parts.push(part) }, 10)
+    for (const chunk of ['id: 1\nevent: x\nretry: 5\ndata: 0123456789', 'abc', 'def\ndata: g', 'h\nid: 2\n', '\ndata: next\n\n'])
+      parser.push(Buffer.from(chunk))
+    expect(parts).toEqual([
+      { kind: 'start', event: 'x', id: '1', retry: '5' },
+      { kind: 'data', text: '0123456789' },
+      { kind: 'data', text: 'abc' },
+      { kind: 'data', text: 'def' },
+      { kind: 'data', text: '\ng' },
+      { kind: 'data', text: 'h' },
+      { kind: 'end', id: '2' },
+    ])
+    expect(plain(events)).toEqual([{ data: 'next' }])
+  })
+
+  test.each(['x', ': comment ', 'id: '])('drops the rest of a line above the limit that starts with %j and reads on', (line) => {
+    const parts: LargePart[] = []
+    const events: SseEvent[] = []
+    const parser = new SseParser({ onEvent: (event) => events.push(event), onPart: (part) => parts.push(part) }, 10)
+    for (const chunk of [line.padEnd(20, 'x'), 'data: no', '\ndata: a\n\n']) parser.push(Buffer.from(chunk))
+    expect([parts, plain(events)]).toEqual([[], [{ data: 'a' }]])
+  })
+
+  test('passes the same data in parts as in one piece, with any chunking and limit', () => {
+    const chunk = fc.constantFrom('data: ', 'data:', 'data', 'id: 1', ': c', 'aa', 'ö', '\n', '\r\n', '\r', '\n\n', 'retry: 1\n', 'a: b')
+    fc.assert(
+      fc.property(fc.array(chunk, { maxLength: 40 }), fc.integer({ min: 6, max: 20 }), (chunks, limit) => {
+        const dataOf = (text: string): string[] => parse(text).flatMap(({ data }) => (data === '' ? [] : [data]))
+        expect(dataOf(pass(limit, ...chunks))).toEqual(dataOf(pass(1000, ...chunks)))
+      }),
+      { numRuns: 1000 },
+    )
   })
 
   test('parses a long event in small chunks in linear time', () => {
     const cpuMs = (): number => process.cpuUsage().user / 1000
     const started = cpuMs()
-    const parser = new SseParser(() => undefined)
+    const parser = new SseParser(nowhere)
     for (let count = 0; count < 4000; count++) parser.push(Buffer.alloc(1024, 'a'))
     expect(cpuMs() - started).toBeLessThan(2000)
   })
@@ -85,6 +123,12 @@ describe('formatEvent', () => {
       { numRuns: 300 },
     )
   })
+
+  test.each([
+    [{ event: 'close', data: '', retry: '10' }, 'retry: 10\nevent: close\ndata: \n\n'],
+    [{ id: '1', data: '' }, 'id: 1\ndata: \n\n'],
+    [{ event: 'message', id: '1', data: '' }, 'id: 1\ndata: \n\n'],
+  ])('keeps the name of the event %j', (event, text) => expect(formatEvent(event)).toBe(text))
 
   test('writes no data that could start another event', () => {
     const events = parse(formatEvent({ data: 'a\n\nevent: evil\rdata: b', event: 'x\ndata: evil', id: '1\n\ndata: evil' }))

@@ -11,6 +11,7 @@ import { authorityFor } from '../../upstream/destination.ts'
 import type { RetryPlan } from '../../forward/call-plan.ts'
 import { setRetryHeader, withRetries } from '../../forward/retry.ts'
 import { UpstreamError } from '../../upstream/types.ts'
+import { MAX_EVENT_CHARS } from '../sse/parser.ts'
 import type { Target } from '../target/target.ts'
 import { decodeBody } from './decode.ts'
 import { transformAnswer } from './transform.ts'
@@ -24,6 +25,8 @@ export interface MessageLabel {
   readonly name?: string | undefined
   /** Id, if the message is a request. */
   readonly id?: RpcId | undefined
+  /** Token of the progress notifications that the client wants. */
+  readonly progressToken?: unknown
 }
 
 /** Context of a call to a target: the client's request and the plan of its rule. */
@@ -37,6 +40,9 @@ export interface CallContext {
   /** Response headers that a transformation set. With a single target they are added to the client's response. */
   readonly answerHeaders: HeaderList
 }
+
+/** Limit of a message that the gateway reads, in characters: `maxBufferSize` if it is above the default. */
+export const messageLimit = ({ maxBufferBytes = 0 }: Pick<CallContext, 'maxBufferBytes'>): number => Math.max(MAX_EVENT_CHARS, maxBufferBytes)
 
 /** An HTTP request to a target. */
 export interface TargetCall {

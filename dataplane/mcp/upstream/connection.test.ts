@@ -61,7 +61,29 @@ describe('a target that speaks SSE', () => {
     })
     const { port } = await stream((write) => write(`event: endpoint\ndata: http://127.0.0.1:${elsewhere.port}/messages\n\n`))
     const { status, json } = await send(await start(port), 'POST', MCP_HEADERS, initialize())
-    expect([status, json.error?.message, isElsewhereCalled]).toEqual([500, expect.stringContaining('another origin'), false])
+    expect([status, json.error?.message, isElsewhereCalled]).toEqual([500, 'failed to send message: protocol error', false])
+  })
+
+  test.each([1, 2])('reports progress of a call on the stream of the call, before the result, with %i target(s)', async (count) => {
+    const progress = (progressToken: unknown, step: number) =>
+      `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: step } })}\n\n`
+    const { port } = await stream(
+      (write) => write(endpoint),
+      (body, write) => {
+        const { id, method, params } = body as { id?: number; method?: string; params?: Record<string, { progressToken?: unknown }> }
+        const token = params?.['_meta']?.progressToken
+        if (method === 'tools/call') write(`${progress(token, 1)}${progress('other', 9)}${progress(token, 2)}${progress(token, 3)}${answer({ id })}`)
+        else if (id !== undefined) write(answer({ id }))
+      },
+    )
+    const other = await bed.upstream('other')
+    const targets = [staticTarget('a', port, { protocol: 'SSE' }), staticTarget('b', other.port)].slice(0, count)
+    const { post } = await begin((await bed.gateway({ mcp: { targets } })).url)
+    for (const token of ['t', 0]) {
+      const { text } = await post(call('tools/call', { name: count === 1 ? 'x' : 'a_x', _meta: { progressToken: token } }, 5))
+      const messages = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data) as { id?: number; params?: object })
+      expect(messages.map(({ id, params }) => id ?? params)).toEqual([...[1, 2, 3].map((step) => ({ progressToken: token, progress: step })), 5])
+    }
   })
 
   test('fails pending requests and ends the session when its stream ends', async () => {
@@ -84,7 +106,7 @@ describe('a target that speaks SSE', () => {
     const waiting = post(call('tools/call', { name: 'x' }))
     await until('the call', () => isCalled)
     end()
-    await expect(waiting).rejects.toThrow()
+    expect((await waiting).json.error).toEqual({ code: -32603, message: 'an upstream broke off its response' })
     expect((await post(call('ping'))).status).toBe(404)
   })
 

@@ -7,7 +7,7 @@ import { idKey, parseUpstreamMessage, type RpcId } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import { readEvents, type EventSink, type EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
-import { callTarget, type CallContext, type MessageLabel } from './call.ts'
+import { callTarget, messageLimit, type CallContext, type MessageLabel } from './call.ts'
 import { isRepeatable, type LinkAnswer } from './link.ts'
 
 /** Messages without a listener are kept for the next GET, up to this number. */
@@ -20,7 +20,7 @@ const MAX_ACK_BYTES = 64 * 1024
 export class SseConnection {
   readonly #target: Target
   readonly #events: EventSource
-  readonly #pending = new Map<string, EventSink>()
+  readonly #pending = new Map<string, PendingRequest>()
   readonly #kept: SseEvent[] = []
   /** `host:port` of the instance that holds the stream. POSTs must go to the same instance. */
   readonly #instance: string
@@ -51,7 +51,7 @@ export class SseConnection {
     isOpen = true
     const isStream = response.status === 200 && (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream')
     if (!isStream || response.body === undefined) return { refused: { kind: 'refused', response } }
-    const connection = new SseConnection(context, target, readEvents(response.body), endpoint)
+    const connection = new SseConnection(context, target, readEvents(response.body, messageLimit(context)), endpoint)
     await connection.#start(context)
     return { connection }
   }
@@ -94,9 +94,9 @@ export class SseConnection {
   }
 
   /** Sends a message. The response to a request arrives on the stream with the same id. */
-  async post(context: CallContext, text: string, { method, name, id }: MessageLabel): Promise<LinkAnswer> {
+  async post(context: CallContext, text: string, { method, name, id, progressToken }: MessageLabel): Promise<LinkAnswer> {
     if (this.#isClosed) throw new UpstreamError('reset', `the event stream of ${this.#target.name} has ended`)
-    const answer = id === undefined || method === undefined ? undefined : this.#expect(id)
+    const answer = id === undefined || method === undefined ? undefined : this.#expect(id, progressToken)
     try {
       const headers = headersFor(context.exchange.request.headers, { sessionId: undefined, method, name, hasBody: true })
       const { response } = await callTarget(context, this.#target, {
@@ -146,22 +146,30 @@ export class SseConnection {
     this.#fail(new UpstreamError('cancelled', 'the session has ended'))
   }
 
-  #expect(id: RpcId): EventSource {
+  /** Events of one request: its progress notifications, then its response. */
+  #expect(id: RpcId, progressToken: unknown): EventSource {
     const key = idKey(id)
     if (this.#pending.has(key)) throw new DuplicateIdError(`a request with id ${key} is under way`)
     let sink: EventSink | undefined
-    const early: (SseEvent | Error)[] = []
-    const deliver = (outcome: SseEvent | Error): void => {
-      if (sink === undefined) return void early.push(outcome)
-      if (outcome instanceof Error) return sink.onError(outcome)
-      sink.onEvent(outcome)
-      sink.onEnd()
+    const early: ((receiver: EventSink) => void)[] = []
+    const deliver = (step: (receiver: EventSink) => void): void => {
+      if (sink === undefined) early.push(step)
+      else step(sink)
     }
-    this.#pending.set(key, { onEvent: deliver, onEnd() {}, onError: deliver })
+    this.#pending.set(key, {
+      progressKey: progressToken === undefined ? undefined : idKey(progressToken),
+      onProgress: (event) => deliver((receiver) => receiver.onEvent(event)),
+      onAnswer: (event) =>
+        deliver((receiver) => {
+          receiver.onEvent(event)
+          receiver.onEnd()
+        }),
+      onError: (error) => deliver((receiver) => receiver.onError(error)),
+    })
     return {
       start(receiver) {
         sink = receiver
-        for (const outcome of early.splice(0)) deliver(outcome)
+        for (const step of early.splice(0)) step(receiver)
       },
       pause() {},
       resume() {},
@@ -176,22 +184,41 @@ export class SseConnection {
       const key = idKey(message.id)
       const pending = this.#pending.get(key)
       this.#pending.delete(key)
-      pending?.onEvent(event)
+      pending?.onAnswer(event)
       return
     }
+    const reported = message.method === 'notifications/progress' ? this.#pendingWith(message.params?.['progressToken']) : undefined
+    if (reported !== undefined) return reported.onProgress(event)
     if (this.#listener !== undefined) return this.#listener.onEvent(event)
     this.#kept.push(event)
     if (this.#kept.length > MAX_KEPT) this.#kept.shift()
   }
 
+  /** The request that progress is reported for (mcp.md §4.3). */
+  #pendingWith(progressToken: unknown): PendingRequest | undefined {
+    if (progressToken === undefined) return undefined
+    const key = idKey(progressToken)
+    for (const pending of this.#pending.values()) if (pending.progressKey === key) return pending
+    return undefined
+  }
+
   #fail(error: Error): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const sink of this.#pending.values()) sink.onError(error)
+    for (const pending of this.#pending.values()) pending.onError(error)
     this.#pending.clear()
     this.#listener?.onEnd()
     this.#listener = undefined
   }
+}
+
+/** A request whose response has not arrived. */
+interface PendingRequest {
+  /** Key of the token of its progress notifications; undefined if it wants none. */
+  readonly progressKey: string | undefined
+  onProgress(event: SseEvent): void
+  onAnswer(event: SseEvent): void
+  onError(error: Error): void
 }
 
 /** A session has two concurrent requests with one id, so their responses would be ambiguous. */

@@ -3,9 +3,9 @@ import type { ResponseHead } from '../../http/message.ts'
 import { McpFailure } from '../message/failure.ts'
 import { headersFor, isSessionId } from '../message/headers.ts'
 import { INTERNAL_ERROR } from '../message/rpc.ts'
-import { readEvents } from '../sse/source.ts'
+import { emptyEvents, readEvents } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
-import { callTarget } from './call.ts'
+import { callTarget, messageLimit } from './call.ts'
 import { isRepeatable, type Link, type LinkAnswer, type LinkState } from './link.ts'
 
 /** Link to a target that speaks Streamable HTTP: each message is a POST. */
@@ -24,7 +24,7 @@ export function streamableLink(target: Target, state: LinkState): Link {
       })
       if (isInitialize && response.status === 200) remember(target, state, response, endpoint)
       const isRequest = id !== undefined && method !== undefined
-      const answer = toAnswer(response, isRequest)
+      const answer = toAnswer(response, isRequest, messageLimit(context))
       if (isRequest && answer.kind === 'refused' && response.status < 300) throw unreadable(target, response)
       return answer
     },
@@ -32,7 +32,7 @@ export function streamableLink(target: Target, state: LinkState): Link {
       const headers = headersFor(context.exchange.request.headers, { sessionId: state.sessionId, accept: 'text/event-stream', hasBody: false })
       if (lastEventId !== undefined) headers.append('last-event-id', lastEventId)
       const { response } = await callTarget(context, target, { method: 'GET', headers, endpoint: state.endpoint })
-      return toAnswer(response, true)
+      return toAnswer(response, true, messageLimit(context))
     },
     async end(context) {
       const { sessionId } = state
@@ -49,9 +49,8 @@ export function streamableLink(target: Target, state: LinkState): Link {
 function unreadable({ name }: Target, { headers, body }: ResponseHead): McpFailure {
   body?.cancel()
   const type = headers.get('content-type')
-  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${name} answered with ${type === undefined ? 'no content type' : `content type ${type}`}`, {
-    status: 500,
-  })
+  const what = `responded with ${type === undefined ? 'no content type' : `content type ${type}`}${body === undefined ? ' and no body' : ''}`
+  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: an upstream ${what}`, { status: 500, detail: `failed to send message: ${name} ${what}` })
 }
 
 const MAX_END_BYTES = 64 * 1024
@@ -63,16 +62,17 @@ function remember(target: Target, state: LinkState, { headers }: ResponseHead, e
 }
 
 /** Classifies a response (mcp.md §3.3). Messages other than requests have no response message, so any 2xx accepts them. */
-function toAnswer(response: ResponseHead, isRequest: boolean): LinkAnswer {
+function toAnswer(response: ResponseHead, isRequest: boolean, limit: number): LinkAnswer {
   const { status, headers, body } = response
   if (status === 202 || status === 204 || (!isRequest && status >= 200 && status <= 299)) {
     body?.cancel()
     return { kind: 'accepted' }
   }
   const type = (headers.get('content-type') ?? '').toLowerCase()
-  if (status === 200 && body !== undefined) {
-    if (type.startsWith('text/event-stream')) return { kind: 'events', events: readEvents(body) }
-    if (type.startsWith('application/json')) return { kind: 'json', body }
+  if (status === 200) {
+    // A stream may end with nothing in it, so that the client polls (SEP-1699).
+    if (type.startsWith('text/event-stream')) return { kind: 'events', events: body === undefined ? emptyEvents : readEvents(body, limit) }
+    if (type.startsWith('application/json') && body !== undefined) return { kind: 'json', body }
   }
   return { kind: 'refused', response }
 }

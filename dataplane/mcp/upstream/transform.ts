@@ -5,7 +5,8 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { CompiledTransform } from '../../transformation/compile.ts'
 import { transformResponse } from '../../transformation/response.ts'
-import { UpstreamError } from '../../upstream/types.ts'
+import { McpFailure } from '../message/failure.ts'
+import { INTERNAL_ERROR } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
 import { backendTransformation } from '../../transformation/backend.ts'
 
@@ -14,7 +15,7 @@ const OWN = new Set(['content-type', 'content-length', 'content-encoding', 'cach
 
 /**
  * Applies the response side of `transformation` to the HTTP response of a target (mcp.md §9). `sent` is the exchange with the target.
- * Changed headers are also stored in `answerHeaders`. Rejects with an UpstreamError if the transformation needs the body of an event stream:
+ * Changed headers are also stored in `answerHeaders`. Rejects with a McpFailure if the transformation needs the body of an event stream:
  * such a response must not pass unchanged.
  */
 export async function transformAnswer(
@@ -28,10 +29,8 @@ export async function transformAnswer(
   const { body } = transformation.response
   if ((body !== undefined || transformation.buffersResponse) && isStream(response)) {
     response.body?.cancel()
-    throw new UpstreamError(
-      'protocol',
-      `transformation.response of ${target.name} is about the body, and an event stream has none to transform: use headers and the status`,
-    )
+    const what = 'is about the body, and an event stream has none to transform: use headers and the status'
+    throw McpFailure.rpc(INTERNAL_ERROR, `transformation.response ${what}`, { status: 500, detail: `transformation.response of ${target.name} ${what}` })
   }
   sent.response = response
   if (transformation.buffersResponse) await bufferResponse(sent, maxBufferBytes ?? MAX_BUFFER_BYTES)
