@@ -230,16 +230,22 @@ describe('authorization server metadata', () => {
     expect([status, json()]).toEqual([200, JSON.parse(Object.values(documents)[0] as string)])
   })
 
-  test('of IdpKind1 has the audience, the gateway as issuer, and registration through the gateway', async () => {
+  test('of IdpKind1 has the gateway as issuer, and login and registration through the gateway', async () => {
     documents = metadataOfKind1()
     const { json } = await send(compile({ provider: 'IdpKind1', audiences: ['the shop', 'other'] }), `${path}?x=1`)
     expect(json()).toEqual({
       issuer: 'https://mcp.example/mcp',
-      authorization_endpoint: `${issuer}/authorize?tenant=a+b&audience=the+shop`,
+      authorization_endpoint: 'https://mcp.example/.well-known/oauth-authorization-server/mcp/client-authorization',
       token_endpoint: `${issuer}/token`,
       registration_endpoint: 'https://mcp.example/.well-known/oauth-authorization-server/mcp/client-registration',
       unknown_member: [1],
     })
+  })
+
+  test('of IdpKind1 without audiences names the login of the provider', async () => {
+    documents = metadataOfKind1()
+    const { json } = await send(compile({ provider: 'IdpKind1', audiences: [] }), path)
+    expect(json()['authorization_endpoint']).toBe(`${issuer}/authorize?tenant=a b`)
   })
 
   test('of IdpKind2 is read from its OpenID configuration', async () => {
@@ -345,5 +351,37 @@ describe('client registration', () => {
 
   test('is a 500 if the provider is unreachable', async () => {
     expect((await send(compile({ issuer: 'http://127.0.0.1:1' }), path, { method: 'POST', body })).status).toBe(500)
+  })
+})
+
+describe('the login of IdpKind1', () => {
+  const path = '/.well-known/oauth-authorization-server/mcp/client-authorization'
+  const kind1 = (change: object = {}) => compile({ provider: 'IdpKind1', audiences: ['the shop', 'other'], ...change })
+
+  test.each([
+    ['the query of the client', '?response_type=code&state=a%2Fb+c&x=', 'tenant=a%20b&response_type=code&state=a%2Fb+c&x=&audience=the+shop'],
+    ['no query', '', 'tenant=a%20b&audience=the+shop'],
+    ['an empty query', '?', 'tenant=a%20b&audience=the+shop'],
+    ['an audience of the client', '?audience=mine', 'tenant=a%20b&audience=mine'],
+  ])('redirects to the provider with %s and the audience', async (_, query, expected) => {
+    documents = metadataOfKind1()
+    for (const form of [path, '/mcp/.well-known/oauth-authorization-server/client-authorization']) {
+      const { status, header, text } = await send(kind1(), `${form}${query}`)
+      expect([status, header('location'), header('cache-control'), text]).toEqual([302, `${issuer}/authorize?${expected}`, 'no-store', ''])
+    }
+  })
+
+  test('is 405 for POST and 500 without the metadata of the provider', async () => {
+    expect((await send(kind1(), path, { method: 'POST' })).status).toBe(405)
+    expect((await send(kind1(), path)).status).toBe(500)
+    documents = { [Object.keys(metadataOfKind1())[0] ?? '']: JSON.stringify({ authorization_endpoint: 'javascript:alert(1)' }) }
+    expect((await send(kind1(), path)).status).toBe(500)
+  })
+
+  test('exists for no other provider and no other path', async () => {
+    documents = { ...metadataOfKind1(), ...metadataOfKind2() }
+    for (const authentication of [compile(), kind1({ provider: 'IdpKind2' }), kind1({ audiences: [] })])
+      expect((await send(authentication, path)).status).toBe(200)
+    expect((await send(kind1(), '/mcp/client-authorization')).status).toBe(401)
   })
 })

@@ -4,14 +4,14 @@ import type { Destinations } from '../../destination/destinations.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { readBody, BodyTooLargeError } from '../../http/body.ts'
-import type { ResponseHead } from '../../http/message.ts'
+import { queryOf, type ResponseHead } from '../../http/message.ts'
 import { findCredentials, removeCredentials } from '../../policy/credentials.ts'
 import { createVerifier, jwtError, type Claims, type VerifyToken } from '../../policy/jwt-authentication/verify.ts'
 import type { PolicyState } from '../../policy/state.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
-import { adaptServerMetadata, describeResource } from './metadata.ts'
+import { adaptServerMetadata, addsAudience, describeResource, loginUrl } from './metadata.ts'
 import { IdentityProvider } from './provider.ts'
-import { clientUrlOf, isRegistration, parseWellKnown, resourceMetadataUrl, type ClientUrl, type WellKnown } from './urls.ts'
+import { clientUrlOf, isAuthorization, isRegistration, parseWellKnown, resourceMetadataUrl, type ClientUrl, type WellKnown } from './urls.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /** Authentication in front of an MCP backend: `mcp.authentication` (mcp.md §8). */
@@ -41,6 +41,7 @@ export function compileMcpAuthentication(
       const url = clientUrlOf(exchange)
       const { method } = exchange.request
       if (isRegistration(url.path)) return answerPublic(exchange, 'POST', method, () => register(provider, exchange))
+      if (addsAudience(config) && isAuthorization(url.path)) return answerPublic(exchange, 'GET', method, () => redirectToLogin(config, provider, exchange))
       const wellKnown = parseWellKnown(url.path)
       if (wellKnown !== undefined) return answerPublic(exchange, 'GET', method, () => describe(config, provider, url, wellKnown))
       return checkToken(config, verify, exchange, url)
@@ -53,19 +54,21 @@ function publicHeaders(method: 'GET' | 'POST'): Record<string, string> {
   return { 'access-control-allow-origin': '*', 'access-control-allow-methods': `${method}, OPTIONS`, 'access-control-allow-headers': 'content-type' }
 }
 
-async function answerPublic(
-  exchange: Exchange,
-  allowed: 'GET' | 'POST',
-  method: string,
-  answer: () => Promise<{ status: number; type: string; body: string | Buffer }>,
-): Promise<ResponseHead> {
+/** A response to a request that needs no token. */
+interface PublicAnswer {
+  readonly status: number
+  readonly body: string | Buffer | null
+  readonly headers: Record<string, string>
+}
+
+async function answerPublic(exchange: Exchange, allowed: 'GET' | 'POST', method: string, answer: () => Promise<PublicAnswer>): Promise<ResponseHead> {
   exchange.isLocalAnswer = true
   const headers = publicHeaders(allowed)
   if (method === 'OPTIONS') return respond(204, null, headers)
   if (method !== allowed) return respond(405, null, { ...headers, allow: `${allowed}, OPTIONS` })
   try {
-    const { status, type, body } = await answer()
-    return respond(status, body, { ...headers, 'content-type': type })
+    const { status, body, headers: own } = await answer()
+    return respond(status, body, { ...headers, ...own })
   } catch (cause) {
     if (cause instanceof BodyTooLargeError) return respond(413, null, headers)
     // For the log: the provider and the cause.
@@ -74,21 +77,22 @@ async function answerPublic(
   }
 }
 
-async function describe(
-  config: MCPAuthentication,
-  provider: IdentityProvider,
-  url: ClientUrl,
-  { document, resourcePath }: WellKnown,
-): Promise<{ status: number; type: string; body: string }> {
+async function describe(config: MCPAuthentication, provider: IdentityProvider, url: ClientUrl, { document, resourcePath }: WellKnown): Promise<PublicAnswer> {
   const content =
     document === 'protected-resource' ? describeResource(config, url, resourcePath) : adaptServerMetadata(config, await provider.metadata(), url, resourcePath)
-  return { status: 200, type: 'application/json', body: JSON.stringify(content) }
+  return { status: 200, body: JSON.stringify(content), headers: { 'content-type': 'application/json' } }
 }
 
-async function register(provider: IdentityProvider, { request }: Exchange): Promise<{ status: number; type: string; body: Buffer }> {
+/** Sends the user's browser to the provider's login, with the audience that makes tokens verifiable (mcp.md §8.3). */
+async function redirectToLogin(config: MCPAuthentication, provider: IdentityProvider, { receivedTarget }: Exchange): Promise<PublicAnswer> {
+  const location = loginUrl(config, await provider.metadata(), queryOf(receivedTarget))
+  return { status: 302, body: null, headers: { location, 'cache-control': 'no-store' } }
+}
+
+async function register(provider: IdentityProvider, { request }: Exchange): Promise<PublicAnswer> {
   const { bytes } = await readBody(request.body, REGISTRATION_LIMIT_BYTES)
   const { status, headers, body } = await provider.register(bytes)
-  return { status, type: headers.get('content-type') ?? 'application/json', body }
+  return { status, body, headers: { 'content-type': headers.get('content-type') ?? 'application/json' } }
 }
 
 /** The bearer token of a request to the server itself (mcp.md §8.2). */

@@ -1,6 +1,6 @@
 import type { MCPAuthentication } from '#gen/config/types.ts'
 import type { ServerMetadata } from './provider.ts'
-import { AUTHORIZATION_SERVER, type ClientUrl } from './urls.ts'
+import { AUTHORIZATION, AUTHORIZATION_SERVER, type ClientUrl } from './urls.ts'
 
 /** The protected resource metadata (RFC 9728) of the resource at `resourcePath`. Configured members override computed ones. */
 export function describeResource({ provider, issuer, resourceMetadata = {} }: MCPAuthentication, { origin }: ClientUrl, resourcePath: string): object {
@@ -22,31 +22,38 @@ const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter)
  * The authorization server metadata for clients. An adapted provider's names the gateway as issuer, so that registration goes
  * through it (mcp.md §8.3, decision D7). Throws if the provider's document lacks a member that is rewritten.
  */
-export function adaptServerMetadata(
-  { provider, audiences }: MCPAuthentication,
-  own: ServerMetadata,
-  { origin, path }: ClientUrl,
-  resourcePath: string,
-): ServerMetadata {
+export function adaptServerMetadata(config: MCPAuthentication, own: ServerMetadata, { origin, path }: ClientUrl, resourcePath: string): ServerMetadata {
+  const { provider } = config
   if (provider === undefined) return own
   const registration = own['registration_endpoint']
+  const base = `${origin}${metadataPath(path)}`
   if (provider === 'IdpKind2' && typeof registration !== 'string') throw new Error('the metadata of the identity provider has no registration_endpoint')
   return {
     ...own,
     issuer: `${origin}${resourcePath}`,
     // Redirects after a login name the provider's own issuer, so clients must not expect this one (RFC 9207 §2.4).
     authorization_response_iss_parameter_supported: undefined,
-    ...(registration !== undefined && { registration_endpoint: `${origin}${metadataPath(path)}/client-registration` }),
-    ...(provider === 'IdpKind1' && audiences?.[0] !== undefined && { authorization_endpoint: addAudience(own['authorization_endpoint'], audiences[0]) }),
+    ...(registration !== undefined && { registration_endpoint: `${base}/client-registration` }),
+    ...(addsAudience(config) && { authorization_endpoint: `${base}${AUTHORIZATION}` }),
   }
 }
 
 /** Path of the requested document without a trailing slash. */
 const metadataPath = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path) || AUTHORIZATION_SERVER
 
-function addAudience(endpoint: unknown, audience: string): string {
+/**
+ * Whether logins go through the gateway, which adds the audience. The advertised URL must have no query: some clients append `?` and their
+ * own, contrary to RFC 6749 §3.1.
+ */
+export const addsAudience = ({ provider, audiences = [] }: MCPAuthentication): boolean => provider === 'IdpKind1' && audiences.length > 0
+
+/** The URL of the provider's login, with the client's query and the audience. Throws if the provider's metadata has no such URL. */
+export function loginUrl({ audiences = [] }: MCPAuthentication, own: ServerMetadata, query: string): string {
+  const endpoint = own['authorization_endpoint']
   const url = typeof endpoint === 'string' ? URL.parse(endpoint) : null
-  if (url === null) throw new Error('the metadata of the identity provider has no authorization_endpoint')
-  url.searchParams.set('audience', audience)
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new Error('the metadata of the identity provider has no authorization_endpoint')
+  const audience = new URLSearchParams(query).has('audience') ? '' : new URLSearchParams({ audience: audiences[0] ?? '' }).toString()
+  url.hash = ''
+  url.search = [url.search.slice(1), query, audience].filter((part) => part !== '').join('&')
   return url.href
 }

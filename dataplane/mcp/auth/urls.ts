@@ -54,3 +54,10 @@ function originOf(value: unknown): string | undefined {
 
 /** The path ends the same in both forms of well-known URLs. */
 export const isRegistration = (path: string): boolean => path.endsWith('/client-registration')
+
+/** Path below the metadata document that redirects to the provider's login. */
+export const AUTHORIZATION = '/client-authorization'
+
+/** Whether a path is below that of authorization server metadata and redirects to the provider's login. */
+export const isAuthorization = (path: string): boolean =>
+  path.endsWith(AUTHORIZATION) && parseWellKnown(path.slice(0, -AUTHORIZATION.length))?.document === 'authorization-server'
