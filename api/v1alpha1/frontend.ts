@@ -97,6 +97,10 @@ export const frontendDefinitions: Definitions = {
         ['Default', 'Off'],
         'Default, which is also what applies if it is not set: before routes and policies see a path, dot segments are resolved, empty segments are removed and percent-encoded unreserved characters are decoded; the path is forwarded in this form. `%2F` and `%5C` are not decoded. "Off", in quotes: paths are used and forwarded as received.',
       ),
+      headersWithUnderscores: choice(
+        ['Allow', 'Drop', 'Reject'],
+        'What happens to request headers and trailers with underscores in their names. Allow (default): they are forwarded, unless a policy set or removed the same name with dashes, because CGI and WSGI servers read both as one. Drop: they are removed. Reject: the request is answered with 400. gRPC metadata often has underscores.',
+      ),
       maxConnectionDuration: duration(
         'Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit.',
         1000,
@@ -114,6 +118,7 @@ export const frontendDefinitions: Definitions = {
         'http2KeepaliveInterval',
         'http2KeepaliveTimeout',
         'pathNormalization',
+        'headersWithUnderscores',
         'maxConnectionDuration',
       ),
     ],

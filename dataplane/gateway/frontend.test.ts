@@ -35,6 +35,11 @@ describe('frontend policies', () => {
       { http2: { streamWindow: 1, connectionWindow: 2, maxFrame: 16_384 } },
     ],
     ['keepalive pings', { http: { http2KeepaliveInterval: '1m', http2KeepaliveTimeout: '3s' } }, { http2: { keepAliveMs: 60_000, keepAliveTimeoutMs: 3000 } }],
+    [
+      'names with underscores',
+      { http: { headersWithUnderscores: 'Drop' } },
+      { http1: { limits: { maxHeaders: 100, maxHeadBytes: 16_384, underscores: 'Drop' } }, http2: { underscores: 'Drop' } },
+    ],
     ['age', { http: { maxConnectionDuration: '1h' } }, { maxConnectionMs: 3_600_000 }],
     ['a handshake timeout', { tls: { handshakeTimeout: '100ms' } }, { handshakeMs: 100 }],
     ['TCP keepalive with its defaults', { tcp: { keepalive: { retries: 3 } } }, { keepAlive: { timeMs: 180_000, intervalMs: 180_000, retries: 3 } }],

@@ -1,6 +1,6 @@
 import { parseTimeout } from '#api/duration.ts'
 import type { Authorization, Frontend, GatewayRef } from '#gen/config/types.ts'
-import { requestHeadLimits, type HeadLimits } from '../http/syntax.ts'
+import { requestHeadLimits, type HeadLimits, type Underscores } from '../http/syntax.ts'
 import type { ConnectionSettings } from '../server/program.ts'
 import type { ProxyProtocolSettings } from '../server/proxy-protocol.ts'
 import type { TlsSettings } from '../server/tls.ts'
@@ -36,7 +36,7 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
   const keepalive = tcp?.keepalive
   return {
     http1: {
-      ...(http?.http1MaxHeaders !== undefined && { limits: headLimits(http.http1MaxHeaders) }),
+      ...((http?.http1MaxHeaders ?? http?.headersWithUnderscores) !== undefined && { limits: headLimits(http?.http1MaxHeaders, http?.headersWithUnderscores) }),
       // One setting limits both an idle connection and the wait for a request head (decision D8).
       ...(idleMs !== undefined && { timeouts: { idleMs, headMs: idleMs } }),
     },
@@ -46,6 +46,7 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
       ...(http?.http2FrameSize !== undefined && { maxFrame: http.http2FrameSize }),
       ...setting('keepAliveMs', parseTimeout(http?.http2KeepaliveInterval)),
       ...setting('keepAliveTimeoutMs', parseTimeout(http?.http2KeepaliveTimeout)),
+      ...(http?.headersWithUnderscores !== undefined && { underscores: http.headersWithUnderscores }),
     },
     ...(handshakeMs !== undefined && { handshakeMs }),
     maxConnectionMs: parseTimeout(http?.maxConnectionDuration),
@@ -56,8 +57,8 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
 }
 
 /** Raises the limit of bytes along with the limit of lines. */
-function headLimits(maxHeaders: number): HeadLimits {
-  return { ...requestHeadLimits, maxHeaders, maxHeadBytes: Math.max(requestHeadLimits.maxHeadBytes, maxHeaders * HEAD_BYTES_PER_LINE) }
+function headLimits(maxHeaders = requestHeadLimits.maxHeaders, underscores?: Underscores): HeadLimits {
+  return { ...requestHeadLimits, maxHeaders, maxHeadBytes: Math.max(requestHeadLimits.maxHeadBytes, maxHeaders * HEAD_BYTES_PER_LINE), underscores }
 }
 
 /** TLS settings of a Gateway's listeners; absent fields leave the defaults. */

@@ -2,9 +2,16 @@
  * A header section as a flat list: name, value, name, value, in the order received. Names are lower case: HTTP/2 requires
  * it, HTTP/1.1 ignores case, and lookups become plain comparisons. Values are Latin-1 text without surrounding white space.
  * The codecs read and write flat lists; most requests are forwarded without a single lookup.
+ *
+ * `set` and `remove` also remove the spellings of a name with underscores (`x_user` for `x-user`), because CGI and WSGI servers read both as one
+ * header; and they record the name, so that trailers cannot bring the field back (see trailers.ts).
  */
 export class HeaderList {
   readonly raw: string[]
+  /** Names that were set or removed; undefined: none. */
+  #changed: string[] | undefined = undefined
+  /** Whether a name holds an underscore; undefined: unknown. Determined at the first change. */
+  #hasUnderscores: boolean | undefined = undefined
 
   /** Owns `raw` from here on. Its names must be lower case. */
   constructor(raw: string[] = []) {
@@ -43,6 +50,7 @@ export class HeaderList {
 
   /** Replaces all field lines of that name with one, at the position of the first. */
   set(name: string, value: string): void {
+    this.#change(name)
     const raw = this.raw
     for (let i = 0; i < raw.length; i += 2) {
       if (raw[i] !== name) continue
@@ -55,7 +63,22 @@ export class HeaderList {
 
   /** Removes all field lines of that name, or only those whose value matches. */
   remove(name: string, matches?: (value: string) => boolean): void {
+    this.#change(name)
     this.#removeFrom(0, name, matches)
+  }
+
+  /** Whether a field of that name, in any spelling with underscores, was set or removed. */
+  isChanged(name: string): boolean {
+    return this.#changed?.some((changed) => changed === name || toDashes(changed) === toDashes(name)) === true
+  }
+
+  #change(name: string): void {
+    if (this.#changed === undefined) this.#changed = [name]
+    else if (!this.#changed.includes(name)) this.#changed.push(name)
+    if (!name.includes('-') || !(this.#hasUnderscores ??= this.raw.some(isUnderscoredName))) return
+    const spellings = this.raw.filter((other, i) => isUnderscoredName(other, i) && other !== name && toDashes(other) === toDashes(name))
+    // A spelling that was set itself is intended.
+    for (const spelling of spellings) if (!this.#changed.includes(spelling)) this.#removeFrom(0, spelling)
   }
 
   #removeFrom(start: number, name: string, matches?: (value: string) => boolean): void {
@@ -73,10 +96,22 @@ export class HeaderList {
   }
 
   clone(): HeaderList {
-    return new HeaderList(this.raw.slice())
+    const copy = new HeaderList(this.raw.slice())
+    copy.#changed = this.#changed?.slice()
+    copy.#hasUnderscores = this.#hasUnderscores
+    return copy
   }
 
   *[Symbol.iterator](): IterableIterator<[string, string]> {
     for (let i = 0; i < this.raw.length; i += 2) yield [this.raw[i] ?? '', this.raw[i + 1] ?? '']
   }
+}
+
+/** The spelling of a field name (lower case) with dashes for underscores. */
+export function toDashes(name: string): string {
+  return name.includes('_') ? name.replaceAll('_', '-') : name
+}
+
+function isUnderscoredName(text: string, index: number): boolean {
+  return index % 2 === 0 && text.includes('_')
 }

@@ -1,7 +1,22 @@
+import { toDashes } from './headers.ts'
 import { isToken, MessageError } from './syntax.ts'
 
-/** Role of a field: 'keep' is an end-to-end field, 'drop' is ignored, the others are stored by that name in the FieldSection. */
-export type FieldRole = 'keep' | 'drop' | 'host' | 'connection' | 'contentLength' | 'transferEncoding' | 'te' | 'upgrade' | 'expect' | 'keepAlive'
+/**
+ * Role of a field: 'keep' is an end-to-end field, 'underscored' is one whose name holds an underscore, 'drop' is ignored, the others are stored by
+ * that name in the FieldSection.
+ */
+export type FieldRole =
+  | 'keep'
+  | 'underscored'
+  | 'drop'
+  | 'host'
+  | 'connection'
+  | 'contentLength'
+  | 'transferEncoding'
+  | 'te'
+  | 'upgrade'
+  | 'expect'
+  | 'keepAlive'
 
 /** A field name in the spelling of a peer. */
 export interface KnownName {
@@ -27,6 +42,11 @@ const roles: ReadonlyMap<string, FieldRole> = new Map<string, FieldRole>([
   ['proxy-authenticate', 'drop'],
   ['trailer', 'drop'],
 ])
+
+/** Whether a name with underscores is a spelling of a field that frames the message or belongs to one connection: never forwarded. */
+export function isFramingSpelling(name: string): boolean {
+  return roles.has(toDashes(name))
+}
 
 /** Valid names by their spelling; bounded, because peers choose them. */
 const knownNames = new Map<string, KnownName>()
@@ -54,7 +74,7 @@ function learnName(prefix: string): KnownName {
   const raw = prefix.slice(0, -1)
   if (!isToken(raw)) throw new MessageError(400, raw === '' ? 'empty header name' : 'invalid character in a header name')
   const name = raw.toLowerCase()
-  const known: KnownName = { prefix, name, role: roles.get(name) ?? 'keep', next: undefined }
+  const known: KnownName = { prefix, name, role: roles.get(name) ?? (name.includes('_') ? 'underscored' : 'keep'), next: undefined }
   if (knownNames.size < MAX_KNOWN_NAMES) knownNames.set(prefix, known)
   return known
 }

@@ -23,6 +23,17 @@ export interface HeadLimits {
   readonly maxHeaders: number
   /** Bytes of a request target; more is 414. */
   readonly maxTargetBytes: number
+  /** What happens to fields, trailers too, with underscores in their names. Undefined: Allow. */
+  readonly underscores?: Underscores | undefined
+}
+
+/** Value of `frontend.http.headersWithUnderscores`. */
+export type Underscores = 'Allow' | 'Drop' | 'Reject'
+
+/** Whether to keep a field with an underscore in its name. Throws MessageError for Reject. */
+export function acceptsUnderscores(underscores: Underscores = 'Allow'): boolean {
+  if (underscores === 'Reject') throw new MessageError(400, 'header name with an underscore')
+  return underscores === 'Allow'
 }
 
 /** Limits of request heads from clients. */

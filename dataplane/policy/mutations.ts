@@ -38,7 +38,7 @@ function setField(headers: HeaderList, name: string, value: string, { appendActi
   const exists = headers.has(name)
   switch (appendAction) {
     case Action.ADD_IF_ABSENT:
-      if (!exists) headers.append(name, value)
+      if (!exists) headers.set(name, value)
       return
     case Action.OVERWRITE_IF_EXISTS:
       if (exists) headers.set(name, value)

@@ -1087,6 +1087,10 @@ export interface FrontendHTTP {
    */
   pathNormalization?: 'Default' | 'Off'
   /**
+   * What happens to request headers and trailers with underscores in their names. Allow (default): they are forwarded, unless a policy set or removed the same name with dashes, because CGI and WSGI servers read both as one. Drop: they are removed. Reject: the request is answered with 400. gRPC metadata often has underscores.
+   */
+  headersWithUnderscores?: 'Allow' | 'Drop' | 'Reject'
+  /**
    * Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit. At least 1s.
    */
   maxConnectionDuration?: Duration

@@ -1,6 +1,7 @@
 import { HeaderList } from '../headers.ts'
-import { readName, sectionStart, type FieldRole, type KnownName } from '../names.ts'
-import { isToken, listElements, MessageError, parseContentLength, type HeadLimits } from '../syntax.ts'
+import { isFramingSpelling, readName, sectionStart, type FieldRole, type KnownName } from '../names.ts'
+import { isForbiddenTrailer } from '../trailers.ts'
+import { acceptsUnderscores, isToken, listElements, MessageError, parseContentLength, type HeadLimits } from '../syntax.ts'
 
 /**
  * A field section: the end-to-end fields, and separately those that belong to this hop (traffic.md §5.1) or to framing.
@@ -51,7 +52,9 @@ export function parseFields(text: string, from: number, to: number, limits: Head
     const value = text.slice(at, stop)
     at = end + 2
     if (known.role === 'keep') raw.push(known.name, value)
-    else if (known.role !== 'drop') setSpecial(section, known.role, known.name, value)
+    else if (known.role === 'underscored') {
+      if (acceptsUnderscores(limits.underscores) && !isFramingSpelling(known.name)) raw.push(known.name, value)
+    } else if (known.role !== 'drop') setSpecial(section, known.role, known.name, value)
   }
   return section
 }
@@ -69,7 +72,7 @@ export function findLineEnd(text: string, from: number): number {
   return at
 }
 
-function setSpecial(section: FieldSection, role: Exclude<FieldRole, 'keep' | 'drop'>, name: string, value: string): void {
+function setSpecial(section: FieldSection, role: Exclude<FieldRole, 'keep' | 'underscored' | 'drop'>, name: string, value: string): void {
   const before = section[role]
   if (before === undefined) section[role] = value
   // RFC 9112 §6.3 allows to collapse equal duplicates of content-length; rejecting them is simpler to reason about.
@@ -125,17 +128,10 @@ export function framingOf(section: FieldSection, isHttp10: boolean): Framing | u
   return length
 }
 
-/** Fields that are not allowed in trailers (RFC 9110 §6.5.1): framing, routing, authentication, content, request modifiers. */
-const forbiddenTrailers = new Set(
-  `content-length content-encoding content-type content-range host authorization proxy-authorization www-authenticate
-  set-cookie cookie cache-control age expires date location retry-after vary warning max-forwards pragma range
-  if-match if-none-match if-modified-since if-unmodified-since if-range`.split(/\s+/),
-)
-
 /** Parses trailer fields and drops forbidden and hop-by-hop ones; undefined if none is left. */
 export function parseTrailers(text: string, limits: HeadLimits): HeaderList | undefined {
   const { headers } = parseFields(text, 0, text.length, limits, trailerStart)
   const kept = new HeaderList()
-  for (const [name, value] of headers) if (!forbiddenTrailers.has(name)) kept.append(name, value)
+  for (const [name, value] of headers) if (!isForbiddenTrailer(name)) kept.append(name, value)
   return kept.raw.length === 0 ? undefined : kept
 }

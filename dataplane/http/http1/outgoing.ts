@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { Body, BodySink } from '../body.ts'
 import type { Framing } from './fields.ts'
 import type { HeaderList } from '../headers.ts'
+import { trailersAfter } from '../trailers.ts'
 import { encodeTrailers } from './serialize.ts'
 
 /** Chunks up to this size are joined with the head and with each other into one write. */
@@ -28,17 +29,18 @@ export class OutgoingBody implements BodySink {
   readonly #body: Body
   readonly #framing: Framing
   readonly #owner: OutgoingOwner
-  readonly #sendsTrailers: boolean
+  readonly #headers: HeaderList | undefined
   #text: string
   #isFlushing = true
   #isBlocked = false
 
-  constructor(socket: Duplex, head: string, body: Body, framing: Framing, sendsTrailers: boolean, owner: OutgoingOwner) {
+  /** `headers`: those of the head, for the choice of trailers. Undefined: trailers are not sent. */
+  constructor(socket: Duplex, head: string, body: Body, framing: Framing, headers: HeaderList | undefined, owner: OutgoingOwner) {
     this.#socket = socket
     this.#text = head
     this.#body = body
     this.#framing = framing
-    this.#sendsTrailers = sendsTrailers
+    this.#headers = headers
     this.#owner = owner
   }
 
@@ -100,7 +102,8 @@ export class OutgoingBody implements BodySink {
     if (this.#framing === 'chunked') {
       let lines = ''
       try {
-        if (trailers !== undefined && this.#sendsTrailers) lines = encodeTrailers(trailers)
+        const sent = this.#headers && trailersAfter(this.#headers, trailers)
+        if (sent !== undefined) lines = encodeTrailers(sent)
       } catch (error) {
         this.#fail(error as Error)
         return

@@ -1,6 +1,8 @@
 import type { Http2Stream } from 'node:http2'
 import type { Body, BodySink } from '../body.ts'
 import { HeaderList } from '../headers.ts'
+import { acceptsUnderscores, type MessageError, type Underscores } from '../syntax.ts'
+import { isForbiddenTrailer } from '../trailers.ts'
 
 /** Hop-by-hop fields, which HTTP/2 forbids (RFC 9113 §8.2.2). They are dropped on receipt and never sent. */
 const hopFields = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
@@ -18,6 +20,8 @@ export interface Http2BodyOwner {
   endBody?(): void
   /** The rest of the body is not needed. */
   cancelBody(error: Error | undefined): void
+  /** The trailers are invalid. The owner fails the body. */
+  rejectTrailers?(error: MessageError): void
 }
 
 /** A body that is read from an HTTP/2 stream. Pausing it stops the window of this stream only (RFC 9113 §5.2). */
@@ -33,12 +37,18 @@ export class Http2Incoming implements Body {
   #failure: Error | undefined
   hasStarted = false
 
-  constructor(stream: Http2Stream, length: number | undefined, owner: Http2BodyOwner) {
+  constructor(stream: Http2Stream, length: number | undefined, owner: Http2BodyOwner, underscores?: Underscores) {
     this.length = length
     this.#stream = stream
     this.#owner = owner
     // Node emits trailers before data that is not yet read.
-    stream.on('trailers', (_headers: unknown, _flags: unknown, raw: string[]) => (this.#trailers = parseTrailers(raw)))
+    stream.on('trailers', (_headers: unknown, _flags: unknown, raw: string[]) => {
+      try {
+        this.#trailers = parseTrailers(raw, underscores)
+      } catch (error) {
+        this.#owner.rejectTrailers?.(error as MessageError)
+      }
+    })
   }
 
   start(sink: BodySink): void {
@@ -95,11 +105,13 @@ export class Http2Incoming implements Body {
   }
 }
 
-function parseTrailers(raw: readonly string[]): HeaderList | undefined {
+/** Throws MessageError. */
+function parseTrailers(raw: readonly string[], underscores: Underscores | undefined): HeaderList | undefined {
   const trailers = new HeaderList()
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''
-    if (name.charCodeAt(0) !== 58 && !hopFields.has(name)) trailers.append(name, raw[i + 1] ?? '')
+    if (name.charCodeAt(0) === 58 || isForbiddenTrailer(name)) continue
+    if (!name.includes('_') || acceptsUnderscores(underscores)) trailers.append(name, raw[i + 1] ?? '')
   }
   return trailers.raw.length === 0 ? undefined : trailers
 }

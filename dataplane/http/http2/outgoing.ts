@@ -3,6 +3,7 @@ import { addAbortSignal } from 'node:stream'
 import type { Body, BodySink } from '../body.ts'
 import type { HeaderList } from '../headers.ts'
 import { isHopField } from './incoming.ts'
+import { trailersAfter } from '../trailers.ts'
 import { isFieldValue, isToken } from '../syntax.ts'
 
 /** A first chunk up to this size is held until the end of the turn, to be sent together with the head and END_STREAM. */
@@ -27,14 +28,17 @@ export class Http2Outgoing implements BodySink {
   bytes = 0
   isDone = false
   readonly #body: Body
+  readonly #headers: HeaderList
   readonly #owner: Http2OutgoingOwner
   #stream: Http2Stream | undefined
   #held: Buffer | undefined
   #trailers: HeaderList | undefined
   #isBlocked = false
 
-  constructor(body: Body, owner: Http2OutgoingOwner) {
+  /** `headers`: those of the head, for the choice of trailers. */
+  constructor(body: Body, headers: HeaderList, owner: Http2OutgoingOwner) {
     this.#body = body
+    this.#headers = headers
     this.#owner = owner
   }
 
@@ -70,8 +74,9 @@ export class Http2Outgoing implements BodySink {
     this.#write(chunk)
   }
 
-  onEnd(trailers: HeaderList | undefined): void {
+  onEnd(received: HeaderList | undefined): void {
     if (this.isDone) return
+    const trailers = trailersAfter(this.#headers, received)
     const { length } = this.#body
     if (length !== undefined && length !== this.bytes) return this.#fail(new Error(`body ended after ${this.bytes} of ${length} bytes`))
     this.isDone = true

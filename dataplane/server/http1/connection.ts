@@ -401,7 +401,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
       this.#endResponse()
       return
     }
-    this.#outgoing = new OutgoingBody(this.#socket, head, response.body, framing, request.acceptsTrailers, this)
+    this.#outgoing = new OutgoingBody(this.#socket, head, response.body, framing, request.acceptsTrailers ? response.headers : undefined, this)
     this.#outgoing.start()
   }
 

@@ -1,5 +1,6 @@
 import type { Connection, OnFinish, OnRequest } from '../../exchange/exchange.ts'
 import type { Deadlines } from '../../http/deadlines.ts'
+import type { Underscores } from '../../http/syntax.ts'
 
 /** Sizes in bytes, times in milliseconds; 0 disables a timeout (traffic.md §10). */
 export interface Http2Settings {
@@ -14,6 +15,8 @@ export interface Http2Settings {
   /** Interval between pings. */
   readonly keepAliveMs: number
   readonly keepAliveTimeoutMs: number
+  /** What happens to fields, trailers too, with underscores in their names. */
+  readonly underscores: Underscores
 }
 
 export const defaultHttp2Settings: Http2Settings = {
@@ -25,6 +28,7 @@ export const defaultHttp2Settings: Http2Settings = {
   idleMs: 600_000,
   keepAliveMs: 0,
   keepAliveTimeoutMs: 20_000,
+  underscores: 'Allow',
 }
 
 /** Options of `serveHttp2`. */

@@ -1,6 +1,7 @@
 import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
-import { isAuthority, isOriginForm, isToken, listElements, MessageError, parseContentLength } from '../../http/syntax.ts'
+import { isFramingSpelling } from '../../http/names.ts'
+import { acceptsUnderscores, isAuthority, isOriginForm, isToken, listElements, MessageError, parseContentLength, type Underscores } from '../../http/syntax.ts'
 
 /** A request head with the fields that only the stream needs. */
 export interface Http2Request {
@@ -14,7 +15,7 @@ export interface Http2Request {
  * first and once, no connection-specific fields. This checks what a later HTTP/1.1 hop could read differently, and `maxHeaderList`,
  * which nghttp2 enforces only after the client has acknowledged it. `scheme` is the connection's. Throws MessageError.
  */
-export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'https', maxHeaderList: number): Http2Request {
+export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'https', maxHeaderList: number, underscores?: Underscores): Http2Request {
   const fields: string[] = []
   let method = ''
   let target = ''
@@ -73,7 +74,7 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
         break
       default:
         if (name.charCodeAt(0) === 58) throw new MessageError(400, 'unknown pseudo-header')
-        fields.push(name, value)
+        if (!name.includes('_') || (acceptsUnderscores(underscores) && !isFramingSpelling(name))) fields.push(name, value)
     }
   }
   if (size > maxHeaderList) throw new MessageError(431, `request header section exceeds ${maxHeaderList} bytes`)

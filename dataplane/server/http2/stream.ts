@@ -5,7 +5,7 @@ import { Http2Incoming, type Http2BodyOwner } from '../../http/http2/incoming.ts
 import { Http2Outgoing, isWritableField, resetStream, type Http2OutgoingOwner } from '../../http/http2/outgoing.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { MessageError, parseContentLength } from '../../http/syntax.ts'
-import { hasResponseBody } from '../http1/response.ts'
+import { errorCodeOf, hasResponseBody } from '../http1/response.ts'
 import { parseHttp2Request } from './request.ts'
 import type { Http2Options, Http2Settings } from './options.ts'
 
@@ -35,6 +35,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
   #owesContinue = false
   #hasReturned = false
   #isCancelled = false
+  #requestError: MessageError | undefined
 
   constructor(stream: ServerHttp2Stream, owner: Http2StreamOwner) {
     this.#stream = stream
@@ -49,7 +50,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
     let parsed
     try {
-      parsed = parseHttp2Request(raw, this.#owner.scheme, this.#owner.settings.maxHeaderList)
+      parsed = parseHttp2Request(raw, this.#owner.scheme, this.#owner.settings.maxHeaderList, this.#owner.settings.underscores)
     } catch (error) {
       return this.#refuse(error instanceof MessageError ? error : new MessageError(400, 'invalid request'))
     }
@@ -57,7 +58,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (request.method === 'CONNECT') this.#isCancelled = hasBody
     else if (hasBody) {
       this.#owesContinue = parsed.expectsContinue
-      this.#incoming = request.body = new Http2Incoming(stream, parsed.contentLength, this)
+      this.#incoming = request.body = new Http2Incoming(stream, parsed.contentLength, this, this.#owner.settings.underscores)
     }
     const { connection, onRequest } = this.#owner.options
     const exchange = (this.#exchange = new Exchange(connection, request, performance.now()))
@@ -71,7 +72,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
   }
 
   /** Aborts the exchange on the server's initiative. */
-  cut(cause: 'shutdown' | 'timeout'): void {
+  cut(cause: 'shutdown' | 'timeout' | 'client'): void {
     if (this.#exchange !== undefined) this.#exchange.cutBy ??= cause
     resetStream(this.#stream, 'cancelled')
   }
@@ -90,6 +91,14 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (!this.#stream.destroyed) this.#stream.pause()
   }
 
+  /** The request turned out to be invalid after its head. */
+  rejectTrailers(error: MessageError): void {
+    this.#requestError = error
+    this.#incoming?.fail(error)
+    this.#exchange?.abort(error)
+    if (this.#outgoing !== undefined) this.cut('client')
+  }
+
   // The response.
 
   #answer(exchange: Exchange, error: ProxyError): void {
@@ -101,6 +110,11 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
   #respond(exchange: Exchange): void {
     this.#hasReturned = true
     exchange.answeredAtMs = performance.now()
+    if (this.#requestError !== undefined) {
+      exchange.response?.body?.cancel()
+      exchange.error = new ProxyError(errorCodeOf(this.#requestError), { detail: this.#requestError.message })
+      exchange.response = toErrorResponse(exchange.error, exchange.request)
+    }
     const incoming = this.#incoming
     if (incoming === undefined || incoming.hasStarted) return this.#send(exchange)
     // The body will not be started any more.
@@ -152,7 +166,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
       this.open({ endStream: true, waitForTrailers: false })
       return this.bodySent()
     }
-    this.#outgoing = new Http2Outgoing(response.body, this)
+    this.#outgoing = new Http2Outgoing(response.body, response.headers, this)
     this.#outgoing.start()
   }
 

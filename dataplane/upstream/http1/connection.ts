@@ -123,7 +123,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
       this.#socket.write(head, 'latin1')
       return
     }
-    this.#outgoing = new OutgoingBody(this.#socket, head, request.body, framing ?? 'chunked', true, this)
+    this.#outgoing = new OutgoingBody(this.#socket, head, request.body, framing ?? 'chunked', request.headers, this)
     this.#outgoing.start()
   }
 

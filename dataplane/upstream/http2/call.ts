@@ -74,7 +74,7 @@ export class Http2Call implements UpstreamCall, SessionCall, Http2OutgoingOwner,
       this.open({ endStream: true, waitForTrailers: false })
       return
     }
-    this.#outgoing = new Http2Outgoing(body, this)
+    this.#outgoing = new Http2Outgoing(body, this.#request.headers, this)
     this.#outgoing.start()
   }
 

@@ -69,6 +69,8 @@ export const frontendRows: Row[] = [
       maxConnectionDuration: '1s',
     }),
   ],
+  ['headersWithUnderscores Reject', http({ headersWithUnderscores: 'Reject' })],
+  ['headersWithUnderscores Deny', http({ headersWithUnderscores: 'Deny' }), `${at}.http.headersWithUnderscores`, UNSUPPORTED],
   ['pathNormalization Off', http({ pathNormalization: 'Off' })],
   [
     'pathNormalization false, as kubectl reads Off without quotes',
