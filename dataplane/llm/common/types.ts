@@ -198,28 +198,16 @@ export interface ClientEvent {
 export interface TextDelta {
   /** Unique in a response, such as `0:content`, `0:tool:1`, `2:text`. */
   readonly segment: string
-  /** `toolInput` is JSON text: a replacement outside of a JSON string must itself be JSON. */
-  readonly kind: 'text' | 'reasoning' | 'toolInput'
+  /**
+   * `toolInput` is JSON text: a replacement outside of a JSON string must itself be JSON. `copy` depends on the text of the segment so far,
+   * such as a signature, and is emptied if that changed.
+   */
+  readonly kind: 'text' | 'reasoning' | 'toolInput' | 'copy'
   /** The event repeats the whole text of the segment (`done` events of Responses), and must be replaced by the whole masked text. */
   readonly isWhole: boolean
   /** The current text. */
   readonly text: string
   replace(text: string): void
-}
-
-/** The part of a conversation that a text belongs to. */
-export type SegmentScope = 'systemPrompt' | 'messages' | 'toolOutput' | 'toolInput'
-
-/** A run of adjacent text parts of one message (llm.md §13.1), or one tool input or output. */
-export interface TextSegment {
-  readonly scope: SegmentScope
-  readonly role: string
-  /** The joined parts: with a newline for system prompts and Responses, else with a space. */
-  readonly text: string
-  /** `text` is JSON (tool input). */
-  readonly isJson: boolean
-  /** Paths of the parts in the body. A replacement goes to the last part; the others are removed. */
-  readonly paths: readonly (readonly (string | number)[])[]
 }
 
 /** A message as plain text, for external guards, `llm.prompt` and the tokenizer. */
@@ -255,10 +243,6 @@ export interface ClientFormatEntry {
   params(body: JsonObject): RequestParams
   /** Adds messages to a request (llm.md §12); returns the same object if the format has no messages. */
   enrich(body: JsonObject, enrichment: Enrichment): JsonObject
-  /** All text of a request that guards may inspect, in order, of all scopes. */
-  requestSegments(body: JsonObject): TextSegment[]
-  /** All text of a buffered response that guards may inspect: scope `messages` for text, `toolInput` for tool calls. */
-  responseSegments(body: JsonObject): TextSegment[]
   /** The messages of a request as plain text. */
   flattenRequest(body: JsonObject): FlatMessage[]
   /** Replaces all messages of a request by plain-text ones, for a webhook's mask (llm.md §13.3). */

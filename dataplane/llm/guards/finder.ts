@@ -33,6 +33,8 @@ const STEPS_PER_SLICE = 32
  * States are computed when a text first reaches them, and shared by all texts, so that a character costs one table lookup.
  */
 export class Finder {
+  /** The pattern has an assertion about the beginning or end of the text. */
+  readonly dependsOnEnds: boolean
   readonly #program: Program
   readonly #classes: CharacterClasses
   readonly #looksAround: boolean
@@ -50,6 +52,7 @@ export class Finder {
     const { inst } = this.#program
     this.#classes = new CharacterClasses(this.#program)
     this.#looksAround = inst.some(({ op }) => op === Op.emptyWidth)
+    this.dependsOnEnds = inst.some(({ op, arg }) => op === Op.emptyWidth && (arg & (Flag.beginText | Flag.endText)) !== 0)
     const sources: { pc: number; flags: number }[][] = inst.map(() => [])
     for (const [pc, { op, out, arg }] of inst.entries()) {
       if (consumes(op) || op === Op.match || op === Op.fail) continue

@@ -104,15 +104,15 @@ describe('a regex guard', () => {
     expect(JSON.stringify(body)).toContain('no <masked> here')
   })
 
-  test('ignores tool calls and tool results of a prompt', async () => {
-    const body: JsonObject = {
+  test('masks tool calls and tool results of a prompt', async () => {
+    const make = (secret: string): JsonObject => ({
       model: 'm',
       messages: [
-        { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":"123-45-6789"}' } }] },
-        { role: 'tool', tool_call_id: 'a', content: '123-45-6789' },
+        { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: `{"x":"${secret}"}` } }] },
+        { role: 'tool', tool_call_id: 'a', content: secret },
       ],
-    }
-    expect(await judge('request', [ssn], body)).toEqual({ body, reason: undefined })
+    })
+    expect(await judge('request', [ssn], make('123-45-6789'))).toEqual({ body: make('<SSN>'), reason: undefined })
   })
 
   test.each<[string, CustomResponse | undefined, number, string]>([
@@ -206,6 +206,17 @@ describe('a webhook', () => {
   test('replaces the messages of a prompt', async () => {
     reply = { body: { action: { body: { messages: [{ role: 'user', content: 'x' }] } } } }
     expect((await judge('request', [webhook()], chat(['user', 'a'], ['user', 'b']))).body).toEqual(chat(['user', 'x']))
+  })
+
+  test('receives other texts behind the messages, and can replace them', async () => {
+    const make = (hint: string): JsonObject => ({ ...chat(['user', 'x']), tools: [{ type: 'function', function: { description: hint } }] })
+    const messages = [
+      { role: 'user', content: 'x' },
+      { role: 'user', content: 'new' },
+    ]
+    reply = { body: { action: { body: { messages } } } }
+    expect((await judge('request', [webhook()], make('old'))).body).toEqual(make('new'))
+    expect(requests).toMatchObject([{ body: { body: { messages: [{ content: 'x' }, { role: 'user', content: 'old' }] } } }])
   })
 
   test('can reject with its own status and text', async () => {

@@ -5,12 +5,12 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import { runCooperatively, runSync, type Cooperative } from '../../runtime/cooperative.ts'
+import { runSync } from '../../runtime/cooperative.ts'
 import { defineMetrics } from '../../telemetry/metrics/area.ts'
 import type { ClientEvent } from '../common/types.ts'
 import { MaskingStream } from './masking.ts'
 import { compilePatterns, type Patterns } from './patterns.ts'
-import type { GuardConfig } from './service.ts'
+import { runWhileConnected, type GuardConfig } from './service.ts'
 import { BodySubject, StreamSubject } from './subject.ts'
 import {
   StreamRejection,
@@ -113,13 +113,6 @@ function compileRegexGuard({ action }: Regex, patterns: Patterns | string, phase
   if (phase === 'Request' && action === 'Reject')
     return async (subject) => ((await runWhileConnected(subject.hasHit(patterns), subject.exchange)) ? { action: 'Reject' } : { action: 'Allow' })
   return async (subject) => ((await runWhileConnected(subject.mask(patterns), subject.exchange)) ? { action: 'Mask' } : { action: 'Allow' })
-}
-
-/** Runs work of a guard in slices, until the client disconnects. */
-async function runWhileConnected<Result>(work: Cooperative<Result>, exchange: Exchange): Promise<Result> {
-  return await runCooperatively(work, () => {
-    if (exchange.abortReason !== undefined) throw exchange.abortReason
-  })
 }
 
 /** A guard that cannot be compiled fails every request, so that nothing passes unchecked. */

@@ -124,8 +124,20 @@ describe('a masked stream', () => {
     expect(out.map((each) => each.toBytes().toString())).toEqual(['the <masked>', '', 'the <masked>'])
   })
 
-  test('does not mask reasoning', () => {
-    expect(textOf(start(compile({ matches: ['secret'] })).push([event('a', 'secret', { kind: 'reasoning' })]))).toBe('secret')
+  test('masks reasoning', () => {
+    const events = [event('a', 'sec', { kind: 'reasoning' }), event('b', 'ret.', { kind: 'reasoning', closes: ['0'] })]
+    expect(textOf(start(compile({ matches: ['secret'] })).push(events))).toBe('<masked>.')
+  })
+
+  test.each([
+    ['empties a signature behind a text that is masked', 'ret', ''],
+    ['keeps a signature behind another text', 'ond', 'signature'],
+  ])('%s', (_, rest, expected) => {
+    const stream = start(compile({ matches: ['secret'] }))
+    const copy = event('signed', 'signature', { kind: 'copy' })
+    stream.push([event('a', 'sec', { kind: 'reasoning' }), event('b', rest, { kind: 'reasoning' }), copy])
+    stream.end()
+    expect(copy.toBytes().toString()).toBe(expected)
   })
 
   test('ends with a rejection if too much text would be held back', () => {

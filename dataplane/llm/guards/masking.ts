@@ -36,6 +36,7 @@ class Segment {
   #pending: PendingDelta[] = []
   readonly #held = new Set<TextDelta>()
   #isClosed = false
+  #isMasked = false
 
   constructor(patterns: Patterns, replace: Replace) {
     this.#patterns = patterns
@@ -48,7 +49,7 @@ class Segment {
   }
 
   *add(delta: TextDelta): Cooperative<void> {
-    const { text } = delta
+    const text = delta.kind === 'copy' ? '' : delta.text
     for (const front of this.#fronts)
       for (let at = 0; at < text.length; at += CHARACTERS_PER_SLICE) {
         if (at > 0) yield
@@ -80,10 +81,17 @@ class Segment {
       if (end > safe) break
       settled++
       this.#held.delete(delta)
+      if (delta.kind === 'copy') {
+        if (this.#isMasked) this.#replace(delta, '')
+        continue
+      }
       if (hits === undefined) continue
       while (nth < hits.length && hits.end(nth) + this.#base <= start) nth++
       const masked = this.#maskPart(hits, nth, start, end)
-      if (masked !== undefined) this.#replace(delta, masked)
+      if (masked !== undefined) {
+        this.#isMasked = true
+        this.#replace(delta, masked)
+      }
       if (settled % DELTAS_PER_SLICE === 0) yield
     }
     this.#pending.splice(0, settled)
@@ -168,7 +176,7 @@ class HeldInput {
 
 /**
  * Masks a stream exactly as its complete text would be masked. Text is released once no undecided match starts in it. Events keep
- * their order. Reasoning is not masked, because its signature covers it.
+ * their order.
  */
 export class MaskingStream {
   readonly #patterns: Patterns
@@ -206,20 +214,20 @@ export class MaskingStream {
   }
 
   *#add(delta: TextDelta): Cooperative<void> {
-    if (delta.kind === 'reasoning') return
     if (delta.isWhole) {
       const masked = delta.kind === 'toolInput' ? yield* this.#patterns.maskJson(delta.text) : yield* this.#patterns.mask(delta.text)
       if (masked !== delta.text) this.#replace(delta, masked)
       return
     }
     let segment = this.#segments.get(delta.segment)
+    if (segment === undefined && delta.kind === 'copy') return
     if (segment === undefined) this.#segments.set(delta.segment, (segment = this.#begin(delta.kind)))
     yield* segment.add(delta)
   }
 
   #begin(kind: TextDelta['kind']): Segment | HeldInput {
     const replace: Replace = (delta, text) => this.#replace(delta, text)
-    return kind === 'text' ? new Segment(this.#patterns, replace) : new HeldInput(this.#patterns, replace)
+    return kind === 'toolInput' ? new HeldInput(this.#patterns, replace) : new Segment(this.#patterns, replace)
   }
 
   #replace(delta: TextDelta, text: string): void {

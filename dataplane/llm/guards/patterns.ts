@@ -31,6 +31,11 @@ export class Patterns {
     return this.#patterns.map(({ automaton }) => automaton)
   }
 
+  /** A pattern has an assertion about the beginning or end of a text. */
+  get dependsOnEnds(): boolean {
+    return this.#patterns.some(({ finder }) => finder?.dependsOnEnds === true)
+  }
+
   join(others: Patterns): Patterns {
     return new Patterns([...this.#patterns, ...others.#patterns])
   }

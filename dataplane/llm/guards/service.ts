@@ -4,6 +4,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
+import { runCooperatively, type Cooperative } from '../../runtime/cooperative.ts'
 import { beginCall } from '../../telemetry/metrics/call.ts'
 import type { Destination } from '../../upstream/destination.ts'
 
@@ -62,6 +63,13 @@ export async function postJson(
   } catch (cause) {
     throw new ProxyError('GUARD_FAILED', { cause })
   }
+}
+
+/** Runs work of a guard in slices, until the client disconnects. */
+export async function runWhileConnected<Result>(work: Cooperative<Result>, exchange: Exchange): Promise<Result> {
+  return await runCooperatively(work, () => {
+    if (exchange.abortReason !== undefined) throw exchange.abortReason
+  })
 }
 
 /** A member of a value; undefined if the value is not an object. */

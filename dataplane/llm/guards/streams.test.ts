@@ -146,3 +146,91 @@ test('a held back stream ends with an error at the size limit', async () => {
   const event3mb = { deltas: [], closes: [], toBytes: () => Buffer.alloc(3 * 1024 * 1024) }
   expect(() => guard?.push([event3mb])).toThrow(StreamRejection)
 })
+
+describe('a masked stream keeps nothing that repeats the text:', () => {
+  const guards = compile({ regex: { builtins: ['Ssn'] } })
+  const chunk = (delta: object, rest: object = {}) => event(undefined, { choices: [{ index: 0, delta, ...rest }] })
+  const tokens = (...texts: string[]) => ({ logprobs: { content: texts.map((token) => ({ token, logprob: 0 })) } })
+  const typed = (type: string, rest: object) => event(type, { type, ...rest })
+  const end = { index: 0, output_index: 0, content_index: 0, item_id: 'i' }
+
+  test.each<[string, ChatFormat, string[]]>([
+    [
+      'logprobs of a chunk',
+      'completions',
+      [chunk({ content: 'x 123-45' }, tokens('x ', '123-45')), chunk({ content: '-6789' }, tokens('-6789')), chunk({}, { finish_reason: 'stop' })],
+    ],
+    [
+      'logprobs that are late',
+      'completions',
+      [chunk({ content: SECRET }), chunk({ content: ' ok' }, tokens(SECRET, ' ok')), chunk({}, { finish_reason: 'stop' })],
+    ],
+    ['reasoning', 'completions', [chunk({ reasoning_content: '123-45' }), chunk({ reasoning_content: '-6789' }), chunk({}, { finish_reason: 'stop' })]],
+    ['a refusal', 'completions', [chunk({ refusal: '123-45' }), chunk({ refusal: '-6789' }), chunk({}, { finish_reason: 'stop' })]],
+    [
+      'a transcript and its audio',
+      'completions',
+      [
+        chunk({ audio: { transcript: '123-45' } }),
+        chunk({ audio: { transcript: '-6789 ' } }),
+        chunk({ audio: { data: 'MTIzNDU2Nzg5' } }),
+        chunk({}, { finish_reason: 'stop' }),
+      ],
+    ],
+    [
+      'thinking and its signature',
+      'messages',
+      [
+        typed('content_block_start', { ...end, content_block: { type: 'thinking', thinking: '', signature: '' } }),
+        typed('content_block_delta', { ...end, delta: { type: 'thinking_delta', thinking: '123-45' } }),
+        typed('content_block_delta', { ...end, delta: { type: 'thinking_delta', thinking: '-6789' } }),
+        typed('content_block_delta', { ...end, delta: { type: 'signature_delta', signature: 'MTIzNDU2Nzg5' } }),
+        typed('content_block_stop', end),
+      ],
+    ],
+    [
+      'a citation',
+      'messages',
+      [typed('content_block_delta', { ...end, delta: { type: 'citations_delta', citation: { cited_text: SECRET, document_title: SECRET } } })],
+    ],
+    [
+      'logprobs of a delta and of its repetitions',
+      'responses',
+      [
+        typed('response.output_text.delta', { ...end, delta: '123-45', logprobs: [{ token: '123-45' }] }),
+        typed('response.output_text.delta', { ...end, delta: '-6789', logprobs: [{ token: '-6789' }] }),
+        typed('response.output_text.done', { ...end, text: SECRET, logprobs: [{ token: '123-45' }] }),
+        typed('response.content_part.done', {
+          ...end,
+          part: { type: 'output_text', text: SECRET, logprobs: [{ token: SECRET }], annotations: [{ title: SECRET }] },
+        }),
+        typed('response.completed', {
+          response: { output_text: SECRET, output: [{ type: 'message', content: [{ type: 'output_text', text: SECRET, logprobs: [{ token: SECRET }] }] }] },
+        }),
+      ],
+    ],
+    [
+      'a reasoning summary',
+      'responses',
+      [typed('response.reasoning_summary_text.delta', { ...end, delta: SECRET }), typed('response.reasoning_summary_text.done', { ...end, text: SECRET })],
+    ],
+    [
+      'an audio transcript',
+      'responses',
+      [typed('response.audio.transcript.delta', { ...end, delta: '123-45' }), typed('response.audio.transcript.delta', { ...end, delta: '-6789' })],
+    ],
+  ])('%s', async (_, format, events) => {
+    const received = await send(
+      format,
+      guards,
+      events.map((each) => Buffer.from(each)),
+    )
+    expect(received).toContain('<SSN>')
+    expect(received).not.toMatch(/123|6789|MTIz/)
+  })
+
+  test('logprobs of unchanged text stay', async () => {
+    const received = await send('completions', guards, [Buffer.from(chunk({ content: 'fine' }, tokens('fi', 'ne')) + chunk({}, { finish_reason: 'stop' }))])
+    expect(received).toContain('"token":"fi"')
+  })
+})

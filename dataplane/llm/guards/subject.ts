@@ -1,9 +1,11 @@
-import type { Cooperative } from '../../runtime/cooperative.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import { replaceTexts } from '../common/segments.ts'
-import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject, TextDelta, TextSegment } from '../common/types.ts'
+import { runSync, type Cooperative } from '../../runtime/cooperative.ts'
+import type { ClientEvent, ClientFormatEntry, FlatMessage, JsonObject, TextDelta } from '../common/types.ts'
+import { Edits } from './edits.ts'
 import type { Patterns } from './patterns.ts'
+import { hasHit, maskTexts } from './search.ts'
+import { collectRequestTexts, collectResponseTexts, textOf, type GuardText } from './texts.ts'
 import type { GuardPhase, Subject } from './types.ts'
 
 /** A request or a buffered response. `body` includes the changes of guards. */
@@ -13,6 +15,8 @@ export class BodySubject implements Subject {
   readonly headers: HeaderList
   readonly #entry: ClientFormatEntry
   #body: JsonObject
+  /** The texts of `#body`, once they are collected. */
+  #texts: readonly GuardText[] | undefined
 
   constructor(phase: GuardPhase, body: JsonObject, entry: ClientFormatEntry, exchange: Exchange, headers: HeaderList) {
     this.phase = phase
@@ -26,61 +30,81 @@ export class BodySubject implements Subject {
     return this.#body
   }
 
-  texts(): string[] {
-    return this.#inspected().map(({ text }) => text)
+  *texts(): Cooperative<readonly string[]> {
+    return (yield* this.#collect()).map(textOf)
   }
 
   replaceTexts(texts: readonly string[]): void {
-    this.#replace(this.#inspected(), texts)
+    const changed = new Map<GuardText, string>()
+    for (const [nth, text] of (this.#texts ?? []).entries()) if (texts[nth] !== undefined && texts[nth] !== textOf(text)) changed.set(text, texts[nth])
+    this.#replace(changed)
   }
 
-  messages(): FlatMessage[] {
-    return this.phase === 'Request' ? this.#entry.flattenRequest(this.#body) : this.#entry.flattenResponse(this.#body)
+  *messages(): Cooperative<readonly FlatMessage[]> {
+    const others = (yield* this.#others()).map((text) => ({ role: text.kind === 'json' ? 'tool' : text.role, content: textOf(text) }))
+    return [...this.#flatten(), ...others]
   }
 
   replaceMessages(messages: readonly FlatMessage[]): void {
-    if (this.phase === 'Request') this.#body = this.#entry.replaceMessages(this.#body, messages)
-    else {
-      const expected = this.messages().length
-      if (messages.length !== expected) throw new RangeError(`${messages.length} choices instead of ${expected}`)
-      this.#body = this.#entry.replaceChoices(
-        this.#body,
-        messages.map(({ content }) => content),
-      )
+    const others = runSync(this.#others())
+    const count = this.#flatten().length
+    const hasOthers = messages.length === count + others.length
+    if (this.phase === 'Response' && !hasOthers) throw new RangeError(`${messages.length} choices instead of ${count + others.length}`)
+    if (hasOthers) {
+      const changed = new Map<GuardText, string>()
+      for (const [nth, text] of others.entries()) {
+        const { content } = messages[count + nth] ?? { content: '' }
+        if (content !== textOf(text)) changed.set(text, content)
+      }
+      this.#replace(changed)
     }
+    const plain = hasOthers ? messages.slice(0, count) : messages
+    this.#set(
+      this.phase === 'Request'
+        ? this.#entry.replaceMessages(this.#body, plain)
+        : this.#entry.replaceChoices(
+            this.#body,
+            plain.map(({ content }) => content),
+          ),
+    )
   }
 
   *mask(patterns: Patterns): Cooperative<boolean> {
-    const segments = this.#searched()
-    const texts: string[] = []
-    for (const { text, isJson } of segments) texts.push(isJson ? yield* patterns.maskJson(text) : yield* patterns.mask(text))
-    return this.#replace(segments, texts)
+    const masked = yield* maskTexts(yield* this.#collect(), patterns)
+    this.#replace(masked)
+    return masked.size > 0
   }
 
   *hasHit(patterns: Patterns): Cooperative<boolean> {
-    for (const { text, isJson } of this.#searched()) if (isJson ? (yield* patterns.maskJson(text)) !== text : yield* patterns.hasHit(text)) return true
-    return false
+    return yield* hasHit(yield* this.#collect(), patterns)
   }
 
-  #replace(segments: readonly TextSegment[], texts: readonly string[]): boolean {
-    const changed = new Map<TextSegment, string>()
-    for (const [at, segment] of segments.entries()) if (texts[at] !== undefined && texts[at] !== segment.text) changed.set(segment, texts[at])
-    this.#body = replaceTexts(this.#body, changed)
-    return changed.size > 0
+  #flatten(): FlatMessage[] {
+    return this.phase === 'Request' ? this.#entry.flattenRequest(this.#body) : this.#entry.flattenResponse(this.#body)
   }
 
-  /** The segments that guard services check: prompts and responses without tools (llm.md §13.1). */
-  #inspected(): TextSegment[] {
-    return this.#segments().filter(({ scope }) => scope === 'systemPrompt' || scope === 'messages')
+  /** The texts that are not in the plain messages. Tool calls of a response are not sent as messages. */
+  *#others(): Cooperative<readonly GuardText[]> {
+    const texts = yield* this.#collect()
+    const isToolCall = ({ kind, parts }: GuardText): boolean => kind === 'json' || parts[0]?.place.key === 'name'
+    return texts.filter((text) => !text.isMessage && (this.phase === 'Request' || !isToolCall(text)))
   }
 
-  /** The segments that patterns search: in responses also tool input, so that masked text does not leak through a tool call. */
-  #searched(): TextSegment[] {
-    return this.phase === 'Request' ? this.#inspected() : this.#segments().filter(({ scope }) => scope !== 'toolOutput')
+  #replace(texts: ReadonlyMap<GuardText, string>): void {
+    if (texts.size === 0) return
+    const edits = new Edits()
+    for (const [text, replacement] of texts) edits.replace(text, replacement)
+    this.#set(edits.apply(this.#body))
   }
 
-  #segments(): TextSegment[] {
-    return this.phase === 'Request' ? this.#entry.requestSegments(this.#body) : this.#entry.responseSegments(this.#body)
+  #set(body: JsonObject): void {
+    this.#body = body
+    this.#texts = undefined
+  }
+
+  *#collect(): Cooperative<readonly GuardText[]> {
+    const collect = this.phase === 'Request' ? collectRequestTexts : collectResponseTexts
+    return (this.#texts ??= yield* collect(this.#body, this.#entry.format))
   }
 }
 
@@ -91,34 +115,38 @@ export class StreamSubject implements Subject {
   readonly headers: HeaderList
   readonly #pieces = new Map<string, TextDelta[]>()
   readonly #repeats = new Map<string, TextDelta[]>()
+  readonly #copies = new Map<string, TextDelta[]>()
 
   constructor(events: readonly ClientEvent[], exchange: Exchange, headers: HeaderList) {
     this.exchange = exchange
     this.headers = headers
     for (const { deltas } of events)
       for (const delta of deltas) {
-        if (delta.kind === 'reasoning') continue
-        const kept = delta.isWhole ? this.#repeats : this.#pieces
-        kept.set(delta.segment, [...(kept.get(delta.segment) ?? []), delta])
+        const kept = delta.kind === 'copy' ? this.#copies : delta.isWhole ? this.#repeats : this.#pieces
+        const others = kept.get(delta.segment)
+        if (others === undefined) kept.set(delta.segment, [delta])
+        else others.push(delta)
       }
   }
 
-  texts(): string[] {
-    return this.#textSegments().map((segment) => this.#textOf(segment))
+  // oxlint-disable-next-line require-yield -- as BodySubject
+  *texts(): Cooperative<readonly string[]> {
+    return this.#segments().map((segment) => this.#textOf(segment))
   }
 
   replaceTexts(texts: readonly string[]): void {
-    for (const [at, segment] of this.#textSegments().entries()) this.#write(segment, texts[at] ?? '')
+    for (const [at, segment] of this.#segments().entries()) this.#write(segment, texts[at] ?? '')
   }
 
-  messages(): FlatMessage[] {
-    return this.texts().map((content) => ({ role: 'assistant', content }))
+  // oxlint-disable-next-line require-yield -- as BodySubject
+  *messages(): Cooperative<readonly FlatMessage[]> {
+    return this.#textSegments().map((segment) => ({ role: 'assistant', content: this.#textOf(segment) }))
   }
 
   replaceMessages(messages: readonly FlatMessage[]): void {
-    const expected = this.#textSegments().length
-    if (messages.length !== expected) throw new RangeError(`${messages.length} choices instead of ${expected}`)
-    this.replaceTexts(messages.map(({ content }) => content))
+    const segments = this.#textSegments()
+    if (messages.length !== segments.length) throw new RangeError(`${messages.length} choices instead of ${segments.length}`)
+    for (const [at, segment] of segments.entries()) this.#write(segment, messages[at]?.content ?? '')
   }
 
   *mask(patterns: Patterns): Cooperative<boolean> {
@@ -134,7 +162,7 @@ export class StreamSubject implements Subject {
   }
 
   *hasHit(patterns: Patterns): Cooperative<boolean> {
-    for (const text of this.texts()) if (yield* patterns.hasHit(text)) return true
+    for (const segment of this.#segments()) if (yield* patterns.hasHit(this.#textOf(segment))) return true
     return false
   }
 
@@ -147,7 +175,7 @@ export class StreamSubject implements Subject {
   }
 
   #isText(segment: string): boolean {
-    return (this.#pieces.get(segment) ?? this.#repeats.get(segment))?.[0]?.kind === 'text'
+    return (this.#pieces.get(segment) ?? this.#repeats.get(segment))?.[0]?.kind !== 'toolInput'
   }
 
   #textOf(segment: string): string {
@@ -157,7 +185,9 @@ export class StreamSubject implements Subject {
 
   /** Puts the text into the first event and empties the others; events that repeat the whole text receive all of it. */
   #write(segment: string, text: string): void {
+    if (text === this.#textOf(segment)) return
     for (const [at, delta] of (this.#pieces.get(segment) ?? []).entries()) delta.replace(at === 0 ? text : '')
     for (const delta of this.#repeats.get(segment) ?? []) delta.replace(text)
+    for (const copy of this.#copies.get(segment) ?? []) copy.replace('')
   }
 }

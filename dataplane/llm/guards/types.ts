@@ -55,11 +55,11 @@ export interface Subject {
   /** Headers of the client's request, or of the upstream's response. */
   readonly headers: HeaderList
   /** The texts to check, in order. */
-  texts(): readonly string[]
+  texts(): Cooperative<readonly string[]>
   /** Replaces the texts, one per entry of `texts()`. */
   replaceTexts(texts: readonly string[]): void
-  /** The texts as messages with roles. */
-  messages(): readonly FlatMessage[]
+  /** The texts as messages with roles: those of the conversation first, then all others. */
+  messages(): Cooperative<readonly FlatMessage[]>
   /** Replaces the messages. Throws if the number of messages does not fit. */
   replaceMessages(messages: readonly FlatMessage[]): void
   /** Masks all matches; returns whether there were any. */

@@ -1,16 +1,18 @@
 import type { CloudGuardrails, ModelArmor, ModerationAPI } from '#gen/config/types.ts'
 import { ProxyError } from '../../exchange/error.ts'
-import { postJson, itemsOf, member, vendorDestination, type GuardConfig } from './service.ts'
-import type { Guard, Outcome } from './types.ts'
+import { postJson, itemsOf, member, runWhileConnected, vendorDestination, type GuardConfig } from './service.ts'
+import type { Guard, Outcome, Subject } from './types.ts'
 
 const ALLOW: Outcome = { action: 'Allow' }
 const REJECT: Outcome = { action: 'Reject' }
 const DEFAULT_MODERATION_MODEL = 'omni-moderation-latest'
 
+const readTexts = async (subject: Subject): Promise<readonly string[]> => await runWhileConnected(subject.texts(), subject.exchange)
+
 /** OpenAI's moderation endpoint (llm.md §13.4): anything flagged is rejected. */
 export function compileModeration({ model = DEFAULT_MODERATION_MODEL, policies }: ModerationAPI, config: GuardConfig): Guard {
   return async (subject) => {
-    const input = subject.messages().map(({ content }) => content)
+    const input = await readTexts(subject)
     const destination = vendorDestination(config, { host: 'api.openai.com', variable: 'OPENAI_BASE_URL', policies })
     const reply = await postJson(config, subject.exchange, destination, { target: '/v1/moderations', body: { input, model } })
     const results = member(reply, 'results')
@@ -23,7 +25,7 @@ export function compileModeration({ model = DEFAULT_MODERATION_MODEL, policies }
 export function compileCloudGuardrails({ identifier, version, region, policies }: CloudGuardrails, config: GuardConfig): Guard {
   const target = `/guardrail/${encodeURIComponent(identifier)}/version/${encodeURIComponent(version)}/apply`
   return async (subject) => {
-    const texts = subject.texts()
+    const texts = await readTexts(subject)
     if (texts.length === 0) return ALLOW
     const destination = vendorDestination(config, {
       host: `bedrock-runtime.${region}.amazonaws.com`,
@@ -76,10 +78,7 @@ const armorFilters: Readonly<Record<string, readonly string[]>> = {
 export function compileModelArmor({ templateId, projectId, location = DEFAULT_LOCATION, policies }: ModelArmor, config: GuardConfig): Guard {
   const template = `/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(location)}/templates/${encodeURIComponent(templateId)}`
   return async (subject) => {
-    const text = subject
-      .messages()
-      .map(({ content }) => content)
-      .join('\n')
+    const text = (await readTexts(subject)).join('\n')
     const destination = vendorDestination(config, {
       host: `modelarmor.${location}.rep.googleapis.com`,
       variable: 'CLOUDSDK_API_ENDPOINT_OVERRIDES_MODELARMOR',

@@ -4,7 +4,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { traceparentOf } from '../../telemetry/trace.ts'
 import type { FlatMessage } from '../common/types.ts'
-import { postJson, itemsOf, member, type GuardConfig } from './service.ts'
+import { postJson, itemsOf, member, runWhileConnected, type GuardConfig } from './service.ts'
 import type { Guard, Outcome, Subject } from './types.ts'
 
 type HeaderTest = (value: string) => boolean
@@ -13,7 +13,7 @@ type HeaderTest = (value: string) => boolean
 export function compileWebhook({ backendRef, forwardHeaderMatches = [] }: Webhook, config: GuardConfig): Guard {
   const tests = forwardHeaderMatches.map(({ name, value, type }) => ({ name: name.toLowerCase(), isWanted: compileTest(value, type) }))
   return async (subject) => {
-    const messages = subject.messages()
+    const messages = await runWhileConnected(subject.messages(), subject.exchange)
     const body = subject.phase === 'Request' ? { messages } : { choices: messages.map((message) => ({ message })) }
     const reply = await postJson(config, subject.exchange, config.state.destinations.forPolicy(backendRef), {
       target: subject.phase === 'Request' ? '/request' : '/response',

@@ -1,4 +1,4 @@
-import { printJson } from '../common/json.ts'
+import { isObject, printJson } from '../common/json.ts'
 import type { ClientEvent, JsonObject, TextDelta } from '../common/types.ts'
 import { printEvent } from './sse.ts'
 
@@ -58,9 +58,9 @@ export function findText(owner: JsonObject | undefined, key: string, kind: TextD
   return hasText(owner, key) ? [new FoundText(owner, key, kind, segment, isWhole)] : none
 }
 
-/** As `findText`, without allocating if there is no text: appends to `deltas`. */
-export function addText(deltas: TextDelta[], owner: JsonObject | undefined, key: string, kind: TextDelta['kind'], segment: string): void {
-  if (hasText(owner, key)) deltas.push(new FoundText(owner, key, kind, segment, false))
+/** As `findText`, without allocating if there is no text: appends to `deltas`. A replacement removes `logprobs` of `parent` too. */
+export function addText(deltas: TextDelta[], owner: JsonObject | undefined, key: string, kind: TextDelta['kind'], segment: string, parent?: JsonObject): void {
+  if (hasText(owner, key)) deltas.push(new FoundText(owner, key, kind, segment, false, parent))
 }
 
 const hasText = (owner: JsonObject | undefined, key: string): owner is JsonObject => owner !== undefined && typeof owner[key] === 'string' && owner[key] !== ''
@@ -71,8 +71,10 @@ class FoundText implements TextDelta {
   readonly isWhole: boolean
   readonly #owner: Record<string, string>
   readonly #key: string
+  readonly #parent: JsonObject | undefined
 
-  constructor(owner: JsonObject, key: string, kind: TextDelta['kind'], segment: string, isWhole: boolean) {
+  constructor(owner: JsonObject, key: string, kind: TextDelta['kind'], segment: string, isWhole: boolean, parent?: JsonObject) {
+    this.#parent = parent
     this.kind = kind
     this.segment = segment
     this.isWhole = isWhole
@@ -87,6 +89,17 @@ class FoundText implements TextDelta {
 
   replace(text: string): void {
     this.#owner[this.#key] = text
+    removeCopies(this.#owner)
+    if (this.#parent !== undefined) removeCopies(this.#parent)
+  }
+}
+
+/** Removes members that repeat a text or refer to its offsets. */
+function removeCopies(owner: JsonObject): void {
+  const changed = owner as Record<string, unknown>
+  for (const key of ['logprobs', 'annotations']) {
+    if (Array.isArray(changed[key])) changed[key] = []
+    else if (isObject(changed[key])) changed[key] = null
   }
 }
 

@@ -15,7 +15,8 @@ function read(format: (typeof formats)[number], upstream: 'completions' | 'messa
 /** The text of every segment, from its deltas. */
 function textsOf(events: readonly ClientEvent[]): Record<string, string> {
   const texts: Record<string, string> = {}
-  for (const { deltas } of events) for (const { segment, text, isWhole } of deltas) if (!isWhole) texts[segment] = (texts[segment] ?? '') + text
+  for (const { deltas } of events)
+    for (const { segment, text, isWhole, kind } of deltas) if (!isWhole && kind !== 'copy') texts[segment] = (texts[segment] ?? '') + text
   return texts
 }
 

@@ -7,7 +7,6 @@ export const countEntry: ClientFormatEntry = {
   format: 'tokenCount',
   title: 'TokenCount',
   isStreaming: () => false,
-  responseSegments: () => [],
   flattenResponse: () => [],
   replaceChoices: (body) => body,
 }

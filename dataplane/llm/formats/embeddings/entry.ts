@@ -1,6 +1,5 @@
 import { readParams } from '../../common/params.ts'
 import { listOf } from '../../common/read.ts'
-import { findSegments } from '../../common/segments.ts'
 import type { ClientFormatEntry } from '../../common/types.ts'
 
 /** The Embeddings API of OpenAI: no messages to enrich, no text in responses (llm.md §3, §12). */
@@ -10,11 +9,6 @@ export const embeddingsEntry: ClientFormatEntry = {
   isStreaming: () => false,
   params: readParams,
   enrich: (body) => body,
-  requestSegments({ input }) {
-    if (typeof input === 'string') return findSegments('messages', 'user', input, ['input'], '\n')
-    return listOf(input).flatMap((text, at) => (typeof text === 'string' ? findSegments('messages', 'user', text, ['input', at], '\n') : []))
-  },
-  responseSegments: () => [],
   flattenRequest: (body) => inputsOf(body['input']).map((content) => ({ role: 'user', content })),
   replaceMessages: (body, messages) => ({ ...body, input: messages.map(({ content }) => content) }),
   flattenResponse: () => [],

@@ -20,6 +20,8 @@ export function findMessagesTexts(data: JsonObject): EventTexts {
           ...findText(delta, 'text', 'text', `${index}:text`),
           ...findText(delta, 'thinking', 'reasoning', `${index}:thinking`),
           ...findText(delta, 'partial_json', 'toolInput', `${index}:tool`),
+          ...findText(delta, 'signature', 'copy', `${index}:thinking`),
+          ...['cited_text', 'title', 'document_title'].flatMap((key) => findText(objectOf(delta?.['citation']), key, 'text', `${index}:citation`, true)),
         ],
         closes: [],
       }

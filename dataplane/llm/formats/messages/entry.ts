@@ -1,8 +1,7 @@
 import { joinText } from '../completions/entry.ts'
 import { readParams } from '../../common/params.ts'
 import { inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
-import { findInput, findSegments } from '../../common/segments.ts'
-import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../../common/types.ts'
+import type { ClientFormatEntry, FlatMessage, JsonObject } from '../../common/types.ts'
 
 /** The Messages API of Anthropic. */
 export const messagesEntry: ClientFormatEntry = {
@@ -20,17 +19,6 @@ export const messagesEntry: ClientFormatEntry = {
       ...(!isSystemKept && { system: [...before.system, ...systemBlocks(body['system']), ...after.system] }),
       messages: [...before.messages, ...listOf(body['messages']), ...after.messages],
     }
-  },
-
-  requestSegments(body) {
-    return [
-      ...findSegments('systemPrompt', 'system', body['system'], ['system'], '\n'),
-      ...listOf(body['messages']).flatMap((item, at) => findInMessage(inside(item), ['messages', at])),
-    ]
-  },
-
-  responseSegments(body) {
-    return findInMessage({ role: 'assistant', content: body['content'] }, [])
   },
 
   flattenRequest(body) {
@@ -78,20 +66,10 @@ function systemBlocks(system: unknown): readonly unknown[] {
 /** The text and tool results of one turn. */
 function flattenContent(content: unknown): string {
   if (typeof content === 'string') return content
-  return objectsOf(content)
-    .flatMap((block) => (block['type'] === 'tool_result' ? joinText(block['content'], ' ') : (textOf(block['text']) ?? [])))
+  return listOf(content)
+    .flatMap((item) => {
+      const block = inside(item)
+      return block['type'] === 'tool_result' ? joinText(block['content'], ' ') : (textOf(item) ?? textOf(block['text']) ?? [])
+    })
     .join(' ')
-}
-
-function findInMessage(message: JsonObject, path: readonly (string | number)[]): TextSegment[] {
-  const role = textOf(message['role']) ?? 'user'
-  const here = [...path, 'content']
-  const { content } = message
-  const scope = role === 'system' ? 'systemPrompt' : 'messages'
-  const tools = listOf(content).flatMap((item, at) => {
-    const block = inside(item)
-    if (block['type'] === 'tool_result') return findSegments('toolOutput', role, block['content'], [...here, at, 'content'], ' ')
-    return block['type'] === 'tool_use' ? findInput(role, block['input'], [...here, at, 'input']) : []
-  })
-  return [...findSegments(scope, role, content, here, ' '), ...tools]
 }

@@ -3,8 +3,8 @@ import { numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import type { JsonObject, TextDelta } from '../../common/types.ts'
 
 /**
- * Finds the text in an event of a Responses stream: segments `<item>:text:<part>`, `<item>:summary:<part>`, `<item>:tool`. `done` events
- * repeat the whole text.
+ * Finds the text in an event of a Responses stream: segments `<item>:text:<part>`, `<item>:summary:<part>`, `<item>:tool`, `:transcript`,
+ * `:code`. `done` events repeat the whole text.
  */
 export function findResponsesTexts(data: JsonObject): EventTexts {
   const item = numberOf(data['output_index']) ?? 0
@@ -28,10 +28,24 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
       return open(findText(data, 'delta', 'reasoning', summary))
     case 'response.reasoning_summary_text.done':
       return { deltas: findText(data, 'text', 'reasoning', summary, true), closes: [summary] }
+    case 'response.audio.transcript.delta':
+    case 'response.output_audio_transcript.delta':
+      return open(findText(data, 'delta', 'text', `${item}:transcript`))
+    case 'response.audio.transcript.done':
+    case 'response.output_audio_transcript.done':
+      return { deltas: findText(data, 'transcript', 'text', `${item}:transcript`, true), closes: [`${item}:transcript`] }
+    case 'response.output_text.annotation.added':
+      return open(['title', 'filename', 'text'].flatMap((key) => findText(objectOf(data['annotation']), key, 'text', `${item}:annotation`, true)))
+    case 'response.code_interpreter_call_code.delta':
+      return open(findText(data, 'delta', 'text', `${item}:code`))
+    case 'response.code_interpreter_call_code.done':
+      return { deltas: findText(data, 'code', 'text', `${item}:code`, true), closes: [`${item}:code`] }
     case 'response.function_call_arguments.delta':
+    case 'response.mcp_call_arguments.delta':
     case 'response.custom_tool_call_input.delta':
       return open(findText(data, 'delta', 'toolInput', tool))
     case 'response.function_call_arguments.done':
+    case 'response.mcp_call_arguments.done':
       return { deltas: findText(data, 'arguments', 'toolInput', tool, true), closes: [tool] }
     case 'response.custom_tool_call_input.done':
       return { deltas: findText(data, 'input', 'toolInput', tool, true), closes: [tool] }
@@ -48,7 +62,13 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
     case 'response.completed':
     case 'response.incomplete':
     case 'response.failed':
-      return { deltas: objectsOf(objectOf(data['response'])?.['output']).flatMap(findItem), closes: ['*'] }
+      return {
+        deltas: [
+          ...objectsOf(objectOf(data['response'])?.['output']).flatMap(findItem),
+          ...findText(objectOf(data['response']), 'output_text', 'text', 'output_text', true),
+        ],
+        closes: ['*'],
+      }
     default:
       return open([])
   }
@@ -65,10 +85,16 @@ function findItem(item: JsonObject | undefined, index: number): TextDelta[] {
     ...objectsOf(item['summary']).flatMap((part, at) => findText(part, 'text', 'reasoning', `${index}:summary:${at}`, true)),
     ...findText(item, 'arguments', 'toolInput', `${index}:tool`, true),
     ...findText(item, 'input', 'toolInput', `${index}:tool`, true),
+    ...findText(item, 'code', 'text', `${index}:code`, true),
+    ...findText(item, 'output', 'text', `${index}:output`, true),
   ]
 }
 
 function findPart(part: JsonObject | undefined, segment: string): TextDelta[] {
   const kind = textOf(part?.['type']) === 'reasoning_text' ? 'reasoning' : 'text'
-  return [...findText(part, 'text', kind, segment, true), ...findText(part, 'refusal', kind, segment, true)]
+  return [
+    ...findText(part, 'text', kind, segment, true),
+    ...findText(part, 'refusal', kind, segment, true),
+    ...findText(part, 'transcript', kind, segment.replace(/:text:\d+$/, ':transcript'), true),
+  ]
 }

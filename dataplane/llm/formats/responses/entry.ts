@@ -1,8 +1,7 @@
 import { joinText } from '../completions/entry.ts'
 import { readParams } from '../../common/params.ts'
 import { filledText, inside, listOf, objectOf, objectsOf, textOf, without } from '../../common/read.ts'
-import { findInput, findSegments } from '../../common/segments.ts'
-import type { ClientFormatEntry, FlatMessage, JsonObject, TextSegment } from '../../common/types.ts'
+import type { ClientFormatEntry, FlatMessage, JsonObject } from '../../common/types.ts'
 
 /** The Responses API of OpenAI. */
 export const responsesEntry: ClientFormatEntry = {
@@ -14,18 +13,6 @@ export const responsesEntry: ClientFormatEntry = {
   enrich(body, { prepend = [], append = [] }) {
     return { ...body, input: [...prepend.map(toItem), ...itemsOf(body['input']), ...append.map(toItem)] }
   },
-
-  requestSegments(body) {
-    const { input } = body
-    return [
-      ...findSegments('systemPrompt', 'system', body['instructions'], ['instructions'], '\n'),
-      ...(typeof input === 'string'
-        ? findSegments('messages', 'user', input, ['input'], '\n')
-        : listOf(input).flatMap((item, at) => findInItem(inside(item), ['input', at]))),
-    ]
-  },
-
-  responseSegments: (body) => listOf(body['output']).flatMap((item, at) => findInItem({ role: 'assistant', ...inside(item) }, ['output', at])),
 
   flattenRequest(body) {
     const instructions = filledText(body['instructions'])
@@ -51,7 +38,7 @@ export const responsesEntry: ClientFormatEntry = {
       const text = contents[at++] ?? ''
       return joinText(item['content'], '\n') === text ? item : { ...item, content: [{ type: 'output_text', text, annotations: [] }] }
     })
-    return { ...body, output }
+    return { ...without(body, 'output_text'), output }
   },
 }
 
@@ -75,19 +62,4 @@ function flattenItem(item: JsonObject): FlatMessage[] {
   if (isOutput(item)) return [{ role: 'tool', content: joinText(item['output'], '\n') }]
   if ((item['type'] ?? 'message') !== 'message') return []
   return [{ role: textOf(item['role']) ?? 'user', content: joinText(item['content'], '\n') }]
-}
-
-function findInItem(item: JsonObject, path: readonly (string | number)[]): TextSegment[] {
-  const role = textOf(item['role']) ?? 'user'
-  if (isOutput(item)) return findSegments('toolOutput', 'tool', item['output'], [...path, 'output'], '\n')
-  switch (item['type'] ?? 'message') {
-    case 'message':
-      return findSegments(role === 'system' || role === 'developer' ? 'systemPrompt' : 'messages', role, item['content'], [...path, 'content'], '\n')
-    case 'function_call':
-      return findInput('assistant', item['arguments'], [...path, 'arguments'])
-    case 'custom_tool_call':
-      return findInput('assistant', item['input'], [...path, 'input'])
-    default:
-      return []
-  }
 }

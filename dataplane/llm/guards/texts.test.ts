@@ -1,0 +1,250 @@
+import { describe, expect, test } from '@jest/globals'
+import { fc } from '#api/property-testing.ts'
+import type { Regex } from '#gen/config/types.ts'
+import { HeaderList } from '../../http/headers.ts'
+import { runSync } from '../../runtime/cooperative.ts'
+import { testExchange } from '../../testing/exchange.ts'
+import { clientFormats } from '../formats/index.ts'
+import type { ChatFormat, JsonObject } from '../common/types.ts'
+import { compilePatterns } from './patterns.ts'
+import { BodySubject } from './subject.ts'
+
+const subject = (phase: 'Request' | 'Response', format: ChatFormat, body: JsonObject) =>
+  new BodySubject(phase, body, clientFormats[format], testExchange(), new HeaderList())
+
+function mask(
+  phase: 'Request' | 'Response',
+  format: ChatFormat,
+  body: JsonObject,
+  config: Pick<Regex, 'matches' | 'builtins'> = { builtins: ['Ssn'] },
+): JsonObject {
+  const patterns = compilePatterns(config)
+  if (typeof patterns === 'string') throw new Error(patterns)
+  const checked = subject(phase, format, body)
+  const before = JSON.stringify(body)
+  const found = runSync(subject(phase, format, body).hasHit(patterns))
+  expect(runSync(checked.mask(patterns))).toBe(found)
+  expect(JSON.stringify(body)).toBe(before)
+  return checked.body
+}
+
+const S = '123-45-6789'
+const text = (value: string): JsonObject => ({ type: 'text', text: value })
+
+/** Bodies with the secret in each text; `#` stands for it. */
+const requests: Readonly<Record<string, readonly [ChatFormat, JsonObject]>> = {
+  'a string of a content list': ['completions', { messages: [{ role: 'user', content: ['#'] }] }],
+  'a content object': ['completions', { messages: [{ role: 'user', content: text('#') }] }],
+  'the result of a tool': ['completions', { messages: [{ role: 'tool', content: '#' }] }],
+  'the name of a participant': ['completions', { messages: [{ role: 'user', name: '#', content: 'x' }] }],
+  'the refusal of an earlier turn': ['completions', { messages: [{ role: 'assistant', refusal: '#' }] }],
+  reasoning_content: ['completions', { messages: [{ role: 'assistant', content: 'x', reasoning_content: '#' }] }],
+  reasoning: ['completions', { messages: [{ role: 'assistant', content: 'x', reasoning: '#' }] }],
+  reasoning_details: ['completions', { messages: [{ role: 'assistant', content: 'x', reasoning_details: [{ type: 'reasoning.text', text: '#' }] }] }],
+  'the name of a called function': ['completions', { messages: [{ role: 'assistant', tool_calls: [{ id: '1', function: { name: '#', arguments: '{}' } }] }] }],
+  'the arguments of a function': [
+    'completions',
+    { messages: [{ role: 'assistant', tool_calls: [{ id: '1', function: { name: 'f', arguments: '{"a":["#"]}' } }] }] },
+  ],
+  'the name of an argument': ['completions', { messages: [{ role: 'assistant', tool_calls: [{ id: '1', function: { name: 'f', arguments: '{"#":1}' } }] }] }],
+  'the input of a custom tool': ['completions', { messages: [{ role: 'assistant', tool_calls: [{ id: '1', custom: { name: 'f', input: 'run #' } }] }] }],
+  'the description of a tool': ['completions', { messages: [], tools: [{ type: 'function', function: { name: 'f', description: '#' } }] }],
+  'the description of a parameter': [
+    'completions',
+    { messages: [], tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: { a: { description: 'x #' } } } } }] },
+  ],
+  'the name of a parameter': ['completions', { messages: [], tools: [{ function: { name: 'f', parameters: { properties: { '#': {} }, required: ['#'] } } }] }],
+  'a schema of the response': ['completions', { messages: [], response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { title: '#' } } } }],
+  'a prediction': ['completions', { messages: [], prediction: { type: 'content', content: '#' } }],
+  'a prompt beside messages': ['completions', { messages: [], prompt: '#' }],
+  'an input beside messages': ['completions', { messages: [], input: ['#'] }],
+  'the name of a file': ['completions', { messages: [{ role: 'user', content: [{ type: 'file', file: { filename: '#', file_data: 'x' } }] }] }],
+  'a system block': ['messages', { system: [text('#')], messages: [] }],
+  'a text document': [
+    'messages',
+    { messages: [{ role: 'user', content: [{ type: 'document', title: '#', source: { type: 'text', media_type: 'text/plain', data: '#' } }] }] },
+  ],
+  'a document of blocks': ['messages', { messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'content', content: [text('#')] } }] }] }],
+  'a search result': ['messages', { messages: [{ role: 'user', content: [{ type: 'search_result', source: 'x', title: '#', content: [text('#')] }] }] }],
+  'a cited text': ['messages', { messages: [{ role: 'assistant', content: [{ ...text('x'), citations: [{ type: 'char_location', cited_text: '#' }] }] }] }],
+  'a tool_result string': ['messages', { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: '#' }] }] }],
+  'a tool_result list': ['messages', { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: [text('#')] }] }] }],
+  'the input of a tool_use': ['messages', { messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'x', name: 'f', input: { a: '#' } }] }] }],
+  'an input_schema': ['messages', { messages: [], tools: [{ name: 'f', description: '#', input_schema: { properties: { a: { enum: ['#'] } } } }] }],
+  instructions: ['responses', { instructions: '#', input: 'x' }],
+  'an input string': ['responses', { input: '#' }],
+  'an item': ['responses', { input: [{ role: 'user', content: [{ type: 'input_text', text: '#' }] }] }],
+  'an item without role': ['responses', { input: [{ type: 'message', content: '#' }] }],
+  'the output of a function': ['responses', { input: [{ type: 'function_call_output', call_id: 'x', output: '#' }] }],
+  'the output of a shell': ['responses', { input: [{ type: 'shell_call_output', call_id: 'x', output: [{ stdout: '#' }] }] }],
+  'an item of reasoning': [
+    'responses',
+    { input: [{ type: 'reasoning', id: 'x', summary: [{ type: 'summary_text', text: '#' }], content: [{ type: 'reasoning_text', text: '#' }] }] },
+  ],
+  'a variable of a prompt': ['responses', { prompt: { id: 'x', variables: { a: '#', b: { type: 'input_text', text: '#' } } } }],
+}
+
+describe('a request guard looks at', () => {
+  test.each(Object.entries(requests))('%s', (_, [format, body]) => {
+    const fill = (value: string): JsonObject => JSON.parse(JSON.stringify({ model: 'm', ...body }).replaceAll('#', value)) as JsonObject
+    expect(mask('Request', format, fill(S))).toEqual(fill('<SSN>'))
+  })
+})
+
+describe('a request guard leaves alone', () => {
+  const url = `https://x/${S}`
+  test.each<[string, JsonObject]>([
+    ['settings', { model: S, user: S, metadata: { a: S }, stop: [S], prompt_cache_key: S, messages: [] }],
+    ['ids', { messages: [{ role: 'tool', tool_call_id: S, content: 'x' }] }],
+    [
+      'addresses and data of media',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'image_url', image_url: { url } },
+              { type: 'input_audio', input_audio: { data: S } },
+            ],
+          },
+        ],
+      },
+    ],
+  ])('%s', (_, body) => {
+    expect(mask('Request', 'completions', body)).toBe(body)
+  })
+})
+
+describe('a text that is split', () => {
+  const user = (...content: unknown[]): JsonObject => ({ messages: [{ role: 'user', content }] })
+
+  test.each<[string, JsonObject, JsonObject]>([
+    ['over parts is masked in the last', user(text('is 123-45'), text('-6789.')), user(text('is <SSN>.'))],
+    ['over strings is masked in the last', user('is 123-', '45', '-6789.'), user('is <SSN>.')],
+    ['over parts, beside a complete one, is masked', user(text(`${S} 123-4`), text(`5-6789 ${S}`)), user(text('<SSN> <SSN> <SSN>'))],
+    ['by an image is not joined', user(text('123-45'), { type: 'image_url' }, text('-6789')), user(text('123-45'), { type: 'image_url' }, text('-6789'))],
+  ])('%s', (_, body, expected) => {
+    expect(mask('Request', 'completions', body)).toEqual(expected)
+  })
+
+  const messages = (role: string, ...contents: unknown[]): JsonObject => ({ messages: contents.map((content) => ({ role, content })) })
+
+  test('over adjacent messages of one role is masked in each', () => {
+    expect(mask('Request', 'messages', messages('user', `${S} is 123-`, '45', [text('-6789 x')]))).toEqual(
+      messages('user', '<SSN> is <SSN>', '<SSN>', [text('<SSN> x')]),
+    )
+  })
+
+  test('over results of tools is not joined', () => {
+    const body = messages('tool', '123-45', '-6789')
+    expect(mask('Request', 'completions', body)).toBe(body)
+  })
+
+  test('is found at its ends by a pattern that depends on them', () => {
+    expect(mask('Request', 'completions', messages('user', 'secret', 'a secret'), { matches: ['^secret$'] })).toEqual(messages('user', '<masked>', 'a secret'))
+  })
+})
+
+describe('a masked response keeps nothing that repeats the text:', () => {
+  const choice = (content: string, rest: JsonObject, message: JsonObject = {}): JsonObject => ({
+    choices: [{ index: 0, ...rest, message: { role: 'assistant', content, ...message } }],
+  })
+  const output = (part: JsonObject, rest: JsonObject = {}): JsonObject => ({ output: [{ type: 'message', role: 'assistant', content: [part] }], ...rest })
+
+  test.each<[string, ChatFormat, JsonObject, JsonObject]>([
+    [
+      'logprobs and annotations of a choice',
+      'completions',
+      choice(`ssn ${S}.`, { logprobs: { content: [{ token: S }] } }, { annotations: [{ type: 'url_citation', url_citation: { title: 'x' } }] }),
+      choice('ssn <SSN>.', {}, { annotations: [] }),
+    ],
+    [
+      'an audio',
+      'completions',
+      choice('', {}, { audio: { id: 'x', data: 'AAAA', transcript: S } }),
+      choice('', {}, { audio: { id: 'x', data: '', transcript: '<SSN>' } }),
+    ],
+    [
+      'logprobs, annotations and output_text of an item',
+      'responses',
+      output({ type: 'output_text', text: S, annotations: [{}], logprobs: [{ token: S }] }, { output_text: S }),
+      output({ type: 'output_text', text: '<SSN>', annotations: [] }),
+    ],
+    [
+      'the signature of thinking',
+      'messages',
+      { content: [{ type: 'thinking', thinking: `x ${S}`, signature: 'abc' }] },
+      { content: [{ type: 'thinking', thinking: 'x <SSN>', signature: '' }] },
+    ],
+    [
+      'a citation',
+      'messages',
+      { content: [{ ...text('x'), citations: [{ cited_text: S, document_title: S }] }] },
+      { content: [{ ...text('x'), citations: [{ cited_text: '<SSN>', document_title: '<SSN>' }] }] },
+    ],
+    ['reasoning', 'completions', choice('x', {}, { reasoning_content: S, reasoning: S }), choice('x', {}, { reasoning_content: '<SSN>', reasoning: '<SSN>' })],
+    ['a refusal', 'completions', choice('', {}, { refusal: S }), choice('', {}, { refusal: '<SSN>' })],
+    [
+      'an item of reasoning',
+      'responses',
+      { output: [{ type: 'reasoning', summary: [{ type: 'summary_text', text: S }] }] },
+      { output: [{ type: 'reasoning', summary: [{ type: 'summary_text', text: '<SSN>' }] }] },
+    ],
+  ])('%s', (_, format, body, expected) => {
+    expect(mask('Response', format, body)).toEqual(expected)
+  })
+
+  test('logprobs of a response without a hit stay', () => {
+    const body = choice('fine', { logprobs: { content: [{ token: 'fine' }] } })
+    expect(mask('Response', 'completions', body)).toBe(body)
+  })
+})
+
+describe('texts for a guard service', () => {
+  test('are all texts in order, with system prompts first', () => {
+    const body = {
+      tools: [{ name: 'f', description: 'd', input_schema: { type: 'object' } }],
+      messages: [
+        { role: 'user', content: [text('a'), text('b')] },
+        { role: 'assistant', content: [{ type: 'thinking', thinking: 't' }, text('c')] },
+      ],
+      system: 's',
+    }
+    expect(runSync(subject('Request', 'messages', body).texts())).toEqual(['s', '{"type":"object"}', 'f', 'd', 'a b', 'c', 't'])
+  })
+
+  test('of any body can be collected and replaced', () => {
+    const object = fc.dictionary(
+      fc.constantFrom('messages', 'input', 'content', 'role', 'type', 'text', 'tools', 'arguments', 'parameters', 'output', 'choices', 'message', 'x'),
+      fc.letrec((tie) => ({
+        value: fc.oneof(
+          { depthSize: 'small' },
+          fc.string(),
+          fc.integer(),
+          fc.constant(null),
+          fc.array(tie('value')),
+          fc.dictionary(fc.constantFrom('content', 'role', 'type', 'text', 'input'), tie('value')),
+        ),
+      })).value,
+    ) as fc.Arbitrary<JsonObject>
+    fc.assert(
+      fc.property(
+        fc.constantFrom('Request' as const, 'Response' as const),
+        fc.constantFrom('completions' as const, 'messages' as const, 'responses' as const),
+        object,
+        (phase, format, body) => {
+          const checked = subject(phase, format, body)
+          const texts = runSync(checked.texts())
+          checked.replaceTexts(texts.map(() => 'x'))
+          expect(checked.body === body).toBe(texts.every((each) => each === 'x'))
+        },
+      ),
+    )
+  })
+
+  test('nested deeply are collected', () => {
+    let body: JsonObject = { content: S }
+    for (let depth = 0; depth < 3000; depth++) body = { x: [body] }
+    expect(runSync(subject('Request', 'completions', { messages: [body] }).texts())).toEqual([S])
+  })
+})
