@@ -7,6 +7,8 @@ interface Column {
   type: 'string' | 'date'
   jsonPath: string
   description?: string
+  /** 1: only in `kubectl get -o wide`. */
+  priority?: 1
 }
 
 /** A kind of the API: the parts of its CustomResourceDefinition besides the schema, which is the definition of the same name. */
@@ -23,12 +25,12 @@ export interface Kind {
 const categories = ['proxy']
 const labels = { app: 'proxy', 'app.kubernetes.io/name': 'proxy', 'gateway.networking.k8s.io/policy': 'Direct' }
 const age: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
-const condition = (name: string, path: string, description: string): Column => ({
-  name,
-  type: 'string',
-  jsonPath: `${path}[?(@.type=="${name}")].status`,
-  description,
-})
+const text = (name: string, jsonPath: string, description: string): Column => ({ name, type: 'string', jsonPath, description })
+const wide = (name: string, jsonPath: string, description: string): Column => ({ ...text(name, jsonPath, description), priority: 1 })
+/** A field of the condition `type` of a status. Several ancestors give several values, separated by spaces. */
+const conditionPath = (type: string, conditions: string, field: 'status' | 'reason' | 'message'): string => `${conditions}[?(@.type=="${type}")].${field}`
+const ofObject = '.status.conditions'
+const ofAncestors = '.status.ancestors[*].conditions'
 
 export const kinds: readonly Kind[] = [
   {
@@ -39,8 +41,13 @@ export const kinds: readonly Kind[] = [
     categories,
     labels,
     columns: [
-      condition('Accepted', '.status.ancestors[*].conditions', 'Whether the policy is valid, for each Gateway'),
-      condition('Attached', '.status.ancestors[*].conditions', 'Whether the policy is in force, for each Gateway'),
+      text('Accepted', conditionPath('Accepted', ofAncestors, 'status'), 'Whether the policy is valid, for each Gateway'),
+      text('Reason', conditionPath('Accepted', ofAncestors, 'reason'), 'Reason of Accepted; PartiallyValid policies reject requests or lack a part'),
+      text('Attached', conditionPath('Attached', ofAncestors, 'status'), 'Whether the policy is in force, for each Gateway'),
+      text('Target', '.spec.targetRefs[*].name', 'Names of the targets'),
+      wide('Target Kind', '.spec.targetRefs[*].kind', 'Kinds of the targets'),
+      wide('Selector Kind', '.spec.targetSelectors[*].kind', 'Kinds of targets that are selected by labels'),
+      wide('Attached Reason', conditionPath('Attached', ofAncestors, 'reason'), 'Reason of Attached'),
       age,
     ],
   },
@@ -51,7 +58,12 @@ export const kinds: readonly Kind[] = [
     shortNames: ['prbe'],
     categories,
     labels,
-    columns: [condition('Accepted', '.status.conditions', 'Whether the backend is valid'), age],
+    columns: [
+      text('Accepted', conditionPath('Accepted', ofObject, 'status'), 'Whether the backend is valid'),
+      text('Reason', conditionPath('Accepted', ofObject, 'reason'), 'Reason of Accepted'),
+      wide('Message', conditionPath('Accepted', ofObject, 'message'), 'Message of Accepted'),
+      age,
+    ],
   },
   { kind: 'ProxyParameters', plural: 'proxyparameters', singular: 'proxyparameters', shortNames: ['prpar'], categories, labels, columns: [age] },
 ]

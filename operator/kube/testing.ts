@@ -27,6 +27,7 @@ export interface FakeApi {
   put(collection: string, object: StoredObject): StoredObject
   drop(collection: string, namespace: string, name: string): void
   get(collection: string, namespace: string, name: string): StoredObject | undefined
+  list(collection: string): readonly StoredObject[]
   /** Answers every request to `collection` whose method matches by `status`, until called again without one. */
   fail(method: string, collection: string, status?: number): void
   /** Answers POSTs to a path that is no collection. */
@@ -41,6 +42,7 @@ export interface FakeApi {
 /** Paths of collections, by plural. */
 export const collections = {
   configMaps: '/api/v1/configmaps',
+  events: '/api/v1/events',
   deployments: '/apis/apps/v1/deployments',
   gatewayClasses: '/apis/gateway.networking.k8s.io/v1/gatewayclasses',
   gateways: '/apis/gateway.networking.k8s.io/v1/gateways',
@@ -91,6 +93,7 @@ export async function startFakeApi({ install = [], pageSize = 500 }: FakeApiOpti
     put: (collection, object) => objects.put(collection, object),
     drop: (collection, namespace, name) => objects.drop(collection, namespace, name),
     get: (collection, namespace, name) => objects.get(collection, namespace, name),
+    list: (collection) => objects.list(collection),
     fail(method, collection, status) {
       if (status === undefined) server.failures.delete(`${method} ${collection}`)
       else server.failures.set(`${method} ${collection}`, status)
@@ -225,7 +228,8 @@ class FakeServer {
     const url = new URL(request.url ?? '/', 'http://localhost')
     const method = request.method ?? 'GET'
     this.requests.push(`${method} ${url.pathname}${url.search}`)
-    const body = JSON.parse((await readBody(request)) || '{}') as StoredObject
+    // A patch need not have metadata.
+    const body = { metadata: {}, ...(JSON.parse((await readBody(request)) || '{}') as object) } as StoredObject
     const post = this.posts.get(url.pathname)
     if (post && method === 'POST') return send(response, 201, post(body))
     const place = parsePath(url.pathname)
@@ -258,7 +262,8 @@ class FakeServer {
 
   #write(method: string, place: Place, body: StoredObject, type: string, response: ServerResponse): void {
     const { collection, namespace, isStatus } = place
-    const name = place.name ?? body.metadata.name
+    const { generateName } = body.metadata
+    const name = place.name ?? (typeof generateName === 'string' ? `${generateName}${this.#objects.version}` : body.metadata.name)
     const before = this.#objects.get(collection, namespace, name)
     const isApply = type.includes('apply')
     if (!before && method !== 'POST' && !isApply) return sendError(response, 404, 'NotFound')

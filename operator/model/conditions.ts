@@ -9,6 +9,14 @@ export interface Fault {
 
 export const fault = (reason: ConditionReason, message: string): Fault => ({ reason, message })
 
+/** Conditions that report a problem by being True. */
+const negative: ReadonlySet<string> = new Set(['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'])
+
+/** Whether a condition reports a problem, including Accepted with reason PartiallyValid. */
+export function isBad({ type, status, reason }: Condition): boolean {
+  return reason === 'PartiallyValid' || status !== (negative.has(type) ? 'False' : 'True')
+}
+
 /** The API server's bound on a condition message. */
 const MAX_MESSAGE = 32_768
 

@@ -8,7 +8,7 @@ import { readSettings } from './settings.ts'
 import { until as untilTrue } from '../../e2e/harness/wait.ts'
 
 const { leases, gatewayClasses, gateways, httpRoutes, services, namespaces, proxyPolicies, deployments, secrets } = collections
-const OWNED = [deployments, secrets, collections.configMaps, collections.serviceAccounts, collections.podDisruptionBudgets]
+const OWNED = [deployments, secrets, collections.events, collections.configMaps, collections.serviceAccounts, collections.podDisruptionBudgets]
 
 let api: FakeApi
 const modes: ClusterMode[] = []
@@ -65,7 +65,7 @@ test('the operator creates its GatewayClass, accepts Gateways, and then writes n
   const { text } = await read(mode.ports.metrics, '/metrics')
   expect(text).toMatch(/^proxy_leader 1$/m)
   // A write is counted when its response has been read.
-  const written = writes().filter((request) => request.endsWith('/status')).length
+  const written = writes().filter((request) => request.includes('/status?')).length
   await until(async () => (await read(mode.ports.metrics, '/metrics')).text.includes(`\nproxy_status_writes_total ${written}\n`))
 })
 
@@ -166,6 +166,29 @@ test('an unknown field of an overlay is in the status of the Gateway, and the ot
   expect(api.get(deployments, 'default', 'gw')?.spec).toMatchObject({ minReadySeconds: 7 })
   api.put(collections.proxyParameters, { metadata: { name: 'p', namespace: 'default' }, spec: { deployment: { spec: { replicas: 3 } } } })
   await until(() => partial() === undefined)
+})
+
+test('Events report the conditions of a Gateway that turn bad or good, and count repeated ones', async () => {
+  api.put(gateways, gateway)
+  api.fail('PATCH', deployments, 403)
+  await start()
+  const events = (): string[] =>
+    api.list(collections.events).map(({ type, reason, message, count }) => `${String(type)} ${String(reason)} ${String(count)}: ${String(message)}`)
+  await until(() => events().length === 1)
+  expect(events()[0]).toMatch(/^Warning DeploymentFailed 1: Programmed is False: .*deployments\/gw/)
+  expect(api.list(collections.events)[0]).toMatchObject({ involvedObject: { kind: 'Gateway', namespace: 'default', name: 'gw', uid: 'uid-default/gw' } })
+  api.fail('PATCH', deployments)
+  await until(() => api.get(deployments, 'default', 'gw') !== undefined)
+  api.put(services, { ...(api.get(services, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
+  const setReady = (readyReplicas: number): void =>
+    void api.put(deployments, { ...(api.get(deployments, 'default', 'gw') as StoredObject), status: { readyReplicas } })
+  setReady(1)
+  const good = (count: number): string => `Normal Programmed ${count}: Programmed is True: Successfully programmed Gateway; 1 of 1 pods are ready`
+  await until(() => events().includes(good(1)))
+  setReady(0)
+  await until(() => events().includes('Warning Pending 1: Programmed is False: Gateway is not ready: 0 of 1 pods are ready'))
+  setReady(1)
+  await until(() => events().includes(good(2)))
 })
 
 test('addresses and pods are found by owner if an overlay changes the label of the Gateway', async () => {

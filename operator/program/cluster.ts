@@ -7,12 +7,13 @@ import { createConfigMapMemory } from '../jwks/config-maps.ts'
 import { createKeySets } from '../jwks/index.ts'
 import { watchCertificate, type CertificateSource } from '../kube/certificate.ts'
 import { connect, type KubeConnection } from '../kube/connection.ts'
-import { createGatewayEvents } from '../kube/events.ts'
+import { createEventRecorder, type EventRecorder } from '../kube/events.ts'
 import { keepGatewayClass } from '../kube/gateway-class.ts'
 import { startElection, type Election } from '../kube/lease.ts'
 import { watchCluster } from '../kube/source.ts'
 import { createTokenAuthentication } from '../kube/token-review.ts'
 import { textOf, type Log } from '../runtime/log.ts'
+import { createFailureLog, type FailureLog } from '../runtime/throttle.ts'
 import { createReconcileMetrics, renderGauges, renderProcess } from '../runtime/metrics.ts'
 import { Provisioner } from '../provision/provision.ts'
 import { systemClock } from '../serve/debounce.ts'
@@ -21,6 +22,7 @@ import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.t
 import type { Settings } from './settings.ts'
 import type { ConfigMap } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
+import { findTransitions } from '../status/transitions.ts'
 import { createStatusWriter } from '../status/writer.ts'
 import type { Translation } from '../model/translation.ts'
 
@@ -81,7 +83,8 @@ class Replica {
   readonly #log: Log
   readonly #reviews = { requests: 0, successes: 0, failures: 0 }
   readonly #reconciles = createReconcileMetrics(clock.now)
-  readonly #recordEvent: ReturnType<typeof createGatewayEvents>
+  readonly #logFailure: FailureLog
+  readonly #events: EventRecorder
   readonly #server: ConfigServer
   readonly #keySetMemory: ReturnType<typeof createConfigMapMemory>
   readonly #keySets: ReturnType<typeof createKeySets>
@@ -102,7 +105,8 @@ class Replica {
     this.#connection = connection
     this.#certificate = certificate
     this.#log = options.log
-    this.#recordEvent = createGatewayEvents(connection, clock, now)
+    this.#logFailure = createFailureLog(options.log, clock.now)
+    this.#events = createEventRecorder({ connection, clock, now, onError: (error) => this.#logFailure('Event', error, 'it is not sent again') })
     this.#server = this.#createServer()
     this.#keySetMemory = this.#createKeySetMemory()
     // Every replica fetches key sets itself, because each must be able to serve the stream alone.
@@ -119,8 +123,10 @@ class Replica {
       now,
       isLeader: this.#isLeader,
       find: this.#source.find,
-      onError: (key, error, isRetried) =>
-        this.#log('warn', `status of ${key}: ${textOf(error)}; ${isRetried ? 'it is retried' : 'it is not retried until it differs'}`),
+      onError: (key, error, isRetried) => this.#logFailure(`status of ${key}`, error, isRetried ? 'it is retried' : 'it is not retried until it differs'),
+      onWrite: (object, before, after) => {
+        for (const transition of findTransitions(before, after)) this.#events.record({ object, ...transition })
+      },
     })
     this.#provisioner = this.#startProvisioner()
     this.#gatewayClass = keepGatewayClass({
@@ -130,7 +136,7 @@ class Replica {
       isLeader: this.#isLeader,
       parametersRef: options.settings.classParameters.get(GATEWAY_CLASS),
       measure: (work) => this.#reconciles.of('gatewayclass').measure('', GATEWAY_CLASS, work),
-      onError: (error) => this.#log('error', `GatewayClass ${GATEWAY_CLASS}: ${textOf(error)}; it is looked at again in a while`),
+      onError: (error) => this.#logFailure(`GatewayClass ${GATEWAY_CLASS}`, error, 'it is retried'),
     })
   }
 
@@ -160,6 +166,7 @@ class Replica {
     this.#keySets.close()
     this.#keySetMemory.close()
     this.#writer.close()
+    this.#events.close()
     this.#provisioner.close()
     this.#gatewayClass.close()
     this.#certificate?.close()
@@ -195,7 +202,7 @@ class Replica {
       isLeader: this.#isLeader,
       find: (name) => this.#source.find('ConfigMap', namespace, name)?.object as ConfigMap | undefined,
       list: () => this.#source.list('ConfigMap', namespace),
-      onError: (name, error) => this.#log('warn', `ConfigMap ${name}: ${textOf(error)}; the key set is in force, a restart would have to fetch it anew`),
+      onError: (name, error) => this.#logFailure(`ConfigMap ${name}`, error, 'the key set is in force, but a restart would have to fetch it again'),
     })
   }
 
@@ -212,7 +219,7 @@ class Replica {
         this.#translate(next)
       },
       onStatus: (object) => this.#writer.recheck(object),
-      onError: (kind, error) => this.#log('warn', `watch of ${kind}: ${textOf(error)}; it is tried again, and what was read before stays`),
+      onError: (kind, error) => this.#logFailure(`watch of ${kind}`, error, 'it is retried, and the last state stays'),
     })
   }
 
@@ -231,7 +238,7 @@ class Replica {
       xdsSecret: () => this.#certificate && { data: { 'ca.crt': this.#certificate.current().authority.toString('base64') } },
       onChange: () => this.#publishStatuses(),
       onNote: (gateway, message) => this.#log('info', `Gateway ${gateway}: ${message}`),
-      onError: (what, error) => this.#log('warn', `${what}: ${textOf(error)}; it is tried again`),
+      onError: (subject, error) => this.#logFailure(subject, error, 'it is retried'),
     })
   }
 
@@ -246,7 +253,7 @@ class Replica {
       identity: `${settings.identity}_${crypto.randomUUID()}`,
       onStart: () => this.#startWriting(),
       onStop: () => this.#log('info', 'not leading any more'),
-      onError: (error) => this.#log('warn', `Lease ${settings.namespace}/${LEASE}: ${textOf(error)}; the election goes on`),
+      onError: (error) => this.#logFailure(`Lease ${settings.namespace}/${LEASE}`, error, 'the election continues'),
       ...(leaseTimes ? { times: leaseTimes } : {}),
     })
   }
@@ -292,7 +299,7 @@ class Replica {
     this.#log('warn', 'a data plane rejected part of the config', { role, rejected })
     const gateway = this.#snapshot.list('Gateway').find((each) => roleOf(`${each.metadata.namespace}/${each.metadata.name}`) === role)
     if (gateway === undefined) return
-    this.#recordEvent(gateway, 'ProxyNackError', rejected).catch((error: unknown) => this.#log('warn', `Event for Gateway ${role}: ${textOf(error)}`))
+    this.#events.record({ object: gateway, type: 'Warning', reason: 'ProxyNackError', message: rejected })
   }
 
   #renderMetrics(): string {

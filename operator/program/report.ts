@@ -1,4 +1,5 @@
 import type { Bind, Listener, Route } from '#gen/config/types.ts'
+import { isBad } from '../model/conditions.ts'
 import type { Condition, ObjectStatus, Translation } from '../model/translation.ts'
 
 /** Output of directory mode, one JSON object per line (README.md). */
@@ -49,16 +50,12 @@ export function summarizeGateways({ gateways }: Translation): GatewaySummary[] {
   })
 }
 
-/** Conditions whose True is the bad news. */
-const warnings: ReadonlySet<string> = new Set(['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'])
-
 /** All conditions that report a problem, including Accepted with reason PartiallyValid. */
 export function findTroubles(statuses: readonly ObjectStatus[]): ConditionReport[] {
   return statuses.flatMap(({ kind, namespace = '', name, status }) =>
     conditionsOf(status).flatMap(({ at, condition }) => {
-      const isGood = condition.reason !== 'PartiallyValid' && condition.status === (warnings.has(condition.type) ? 'False' : 'True')
       const { type, reason, message } = condition
-      return isGood ? [] : [{ kind, namespace, name: at === '' ? name : `${name}/${at}`, type, status: condition.status, reason, message }]
+      return !isBad(condition) ? [] : [{ kind, namespace, name: at === '' ? name : `${name}/${at}`, type, status: condition.status, reason, message }]
     }),
   )
 }

@@ -33,6 +33,9 @@ const ownTypes: Readonly<Record<ConditionType, true>> = {
   StatusSummarized: true,
 }
 
+/** Whether the operator writes conditions of this type. */
+export const isOwnCondition = (type: string): boolean => Object.hasOwn(ownTypes, type)
+
 /** Fields that are ours as a whole: without a value in what we say, they are taken back. */
 const ownFields: readonly string[] = ['listeners', 'addresses', 'attachedListenerSets', 'supportedFeatures']
 
@@ -80,7 +83,7 @@ function mergeConditions(stored: readonly LiveCondition[], ours: readonly LiveCo
   const kept = stored.flatMap((condition) => {
     const own = next.get(condition.type)
     next.delete(condition.type)
-    if (!own) return Object.hasOwn(ownTypes, condition.type) ? [] : [condition]
+    if (!own) return isOwnCondition(condition.type) ? [] : [condition]
     const isSame = own.status === condition.status && condition.lastTransitionTime !== undefined
     return [{ ...own, lastTransitionTime: isSame ? condition.lastTransitionTime : now }]
   })

@@ -4,6 +4,7 @@ import { watchCluster, type ClusterSource } from '../kube/source.ts'
 import { collections, startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { ObjectStatus } from '../model/translation.ts'
+import { findTransitions } from './transitions.ts'
 import { createStatusWriter, type StatusWriter } from './writer.ts'
 import { until } from '../../e2e/harness/wait.ts'
 
@@ -15,11 +16,13 @@ let source: ClusterSource
 let writer: StatusWriter
 let isLeader = true
 const errors: string[] = []
+const transitions: string[] = []
 
 beforeEach(async () => {
   api = await startFakeApi({ install: [httpRoutes] })
   isLeader = true
   errors.length = 0
+  transitions.length = 0
 })
 afterEach(async () => {
   writer.close()
@@ -44,6 +47,8 @@ async function start(): Promise<void> {
     clock: systemClock,
     now: () => new Date('2026-06-01T00:00:00Z'),
     onError: (key, error, isRetried) => errors.push(`${key} ${String(error)}${isRetried ? '' : ', for good'}`),
+    onWrite: (object, before, after) =>
+      transitions.push(...findTransitions(before, after).map(({ type, message }) => `${object.metadata.name} ${type} ${message}`)),
   })
   await until(() => source.isSynced())
 }
@@ -82,7 +87,7 @@ test('a status that differs is written, entries of others stay, and an equal sta
     writer.publish([wanted('a', 'ours')])
     await sleep(60)
   }
-  expect(patches()).toEqual([`PATCH ${httpRoutes.replace('/httproutes', '/namespaces/default/httproutes')}/a/status`])
+  expect(patches()).toEqual([`PATCH ${httpRoutes.replace('/httproutes', '/namespaces/default/httproutes')}/a/status?fieldManager=proxy.dev%2Fproxy`])
   expect(writer.writes()).toBe(1)
 })
 
@@ -160,4 +165,24 @@ test('a failed write is retried', async () => {
   // The API server has the status before its response is read.
   await until(() => writer.writes() > 0)
   expect(writer.writes()).toBe(1)
+})
+
+test('each write reports the condition that it turned bad or good, and an equal status reports nothing', async () => {
+  api.put(httpRoutes, route('a'))
+  await start()
+  const fail = (name: string): ObjectStatus => {
+    const bad = entry(OURS, 'broken')
+    return {
+      ...wanted(name),
+      status: { parents: [{ ...bad, conditions: bad.conditions.map((each) => ({ ...each, status: 'False', reason: 'NoMatchingParent' })) }] },
+    }
+  }
+  writer.publish([wanted('a', 'ours')])
+  await until(() => writer.writes() === 1)
+  writer.publish([fail('a')])
+  await until(() => writer.writes() === 2)
+  writer.publish([fail('a')])
+  writer.publish([wanted('a', 'ours')])
+  await until(() => writer.writes() === 3)
+  expect(transitions).toEqual(['a Warning Accepted is False for Gateway gw: broken', 'a Normal Accepted is True for Gateway gw: ours'])
 })

@@ -1,3 +1,4 @@
+import { FIELD_MANAGER } from '#api/names.ts'
 import { ApiError, type KubeConnection } from '../kube/connection.ts'
 import { createQueue } from '../kube/queue.ts'
 import { objectPath } from '../kube/resources.ts'
@@ -18,6 +19,8 @@ export interface StatusWriterOptions {
   readonly now: () => Date
   /** `isRetried` is false when the API server rejected the status itself. */
   readonly onError: (key: string, error: unknown, isRetried: boolean) => void
+  /** The API server accepted a status; `before` is the one that it replaced. */
+  readonly onWrite?: (object: KubeObject, before: object | undefined, after: object) => void
 }
 
 /** The one writer of statuses (operator.md §4, §7.1). */
@@ -45,6 +48,11 @@ interface Base {
 }
 
 const ATTEMPTS = 5
+/**
+ * Statuses have the field manager of all other writes. Merge patches replace the lists of conditions, so nothing remains of fields that an
+ * earlier version wrote as `proxy-operator`.
+ */
+const QUERY = new URLSearchParams({ fieldManager: FIELD_MANAGER }).toString()
 /** At most one write per object in this time, and the pause between attempts. */
 const INTERVAL_MS = 100
 const CONCURRENCY = 8
@@ -82,12 +90,13 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       if (!patch) return
       const path = objectPath(live.collection, status.namespace ?? '', status.name)
       try {
-        const stored = await connection.request<RawStored>('PATCH', `${path}/status`, {
+        const stored = await connection.request<RawStored>('PATCH', `${path}/status?${QUERY}`, {
           body: { metadata: { resourceVersion: base.resourceVersion }, status: patch },
           contentType: 'application/merge-patch+json',
         })
         writes += 1
         written.set(key, { cached: live.resourceVersion, base: toBase(stored) })
+        options.onWrite?.(live.object, base.status, stored.status ?? {})
         return
       } catch (error) {
         if (!(error instanceof ApiError)) throw error

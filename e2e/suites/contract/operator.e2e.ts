@@ -101,6 +101,16 @@ const until = async (what: string, condition: () => Promise<boolean>, timeoutMs 
     throw new Error(`${String(error)}\n${replicas.map(({ program }) => tailOf(program.lines)).join('\n')}`, { cause: error })
   })
 
+/** Writes the statuses that load balancers and kubelets would write: an address and a ready pod. */
+async function setRunning(name: string): Promise<void> {
+  const set = async (path: string, status: object): Promise<void> => {
+    await until(`${path} exists`, async () => (await read(path)) !== undefined)
+    await server.call('PATCH', `${path}/status`, { status }, 'application/merge-patch+json')
+  }
+  await set(inNamespace('/api/v1', 'services', name), { loadBalancer: { ingress: [{ ip: '192.0.2.10' }] } })
+  await set(inNamespace('/apis/apps/v1', 'deployments', name), { replicas: 1, readyReplicas: 1, availableReplicas: 1 })
+}
+
 test('the operator creates the GatewayClass proxy, accepts it and lists its supported features', async () => {
   await until('class accepted', async () => isTrue(await read(`${GATEWAY_API}/gatewayclasses/proxy`), 'Accepted'))
   const features = (await read(`${GATEWAY_API}/gatewayclasses/proxy`))?.status?.supportedFeatures
@@ -110,7 +120,10 @@ test('the operator creates the GatewayClass proxy, accepts it and lists its supp
 
 test('a Gateway is accepted and programmed, and owns its objects', async () => {
   await create(gatewayPath(), gatewayOf('gw'))
+  await until('Gateway pending', async () => conditionOf(await read(gatewayPath('gw')), 'Programmed')?.reason === 'Pending')
+  await setRunning('gw')
   await until('Gateway programmed', async () => isTrue(await read(gatewayPath('gw')), 'Programmed'))
+  expect(conditionOf(await read(gatewayPath('gw')), 'Programmed')).toMatchObject({ message: 'Successfully programmed Gateway; 1 of 1 pods are ready' })
   for (const path of [
     inNamespace('/apis/apps/v1', 'deployments', 'gw'),
     ...['services', 'serviceaccounts', 'configmaps'].map((kind) => inNamespace('/api/v1', kind, 'gw')),
@@ -120,8 +133,6 @@ test('a Gateway is accepted and programmed, and owns its objects', async () => {
 })
 
 test('the address of a Gateway is that of its Service', async () => {
-  const patch = { status: { loadBalancer: { ingress: [{ ip: '192.0.2.10' }] } } }
-  await server.call('PATCH', `${inNamespace('/api/v1', 'services', 'gw')}/status`, patch, 'application/merge-patch+json')
   await until('address', async () => JSON.stringify((await read(gatewayPath('gw')))?.status?.addresses) === '[{"type":"IPAddress","value":"192.0.2.10"}]')
   expect(isTrue(await read(gatewayPath('gw')), 'Programmed')).toBe(true)
 })
@@ -167,6 +178,8 @@ test('an overlay creates and removes a PodDisruptionBudget, and objects deleted 
   await until('ConfigMap is back', async () => (await read(inNamespace('/api/v1', 'configmaps', 'pdb'))) !== undefined)
   await server.call('PATCH', `${parametersPath}/p`, { spec: { podDisruptionBudget: null } }, 'application/merge-patch+json')
   await until('the deletion of the budget', async () => (await read(budgetPath)) === undefined)
+  await setRunning('pdb')
+  await until('Gateway programmed', async () => isTrue(await read(gatewayPath('pdb')), 'Programmed'))
   expect(isTrue(await read(gatewayPath('pdb')), 'Programmed')).toBe(true)
 })
 
@@ -281,6 +294,50 @@ test('a second replica serves over TLS and uses a new certificate without a rest
   await (await start(renewed, 120_000)).stop()
 })
 
+test('an Event reports a route that turns bad and good, and counts repetitions', async () => {
+  const ref = (name: string) => ({ spec: { rules: [{ backendRefs: [{ name, port: 80 }] }] } })
+  const events = async (): Promise<string[]> => {
+    const { object } = await server.call('GET', inNamespace('/api/v1', 'events'))
+    const { items } = object as unknown as {
+      items: { type: string; reason: string; message: string; count: number; involvedObject: { kind: string; name: string } }[]
+    }
+    return items
+      .filter(({ involvedObject: { kind, name } }) => kind === 'HTTPRoute' && name === 'evented')
+      .map(({ type, reason, count }) => `${type} ${reason} ${count}`)
+  }
+  const isResolved = async (): Promise<boolean | undefined> =>
+    (await read(routePath('evented')))?.status?.parents?.[0]?.conditions.some(({ type, status }) => type === 'ResolvedRefs' && status === 'True')
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: meta('evented'), spec: { ports: [{ port: 80 }] } }
+  await create(inNamespace('/api/v1', 'services'), service)
+  await create(routePath(), {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: meta('evented'),
+    spec: { parentRefs: [{ name: 'gw' }], ...ref('gone').spec },
+  })
+  await until('a Warning', async () => (await events()).includes('Warning BackendNotFound 1'))
+  for (const [name, isGood] of [
+    ['evented', true],
+    ['gone', false],
+    ['evented', true],
+  ] as const) {
+    await server.call('PATCH', routePath('evented'), ref(name), 'application/merge-patch+json')
+    await until('the status', async () => (await isResolved()) === isGood)
+  }
+  await until('counted Events', async () => (await events()).every((text) => text.endsWith(' 2')))
+  expect((await events()).toSorted()).toEqual(['Normal ResolvedRefs 2', 'Warning BackendNotFound 2'])
+})
+
+test('conditions of an earlier version are removed, and the field manager of statuses is the controller name', async () => {
+  const stale = { type: 'StatusSummarized', status: 'True', reason: 'Old', message: 'old', lastTransitionTime: '2026-01-01T00:00:00Z' }
+  const path = gatewayPath('gw')
+  const conditions = [...((await read(path))?.status?.conditions ?? []), stale]
+  await server.call('PATCH', `${path}/status?fieldManager=proxy-operator`, { status: { conditions } }, 'application/merge-patch+json')
+  await until('the stale condition is removed', async () => conditionOf(await read(path), 'StatusSummarized') === undefined)
+  const { managedFields = [] } = ((await read(path))?.metadata ?? {}) as { managedFields?: { manager: string; subresource?: string }[] }
+  expect(managedFields.filter(({ subresource }) => subresource === 'status').map(({ manager }) => manager)).toContain('proxy.dev/proxy')
+})
+
 test('the second replica does not write until the leader is killed', async () => {
   const second = replicas[1] as Replica
   await until('second is ready', async () => (await fetch(`http://127.0.0.1:${second.ports.health}/readyz`)).status === 200)
@@ -289,6 +346,7 @@ test('the second replica does not write until the leader is killed', async () =>
   first().program.signal('SIGKILL')
   await create(gatewayPath(), gatewayOf('after', 8082))
   await until('new leader', async () => (await metric(second, 'leader')) === 1)
+  await setRunning('after')
   await until('Gateway programmed', async () => isTrue(await read(gatewayPath('after')), 'Programmed'))
   expect((await read(LEASE))?.spec.holderIdentity).toMatch(/^two_/)
 })

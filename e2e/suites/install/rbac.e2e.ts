@@ -259,5 +259,9 @@ async function requestConfig(): Promise<void> {
   expect(await rejectConfig(`${service}:9978`, token, `${NAMESPACE}~web`)).toContain(`bind/80/${NAMESPACE}/web`)
   await expect(rejectConfig(`${service}:9978`, token, `${NAMESPACE}~all`)).rejects.toThrow(/UNAUTHENTICATED|PERMISSION_DENIED/)
   await until('an Event on the Gateway', async () => (await kubectl('-n', NAMESPACE, 'get', 'events')).includes('ProxyNackError'))
+  // A repeated Event is counted by a patch.
+  await rejectConfig(`${service}:9978`, token, `${NAMESPACE}~web`)
+  const counts = ['get', 'events', '-o', 'jsonpath={.items[?(@.reason=="ProxyNackError")].count}']
+  await until('the repeated Event is counted', async () => Number(await kubectl('-n', NAMESPACE, ...counts)) >= 2)
   await sleep(1000)
 }
