@@ -47,6 +47,8 @@ export const errorTable = {
   SERVICE_NOT_FOUND: { status: 500, reason: 'Internal', text: 'service not found' },
   NO_HEALTHY_BACKENDS: { status: 503, reason: 'NoHealthyBackend', text: 'no healthy backends' },
   DNS_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'backends required DNS resolution which failed' },
+  DESTINATION_DENIED: { status: 403, reason: 'Authorization', text: 'destination not allowed' },
+  LOOP: { status: 508, reason: 'InvalidRequest', text: 'request loop detected' },
   UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: ': ' },
   UPSTREAM_TIMEOUT: { status: 504, reason: 'Timeout', text: 'upstream call timeout' },
   REQUEST_TIMEOUT: { status: 504, reason: 'Timeout', text: 'request timeout' },

@@ -59,7 +59,7 @@ export const backendDefinitions: Definitions = {
       {
         key: key('<namespace>/<name>'),
         static: object('One fixed host.', { host: string('IP address or DNS name.'), port: port('Port.') }, ['host', 'port']),
-        dynamicForwardProxy: object('The destination is the request’s Host (SNI for TLS). Ports default to 80, or 443 over TLS.', {}),
+        dynamicForwardProxy: ref('DynamicForwardProxyBackend', 'The destination is the request’s Host (SNI for TLS). Ports default to 80, or 443 over TLS.'),
         ai: ref('AIBackend'),
         mcp: ref('MCPBackend'),
         cloudBackend: ref('CloudBackend'),

@@ -72,7 +72,7 @@ export const fileDefinitions: Definitions = {
       host: string('`host:port`.'),
       service: object('A service of this file.', { name: string('`<namespace>/<name>`.'), port: port('Service port.') }, ['name', 'port']),
       backend: string('Name of a backend of this file.'),
-      dynamicForwardProxy: object('The destination is the request’s Host.', {}),
+      dynamicForwardProxy: ref('DynamicForwardProxyBackend', 'The destination is the request’s Host.'),
       ai: ref('AIBackend'),
       mcp: ref('MCPBackend'),
       cloudBackend: ref('CloudBackend'),
@@ -87,7 +87,7 @@ export const fileDefinitions: Definitions = {
       {
         name: string('Name, unique in the file.'),
         host: string('`host:port`.'),
-        dynamicForwardProxy: object('The destination is the request’s Host.', {}),
+        dynamicForwardProxy: ref('DynamicForwardProxyBackend', 'The destination is the request’s Host.'),
         ai: ref('AIBackend'),
         mcp: ref('MCPBackend'),
         cloudBackend: ref('CloudBackend'),

@@ -6,6 +6,7 @@ import { defaultSettings, Destination, type DestinationConfig, type PoolFactory,
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { compileReach, type OwnProcess } from './reach.ts'
 import { upstreamSettings, type Target } from './upstream.ts'
 
 const noEndpoints = {
@@ -36,7 +37,13 @@ export interface DestinationOptions {
   readonly onEviction?: OnEviction | undefined
   /** The node that this process runs on, for Services that prefer near endpoints. */
   readonly nodeName?: string | undefined
+  /** For dynamicForwardProxy backends; default: a process that listens on no port. */
+  readonly own?: OwnProcess
+  /** Value of the loop header of requests to dynamicForwardProxy backends. */
+  readonly loopMark?: string
 }
+
+const noProcess: OwnProcess = { ports: () => [], operator: () => undefined, isInPod: false }
 
 /** A part of a backend: an LLM provider, an MCP target. */
 export interface BackendPart {
@@ -240,7 +247,11 @@ export class Destinations {
     if (backend === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
     const settingsFor = (host: string | undefined): UpstreamSettings =>
       this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies, outer })
-    if (backend.dynamicForwardProxy !== undefined) return { ...noEndpoints, type: 'dynamic', isDynamic: true, settings: settingsFor(undefined) }
+    if (backend.dynamicForwardProxy !== undefined) {
+      const { own = noProcess, loopMark } = this.#options
+      const guard = compileReach(backend.dynamicForwardProxy, own)
+      return { ...noEndpoints, type: 'dynamic', isDynamic: true, guard, loopMark, settings: settingsFor(undefined) }
+    }
     const type = backend.ai === undefined ? (backend.mcp === undefined ? 'unknown' : 'mcp') : 'ai'
     if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static

@@ -9,6 +9,8 @@ export function toProxyFailure(error: unknown): ProxyError {
       return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
     case 'dns':
       return new ProxyError('DNS_FAILED', { cause: error })
+    case 'forbidden':
+      return new ProxyError('DESTINATION_DENIED', { detail: error.message, cause: error })
     case 'upgrade':
       return new ProxyError('UPGRADE_FAILED', { detail: error.message, cause: error })
     case 'connect':

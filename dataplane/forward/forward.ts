@@ -1,6 +1,7 @@
 import { callEndpoint, type Active, type AttemptTarget } from './attempt.ts'
 import { toProxyFailure } from './failure.ts'
 import { setRetryHeader, withRetries } from './retry.ts'
+import { LOOP_HEADER } from './loop.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { pickEndpoints } from '../inference/picker.ts'
@@ -88,6 +89,7 @@ function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   // After credentials and transformation, because header modifiers of the backendRef override both (traffic.md §5 step 8).
   if (backend.requestHeaders.length > 0 && applyHeaderModifiers(request.headers, backend.requestHeaders, request).isAuthoritySet)
     exchange.isAuthorityFixed = true
+  if (destination.loopMark !== undefined) request.headers.set(LOOP_HEADER, destination.loopMark)
   request.authority = authorityFor(exchange, destination)
   const defaultPort = destination.settings.tls === undefined ? ':80' : ':443'
   if (request.authority.endsWith(defaultPort) && !destination.isDynamic) request.authority = request.authority.slice(0, -defaultPort.length)

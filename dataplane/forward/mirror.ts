@@ -1,4 +1,5 @@
 import type { Exchange } from '../exchange/exchange.ts'
+import { LOOP_HEADER } from './loop.ts'
 import { ExchangeView } from '../expression/view.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { transformRequest } from '../transformation/request.ts'
@@ -24,6 +25,7 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry
   const headers = exchange.request.headers.clone()
   headers.remove('content-length')
   if (auth !== undefined) authenticate(headers, auth, exchange)
+  if (destination.loopMark !== undefined) headers.set(LOOP_HEADER, destination.loopMark)
   const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
   const copy = exchange.fork(request)
   copy.backend = destination.name

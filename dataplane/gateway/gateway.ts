@@ -1,4 +1,6 @@
 import type { Backend, BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import { LoopMark } from '../forward/loop.ts'
+import type { OwnProcess } from '../destination/reach.ts'
 import { Destinations, type OnEviction } from '../destination/destinations.ts'
 import { effectiveFrontend, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
@@ -40,6 +42,10 @@ export interface GatewayOptions {
   readonly nodeName?: string | undefined
   /** Factories of backend services (LLM, MCP, agent runtime); default: none. */
   readonly factories?: ServiceFactories
+  /** This process, which dynamicForwardProxy backends do not reach. `ports`: those of the management endpoints. Default: none. */
+  readonly own?: OwnProcess
+  /** Common to the replicas of the Gateway; by it they recognize requests that return to them. Default: random. */
+  readonly loopSecret?: Buffer | undefined
 }
 
 /**
@@ -55,9 +61,23 @@ export class Gateway {
   /** Route tables of the next version, by listener. */
   #prepared = new Map<string, PreparedTable>()
   #binds = new Map<string, RunningBind>()
+  readonly #loopMark: LoopMark
+  /** Whether a backend sends requests to destinations that clients choose. */
+  #hasDynamic = false
 
-  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {} }: GatewayOptions) {
-    this.destinations = new Destinations(createPool, { nowMs: clocks?.monotonicMs, onEviction, nodeName })
+  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {}, own, loopSecret }: GatewayOptions) {
+    this.#loopMark = new LoopMark(loopSecret)
+    this.destinations = new Destinations(createPool, {
+      nowMs: clocks?.monotonicMs,
+      onEviction,
+      nodeName,
+      loopMark: this.#loopMark.value,
+      own: {
+        isInPod: own?.isInPod === true,
+        operator: () => own?.operator(),
+        ports: () => [...(own?.ports() ?? []), ...[...this.#binds.values()].map(({ bind }) => bind.port)],
+      },
+    })
     const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
@@ -88,6 +108,7 @@ export class Gateway {
     const secrets = snapshot.secrets === before?.secrets ? state.secrets : selectSecrets(state.secrets, snapshot.secrets)
     const areSecretsNew = secrets !== state.secrets
     const areBackendChainsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
+    if (snapshot.backends !== before?.backends) this.#hasDynamic = [...snapshot.backends.values()].some((backend) => backend.dynamicForwardProxy !== undefined)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
     if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
     this.destinations.update(snapshot, this.#context.policies)
@@ -135,6 +156,7 @@ export class Gateway {
 
   #handle(exchange: Exchange): Promise<void> | void {
     try {
+      if (this.#hasDynamic) this.#loopMark.check(exchange.request.headers)
       return this.#selectListener(exchange).handle(exchange, this.#context)
     } catch (error) {
       respondWithError(exchange, error)

@@ -48,5 +48,6 @@ function isTlsPassthrough({ connection, initial }: TcpConnection): boolean {
 function toFailure(error: Error): ProxyError {
   const failure = error instanceof UpstreamError ? error.failure : undefined
   if (failure === 'connect-timeout') return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
+  if (failure === 'forbidden') return new ProxyError('DESTINATION_DENIED', { detail: error.message, cause: error })
   return failure === 'dns' ? new ProxyError('DNS_FAILED', { cause: error }) : new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error })
 }

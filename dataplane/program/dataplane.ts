@@ -10,6 +10,8 @@ import { indexPolicies } from '../config/merge.ts'
 import { createConfigStore, type ConfigSnapshot, type ConfigStore } from '../config/store.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import { readSessionKeys } from '../mcp/session/codec.ts'
+import type { OwnProcess } from '../destination/reach.ts'
+import { followOperator } from './operator.ts'
 import { createServiceLoader, type ServiceLoader, type ServiceLoaderOptions } from './services.ts'
 import { readSettings, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
@@ -43,12 +45,21 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const settings = readSettings(env, processConfig)
   if (file === undefined && settings.xdsAddress === undefined) throw new Error(NO_SOURCE)
   const logging = createLogging({ writer: createWriter(1), level: settings.logLevel, format: settings.logFormat })
-  const parts = wire(settings, logging, { keys: readSessionKeys(env), version })
+  const addresses = resolveAddresses(env, processConfig)
+  const operator = settings.xdsAddress === undefined ? undefined : followOperator(settings.xdsAddress)
+  let management: Management | undefined
+  const own: OwnProcess = {
+    // Kubernetes sets it in every pod.
+    isInPod: env['KUBERNETES_SERVICE_HOST'] !== undefined,
+    operator: () => operator?.(),
+    ports: () => Object.values(management?.addresses ?? addresses).map(({ port }) => port),
+  }
+  const parts = wire(settings, logging, own, { keys: readSessionKeys(env), version })
   const { store, binds, gateway } = parts
   let isStarted = false
   let drain: (cause: string) => Promise<void> = () => Promise.resolve()
-  const management = await startManagement({
-    addresses: resolveAddresses(env, processConfig),
+  const started = await startManagement({
+    addresses,
     readiness: () => (isStarted ? [...store.pending(), ...binds.pending()] : ['start']),
     explainRoute: (namespace, name) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name),
     trace: (filter, timeoutMs) => gateway.tracer.wait(filter, timeoutMs),
@@ -57,6 +68,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     logging,
     onQuit: () => void drain('quitquitquit').then(() => process.exit(0)),
   })
+  management = started
   applyConfig(parts)
   process.on('exit', () => logging.writer.flushSync())
   const sources = await startSources({ settings, file: first && { path: file ?? '', first } }, store, logging)
@@ -67,7 +79,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   if (failure !== undefined) throw failure
   logging.logger('main').info('started', { version, pid: process.pid })
   let draining: Promise<void> | undefined
-  drain = (cause) => (draining ??= shutDown(cause, parts, settings, { sources, management }))
+  drain = (cause) => (draining ??= shutDown(cause, parts, settings, { sources, management: started }))
   return { drain }
 }
 
@@ -81,7 +93,7 @@ interface Parts {
   readonly binds: Binds
 }
 
-function wire(settings: ProcessSettings, logging: Logging, options: Omit<ServiceLoaderOptions, 'onEviction'>): Parts {
+function wire(settings: ProcessSettings, logging: Logging, own: OwnProcess, options: Omit<ServiceLoaderOptions, 'onEviction'>): Parts {
   const telemetry = createTelemetry(logging, options)
   const { metrics } = telemetry
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
@@ -92,6 +104,8 @@ function wire(settings: ProcessSettings, logging: Logging, options: Omit<Service
     onEviction,
     nodeName: settings.nodeName || undefined,
     factories: services.factories,
+    own,
+    loopSecret: options.keys[0],
     createPool: (kind, transport) =>
       createPool(kind, { ...transport, onConnected: (seconds) => connectSeconds[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
   })

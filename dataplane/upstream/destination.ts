@@ -8,7 +8,7 @@ import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type BalancerOptions, type EndpointState } from './balancer/balancer.ts'
 import type { HealthPolicy } from './balancer/health.ts'
 import type { PlacedEndpoint } from './balancer/locality.ts'
-import type { TcpProbes, Transport, Tunnel, UpstreamPool, UpstreamTls } from './types.ts'
+import type { ConnectGuard, TcpProbes, Transport, Tunnel, UpstreamPool, UpstreamTls } from './types.ts'
 
 /** The parts of an exchange that select an endpoint and a protocol. Callouts have no more. */
 export interface Caller {
@@ -65,6 +65,10 @@ export interface DestinationConfig {
   readonly isHostRewritten: boolean
   /** The endpoint is the authority of the request (dynamicForwardProxy). */
   readonly isDynamic: boolean
+  /** Admits the addresses of a dynamic destination. */
+  readonly guard?: ConnectGuard | undefined
+  /** Value of the header by which a request that returns to this gateway is recognized; dynamic destinations only. */
+  readonly loopMark?: string | undefined
   readonly error: ErrorCode | undefined
   /** Default: unknown. */
   readonly type?: BackendType
@@ -101,7 +105,7 @@ export class Destination {
     this.#createPool = createPool
     this.#balancer = new Balancer(options)
     this.#config = config
-    this.#transportKey = transportKeyOf(config.settings)
+    this.#transportKey = transportKeyOf(config)
     this.#balancer.update(config.endpoints)
   }
 
@@ -141,8 +145,13 @@ export class Destination {
     return this.#config.isDynamic
   }
 
+  /** Value of the loop header of its requests; undefined: none. */
+  get loopMark(): string | undefined {
+    return this.#config.loopMark
+  }
+
   update(config: DestinationConfig): void {
-    const transportKey = transportKeyOf(config.settings)
+    const transportKey = transportKeyOf(config)
     if (transportKey !== this.#transportKey) this.#closePools(() => true)
     this.#config = config
     this.#transportKey = transportKey
@@ -192,7 +201,7 @@ export class Destination {
 
   transportTo(endpoint: EndpointState): Transport {
     const { tls, tunnel, probes } = this.#config.settings
-    return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel, probes }
+    return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel, probes, guard: this.#config.guard }
   }
 
   /** HTTP version by policy, then appProtocol, then the client's version; TLS negotiates unless a policy sets the version (traffic.md §13). */
@@ -252,8 +261,8 @@ export class Destination {
 }
 
 /** Connections with the same key are interchangeable. */
-function transportKeyOf({ tls, tunnel, probes }: UpstreamSettings): string {
-  return JSON.stringify([tls, tunnel?.key, probes])
+function transportKeyOf({ settings: { tls, tunnel, probes }, guard }: DestinationConfig): string {
+  return JSON.stringify([tls, tunnel?.key, probes, guard?.key])
 }
 
 /** Authority of a request to a destination: rewritten unless a filter set it (traffic.md §8.11). */

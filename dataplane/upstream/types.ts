@@ -32,6 +32,8 @@ export type UpstreamFailure =
   | 'protocol'
   /** 101 without a request for it, or to another protocol. */
   | 'upgrade'
+  /** The guard of the transport does not admit the address. */
+  | 'forbidden'
   | 'cancelled'
 
 /** Why a call has no response head, or why its body failed. Messages contain addresses, never header values. */
@@ -52,6 +54,14 @@ export interface Tunnel {
   connect(authority: string): UpstreamCall
 }
 
+/** Judges each connection by the address that it goes to. */
+export interface ConnectGuard {
+  /** Connections with guards of one key are interchangeable. */
+  readonly key: string
+  /** Why a connection is not admitted, for logs; undefined: it is. `host` is as the client wrote it, `address` is the IP address that it resolved to. */
+  reject(host: string, address: string, port: number): string | undefined
+}
+
 /** How to reach an endpoint: the transport part of a pool's key. */
 export interface Transport {
   readonly host: string
@@ -63,6 +73,8 @@ export interface Transport {
   readonly probes?: TcpProbes | undefined
   /** HTTP proxy; undefined: none. */
   readonly tunnel?: Tunnel | undefined
+  /** For destinations that clients choose; undefined: every address is admitted. */
+  readonly guard?: ConnectGuard | undefined
   /** Receives the seconds that each new connection took to become ready, including its TLS handshake. */
   readonly onConnected?: (seconds: number) => void
 }

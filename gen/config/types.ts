@@ -42,6 +42,7 @@ import type {
   ProviderD,
   ProviderE,
   ProviderF,
+  DynamicForwardProxyBackend,
   CloudBackend,
   ShortString,
   TinyString,
@@ -104,6 +105,8 @@ export type {
   ProviderD,
   ProviderE,
   ProviderF,
+  DynamicForwardProxyBackend,
+  Destination,
   CloudBackend,
   AgentRuntime,
   ShortString,
@@ -1592,7 +1595,7 @@ export interface Backend {
   /**
    * The destination is the request’s Host (SNI for TLS). Ports default to 80, or 443 over TLS.
    */
-  dynamicForwardProxy?: {}
+  dynamicForwardProxy?: DynamicForwardProxyBackend
   ai?: AIBackend
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
@@ -1927,7 +1930,7 @@ export interface FileWeightedBackend {
   /**
    * The destination is the request’s Host.
    */
-  dynamicForwardProxy?: {}
+  dynamicForwardProxy?: DynamicForwardProxyBackend
   ai?: AIBackend
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
@@ -1955,7 +1958,7 @@ export interface FileBackend {
   /**
    * The destination is the request’s Host.
    */
-  dynamicForwardProxy?: {}
+  dynamicForwardProxy?: DynamicForwardProxyBackend
   ai?: AIBackend
   mcp?: MCPBackend
   cloudBackend?: CloudBackend

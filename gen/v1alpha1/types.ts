@@ -15,6 +15,10 @@ export type CIDR = string
  */
 export type RouteType = 'Completions' | 'Messages' | 'Models' | 'Passthrough' | 'Detect' | 'Responses' | 'TokenCount' | 'Embeddings' | 'Realtime'
 /**
+ * IPv4 or IPv6 address, a range of them as `address/prefix length`, a host name, or `*.` and a domain, which matches every name below it.
+ */
+export type Destination = string
+/**
  * Text of 1 to 256 characters.
  */
 export type ShortString = string
@@ -2075,9 +2079,24 @@ export interface StaticBackend {
   port: number
 }
 /**
- * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Any destination can be reached, so access controls must be put in place.
+ * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Any destination can be reached, so access controls must be put in place. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.
  */
-export interface DynamicForwardProxyBackend {}
+export interface DynamicForwardProxyBackend {
+  /**
+   * Destinations that are allowed: an address, a range, a host name, or `*.` and a domain. Not set: all. A range within 127.0.0.0/8, ::1, 169.254.0.0/16, fe80::/10 or another address that is rejected by default also allows that range; a host name does not.
+   *
+   * @minItems 1
+   * @maxItems 256
+   */
+  allow?: Destination[]
+  /**
+   * Destinations that are rejected, even if `allow` contains them.
+   *
+   * @minItems 1
+   * @maxItems 256
+   */
+  deny?: Destination[]
+}
 /**
  * A cloud service: exactly one of agentRuntime.
  */

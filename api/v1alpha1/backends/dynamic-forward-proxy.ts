@@ -1,8 +1,28 @@
-import { object, type Definitions } from '../../schema.ts'
+import { object, set, string, type Definitions } from '../../schema.ts'
+import { CIDR } from '../policies/ip-allow-list.ts'
+
+const LABEL = '[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?'
+const DESTINATION = `^(${CIDR.slice(1, -1)}|(\\*\\.)?${LABEL}(\\.${LABEL})*)$`
 
 export const dynamicForwardProxyDefinitions: Definitions = {
   DynamicForwardProxyBackend: object(
-    'Sends each request to the host that its Host header names (for TLS traffic, its SNI). Any destination can be reached, so access controls must be put in place.',
-    {},
+    'Sends each request to the host that its Host header names (for TLS traffic, its SNI). Any destination can be reached, so access controls must be put in place. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.',
+    {
+      allow: set(
+        { $ref: '#/$defs/Destination' },
+        'Destinations that are allowed: an address, a range, a host name, or `*.` and a domain. Not set: all. A range within 127.0.0.0/8, ::1, 169.254.0.0/16, fe80::/10 or another address that is rejected by default also allows that range; a host name does not.',
+        1,
+        256,
+      ),
+      deny: set({ $ref: '#/$defs/Destination' }, 'Destinations that are rejected, even if `allow` contains them.', 1, 256),
+    },
+  ),
+  Destination: string(
+    'IPv4 or IPv6 address, a range of them as `address/prefix length`, a host name, or `*.` and a domain, which matches every name below it.',
+    {
+      minLength: 1,
+      maxLength: 253,
+      pattern: DESTINATION,
+    },
   ),
 }

@@ -10,7 +10,7 @@ const IPV6 = [
   '::',
 ].join('|')
 /** An address, or a range with a prefix length. */
-const CIDR = `^(${OCTET}(\\.${OCTET}){3}(/(3[0-2]|[12]?[0-9]))?|(${IPV6})(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$`
+export const CIDR = `^(${OCTET}(\\.${OCTET}){3}(/(3[0-2]|[12]?[0-9]))?|(${IPV6})(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$`
 
 export const ipAllowListDefinitions: Definitions = {
   CIDR: string('IPv4 or IPv6 address, or a range of them as `address/prefix length`: `10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`.', {

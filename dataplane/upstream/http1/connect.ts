@@ -1,8 +1,9 @@
-import { connect as connectTcp, Socket } from 'node:net'
+import { lookup } from 'node:dns'
+import { connect as connectTcp, isIP, Socket, type LookupFunction } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { tlsOptions } from '../tls.ts'
 import { openTunnel } from '../tunnel.ts'
-import { UpstreamError, type Transport, type UpstreamFailure } from '../types.ts'
+import { UpstreamError, type ConnectGuard, type Transport, type UpstreamFailure } from '../types.ts'
 
 /** Opens a connection and calls `onReady` once it is ready for HTTP. Failures are emitted as the socket's `error`. */
 export type Connector = (onReady: () => void) => Socket
@@ -28,10 +29,14 @@ function withProbes(connect: Connector, { probes, tunnel }: Transport): Connecto
 }
 
 function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
-  const { host, port, tls, tunnel } = transport
+  const { host, port, tls, tunnel, guard } = transport
+  const lookup = guard && guardedLookup(guard, port)
+  // Socket looks up names only. Through a tunnel it is the proxy that resolves names.
+  const rejection = guard && isIP(host) !== 0 ? guard.reject(host, host, port) : undefined
+  if (rejection !== undefined) return () => new Socket().destroy(new UpstreamError('forbidden', rejection))
   if (tls === undefined) {
     if (tunnel !== undefined) return (onReady) => openTunnel(tunnel, host, port, onReady)
-    return (onReady) => connectTcp({ host, port, noDelay: true }, onReady)
+    return (onReady) => connectTcp({ host, port, noDelay: true, ...(lookup && { lookup }) }, onReady)
   }
   let options: ConnectionOptions
   try {
@@ -42,7 +47,7 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
   }
   let session: Buffer | undefined
   return (onReady) => {
-    const way = tunnel === undefined ? { host, port } : { socket: openTunnel(tunnel, host, port, () => {}) }
+    const way = tunnel === undefined ? { host, port, ...(lookup && { lookup }) } : { socket: openTunnel(tunnel, host, port, () => {}) }
     const socket: TLSSocket = connectTls({ ...way, ...options, ...(session !== undefined && { session }) }, () => {
       if (socket.alpnProtocol === false || alpn.includes(String(socket.alpnProtocol))) onReady()
       else socket.destroy(new Error(`upstream chose ${String(socket.alpnProtocol)} by ALPN`))
@@ -52,6 +57,21 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
       session = ticket
     })
     return socket
+  }
+}
+
+/** Resolves a name and leaves out the addresses that are not admitted. The connection uses the addresses that were judged: a second lookup could return others. */
+function guardedLookup(guard: ConnectGuard, port: number): LookupFunction {
+  return (host, options, done) => {
+    lookup(host, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return done(error, '')
+      const reasons = addresses.map(({ address }) => guard.reject(host, address, port))
+      const admitted = addresses.filter((_, index) => reasons[index] === undefined)
+      const [first] = admitted
+      if (first === undefined) return done(new UpstreamError('forbidden', reasons[0] ?? `${host}: no address`), '')
+      if (options.all === true) done(null, admitted)
+      else done(null, first.address, first.family)
+    })
   }
 }
 

@@ -33,6 +33,16 @@ export const backendRows: Row[] = [
   ['a static backend', backend({ static: host })],
   ['a static backend with policies', backend({ static: host, policies: { tls: {}, tcp: { connectTimeout: '100ms' } } })],
   ['a dynamic forward proxy', backend({ dynamicForwardProxy: {} })],
+  [
+    'a dynamic forward proxy with limits',
+    backend({ dynamicForwardProxy: { allow: ['*.example.com', 'a_b.test', '10.0.0.0/8', 'fd00::/8', '::1'], deny: ['192.0.2.1', 'localhost'] } }),
+  ],
+  ...['10.0.0.0/33', '*', 'a.*.com', 'a:80', 'http://a', 'a..b', ''].map((entry): Row => [
+    `the destination ${JSON.stringify(entry)}`,
+    backend({ dynamicForwardProxy: { allow: [entry] } }),
+    'spec.dynamicForwardProxy.allow[0]',
+    entry === '' ? 'at least 1 chars long' : PATTERN,
+  ]),
   ['an agent runtime', backend({ cloudBackend: { agentRuntime: { agentRuntimeRef: 'arn:aws:bedrock-agentcore:us-east-1:1:runtime/x', qualifier: 'q' } } })],
   ['no kind of backend', backend({}), 'spec', kindsOfBackend],
   ['two kinds of backend', backend({ static: host, dynamicForwardProxy: {} }), 'spec', kindsOfBackend],
