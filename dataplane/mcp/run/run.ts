@@ -88,6 +88,7 @@ const classes: Readonly<Record<UpstreamFailure, string>> = {
   reset: 'connection reset',
   protocol: 'protocol error',
   upgrade: 'protocol error',
+  forbidden: 'destination not allowed',
   cancelled: 'cancelled',
 }
 
