@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns'
+import { lookup as resolve } from 'node:dns'
 import { connect as connectTcp, isIP, Socket, type LookupFunction } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { tlsOptions } from '../tls.ts'
@@ -63,7 +63,7 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
 /** Resolves a name and leaves out the addresses that are not admitted. The connection uses the addresses that were judged: a second lookup could return others. */
 function guardedLookup(guard: ConnectGuard, port: number): LookupFunction {
   return (host, options, done) => {
-    lookup(host, { ...options, all: true }, (error, addresses) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return done(error, '')
       const reasons = addresses.map(({ address }) => guard.reject(host, address, port))
       const admitted = addresses.filter((_, index) => reasons[index] === undefined)
