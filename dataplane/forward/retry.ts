@@ -1,3 +1,4 @@
+import { errorTable } from '#api/errors.ts'
 import { toProxyFailure } from './failure.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
@@ -63,6 +64,8 @@ function isRetryable(outcome: ResponseHead | Error, { codes }: RetryPlan): boole
   if (!(outcome instanceof Error)) return codes.has(outcome.status)
   const { code, cause } = toProxyFailure(outcome)
   if (code === 'UPSTREAM_TIMEOUT' || code === 'DNS_FAILED') return true
+  // A response that cannot be used counts as a 502 of the upstream (llm.md §2).
+  if (code === 'LLM_RESPONSE') return codes.has(errorTable.LLM_RESPONSE.status)
   return code === 'UPSTREAM_FAILED' && cause instanceof UpstreamError && cause.failure !== 'protocol'
 }
 

@@ -4,20 +4,20 @@ import { toProxyFailure } from '../forward/failure.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { isUnhealthy } from '../callout/health.ts'
+import { BodyTooLargeError } from '../http/body.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { PolicyState } from '../policy/state.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import type { AttemptContext } from './response/attempt-context.ts'
-import { finishResponse, isStream, openStream } from './response/finish.ts'
+import { finishResponse, isStream, openStream, readReply, type Opened } from './response/finish.ts'
 import { chooseCandidate, explainNoCandidate, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
-import type { EventBody } from './response/event-body.ts'
 import { evictionOf } from './choice/eviction.ts'
-import { FormatError } from './common/types.ts'
+import { FormatError, type Conversion } from './common/types.ts'
 import { denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
 import { listModels } from './request/models.ts'
 import { prepareRaw } from './request/raw.ts'
@@ -43,8 +43,8 @@ interface Attempted {
   readonly prepared: Prepared
   readonly startedAtMs: number
   readonly isHealthy: boolean
-  /** The stream, if its beginning was read already. */
-  readonly events: EventBody | undefined
+  /** The part of the response that was read already. */
+  readonly opened: Opened | undefined
 }
 
 /** One request to an LLM backend: makes attempts until one succeeds, then returns its response in the client's format (llm.md §2). */
@@ -78,7 +78,8 @@ export class LlmCall {
     })
     try {
       this.#keys = this.#context.budgets.apply(exchange)
-      const canRetry = (): boolean => !this.#isLocal && this.#source.isReplayable
+      const canRetry = (outcome: ResponseHead | Error): boolean =>
+        !this.#isLocal && this.#source.isReplayable && !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError)
       const response = await withRetries(exchange, this.#plan.retry, (_, isLast) => this.#attempt(isLast), { canRetry })
       if (this.#isLocal) {
         exchange.isLocalAnswer = true
@@ -127,37 +128,72 @@ export class LlmCall {
     if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate)
     const request = await buildUpstreamRequest(exchange, target, endpoint.label, prepared.draft, this.#context.limitBytes)
     const startedAtMs = performance.now()
+    const firstContentMs = prepared.isStreaming
+      ? leastOf(this.#plan.backendRequestMs, target.destination.settings.requestMs, target.settings.firstTokenMs)
+      : undefined
+    const limits = firstContentMs === undefined ? this.#plan : { backendRequestMs: firstContentMs }
     let isHealthy = true
     const call = { destination: target.destination, endpoint, request, load: target.state }
-    const response = await callEndpoint(exchange, call, this.#plan, this.#active, (_, __, received) => {
+    const response = await callEndpoint(exchange, call, limits, this.#active, (_, __, received) => {
       isHealthy = received !== undefined && !isUnhealthy(exchange, received, target.destination.settings.health?.condition)
       if (!isHealthy) this.#recordFailure(target, received)
     })
-    this.#attempted = { target, prepared, startedAtMs, isHealthy, events: undefined }
-    if (isLast || !prepared.isStreaming || response.status < 200 || response.status > 299 || prepared.conversion === undefined || !isStream(response))
-      return response
-    return this.#peek(response, this.#attempted)
+    const attempted: Attempted = { target, prepared, startedAtMs, isHealthy, opened: undefined }
+    this.#attempted = attempted
+    const { conversion, isStreaming } = prepared
+    if (conversion === undefined || response.status < 200 || response.status > 299) return response
+    if (!isStreaming || !isStream(response)) return this.#readReply(response, attempted, conversion.with, isLast)
+    return isLast && firstContentMs === undefined ? response : this.#peek(response, attempted, firstContentMs && startedAtMs + firstContentMs, isLast)
   }
 
-  /** If another attempt is left, a stream that ends or reports an error before its first content fails the attempt. */
-  async #peek(response: ResponseHead, attempted: Attempted): Promise<ResponseHead> {
+  /** Reads a buffered response. One that is not valid fails the attempt as a 502 of the provider would. */
+  async #readReply(response: ResponseHead, attempted: Attempted, conversion: Conversion, isLast: boolean): Promise<ResponseHead> {
+    const context = this.#attemptContext(attempted)
+    try {
+      const reply = await readReply(response, context, conversion)
+      if (reply.isValid) context.onEnd(true)
+      else this.#failAttempt(attempted)
+      if (!reply.isValid && !isLast && this.#plan.retry?.codes.has(502) === true)
+        throw new ProxyError('LLM_RESPONSE', { detail: `failed to parse response: it is no response of ${conversion.to}` })
+      this.#attempted = { ...attempted, opened: { reply } }
+      return response
+    } catch (error) {
+      if (error instanceof FormatError) this.#failAttempt(attempted)
+      throw error
+    }
+  }
+
+  /**
+   * Waits for the first content of a stream. A stream that ends, reports an error or reaches `untilMs` before fails the attempt; nothing
+   * was sent to the client yet. The last attempt fails at `untilMs` only, so that the client gets the error of the provider.
+   */
+  async #peek(response: ResponseHead, attempted: Attempted, untilMs: number | undefined, isLast: boolean): Promise<ResponseHead> {
     const events = openStream(response, this.#attemptContext(attempted))
-    if (await events.peek()) {
-      this.#attempted = { ...attempted, events }
+    const hasContent = await events.peek(untilMs)
+    const timeout = events.failure instanceof ProxyError ? events.failure : undefined
+    if (hasContent || (isLast && timeout === undefined)) {
+      this.#attempted = { ...attempted, opened: { events } }
       return response
     }
-    if (attempted.isHealthy) this.#recordFailure(attempted.target, undefined)
+    this.#failAttempt(attempted)
     events.discard()
-    if (events.hasTimedOut) throw new ProxyError('REQUEST_TIMEOUT')
-    throw new ProxyError('UPSTREAM_FAILED', {
-      detail: 'the stream ended before its first content',
-      cause: new UpstreamError('reset', 'the stream ended before its first content'),
-    })
+    throw (
+      timeout ??
+      new ProxyError('UPSTREAM_FAILED', {
+        detail: 'the stream ended before its first content',
+        cause: new UpstreamError('reset', 'the stream ended before its first content'),
+      })
+    )
+  }
+
+  /** Records a failure that the status of the response does not show. */
+  #failAttempt({ target, isHealthy }: Attempted): void {
+    if (isHealthy && this.#exchange.abortReason === undefined) this.#recordFailure(target, undefined)
   }
 
   #finish(response: ResponseHead): Promise<ResponseHead> | ResponseHead {
     const attempted = this.#attempted
-    return attempted === undefined ? response : finishResponse(response, this.#attemptContext(attempted), attempted.events)
+    return attempted === undefined ? response : finishResponse(response, this.#attemptContext(attempted), attempted.opened)
   }
 
   #attemptContext(attempted: Attempted): AttemptContext {
@@ -192,6 +228,12 @@ export class LlmCall {
     const eviction = evictionOf(destination.settings.health, response, this.#plan.retry?.backoffMs, epochMs())
     recordOutcome(state, false, undefined, eviction, monotonicMs())
   }
+}
+
+/** The least of the limits that are set. */
+function leastOf(...limits: readonly (number | undefined)[]): number | undefined {
+  const least = Math.min(...limits.map((limit) => limit ?? Infinity))
+  return least === Infinity ? undefined : least
 }
 
 function checkTarget({ destination: { error, settings } }: LlmTarget): void {

@@ -1302,7 +1302,7 @@ export interface BackendHTTP {
    */
   version?: 'HTTP1' | 'HTTP2'
   /**
-   * Time for one attempt until the response head; then it fails with 504 and may be retried. At least 1ms.
+   * Time for one attempt until the response head, or until the first content of a streamed response of an LLM; then it fails with 504 and may be retried. At least 1ms.
    */
   requestTimeout?: Duration
 }

@@ -7,6 +7,9 @@ export const backendHttpDefinitions: Definitions = {
       ['HTTP1', 'HTTP2'],
       'HTTP version. Default: that of appProtocol of the Service port; HTTP2 for gRPC; the version of the client for plaintext requests; HTTP1 for requests over TLS.',
     ),
-    requestTimeout: duration('Time for one attempt until the response head; then it fails with 504 and may be retried.', 1),
+    requestTimeout: duration(
+      'Time for one attempt until the response head, or until the first content of a streamed response of an LLM; then it fails with 504 and may be retried.',
+      1,
+    ),
   }),
 }

@@ -5,21 +5,24 @@ import type { ClientEvent, ResponseStream } from '../common/types.ts'
 
 type Events = readonly ClientEvent[]
 
-/** How a stream ended: completely, cut off by the upstream, at the deadline, rejected by a guard, or cancelled by the client. */
+/** How a stream ended: completely, cut off by the upstream, at a timeout, rejected by a guard, or cancelled by the client. */
 type StreamEnd = 'complete' | 'truncated' | 'timeout' | 'rejected' | 'cancelled'
 
 interface EventBodyOptions {
   readonly guard: StreamGuard | undefined
   /** Time (`performance.now()`) at which the stream ends with an error; undefined for no deadline. */
   readonly deadlineAtMs?: number | undefined
+  /** Longest pause of the upstream after the first content; undefined for no limit. */
+  readonly idleMs?: number | undefined
   /** Called when the first content, reasoning or tool input arrives from the upstream. */
   onContent?(): void
-  /** Called once, before the end is sent to the client. */
-  onClose(end: StreamEnd): void
+  /** Called once, before the end is sent to the client. `failure`: see `EventBody.failure`. */
+  onClose(end: StreamEnd, failure: Error | undefined): void
 }
 
 /** Time for an upstream to end the body after the terminator, and for a client to read the error after the deadline, before the connection is closed. */
 const LINGER_MS = 1000
+const NO_CONTENT = 'the stream had no content within requestTimeout or firstTokenTimeout'
 
 /** The body of a streamed response: passes the upstream's bytes through a ResponseStream and through guards. */
 export class EventBody implements Body {
@@ -43,6 +46,8 @@ export class EventBody implements Body {
   #isClosed = false
   #linger: NodeJS.Timeout | undefined
   #deadline: NodeJS.Timeout | undefined
+  #idle: NodeJS.Timeout | undefined
+  #failure: Error | undefined
   #onPeeked: (() => void) | undefined
 
   constructor(source: Body, stream: ResponseStream, options: EventBodyOptions) {
@@ -56,21 +61,29 @@ export class EventBody implements Body {
   discard(): void {
     this.#isClosed = true
     clearTimeout(this.#linger)
-    clearTimeout(this.#deadline)
+    this.#clearTimeouts()
     this.#source.cancel()
   }
 
-  get hasTimedOut(): boolean {
-    return this.#end === 'timeout'
+  /** Why the stream ended at a timeout or was cut off, for logs; undefined if it was not, or if the upstream just ended it. */
+  get failure(): Error | undefined {
+    return this.#failure
   }
 
-  /** Waits for the first content or the end, without sending anything. Resolves to false if the stream ended or reported an error before any content. */
-  async peek(): Promise<boolean> {
+  /**
+   * Waits for the first content or the end, without sending anything. Resolves to false if the stream ended, reported an error or
+   * reached `untilMs` (`performance.now()`) before any content.
+   */
+  async peek(untilMs?: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       this.#onPeeked = resolve
       this.#startSource()
+      if (untilMs !== undefined && this.#end === undefined)
+        timer = setTimeout(() => this.#expire(new ProxyError('UPSTREAM_TIMEOUT', { detail: NO_CONTENT })), Math.max(0, untilMs - performance.now()))
       this.#resolvePeek()
     })
+    clearTimeout(timer)
     return this.#stream.facts.hasContent || (this.#stream.facts.isComplete && this.#stream.facts.error === undefined)
   }
 
@@ -89,6 +102,7 @@ export class EventBody implements Body {
 
   resume(): void {
     this.#isPaused = false
+    this.#idle?.refresh()
     this.#flow()
     if (!this.#isPaused && !this.#isGuarding && !this.#isSourceDone) this.#source.resume()
   }
@@ -103,7 +117,8 @@ export class EventBody implements Body {
     if (this.#isStarted) return
     this.#isStarted = true
     const { deadlineAtMs } = this.#options
-    if (deadlineAtMs !== undefined) this.#deadline = setTimeout(() => this.#expire(), Math.max(0, deadlineAtMs - performance.now()))
+    if (deadlineAtMs !== undefined)
+      this.#deadline = setTimeout(() => this.#expire(new ProxyError('REQUEST_TIMEOUT')), Math.max(0, deadlineAtMs - performance.now()))
     this.#source.start({
       onData: (chunk) => this.#receive(chunk),
       onEnd: () => {
@@ -113,7 +128,10 @@ export class EventBody implements Body {
       onError: (error) => {
         this.#isSourceDone = true
         clearTimeout(this.#linger)
-        if (this.#end === undefined) this.#finish('truncated', this.#stream.fail(`the upstream closed the stream early: ${error.message}`))
+        if (this.#end !== undefined) return
+        this.#failure = error
+        // The message of the error holds the upstream's address, which is for logs only.
+        this.#finish('truncated', this.#stream.fail('the upstream closed the stream early'))
       },
     })
   }
@@ -132,7 +150,9 @@ export class EventBody implements Body {
     if (!this.#hasContent && stream.facts.hasContent) {
       this.#hasContent = true
       this.#options.onContent?.()
+      this.#startIdle()
     }
+    this.#idle?.refresh()
     const isLast = chunk === undefined || stream.isOver
     if (this.#guard === undefined) {
       this.#add(events)
@@ -179,14 +199,32 @@ export class EventBody implements Body {
     this.#source.cancel(rejection)
   }
 
+  /** Limits the pauses of the upstream. Pauses that the client or a guard causes do not count. */
+  #startIdle(): void {
+    const { idleMs } = this.#options
+    if (idleMs === undefined) return
+    this.#idle = setTimeout(() => {
+      if (this.#end !== undefined) return
+      if (this.#sink === undefined || this.#isPaused || this.#isGuarding) this.#idle?.refresh()
+      else this.#expire(new ProxyError('UPSTREAM_TIMEOUT', { detail: `the stream paused for longer than streamIdleTimeout (${idleMs} ms)` }))
+    }, idleMs)
+  }
+
+  #clearTimeouts(): void {
+    clearTimeout(this.#deadline)
+    clearTimeout(this.#idle)
+    this.#idle = undefined
+  }
+
   /** Ends the stream with an error event; closes it if the client does not read that event in time. */
-  #expire(): void {
-    const timeout = new ProxyError('REQUEST_TIMEOUT')
+  #expire(timeout: ProxyError): void {
     if (this.#end === undefined) {
-      this.#finish('timeout', this.#stream.fail(timeout.message, 'timeout_error'))
+      this.#failure = timeout
+      this.#finish('timeout', this.#stream.fail(timeout.row.text, 'timeout_error'))
       this.#source.cancel(timeout)
     }
     if (this.#isClosed) return
+    this.#clearTimeouts()
     this.#deadline = setTimeout(() => {
       if (this.#isClosed) return
       this.#close('timeout')
@@ -232,8 +270,8 @@ export class EventBody implements Body {
   #close(end: StreamEnd): void {
     this.#isClosed = true
     if (end === 'cancelled') clearTimeout(this.#linger)
-    clearTimeout(this.#deadline)
-    this.#options.onClose(end)
+    this.#clearTimeouts()
+    this.#options.onClose(end, this.#failure)
   }
 
   #resolvePeek(): void {

@@ -1,6 +1,7 @@
 import type { AttemptContext } from './attempt-context.ts'
 import { randomBytes } from 'node:crypto'
 import { ProxyError } from '../../exchange/error.ts'
+import { toProxyFailure } from '../../forward/failure.ts'
 import { withinDeadline } from '../../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody, readBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
@@ -9,39 +10,32 @@ import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../req
 import { collectsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
 import { parseJson, printJson, renderBody } from '../common/json.ts'
-import { FormatError, type JsonObject, type ResponseContext } from '../common/types.ts'
+import { FormatError, type Conversion, type JsonObject, type ResponseContext, type ResponseFacts } from '../common/types.ts'
+import { findReplyProblem } from './reply-shape.ts'
 import { observeRaw } from './watch.ts'
 
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
-/** Returns the response in the client's format. `opened` is the stream if it was peeked at. Rejects with a ProxyError or a FormatError. */
-export async function finishResponse(response: ResponseHead, context: AttemptContext, opened: EventBody | undefined): Promise<ResponseHead> {
+/** The first part of a response, read while another attempt is still possible: the beginning of a stream, or a buffered body. */
+export type Opened = { readonly events: EventBody } | { readonly reply: Reply }
+
+/** Returns the response in the client's format. `opened` is what was read of it. Rejects with a ProxyError or a FormatError. */
+export async function finishResponse(response: ResponseHead, context: AttemptContext, opened: Opened | undefined): Promise<ResponseHead> {
   const { prepared, record } = context
-  const { conversion, isStreaming } = prepared
+  const { conversion } = prepared
   if (response.status === 101) {
     record.finish(undefined, 'error')
     return response
   }
   if (conversion === undefined) return observeRaw(response, context)
   if (!isSuccess(response.status)) return translateFailure(response, context)
-  if (isStreaming && (opened !== undefined || isStream(response))) return streamResponse(response, opened ?? openStream(response, context), context)
-  try {
-    return await bufferResponse(response, context)
-  } catch (error) {
-    throw toResponseError(error)
-  }
+  if (opened === undefined) return streamResponse(response, openStream(response, context), context)
+  return 'events' in opened ? streamResponse(response, opened.events, context) : writeReply(response, opened.reply, context)
 }
 
 /** Whether the response to a streaming request is a stream. Some servers return JSON or HTML instead; without content-type a stream is assumed. */
 export function isStream({ headers }: ResponseHead): boolean {
   return !/^\s*(?:application\/(?:[\w.-]+\+)?json|text\/html)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
-}
-
-/** Maps errors of reading a response to errors of kind `response`. Deeply nested JSON exhausts the stack. */
-function toResponseError(error: unknown): unknown {
-  if (error instanceof RangeError) return new FormatError('response', 'failed to parse response: nested too deeply')
-  if (!(error instanceof FormatError) || error.kind === 'response') return error
-  return new FormatError('response', error.message.replace('failed to parse request', 'failed to parse response'))
 }
 
 /** Translates an error response of the upstream; the status stays (llm.md §9). */
@@ -59,19 +53,50 @@ async function translateFailure(response: ResponseHead, context: AttemptContext)
   return withBody(response, Buffer.from(translated.body))
 }
 
-async function bufferResponse(response: ResponseHead, context: AttemptContext): Promise<ResponseHead> {
-  const { prepared, record, exchange, target, onEnd } = context
-  const { conversion } = prepared
-  if (conversion === undefined) return response
+/** A buffered response that was read and converted. */
+export interface Reply {
+  /** False for a native response that is JSON of another shape. It is forwarded if no other attempt is left. */
+  readonly isValid: boolean
+  readonly raw: Buffer
+  readonly text: string
+  readonly parsed: unknown
+  /** In the client's format; `parsed` itself if nothing changed. */
+  readonly body: JsonObject
+  readonly facts: ResponseFacts
+}
+
+/**
+ * Reads a buffered 2xx response and converts it to the client's format. Rejects with a FormatError of kind `response` if it cannot be
+ * converted, and with a ProxyError if it cannot be read.
+ */
+export async function readReply(response: ResponseHead, context: AttemptContext, conversion: Conversion): Promise<Reply> {
+  const { target } = context
   const coding = response.headers.get('content-encoding')
   const raw = await readUpstreamBody(response, context)
-  onEnd(true)
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
-  const guards = target.guards
-  const isNative = conversion.with.isNative
-  // Numbers must be parsed losslessly only if the body is printed again.
-  const parsed = parseBody(text, isNative && guards === undefined ? JSON.parse : parseJson)
-  const { body, facts } = conversion.with.response(parsed, responseContext(response.headers, context))
+  try {
+    // Numbers must be parsed losslessly only if the body is printed again.
+    const parsed = parseBody(text, conversion.isNative && target.guards === undefined ? JSON.parse : parseJson)
+    const problem = findReplyProblem(conversion.to, parsed)
+    if (problem !== undefined && !conversion.isNative) throw new FormatError('response', problem)
+    const { body, facts } = conversion.response(parsed, responseContext(response.headers, context))
+    return { isValid: problem === undefined, raw, text, parsed, body, facts }
+  } catch (error) {
+    // Deeply nested JSON exhausts the stack.
+    if (error instanceof RangeError) throw new FormatError('response', 'failed to parse response: nested too deeply')
+    if (!(error instanceof FormatError) || error.kind === 'response') throw error
+    throw new FormatError('response', error.message.replace('failed to parse request', 'failed to parse response'))
+  }
+}
+
+/** Applies guards to a reply and writes it to the response. */
+async function writeReply(response: ResponseHead, { raw, text, parsed, body, facts }: Reply, context: AttemptContext): Promise<ResponseHead> {
+  const { prepared, record, exchange, target } = context
+  const { conversion } = prepared
+  if (conversion === undefined) return response
+  const { guards } = target
+  const coding = response.headers.get('content-encoding')
+  const { isNative } = conversion.with
   let guarded: JsonObject = body
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
     // The tokens were spent, whatever the guards decide (llm.md D24).
@@ -107,8 +132,9 @@ function decode(raw: Buffer, coding: string, { limitBytes }: AttemptContext): Pr
   })
 }
 
-const tooLarge = ({ limit }: BodyTooLargeError): FormatError =>
-  new FormatError('response', `failed to parse response: it is larger than ${limit} bytes (frontend.http.maxBufferSize)`)
+/** Not a failure of the provider: another one would answer as much. */
+const tooLarge = (error: BodyTooLargeError): ProxyError =>
+  new ProxyError('LLM_RESPONSE', { detail: `failed to parse response: it is larger than ${error.limit} bytes (frontend.http.maxBufferSize)`, cause: error })
 
 /** Reads the complete body, within the request's deadline. */
 async function readUpstreamBody(response: ResponseHead, { exchange, limitBytes }: AttemptContext): Promise<Buffer> {
@@ -148,14 +174,13 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
   return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {
     guard,
     deadlineAtMs: exchange.deadlineAtMs,
+    idleMs: target.settings.streamIdleMs,
     onContent: () => record.recordContent(),
-    onClose: (end) => {
+    onClose: (end, failure) => {
       const { facts } = stream
       if (end === 'truncated') exchange.cutBy ??= 'upstream'
-      if (end === 'timeout') {
-        exchange.cutBy = 'timeout'
-        exchange.error = new ProxyError('REQUEST_TIMEOUT')
-      }
+      if (end === 'timeout') exchange.cutBy = 'timeout'
+      if (failure !== undefined) exchange.error ??= toProxyFailure(failure)
       if (facts.error !== undefined && !facts.hasContent) onFailure()
       else onEnd(end !== 'cancelled')
       record.finish(facts, end === 'complete' ? 'complete' : 'partial')

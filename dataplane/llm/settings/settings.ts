@@ -1,3 +1,4 @@
+import { parseTimeout } from '#api/duration.ts'
 import type { BackendAI, BackendFull } from '#gen/config/types.ts'
 import type { Enrichment, PromptCaching } from '../common/types.ts'
 import { compileMutations, type Mutations } from './mutate.ts'
@@ -14,6 +15,10 @@ export interface LlmSettings {
   readonly enrichment: Enrichment | undefined
   readonly promptCaching: PromptCaching | undefined
   readonly prices: PriceTable | undefined
+  /** Longest time until the first content of a stream; undefined for no limit. */
+  readonly firstTokenMs: number | undefined
+  /** Longest pause of a stream after its first content; undefined for no limit. */
+  readonly streamIdleMs: number | undefined
 }
 
 /**
@@ -41,6 +46,8 @@ export function compileSettings(section: BackendAI): LlmSettings {
     resolveAlias: (model) => aliases(model) ?? model,
     mutations: compileMutations(section),
     prices: compilePrices(prices),
+    firstTokenMs: parseTimeout(section.firstTokenTimeout),
+    streamIdleMs: parseTimeout(section.streamIdleTimeout),
     enrichment: prompt && enrichmentOf(prompt),
     promptCaching: promptCaching && {
       cacheSystem: promptCaching.cacheSystem ?? true,
