@@ -13,8 +13,8 @@ import { McpFailure } from './message/failure.ts'
 import { headersFor } from './message/headers.ts'
 import { deliver, feed, LegacyClients } from './method/legacy.ts'
 import { listen } from './method/listen.ts'
-import { recordAnswer, recordError, recordMessage, recordSession, readsResults } from './record/log.ts'
-import { countMessage } from './record/metrics.ts'
+import { recordAnswer, recordError, recordMessage, recordOutcome, recordSession, readsResults } from './record/log.ts'
+import { countMessage, isNewItem, recordListed } from './record/metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './message/request.ts'
 import { isRequest, parseClientMessage, type RpcMessage } from './message/rpc.ts'
 import { endLinks, toFailure, type Run } from './run/run.ts'
@@ -145,26 +145,28 @@ class McpService implements BackendService {
     const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
     const admit = config.isStateful ? () => this.#shared.sessions.admit(session) : undefined
     try {
-      return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }))
+      return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }), message)
     } finally {
       if (session.logId !== undefined) recordSession(exchange, session.logId)
-      countMessage(run, message)
     }
   }
 
-  /** Converts a reply to a response. The session is in use until the response is complete. */
-  async #respond(run: Run, replied: ReturnType<typeof dispatch>): Promise<ResponseHead> {
+  /** Converts a reply to a response. The session is in use until the response is complete. `counted` is the message of a POST, for metrics. */
+  async #respond(run: Run, replied: ReturnType<typeof dispatch>, counted?: RpcMessage): Promise<ResponseHead> {
     const { session, config, exchange } = run
+    const count = counted && onceOnly(() => countMessage(run, counted))
     let isDone = false
     const onDone = (): void => {
       if (isDone) return
       isDone = true
+      count?.()
       session.open--
       if (!config.isStateful) void endLinks(run)
     }
     session.open++
     try {
       const reply = await replied
+      if (!isNewItem(run)) count?.()
       const response = toResponse(exchange, reply, onDone)
       // With several targets, the headers of one are not those of the response. Relayed responses have them already.
       if (!config.isMultiplexing && reply.kind !== 'relay') for (const [name, value] of run.answerHeaders) response.headers.append(name, value)
@@ -185,11 +187,12 @@ class McpService implements BackendService {
   }
 
   #runOf(exchange: Exchange, plan: CallPlan, config: McpConfig, session: Session): Run {
+    const { registry } = this.#state
     return {
       exchange,
       config,
       session,
-      registry: this.#state.registry,
+      registry,
       timeoutMs: plan.backendRequestMs,
       retry: plan.retry,
       maxBufferBytes: plan.maxBufferBytes,
@@ -197,6 +200,9 @@ class McpService implements BackendService {
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
       onAnswer: (message) => recordAnswer(exchange, message),
+      onOutcome: (isSuccessful) => recordOutcome(exchange, isSuccessful),
+      onListed: (item) => recordListed({ registry }, item),
+      isNewItem: () => isNewItem({ registry, exchange }),
       onFailure: (code, detail) => recordError(exchange, code, detail),
       readsResults: readsResults(exchange),
     }
@@ -233,8 +239,8 @@ class McpService implements BackendService {
     const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }
     // The log of this request has the fields that are known when the 202 is sent.
     const run = this.#runOf(exchange.fork(exchange.request), plan, config, client.session)
-    const delivered = deliver(client, message, dispatch(run, message, text, { admit: undefined, version: this.#options.version }))
-    void delivered.then(() => countMessage(run, message))
+    const onDone = onceOnly(() => countMessage(run, message))
+    const delivered = deliver(client, message, dispatch(run, message, text, { admit: undefined, version: this.#options.version }), onDone)
     if (!isRequest(message)) await delivered
     else if (message.method === 'initialize') void delivered.then(() => this.#listenFor(run, client))
     return toResponse(exchange, { kind: 'accepted' }, () => undefined)
@@ -245,6 +251,15 @@ class McpService implements BackendService {
     const reply = await listen(run, undefined, true).catch(() => undefined)
     if (reply?.kind === 'stream') feed(stream, feeders, reply.feed)
     if (reply?.kind === 'relay') reply.response.body?.cancel()
+  }
+}
+
+/** The function, which has an effect at its first call only. */
+function onceOnly(run: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) run()
+    isDone = true
   }
 }
 

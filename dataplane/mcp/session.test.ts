@@ -113,6 +113,25 @@ describe('endpoints of a Service', () => {
     expect([gone.status, dead.status]).toEqual([404, 404])
   })
 
+  test.each([
+    ['Stateful', 'StreamableHTTP'],
+    ['Stateless', 'StreamableHTTP'],
+    ['Stateful', 'SSE'],
+  ] as const)('that refuse connections are skipped when a session starts: %s, %s', async (sessionRouting, protocol) => {
+    const pod = await bed.upstream('p1', { transport: protocol === 'SSE' ? 'sse' : 'streamable' })
+    // Nothing listens on port 1.
+    const dead = ['127.77.0.2', '127.77.0.3', '127.77.0.4'].map((address) => ({ ...pod.address, address, port: 1 }))
+    const found = [{ name: 'found', selector: { targets: [{ name: 'svc', service: 'ns/svc', port: 80, protocol }] } }]
+    let draws = 0
+    const gateway = await bed.gateway({
+      mcp: { targets: found, sessionRouting },
+      services: { 'ns/svc': [...dead, pod.address] },
+      // Draws the first endpoint once, then the others in order.
+      random: () => (draws++ % 8) / 8,
+    })
+    for (let count = 0; count < 8; count++) expect((await send(gateway.url, 'POST', MCP_HEADERS, initialize())).status).toBe(200)
+  })
+
   test('that lost their sessions lead to 404, also with several targets', async () => {
     const [one, two] = [await bed.upstream('one'), await bed.upstream('two')]
     const forwarder = await bed.forwarder(two.port)

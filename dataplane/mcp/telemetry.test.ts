@@ -8,7 +8,7 @@ import { protocolOf, reasonOf } from '../telemetry/outcome.ts'
 import { traceOf } from '../telemetry/trace.ts'
 import { testGateway } from '../testing/messages.ts'
 import { logIdOf } from './session/sessions.ts'
-import { staticTarget } from './testing/gateway.ts'
+import { staticTarget, type McpGateway } from './testing/gateway.ts'
 import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from './testing/test-bed.ts'
 
 let bed: TestBed
@@ -131,6 +131,61 @@ test('each call of a target has a span with its name (mcp.md §10)', async () =>
     'mcp.target': 'a',
     'mcp.method.name': 'tools/call',
     'gen_ai.tool.name': 'echo',
+  })
+})
+
+describe('names in the metric (mcp.md §10)', () => {
+  /** The labels `resource` of counted tool calls, with their counts. */
+  const counts = (gateway: McpGateway): Record<string, number> =>
+    Object.fromEntries(
+      [...[...gateway.registry.expose('text')].join('').matchAll(/^proxy_mcp_requests_total\{method="tools\/call".*resource="([^"]*)".*\} (\d+)$/gm)].map(
+        ([, name = '', count]) => [name, Number(count)],
+      ),
+    )
+  const texts: Record<string, (name: string) => object> = {
+    'a JSON-RPC error': () => ({ error: { code: -32602, message: 'Unknown tool' } }),
+    'a result that is an error': (name) => ({ result: { isError: true, content: [{ type: 'text', text: `no tool ${name}` }] } }),
+  }
+  const result = { content: [{ type: 'text', text: 'ok' }] }
+  const forms: [string, number, 'json' | 'sse', string][] = [1, 2].flatMap((count) =>
+    (['json', 'sse'] as const).flatMap((form) =>
+      Object.keys(texts).map((failure): [string, number, 'json' | 'sse', string] => [`${form}, ${failure}`, count, form, failure]),
+    ),
+  )
+
+  test.each(forms)('are those of tools that were called with success, not invented ones: %s, %i target(s)', async (_, count, form, failure) => {
+    const server = await bed.scripted((request, response, body) => {
+      if (body?.id === undefined) return void response.writeHead(request.method === 'GET' ? 405 : 202).end()
+      const name = String(body.params?.['name'])
+      const isReal = body.method !== 'tools/call' || name === 'real' || name === 'large'
+      const content = name === 'large' ? { content: [{ type: 'text', text: 'x'.repeat(400_000) }] } : result
+      const init = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+      const answer = isReal ? { result: body.method === 'tools/call' ? content : init } : texts[failure]?.(name)
+      const text = JSON.stringify({ jsonrpc: '2.0', id: body.id, ...answer })
+      response.writeHead(200, { 'content-type': form === 'json' ? 'application/json' : 'text/event-stream' })
+      response.end(form === 'json' ? text : `data: ${text}\n\n`)
+    })
+    const other = await bed.upstream('other')
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), staticTarget('b', other.port)].slice(0, count) } })
+    const { post } = await begin(gateway.url)
+    const prefix = count === 1 ? '' : 'a_'
+    for (let index = 0; index < 5; index++) await post(call('tools/call', { name: `${prefix}invented${index}` }))
+    for (const name of ['real', 'large', 'real']) await post(call('tools/call', { name: `${prefix}${name}` }))
+    expect(counts(gateway)).toEqual({ unknown: 5, real: 2, large: 1 })
+  })
+
+  test('are those of lists too, also of tools whose calls fail', async () => {
+    const server = await bed.answering(({ method, id }) => {
+      if (method === 'tools/list') return { tools: [{ name: 'listed' }] }
+      return method === 'tools/call' ? { jsonrpc: '2.0', id, error: { code: -1, message: 'no' } } : undefined
+    })
+    const other = await bed.upstream('other')
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), staticTarget('b', other.port)] } })
+    const { post } = await begin(gateway.url)
+    await post(call('tools/call', { name: 'a_listed' }))
+    await post(call('tools/list'))
+    await post(call('tools/call', { name: 'a_listed' }))
+    expect(counts(gateway)).toEqual({ unknown: 1, listed: 1 })
   })
 })
 

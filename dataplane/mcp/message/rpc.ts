@@ -86,6 +86,9 @@ export const isRequest = (message: RpcMessage): message is RpcRequest => message
 export const isNotification = (message: RpcMessage): message is RpcNotification => message.method !== undefined && message.id === undefined
 export const isResponse = (message: RpcMessage): boolean => message.method === undefined
 
+/** Whether a response is a result, and not one of a tool that failed. */
+export const isSuccess = ({ error, result }: RpcMessage): boolean => error === undefined && !(isObject(result) && result['isError'] === true)
+
 /** An id as a map key: 1 and "1" differ. */
 export const idKey = (id: unknown): string => JSON.stringify(id)
 

@@ -65,16 +65,19 @@ export class LegacyClients {
   }
 }
 
-/** Writes a reply to the client's stream. Never rejects. */
-export async function deliver({ stream, feeders }: LegacyClient, message: RpcMessage, replied: Promise<Reply>): Promise<void> {
+/** Writes a reply to the client's stream. `onDone` is called when the reply is complete or the client disconnected. Never rejects. */
+export async function deliver({ stream, feeders }: LegacyClient, message: RpcMessage, replied: Promise<Reply>, onDone: () => void): Promise<void> {
   try {
-    await write(stream, feeders, message, await replied)
+    const reply = await replied
+    if (reply.kind === 'stream') return feed(stream, feeders, reply.feed, onDone)
+    await write(stream, message, reply)
   } catch (error) {
     if (isRequest(message)) stream.send(failureText(message, error))
   }
+  onDone()
 }
 
-async function write(stream: EventStream, feeders: Set<StreamFeeder>, message: RpcMessage, reply: Reply): Promise<void> {
+async function write(stream: EventStream, message: RpcMessage, reply: Exclude<Reply, { kind: 'stream' }>): Promise<void> {
   switch (reply.kind) {
     case 'accepted':
       return
@@ -84,19 +87,18 @@ async function write(stream: EventStream, feeders: Set<StreamFeeder>, message: R
       return
     }
     case 'message':
-      return stream.send((await readBody(reply.body, MAX_EVENT_CHARS)).bytes.toString())
-    case 'stream':
-      feed(stream, feeders, reply.feed)
+      stream.send((await readBody(reply.body, MAX_EVENT_CHARS)).bytes.toString())
   }
 }
 
-/** Connects a source of messages to the stream. The stream stays open when the source ends. */
-export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (out: EventOutput) => StreamFeeder): void {
+/** Connects a source of messages to the stream, which stays open when the source ends. `onDone` is called when it ended or the client disconnected. */
+export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (out: EventOutput) => StreamFeeder, onDone?: () => void): void {
   let isOver = false
   let feeder: StreamFeeder | undefined
   const finish = (): void => {
     isOver = true
     if (feeder !== undefined) feeders.delete(feeder)
+    onDone?.()
   }
   const out: EventOutput = {
     // Event ids are dropped. Parts of large events are not accepted, because other messages could come between them.
@@ -108,8 +110,15 @@ export function feed(stream: EventStream, feeders: Set<StreamFeeder>, start: (ou
     end: finish,
     fail: finish,
   }
-  feeder = start(out)
+  const source = start(out)
   if (isOver) return
+  feeder = {
+    onPressure: (isBehind) => source.onPressure?.(isBehind),
+    onClose() {
+      source.onClose?.()
+      onDone?.()
+    },
+  }
   if (stream.isClosed) feeder.onClose?.()
   else feeders.add(feeder)
 }

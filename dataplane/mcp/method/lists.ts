@@ -121,12 +121,13 @@ function itemsOf(target: Target, { method, member, key }: ListShape, { result }:
 }
 
 /** The items that the client may use, with the names that it sees. */
-function showItems({ config: { naming }, judge }: Run, target: Target, { kind, key }: ListShape, items: readonly JsonObject[]): JsonObject[] {
+function showItems({ config: { naming }, judge, onListed }: Run, target: Target, { kind, key }: ListShape, items: readonly JsonObject[]): JsonObject[] {
   const shown: JsonObject[] = []
   for (const item of items) {
     const name = item[key] as string
     const judged: Item = { kind, target: target.name, name }
     if (!judge(judged, target.rules)) continue
+    onListed?.(judged)
     if (key === 'name' ? !naming.prefixesNames : !naming.prefixesUris) shown.push(item)
     else shown.push({ ...item, [key]: key === 'name' ? prefixName(target.name, name) : prefixUri(target.name, name) })
   }

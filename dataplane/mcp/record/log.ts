@@ -7,7 +7,7 @@ import { createRecordQuery } from '../../telemetry/policy.ts'
 import type { Item } from '../target/authorize.ts'
 import { isObject } from '../message/json.ts'
 import type { Run } from '../run/run.ts'
-import type { RpcMessage } from '../message/rpc.ts'
+import { isSuccess, type RpcMessage } from '../message/rpc.ts'
 import { gatewayTelemetry } from '../../telemetry/gateway.ts'
 
 function variablesOf(exchange: Exchange): McpVariables {
@@ -60,9 +60,18 @@ function readsResult({ reads, source }: Program): boolean {
   return source.includes('result') || reads.has('*') || isReadEntirely('mcp') || isReadEntirely('mcp.tool')
 }
 
+const success = defineSlot<boolean>('mcp.success')
+
+/** Whether the response to the request was a result, and of a tool no error of it. False if it was not received. */
+export const hasSucceeded = (exchange: Exchange): boolean => success.get(exchange) === true
+
+/** Records whether the response is a success. */
+export const recordOutcome = (exchange: Exchange, isSuccessful: boolean): void => success.set(exchange, isSuccessful)
+
 /** Records the result or error of the response to a request. */
 export function recordAnswer(exchange: Exchange, message: RpcMessage): void {
   const { tool } = variablesOf(exchange)
+  recordOutcome(exchange, isSuccess(message))
   if (message.error !== undefined) {
     if (tool !== undefined) tool['error'] = message.error
     if (isObject(message.error)) recordError(exchange, Number(message.error['code']), String(message.error['message']))

@@ -2,7 +2,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import { BodyTooLargeError, readBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { UpstreamError, type UpstreamFailure } from '../../upstream/types.ts'
-import type { ItemJudge } from '../target/authorize.ts'
+import type { Item, ItemJudge } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject } from '../message/json.ts'
 import type { Flow } from '../message/reply.ts'
@@ -25,8 +25,14 @@ export interface Run extends CallContext {
   readonly onAnswer: ((message: RpcMessage) => void) | undefined
   /** Called with the error of a request whose response head was sent already, for logs. */
   readonly onFailure: ((code: number, detail: string) => void) | undefined
+  /** Called instead of `onAnswer` if logs do not need the response: whether it is a success. */
+  readonly onOutcome: ((isSuccess: boolean) => void) | undefined
+  /** Called with each item of a target's list, if the list is read. */
+  readonly onListed: ((item: Item) => void) | undefined
   /** Whether `onAnswer` receives results of tools too, not only errors. */
   readonly readsResults: boolean
+  /** Whether the outcome of the request is needed, because its item is new to the metrics. */
+  readonly isNewItem: () => boolean
 }
 
 /** A target responded with an HTTP error status. The client receives that response. The message is for logs. */

@@ -4,7 +4,7 @@ import { ObservedBody } from '../../http/observe.ts'
 import { PASSED_CHARS, streamOf, Flow, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from './reverse.ts'
 import { brokenAnswer, endedAnswer, isAnswerTo, labelOf, post, readAnswer, type Run } from './run.ts'
-import { parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import { isSuccess, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { ProxyError } from '../../exchange/error.ts'
 import type { McpFailure } from '../message/failure.ts'
 import { reportFailure } from './gather.ts'
@@ -51,16 +51,17 @@ async function messageReply(run: Run, target: Target, request: RpcRequest, answe
 const MAX_WATCHED_BYTES = 64 * 1024
 const ERROR_MEMBER = '"error"'
 
-/** Whether an unchanged response must be read for logs: results of tools if expressions read them, and errors. */
-const isLogged = (run: Run, { method }: RpcRequest, text: { includes(word: string): boolean }): boolean =>
-  (run.readsResults && method === 'tools/call') || text.includes(ERROR_MEMBER)
+/** Whether expressions read the response. */
+const readsResult = (run: Run, { method }: RpcRequest): boolean => run.readsResults && method === 'tools/call'
+
+/** Whether an unchanged response must be read for logs and metrics. */
+const isLogged = (run: Run, request: RpcRequest, text: { includes(word: string): boolean }): boolean =>
+  readsResult(run, request) || text.includes(ERROR_MEMBER) || run.isNewItem()
 
 /** Observes a body that passes through, for logs. */
 function watched(run: Run, body: Body, request: RpcRequest): Body {
-  const { onAnswer } = run
-  const maxBytes = isLogged(run, request, '') ? (run.maxBufferBytes ?? MAX_BUFFER_BYTES) : MAX_WATCHED_BYTES
-  if (onAnswer === undefined || (body.length ?? 0) > maxBytes) return body
-  let chunks: Buffer[] | undefined = []
+  const maxBytes = readsResult(run, request) ? (run.maxBufferBytes ?? MAX_BUFFER_BYTES) : MAX_WATCHED_BYTES
+  let chunks: Buffer[] | undefined = (body.length ?? 0) > maxBytes ? undefined : []
   let size = 0
   return new ObservedBody(body, {
     onData(chunk) {
@@ -68,10 +69,12 @@ function watched(run: Run, body: Body, request: RpcRequest): Body {
       if (size > maxBytes) chunks = undefined
       chunks?.push(chunk)
     },
-    onClose() {
-      const bytes = Buffer.concat(chunks ?? [])
-      const message = isLogged(run, request, bytes) ? parseUpstreamMessage(bytes.toString()) : undefined
-      if (message !== undefined) onAnswer(message)
+    onClose(error) {
+      if (error !== undefined) return
+      // Errors are small.
+      if (chunks === undefined) return run.onOutcome?.(true)
+      const bytes = Buffer.concat(chunks)
+      if (isLogged(run, request, bytes)) report(run, bytes.toString(), request)
     },
   })
 }
@@ -114,7 +117,7 @@ class PassedEvents {
 
   /** Larger events pass in parts, unless the log reads results of tools. */
   #largeFrom(): number {
-    return isLogged(this.#run, this.#request, '') ? Math.max(PASSED_CHARS, this.#run.maxBufferBytes ?? MAX_BUFFER_BYTES) : PASSED_CHARS
+    return readsResult(this.#run, this.#request) ? Math.max(PASSED_CHARS, this.#run.maxBufferBytes ?? MAX_BUFFER_BYTES) : PASSED_CHARS
   }
 
   #onPart(part: LargePart): void {
@@ -122,7 +125,10 @@ class PassedEvents {
       this.#note(part)
       this.#outline = new MessageOutline()
     } else if (part.kind === 'data') this.#outline.push(part.text)
-    else if (!this.#outline.hasMethod) this.#isAnswered = true
+    else if (!this.#outline.hasMethod) {
+      this.#isAnswered = true
+      this.#run.onOutcome?.(true)
+    }
     this.#out.part?.(part)
   }
 
@@ -187,7 +193,10 @@ function changed(run: Run, message: RpcMessage, request: RpcRequest, change: Cha
   }
 }
 
-function report({ onAnswer }: Run, data: string, { id }: RpcRequest): void {
-  const message = onAnswer === undefined ? undefined : parseUpstreamMessage(data)
-  if (message !== undefined && isAnswerTo(message, id)) onAnswer?.(message)
+/** Records a response that passes unchanged. Results are recorded only if expressions read them. */
+function report(run: Run, data: string, request: RpcRequest): void {
+  const message = parseUpstreamMessage(data)
+  if (message === undefined || !isAnswerTo(message, request.id)) return
+  if (message.error !== undefined || readsResult(run, request)) run.onAnswer?.(message)
+  else run.onOutcome?.(isSuccess(message))
 }

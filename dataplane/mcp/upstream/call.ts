@@ -80,7 +80,7 @@ export async function callTarget(context: CallContext, target: Target, call: Tar
   const canRetry = (outcome: ResponseHead | Error): boolean => call.isRepeatable !== false || isUnsent(outcome)
   let endpoint = ''
   const attempt = async (number: number): Promise<ResponseHead> => {
-    const answer = await tryOnce(context, target, call, sent.request, number)
+    const answer = await tryEndpoints(context, target, call, sent.request, number)
     endpoint = answer.endpoint
     return answer.response
   }
@@ -91,16 +91,51 @@ export async function callTarget(context: CallContext, target: Target, call: Tar
 /** Whether the target did not receive the request. */
 const isUnsent = (error: ResponseHead | Error): boolean => error instanceof UpstreamError && (error.failure === 'connect' || error.failure === 'dns')
 
+/** Maximum number of endpoints that one attempt connects to. */
+const MAX_ENDPOINTS = 4
+
+/** One attempt. Skips endpoints that refuse connections: any other can start the session. */
+async function tryEndpoints(context: CallContext, target: Target, call: TargetCall, request: RequestHead, number: number): Promise<TargetAnswer> {
+  const { destination } = target
+  if (call.endpoint !== undefined) {
+    const pinned = destination.endpointAt(call.endpoint)
+    if (pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
+    return tryOnce(context, target, call, request, number, pinned)
+  }
+  const failed = new Set<EndpointState>()
+  let endpoint = chooseEndpoint(target, request)
+  for (;;) {
+    try {
+      return await tryOnce(context, target, call, request, number, endpoint)
+    } catch (error) {
+      const isRefused = error instanceof UpstreamError && error.failure === 'connect' && endpoint !== undefined
+      const next = isRefused && context.exchange.abortReason === undefined ? nextEndpoint(target, request, failed.add(endpoint as EndpointState)) : undefined
+      if (next === undefined) throw error
+      endpoint = next
+    }
+  }
+}
+
+function nextEndpoint(target: Target, request: RequestHead, failed: ReadonlySet<EndpointState>): EndpointState | undefined {
+  if (failed.size >= MAX_ENDPOINTS) return undefined
+  const last = [...failed].at(-1)
+  // The balancer avoids one endpoint only, so draw again if it returns another one that failed.
+  for (let draw = 0; draw < 2 * MAX_ENDPOINTS; draw++) {
+    const endpoint = chooseEndpoint(target, request, last)
+    if (endpoint !== undefined && !failed.has(endpoint)) return endpoint
+  }
+  return undefined
+}
+
 async function tryOnce(
   { exchange, registry, timeoutMs }: CallContext,
   target: Target,
   call: TargetCall,
   request: RequestHead,
   number: number,
+  pinned: EndpointState | undefined,
 ): Promise<TargetAnswer> {
   const { destination } = target
-  const pinned = call.endpoint === undefined ? chooseEndpoint(target, request) : destination.endpointAt(call.endpoint)
-  if (call.endpoint !== undefined && pinned === undefined) throw new EndpointGoneError(`${target.name} has no endpoint ${call.endpoint} any more`)
   // Each attempt needs a body that was not read.
   const body = request.body instanceof BufferBody ? request.body.copy() : undefined
   const details = { method: call.method, host: destination.name, path: request.target, endpoint: pinned?.label, ...nameSpan(target, call) }
@@ -135,8 +170,8 @@ function nameSpan({ name: target }: Target, { method, message }: TargetCall): Pi
 }
 
 /** Chosen before the call, so that the endpoint that handles `initialize` is known. */
-function chooseEndpoint({ destination }: Target, request: RequestHead): EndpointState | undefined {
-  return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }) : undefined
+function chooseEndpoint({ destination }: Target, request: RequestHead, avoid?: EndpointState): EndpointState | undefined {
+  return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }, avoid) : undefined
 }
 
 async function requestTo({ exchange, maxBufferBytes }: CallContext, { destination, path }: Target, call: TargetCall): Promise<Exchange> {
