@@ -145,7 +145,7 @@ describe("an upstream's errors", () => {
     [
       'an HTML page for a client of Chat Completions',
       '/v1/chat/completions',
-      { error: { message: '<html><body>Bad Gateway</body></html>', type: 'api_error' } },
+      { error: { message: '<html><body>Bad Gateway</body></html>', type: 'server_error' } },
     ],
     [
       'an HTML page for a client of Messages',

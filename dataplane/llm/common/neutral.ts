@@ -34,6 +34,7 @@ export interface ToolResult {
   readonly content: readonly Block[]
   /** The source has a plain string instead of a list of parts. */
   readonly isPlain: boolean
+  /** Absent if the client did not set it. */
   readonly isError?: boolean
   readonly isCached?: boolean
 }

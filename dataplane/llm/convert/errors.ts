@@ -1,6 +1,7 @@
 import { printJson } from '../common/json.ts'
 import { inside, textOf } from '../common/read.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
+import { isMessagesError } from '../formats/messages/events.ts'
 import { parseLeniently } from '../stream/native.ts'
 
 /** An upstream's error, in neutral form (llm.md §9). */
@@ -22,23 +23,34 @@ interface ErrorBody {
 const MAX_MESSAGE_LENGTH = 2000
 
 const errorTypeByStatus: Readonly<Record<number, string>> = {
-  400: 'invalid_request_error',
   401: 'authentication_error',
-  403: 'authentication_error',
+  403: 'permission_error',
   404: 'not_found_error',
   429: 'rate_limit_error',
+}
+const messagesTypeByStatus: Readonly<Record<number, string>> = {
+  ...errorTypeByStatus,
+  413: 'request_too_large',
+  504: 'timeout_error',
+  529: 'overloaded_error',
 }
 const errorTypeByGoogleStatus: Readonly<Record<string, string>> = {
   INVALID_ARGUMENT: 'invalid_request_error',
   FAILED_PRECONDITION: 'invalid_request_error',
   NOT_FOUND: 'not_found_error',
-  PERMISSION_DENIED: 'authentication_error',
+  PERMISSION_DENIED: 'permission_error',
   UNAUTHENTICATED: 'authentication_error',
   RESOURCE_EXHAUSTED: 'rate_limit_error',
 }
 
-function typeOfStatus(status: number): string {
-  return errorTypeByStatus[status] ?? 'api_error'
+/** The type of an error of OpenAI's APIs. */
+function openaiType(status: number): string {
+  return errorTypeByStatus[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+}
+
+/** The type of an error of the Messages API. */
+function messagesType(status: number): string {
+  return messagesTypeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 }
 
 /**
@@ -72,8 +84,8 @@ function readProblem(text: string, status: number): ParsedError {
 
 function toMessages({ shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {
   if (shape === 'anthropic' && type !== undefined) return undefined
-  const known = google === undefined ? type : errorTypeByGoogleStatus[google]
-  return { type: 'error', error: { type: known ?? typeOfStatus(status), message } }
+  const known = google === undefined ? (isMessagesError(type) ? type : undefined) : errorTypeByGoogleStatus[google]
+  return { type: 'error', error: { type: known ?? messagesType(status), message } }
 }
 
 function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {
@@ -82,11 +94,10 @@ function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, typ
       return undefined
     case 'google':
       if (client === 'embeddings' && isNative) return undefined
-      return { error: { type: type ?? errorTypeByGoogleStatus[google ?? ''] ?? typeOfStatus(status), message, param: null, code: google ?? String(status) } }
+      return { error: { type: type ?? errorTypeByGoogleStatus[google ?? ''] ?? openaiType(status), message, param: null, code: google ?? String(status) } }
     case 'other':
-      return isNative ? undefined : { error: { type: typeOfStatus(status), message } }
     case 'anthropic':
     case 'bedrock':
-      return isNative ? undefined : { error: { type: 'invalid_request_error', message } }
+      return isNative ? undefined : { error: { type: openaiType(status), message } }
   }
 }

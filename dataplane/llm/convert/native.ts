@@ -56,10 +56,13 @@ export function passChat(format: ChatFormat): Conversion {
   }
 }
 
-/** Requests usage for streams, which do not report it by default, and renames `max_tokens` for models that only accept `max_completion_tokens`. */
+/** OpenAI models, which reject `max_tokens` or will. Servers of other models may reject `max_completion_tokens` (llm.md §7.1). */
+const OPENAI_MODEL = /^(?:gpt-|chatgpt-|o\d)/
+
+/** Requests usage for streams, which do not report it by default, and renames `max_tokens` for OpenAI models. */
 function fitCompletions(body: JsonObject, model: string, isStreaming: boolean): JsonObject {
   const addsUsage = isStreaming && (body['stream_options'] === undefined || body['stream_options'] === null)
   const withUsage = addsUsage ? { ...body, stream_options: { include_usage: true } } : body
-  if (!model.startsWith('gpt-') || body['max_tokens'] === undefined) return withUsage
+  if (body['max_tokens'] === undefined || !OPENAI_MODEL.test(model)) return withUsage
   return compact({ ...without(withUsage, 'max_tokens'), max_completion_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
 }

@@ -76,9 +76,9 @@ const rows: Readonly<Record<string, Row>> = {
         },
       ],
       usage: {
-        prompt_tokens: 5,
+        prompt_tokens: 9,
         completion_tokens: 2,
-        total_tokens: 7,
+        total_tokens: 11,
         cache_read_input_tokens: 3,
         cache_creation_input_tokens: 1,
         prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 1 },
@@ -163,7 +163,7 @@ const rows: Readonly<Record<string, Row>> = {
           logprobs: null,
         },
       ],
-      usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 15, cache_read_input_tokens: 3, prompt_tokens_details: { cached_tokens: 3 } },
+      usage: { prompt_tokens: 8, completion_tokens: 7, total_tokens: 15, cache_read_input_tokens: 3, prompt_tokens_details: { cached_tokens: 3 } },
     },
     usage: { inputTokens: 8, outputTokens: 7, totalTokens: 15, providerInputTokens: 5, providerTotalTokens: 15, cachedInputTokens: 3 },
   },
@@ -206,7 +206,7 @@ const rows: Readonly<Record<string, Row>> = {
         { type: 'function_call', id: 't1', call_id: 't1', name: 'a.b', arguments: '{"n":1}', status: 'completed' },
       ],
       usage: {
-        input_tokens: 5,
+        input_tokens: 8,
         input_tokens_details: { cached_tokens: 3 },
         output_tokens: 7,
         output_tokens_details: { reasoning_tokens: 0 },
@@ -256,6 +256,17 @@ const rows: Readonly<Record<string, Row>> = {
       status: 'completed',
       usage: { input_tokens: 4, input_tokens_details: { cached_tokens: 0 }, output_tokens: 5, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 9 },
     },
+    usage: { inputTokens: 4, outputTokens: 5, totalTokens: 9, providerInputTokens: 4, providerTotalTokens: 9 },
+  },
+  'Chat Completions -> Messages: thinking tokens that only the total includes become output tokens': {
+    from: 'messages',
+    to: 'completions',
+    body: {
+      choices: [{ message: { content: 'Hi' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 4, completion_tokens: 0, total_tokens: 9 },
+    },
+    has: { usage: { input_tokens: 4, output_tokens: 5 } },
+    usage: { inputTokens: 4, outputTokens: 5, totalTokens: 9, providerInputTokens: 4, providerTotalTokens: 9 },
   },
   'from embeddings of Vertex AI': {
     from: 'embeddings',
@@ -340,14 +351,36 @@ describe('an error response', () => {
     ['of OpenAI passes unchanged to Chat Completions', 'completions', 'completions', 400, openai, undefined],
     ['of OpenAI is translated to Messages', 'messages', 'completions', 400, openai, { type: 'error', error: { type: 'invalid_request_error', message: 'no' } }],
     ['of OpenAI passes unchanged to Responses', 'responses', 'completions', 400, openai, undefined],
+    ['of Anthropic is translated to Chat Completions', 'completions', 'messages', 529, anthropic, { error: { type: 'server_error', message: 'busy' } }],
     [
-      'of Anthropic is translated to Chat Completions',
-      'completions',
+      'of OpenAI with a type that Messages clients do not know has the type of its status',
       'messages',
+      'completions',
       529,
-      anthropic,
-      { error: { type: 'invalid_request_error', message: 'busy' } },
+      '{"error":{"message":"busy","type":"insufficient_capacity"}}',
+      { type: 'error', error: { type: 'overloaded_error', message: 'busy' } },
     ],
+    ...(
+      [
+        [400, 'invalid_request_error'],
+        [401, 'authentication_error'],
+        [404, 'not_found_error'],
+        [422, 'invalid_request_error'],
+        [429, 'rate_limit_error'],
+        [500, 'server_error'],
+        [503, 'server_error'],
+      ] as const
+    ).map(
+      ([status, type]) =>
+        [
+          `of Bedrock with status ${status} has type ${type} for Responses`,
+          'responses',
+          'converse',
+          status,
+          bedrock,
+          { error: { type, message: 'denied' } },
+        ] as const,
+    ),
     ['of Anthropic passes unchanged to Messages', 'messages', 'messages', 529, anthropic, undefined],
     [
       "Google's list to Chat Completions",
@@ -366,15 +399,8 @@ describe('an error response', () => {
       { type: 'error', error: { type: 'rate_limit_error', message: 'quota' } },
     ],
     ['of Google passes unchanged to Embeddings', 'embeddings', 'predictEmbeddings', 429, google, undefined],
-    ['of Bedrock is translated to Chat Completions', 'completions', 'converse', 403, bedrock, { error: { type: 'invalid_request_error', message: 'denied' } }],
-    [
-      'of Bedrock is translated to Messages',
-      'messages',
-      'converse',
-      403,
-      bedrock,
-      { type: 'error', error: { type: 'authentication_error', message: 'denied' } },
-    ],
+    ['of Bedrock is translated to Chat Completions', 'completions', 'converse', 403, bedrock, { error: { type: 'permission_error', message: 'denied' } }],
+    ['of Bedrock is translated to Messages', 'messages', 'converse', 403, bedrock, { type: 'error', error: { type: 'permission_error', message: 'denied' } }],
     ['of Bedrock is translated to Embeddings', 'embeddings', 'titanEmbeddings', 400, bedrock, { error: { type: 'invalid_request_error', message: 'denied' } }],
     [
       'that is an HTML page becomes the message of a Messages error',

@@ -33,7 +33,7 @@ describe('streams', () => {
         ['f', '{"a":1}'],
         ['g', '{}'],
       ],
-      14,
+      16,
     ],
     ['converse', streams.converseText, 'Hellö', [['a.b', '{"a":1}']], 14],
     ['completions', streams.completionsText, 'Grüß Gott 👋', undefined, 14],

@@ -51,7 +51,7 @@ describe('streams', () => {
       line({
         delta: {},
         finish: 'tool_calls',
-        usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14, cache_read_input_tokens: 2, prompt_tokens_details: { cached_tokens: 2 } },
+        usage: { prompt_tokens: 7, completion_tokens: 9, total_tokens: 16, cache_read_input_tokens: 2, prompt_tokens_details: { cached_tokens: 2 } },
       }),
       '[DONE]',
     ])
@@ -156,7 +156,7 @@ describe('streams', () => {
       line({ delta: tool(0, { id: 't1', type: 'function', function: { name: 'a.b', arguments: '' } }) }),
       line({ delta: tool(0, { function: { arguments: '{"a":1}' } }) }),
       line({ delta: {}, finish: 'tool_calls' }),
-      line({ usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 14, cache_read_input_tokens: 2, prompt_tokens_details: { cached_tokens: 2 } } }),
+      line({ usage: { prompt_tokens: 7, completion_tokens: 7, total_tokens: 14, cache_read_input_tokens: 2, prompt_tokens_details: { cached_tokens: 2 } } }),
       '[DONE]',
     ])
     expect(text).toContain('"id":"req-1"')
@@ -292,7 +292,7 @@ describe.each(pairs)('a client of %s over an upstream of %s', (from, to, source)
 describe('errors in streams', () => {
   test.each([
     ['completions', 'messages', streams.messagesError, 'data: {"error":{"message":"Overloaded","type":"overloaded_error"'],
-    ['messages', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error","error":{"type":"server_error","message":"overloaded"}}'],
+    ['messages', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"overloaded"}}'],
     ['messages', 'converse', streams.converseError, 'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"slow down"}}'],
     ['responses', 'completions', streams.completionsError, 'event: error\ndata: {"type":"error"'],
     ['completions', 'converse', streams.converseError, 'data: {"error":{"message":"slow down"'],
@@ -334,11 +334,31 @@ describe('errors in streams', () => {
     expect(stream.facts.deltas).toBe(10)
   })
 
-  test.each(['completions', 'messages'] as const)('%s over Messages: a stop reason without message_stop does not complete the stream', (from) => {
+  test.each(['completions', 'messages'] as const)('%s over Messages: a stop reason without message_stop completes the stream', (from) => {
     const bytes = streams.messagesText.subarray(0, streams.messagesText.indexOf('event: message_stop'))
     const stream = open(from, 'messages')
-    expect(run(stream, bytes)).toMatch(/upstream_error|api_error/)
-    expect(stream.facts.isComplete).toBe(false)
+    const text = run(stream, bytes)
+    expect(text).not.toMatch(/upstream_error|api_error/)
+    if (from === 'completions') expect(text).toContain('[DONE]')
+    else expect(text).toBe(bytes.toString())
+    expect(stream.facts.isComplete).toBe(true)
+  })
+
+  test('a stream with bare CR line ends is translated and passes natively', () => {
+    const bytes = Buffer.from(streams.messagesText.toString().replaceAll('\n', '\r'))
+    expect(run(open('completions', 'messages'), bytes)).toBe(run(open('completions', 'messages'), streams.messagesText))
+    expect(run(open('messages', 'messages'), bytes)).toBe(bytes.toString())
+  })
+
+  test.each(['completions', 'messages', 'responses'] as const)('thinking tokens that only the total includes are output tokens for %s', (from) => {
+    const stream = open(from, 'completions')
+    const usage = { prompt_tokens: 7, completion_tokens: 0, total_tokens: 67 }
+    const text = run(
+      stream,
+      Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }], usage })}\n\ndata: [DONE]\n\n`),
+    )
+    expect(stream.facts.usage).toMatchObject({ inputTokens: 7, outputTokens: 60, totalTokens: 67 })
+    if (from !== 'completions') expect(text).toContain('"output_tokens":60')
   })
 
   test('content as a list of parts is text, for clients and for guards', () => {

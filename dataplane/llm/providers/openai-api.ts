@@ -7,7 +7,7 @@ export function openaiFormats(from: ClientFormat, hasResponses: boolean): readon
   return hasResponses ? ['completions', 'responses'] : ['completions']
 }
 
-/** Renames `max_tokens` to `max_completion_tokens`: newer OpenAI models reject the former, and all models accept the latter (llm.md §7.1). */
+/** Renames `max_tokens` to `max_completion_tokens`. On Azure a deployment has any name, so that the model is not known (llm.md §7.1). */
 export function renameTokenLimit(body: JsonObject, { format }: ProviderCall): JsonObject {
   if (format !== 'completions' || body['max_tokens'] === undefined) return body
   const { max_tokens: limit, ...rest } = body

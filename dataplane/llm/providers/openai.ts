@@ -1,4 +1,4 @@
-import { openaiFormats, renameTokenLimit } from './openai-api.ts'
+import { openaiFormats } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
 const paths: Readonly<Record<string, string>> = { completions: '/v1/chat/completions', responses: '/v1/responses', embeddings: '/v1/embeddings' }
@@ -12,7 +12,6 @@ export function createOpenai({ model }: ProviderSettings<'providerA'>): Provider
     defaultAuth: undefined,
     realtime: { path: '/v1/realtime' },
     supports: (from) => openaiFormats(from, true),
-    finishBody: renameTokenLimit,
     pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',
   }
 }

@@ -118,6 +118,12 @@ test.each<[ClientFormat | undefined, string[]]>([
   expect([...headers].map(([name]) => name)).toEqual(expected)
 })
 
+test('provider B renames max_tokens of every model, provider A of none', () => {
+  const chat = { format: 'completions', model: 'llama', isStreaming: false } as const
+  expect(make(b()).finishBody?.({ max_tokens: 5 }, chat)).toEqual({ max_completion_tokens: 5 })
+  expect(make(a).finishBody).toBeUndefined()
+})
+
 test('provider E adds the version to bodies for Claude, and removes model and cache scopes', () => {
   const provider = make(e())
   const body = {

@@ -23,6 +23,8 @@ describe('server-sent events', () => {
     ['a comment at the end, which is ignored', ['data: a\n\n: bye'], ['a']],
     ['an event without data', ['event: e\n\n'], [{ name: 'e', data: undefined }]],
     ['empty data', ['data\n\n'], ['']],
+    ['lines that end with CR', ['event: e\rdata: a\r\rdata: b\r\r'], [{ name: 'e', data: 'a' }, 'b']],
+    ['lines that end with CR, split across chunks', ['data: a\r', '\rda', 'ta: b\r', '\r'], ['a', 'b']],
     ['a line that ends with CR', ['event: e\rdata: a\n\n'], [{ name: 'e', data: 'a' }]],
   ])('are parsed from %s', (_name, chunks, expected) => {
     expect(scan(...chunks)).toEqual(expected)

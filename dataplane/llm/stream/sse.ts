@@ -13,7 +13,7 @@ const LF = 0x0a
 const CR = 0x0d
 
 /**
- * Splits bytes into server-sent events, wherever chunks end. Lines end with LF or CRLF. Copies bytes only of events that span chunks.
+ * Splits bytes into server-sent events, wherever chunks end. Lines end with LF, CRLF or CR. Copies bytes only of events that span chunks.
  *
  * @example
  * const scanner = new SseScanner()
@@ -27,6 +27,8 @@ export class SseScanner {
   /** Length of the current line. */
   #line = 0
   #lastByte = 0
+  /** A CR without LF was received, so that every CR ends a line. Until then only LF is searched, which is faster. */
+  #isCr = false
 
   /** Bytes of the incomplete event. */
   get pending(): number {
@@ -34,6 +36,8 @@ export class SseScanner {
   }
 
   push(chunk: Buffer): SseEvent[] {
+    if (this.#isCr) return this.#pushLines(chunk)
+    if (this.#hasBareCr(chunk)) return this.#startLines(chunk)
     const events: SseEvent[] = []
     let start = 0
     let at = 0
@@ -55,6 +59,47 @@ export class SseScanner {
       this.#size += chunk.length - start
     }
     this.#lastByte = chunk.at(-1) ?? this.#lastByte
+    return events
+  }
+
+  /** Whether a CR before the end of the chunk, or at the end of the previous one, is not followed by LF. */
+  #hasBareCr(chunk: Buffer): boolean {
+    if (this.#lastByte === CR && chunk.length > 0 && chunk[0] !== LF) return true
+    for (let at = chunk.indexOf(CR); at !== -1 && at + 1 < chunk.length; at = chunk.indexOf(CR, at + 2)) if (chunk[at + 1] !== LF) return true
+    return false
+  }
+
+  /** Reads the incomplete event again, now with CR as a line end. */
+  #startLines(chunk: Buffer): SseEvent[] {
+    this.#isCr = true
+    const bytes = Buffer.concat([...this.#parts, chunk])
+    this.#parts = []
+    this.#size = 0
+    this.#line = 0
+    return this.#pushLines(bytes)
+  }
+
+  /** As `push`, with all three line ends. The LF of a CRLF that is split across chunks is returned as an event without data. */
+  #pushLines(chunk: Buffer): SseEvent[] {
+    const events: SseEvent[] = []
+    let start = 0
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at]
+      if (byte !== CR && byte !== LF) {
+        this.#line++
+        continue
+      }
+      if (byte === CR && chunk[at + 1] === LF) at++
+      if (this.#line === 0) {
+        events.push({ raw: this.#take(chunk.subarray(start, at + 1)) })
+        start = at + 1
+      }
+      this.#line = 0
+    }
+    if (start < chunk.length) {
+      this.#parts.push(chunk.subarray(start))
+      this.#size += chunk.length - start
+    }
     return events
   }
 

@@ -8,16 +8,23 @@ import type { JsonObject, Usage } from '../common/types.ts'
 export function readCompletionsUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['prompt_tokens_details'])
   const output = inside(usage['completion_tokens_details'])
+  const prompt = numberOf(usage['prompt_tokens'])
+  const total = numberOf(usage['total_tokens'])
   return {
-    input: numberOf(usage['prompt_tokens']),
-    output: numberOf(usage['completion_tokens']),
-    total: numberOf(usage['total_tokens']),
+    input: prompt,
+    output: completionTokens(numberOf(usage['completion_tokens']), prompt, total),
+    total,
     cacheRead: numberOf(input['cached_tokens']),
     cacheWrite: numberOf(input['cache_write_tokens']) ?? numberOf(usage['cache_creation_input_tokens']),
     reasoning: numberOf(output['reasoning_tokens']),
     isCacheExcluded: false,
     modal: modalOf(input, output),
   }
+}
+
+/** The completion tokens. Gemini's compatible endpoint may count thinking tokens only in the total (llm.md §7.10). */
+function completionTokens(completion: number | undefined, prompt = 0, total = 0): number | undefined {
+  return completion === 0 && total > prompt ? total - prompt : completion
 }
 
 /** `usage` of Messages, whose input excludes cached tokens. */
@@ -91,8 +98,7 @@ export function mergeUsage(earlier: RawUsage | undefined, later: RawUsage): RawU
 
 /** Normalizes usage for limits and CEL: input tokens include cache reads and writes, whatever the upstream's convention (llm.md §11.4). */
 export function toUsage(raw: RawUsage): Usage {
-  const cached = raw.isCacheExcluded ? (raw.cacheRead ?? 0) + (raw.cacheWrite ?? 0) : 0
-  const input = raw.input === undefined && cached === 0 ? undefined : (raw.input ?? 0) + cached
+  const input = inputWithCache(raw)
   const { output } = raw
   const hasAny = input !== undefined || output !== undefined
   return compact({
@@ -106,6 +112,12 @@ export function toUsage(raw: RawUsage): Usage {
     reasoningTokens: raw.reasoning,
     ...raw.modal,
   })
+}
+
+/** Input tokens with cache reads and writes, as OpenAI's APIs count them; undefined if the upstream reported none. */
+export function inputWithCache({ input, cacheRead = 0, cacheWrite = 0, isCacheExcluded }: RawUsage): number | undefined {
+  const cached = isCacheExcluded ? cacheRead + cacheWrite : 0
+  return input === undefined && cached === 0 ? undefined : (input ?? 0) + cached
 }
 
 /** Reads a usage object of any format, which is detected by its field names; undefined if there are no counts. */

@@ -1,4 +1,4 @@
-import { readCompletionsUsage } from '../../usage/raw.ts'
+import { inputWithCache, readCompletionsUsage } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
 import { compact, filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import { completionsStops, readCompletionsStop, withTools } from '../../common/stops.ts'
@@ -80,12 +80,14 @@ function writeChoice({ blocks, stop }: Reply): JsonObject {
   }
 }
 
-/** Writes the `usage` of a chat completion. */
-export function writeCompletionsUsage({ input = 0, output = 0, total, cacheRead, cacheWrite, reasoning }: RawUsage): JsonObject {
+/** Writes the `usage` of a chat completion. `prompt_tokens` includes cached tokens (llm.md §7.3). */
+export function writeCompletionsUsage(usage: RawUsage): JsonObject {
+  const { output = 0, cacheRead, cacheWrite, reasoning } = usage
+  const input = inputWithCache(usage) ?? 0
   return compact({
     prompt_tokens: input,
     completion_tokens: output,
-    total_tokens: total ?? input + output,
+    total_tokens: Math.max(usage.total ?? 0, input + output),
     cache_read_input_tokens: cacheRead,
     cache_creation_input_tokens: cacheWrite,
     prompt_tokens_details:

@@ -6,7 +6,7 @@ import type { Documents } from './documents.ts'
 import type { ToolNames } from './names.ts'
 
 /** Writes a content block; undefined if it has no equivalent in Converse. Throws a FormatError for images that are not inline. */
-export function writeContent(block: Block, names: ToolNames, documents: Documents, origin: ChatFormat): JsonObject | undefined {
+export function writeContent(block: Block, names: ToolNames, documents: Documents, origin: ChatFormat, model: string): JsonObject | undefined {
   switch (block.type) {
     case 'text':
       return block.text.trim() === '' ? undefined : { text: block.text }
@@ -23,7 +23,7 @@ export function writeContent(block: Block, names: ToolNames, documents: Document
       if (origin === 'responses' && typeof block.input === 'string') return undefined
       return { toolUse: { toolUseId: block.id, name: names.safe(block.name), input: objectInput(block) } }
     case 'toolResult':
-      return { toolResult: compact({ toolUseId: block.id, content: writeResult(block), status: statusOf(block, origin) }) }
+      return { toolResult: compact({ toolUseId: block.id, content: writeResult(block), status: statusOf(block, model) }) }
   }
 }
 
@@ -42,9 +42,10 @@ function writeResult({ content }: ToolResult): JsonObject[] {
   })
 }
 
-function statusOf({ isError }: ToolResult, origin: ChatFormat): string | undefined {
-  if (origin !== 'messages') return undefined
-  return isError === true ? 'error' : 'success'
+/** The status of a tool result, which only Claude and Nova accept (llm.md §7.7). */
+function statusOf({ isError }: ToolResult, model: string): string | undefined {
+  if (isError === undefined || !/claude|nova/i.test(model)) return undefined
+  return isError ? 'error' : 'success'
 }
 
 /** Whether the turns contain tool calls or results. */

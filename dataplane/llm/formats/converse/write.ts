@@ -23,7 +23,7 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
   const isThinking = thinking?.['type'] === 'enabled'
   const isUnsampled = isThinking && chat.origin === 'messages'
   const system = writeSystem(chat, marks)
-  const messages = writeMessages(chat, names, marks)
+  const messages = writeMessages(chat, names, marks, model)
   const tools = writeTools(chat, names, marks)
   const body = compact({
     system: system.length > 0 ? system : undefined,
@@ -63,13 +63,13 @@ function writeSystem(chat: Chat, marks: CacheMarks): JsonObject[] {
 }
 
 /** Merges consecutive turns of one role, because Converse requires alternating roles. */
-function writeMessages(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject[] {
+function writeMessages(chat: Chat, names: ToolNames, marks: CacheMarks, model: string): JsonObject[] {
   const messages: { role: string; content: JsonObject[] }[] = []
   const documents = new Documents()
   for (const { role, blocks } of chat.turns) {
     if (role === 'system' || role === 'developer') continue
     const content = blocks.flatMap((block: Block) => {
-      const written = writeContent(block, names, documents, chat.origin)
+      const written = writeContent(block, names, documents, chat.origin, model)
       return written === undefined ? [] : [written, ...marks.after('isCached' in block && block.isCached)]
     })
     const last = messages.at(-1)

@@ -194,10 +194,28 @@ function event(name: string, data: JsonObject): ClientEvent {
   return new JsonEvent(name, data, findMessagesTexts)
 }
 
-/** Error types that Messages clients do not know: exceptions of Bedrock and unreadable frames (llm.md §8.4). */
-const foreignError = /Exception$|^upstream_error$/
+/** Error types of the Messages API, and those of guards. */
+const errorTypes: ReadonlySet<string> = new Set([
+  'invalid_request_error',
+  'authentication_error',
+  'billing_error',
+  'permission_error',
+  'not_found_error',
+  'request_too_large',
+  'rate_limit_error',
+  'timeout_error',
+  'api_error',
+  'overloaded_error',
+  'content_filter',
+  'guard_failed',
+])
 
-/** An error, as a body or an event of a stream. */
+/** Whether Messages clients know an error type. */
+export function isMessagesError(type: string | undefined): type is string {
+  return type !== undefined && errorTypes.has(type)
+}
+
+/** An error, as a body or an event of a stream. Exceptions of Bedrock and types of other APIs become `api_error` (llm.md §8.4, §9). */
 export function writeMessagesError(type: string, message: string): JsonObject {
-  return { type: 'error', error: { type: foreignError.test(type) ? 'api_error' : type, message } }
+  return { type: 'error', error: { type: isMessagesError(type) ? type : 'api_error', message } }
 }

@@ -73,7 +73,7 @@ function readBlock(block: JsonObject, warnings: string[]): Block | undefined {
         id: textOf(block['tool_use_id']) ?? '',
         content: isPlain ? [{ type: 'text', text: textOf(content) ?? '' }] : objectsOf(content).flatMap((inner) => readBlock(inner, warnings) ?? []),
         isPlain,
-        isError: block['is_error'] === true,
+        ...(typeof block['is_error'] === 'boolean' && { isError: block['is_error'] }),
         ...cached(block),
       }
     }

@@ -8,7 +8,8 @@ import type { JsonObject } from '../../common/types.ts'
 
 /** Reads Messages stream events (llm.md §8.2). Usage precedes the finish step, so that a writer can put both in one event. */
 export class MessagesReader implements SseReader {
-  readonly needsTerminator = true
+  /** Some servers end the stream after the stop reason, without `message_stop`. */
+  readonly needsTerminator = false
 
   read(_name: string | undefined, data: unknown): Step[] {
     if (!isObject(data)) return []

@@ -1,3 +1,4 @@
+import { inputWithCache } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock, Stop } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
@@ -77,14 +78,15 @@ export function statusOf(stop: Stop): 'completed' | 'incomplete' | 'failed' {
   return stop === 'filtered' ? 'failed' : 'completed'
 }
 
-function writeResponsesUsage({ input = 0, output = 0, total, cacheRead, cacheWrite, reasoning }: RawUsage): JsonObject {
-  // Gemini's compatible endpoint may report thinking tokens only as part of the total.
-  const written = output === 0 && total !== undefined && total > input ? total - input : output
+/** `input_tokens` includes cached tokens (llm.md §7.9). */
+function writeResponsesUsage(usage: RawUsage): JsonObject {
+  const { output = 0, cacheRead, cacheWrite, reasoning } = usage
+  const input = inputWithCache(usage) ?? 0
   return {
     input_tokens: input,
     input_tokens_details: compact({ cached_tokens: cacheRead ?? 0, cache_write_tokens: cacheWrite }),
-    output_tokens: written,
+    output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
-    total_tokens: total ?? input + written,
+    total_tokens: Math.max(usage.total ?? 0, input + output),
   }
 }

@@ -134,6 +134,13 @@ export const completionsRows: RequestRows = {
     body: { max_tokens: 5, x: 1 },
     is: { x: 1, max_completion_tokens: 5 },
   },
+  'Chat Completions -> Chat Completions: max_tokens becomes max_completion_tokens for o models': {
+    from: 'completions',
+    to: 'completions',
+    context: { model: 'o3-mini' },
+    body: { max_tokens: 5 },
+    is: { max_completion_tokens: 5 },
+  },
   'Chat Completions -> Chat Completions: max_tokens is kept for other models': { from: 'completions', to: 'completions', context: { model: 'llama' }, body: { max_tokens: 5 }, is: { max_tokens: 5 } },
   'Chat Completions -> Converse: data URLs become bytes, tool messages become one user message': {
     ...toCv,

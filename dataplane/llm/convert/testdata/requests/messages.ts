@@ -134,8 +134,9 @@ export const messagesRows: RequestRows = {
       },
     },
   },
-  'Messages -> Converse: at most four cache points; tool results receive a status': {
+  'Messages -> Converse: at most four cache points; a tool result of Claude has the status that the client set': {
     ...msgToCv,
+    context: { model: 'anthropic.claude-x' },
     body: {
       max_tokens: 1,
       system: [{ type: 'text', text: 's', cache_control: {} }],
@@ -170,6 +171,18 @@ export const messagesRows: RequestRows = {
         { role: 'user', content: [{ toolResult: { toolUseId: 'i', content: [{ text: 'r' }], status: 'error' } }] },
       ],
     },
+  },
+  'Messages -> Converse: a tool result has no status if the client set none': {
+    ...msgToCv,
+    context: { model: 'amazon.nova-pro-v1:0' },
+    body: { max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'i', content: 'r' }] }] },
+    has: { messages: [{ role: 'user', content: [{ toolResult: { toolUseId: 'i', content: [{ text: 'r' }] } }] }] },
+  },
+  'Messages -> Converse: a tool result has no status for models that do not accept one': {
+    ...msgToCv,
+    context: { model: 'mistral.mistral-large' },
+    body: { max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'i', content: 'r', is_error: false }] }] },
+    has: { messages: [{ role: 'user', content: [{ toolResult: { toolUseId: 'i', content: [{ text: 'r' }] } }] }] },
   },
   'Messages -> Converse: an image URL is rejected': {
     ...msgToCv,
