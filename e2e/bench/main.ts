@@ -16,6 +16,7 @@ import { memory } from './cases/memory.ts'
 import { policies } from './cases/policies.ts'
 import { reload, reloadStream } from './cases/reload.ts'
 import { sse } from './cases/sse.ts'
+import { stall } from './cases/stall.ts'
 import { telemetry } from './cases/telemetry.ts'
 import { bodies, http2, plain, routes } from './cases/throughput.ts'
 import { drawChart, format } from './chart.ts'
@@ -25,7 +26,24 @@ import { summarizeProfiles } from './profile.ts'
 import { pin } from './proc.ts'
 import type { ProxyName } from './proxies.ts'
 
-const CASES: readonly Case[] = [plain, bodies, http2, sse, routes, telemetry, policies, callouts, cel, reload, reloadStream, mcp, llm, llmStreams, memory]
+const CASES: readonly Case[] = [
+  plain,
+  bodies,
+  http2,
+  sse,
+  routes,
+  telemetry,
+  policies,
+  callouts,
+  cel,
+  reload,
+  reloadStream,
+  mcp,
+  llm,
+  llmStreams,
+  stall,
+  memory,
+]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
 const LOAD_CPU = 1

@@ -28,6 +28,7 @@ export function startUpstream(directory: string, port: number, cpu: number): Pro
   const server = `
     server {
       listen 127.0.0.1:${port} backlog=4096;
+      client_max_body_size 0;
       location / { return 200 "${PLAIN_BODY}"; }
       location /v1/chat/completions { default_type application/json; return 200 '${COMPLETION}'; }
       location ${LARGE_PATH} { root ${folder}/files; }

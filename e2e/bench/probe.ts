@@ -7,7 +7,10 @@ export interface Probe {
   version(): string | undefined
   /** `performance.now()` at which that version was first seen. */
   versionAtMs(): number
+  /** Includes the wait for a response that has not arrived. */
   longestPauseMs(): number
+  /** No request has waited for longer than 20 ms. */
+  isIdle(): boolean
   resetPause(): void
   /** Responses other than 200, and closed connections. */
   failures(): number
@@ -21,11 +24,12 @@ export async function startProbe(port: number, path: string): Promise<Probe> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
   const request = `GET ${path} HTTP/1.1\r\nhost: probe\r\n\r\n`
-  const state = { version: undefined as string | undefined, versionAtMs: 0, longestPauseMs: 0, failures: 0, sentAtMs: 0, isStopped: false }
+  const state = { version: undefined as string | undefined, versionAtMs: 0, longestPauseMs: 0, failures: 0, sentAtMs: 0, isWaiting: false, isStopped: false }
   let received = ''
   const sendNext = () => {
     if (state.isStopped) return
     state.sentAtMs = performance.now()
+    state.isWaiting = true
     socket.write(request)
   }
   socket.setEncoding('latin1').on('data', (chunk: string) => {
@@ -37,6 +41,7 @@ export async function startProbe(port: number, path: string): Promise<Probe> {
     if (received.length < end + 4 + length) return
     received = received.slice(end + 4 + length)
     const now = performance.now()
+    state.isWaiting = false
     state.longestPauseMs = Math.max(state.longestPauseMs, now - state.sentAtMs)
     if (!head.startsWith('HTTP/1.1 200')) state.failures++
     const version = /^x-version: *(\S+)/im.exec(head)?.[1]
@@ -51,10 +56,12 @@ export async function startProbe(port: number, path: string): Promise<Probe> {
     if (!state.isStopped) state.failures++
   })
   sendNext()
+  const waitMs = (): number => (state.isWaiting ? performance.now() - state.sentAtMs : 0)
   return {
     version: () => state.version,
     versionAtMs: () => state.versionAtMs,
-    longestPauseMs: () => state.longestPauseMs,
+    longestPauseMs: () => Math.max(state.longestPauseMs, waitMs()),
+    isIdle: () => waitMs() < 20,
     resetPause: () => void (state.longestPauseMs = 0),
     failures: () => state.failures,
     stop() {

@@ -1,5 +1,5 @@
 import { isValidPhoneNumber, type CountryCode } from 'libphonenumber-js/max'
-import type { Cooperative } from '../../runtime/cooperative.ts'
+import { runCooperatively, type Cooperative } from '../../runtime/cooperative.ts'
 import { callingCodeOf, compilePlans, exitPrefixOf, nationalPlanOf, planOf, type PhonePlan } from './phone-plans.ts'
 
 /** Regions whose national numbers are found. International numbers of all countries are. */
@@ -25,19 +25,24 @@ interface Region {
   readonly exitPrefix: RegExp
 }
 
-/** Compiled on first use: takes tens of milliseconds. Regions with one calling code share a plan, so the first represents them. */
 let compiled: readonly Region[] | undefined
-function regions(): readonly Region[] {
+
+/** The regions, compiled on first use, which takes tens of milliseconds. Regions with one calling code share a plan; the first represents them. */
+function* compileRegions(): Cooperative<readonly Region[]> {
   if (compiled !== undefined) return compiled
-  const all = REGIONS.map((name) => ({ name, plan: nationalPlanOf(name), exitPrefix: exitPrefixOf(name) }))
-  return (compiled = all.filter(({ plan }, at) => plan === undefined || all.findIndex((other) => other.plan === plan) === at))
+  const regions: Region[] = []
+  for (const name of REGIONS) {
+    const plan = nationalPlanOf(name)
+    if (plan === undefined || !regions.some((other) => other.plan === plan)) regions.push({ name, plan, exitPrefix: exitPrefixOf(name) })
+    yield
+  }
+  return (compiled = regions)
 }
 
-/** Compiles the numbering plans, so that no request waits for it. */
+/** Compiles the numbering plans in slices, so that no request waits for it. */
 export function preparePhones(): void {
   if (compiled !== undefined) return
-  regions()
-  void compilePlans()
+  void runCooperatively(compileRegions()).then(compilePlans)
 }
 
 /**
@@ -46,7 +51,7 @@ export function preparePhones(): void {
  * these libphonenumber has to judge. `onMatch` returns whether to search on.
  */
 export function* findPhones(text: string, from: number, onMatch: (start: number, end: number) => boolean): Cooperative<void> {
-  const candidate = new Candidate()
+  const candidate = new Candidate(yield* compileRegions())
   let work = 0
   for (let at = from; at < text.length; at++) {
     if (++work >= WORK_PER_SLICE) {
@@ -66,6 +71,7 @@ export function* findPhones(text: string, from: number, onMatch: (start: number,
 class Candidate {
   /** Calls of libphonenumber by `findEnd`. */
   judgements = 0
+  readonly #regions: readonly Region[]
   #isInternational = false
   #digits = ''
   readonly #values = new Uint8Array(MOST_DIGITS)
@@ -74,6 +80,10 @@ class Candidate {
   readonly #remembered = new Map<string, boolean>()
   /** By end, in order: its position in the text, and the number of digits before it. */
   #ends: { readonly at: number; readonly count: number }[] = []
+
+  constructor(regions: readonly Region[]) {
+    this.#regions = regions
+  }
 
   /** Reads the candidate that starts at a position; returns whether there is one. */
   read(text: string, start: number): boolean {
@@ -117,7 +127,7 @@ class Candidate {
 
   #national(): { readonly region: CountryCode; readonly counts: number }[] {
     const possible: { region: CountryCode; counts: number }[] = []
-    for (const { name, plan, exitPrefix } of regions()) {
+    for (const { name, plan, exitPrefix } of this.#regions) {
       let counts = plan === undefined ? -1 : this.#counts(plan, 0)
       // The exit prefixes begin with 0.
       if (this.#values[0] === 0) {
