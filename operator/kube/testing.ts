@@ -18,6 +18,8 @@ export interface StoredObject {
 /** A small API server on loopback: list in pages, watch with resume and compaction, create, replace, merge patch, apply, delete. */
 export interface FakeApi {
   readonly connection: KubeConnection
+  /** Content of a kubeconfig for this server. */
+  readonly kubeconfig: string
   /** `<method> <path>` of every request, oldest first. */
   readonly requests: readonly string[]
   /** Serves one more collection; see {@link collections}. */
@@ -84,9 +86,11 @@ export async function startFakeApi({ install = [], pageSize = 500 }: FakeApiOpti
   const objects = new ObjectStore()
   for (const collection of install) objects.install(collection)
   const server = new FakeServer(objects, pageSize)
-  const connection = await connectTo(await server.listen())
+  const kubeconfig = describeCluster(await server.listen())
+  const connection = await connectTo(kubeconfig)
   return {
     connection,
+    kubeconfig,
     requests: server.requests,
     install: (collection) => objects.install(collection),
     remove: (collection) => objects.remove(collection),
@@ -277,18 +281,18 @@ class FakeServer {
   }
 }
 
-async function connectTo(server: string): Promise<KubeConnection> {
+const describeCluster = (server: string): string =>
+  JSON.stringify({
+    'current-context': 'fake',
+    contexts: [{ name: 'fake', context: { cluster: 'fake', user: 'fake' } }],
+    clusters: [{ name: 'fake', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'fake', user: { token: 'test' } }],
+  })
+
+async function connectTo(text: string): Promise<KubeConnection> {
   const directory = await mkdtemp(join(tmpdir(), 'kubeconfig-'))
   const kubeconfig = join(directory, 'config')
-  await writeFile(
-    kubeconfig,
-    JSON.stringify({
-      'current-context': 'fake',
-      contexts: [{ name: 'fake', context: { cluster: 'fake', user: 'fake' } }],
-      clusters: [{ name: 'fake', cluster: { server, 'insecure-skip-tls-verify': true } }],
-      users: [{ name: 'fake', user: { token: 'test' } }],
-    }),
-  )
+  await writeFile(kubeconfig, text)
   try {
     return connect({ kubeconfig })
   } finally {

@@ -7,6 +7,7 @@ import { connect, type KubeConnection } from '../kube/connection.ts'
 import { safeName } from '#api/names.ts'
 import { sha256Hex } from '../deploy/hash.ts'
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
+import { checkGateway, findGateway } from './gateways.ts'
 import { UsageError } from './output.ts'
 import type { Invocation } from './types.ts'
 
@@ -15,7 +16,7 @@ const ADMIN_PORT = 15_000
 interface AskOptions {
   /** Called once the request is sent; a connection through the API server takes a while. */
   readonly onSent?: () => void
-  /** Gives the question up. */
+  /** Cancels the request. */
   readonly signal?: AbortSignal
 }
 
@@ -27,11 +28,34 @@ export interface Admin {
   ask(method: 'GET' | 'POST', path: string, options?: AskOptions): Promise<{ readonly status: number; readonly body: string }>
 }
 
-/** The data plane that the options name: `--admin`, a pod of `--gateway`, else the one on this machine. */
-export async function openAdmin({ options, env }: Pick<Invocation, 'options' | 'env'>): Promise<Admin> {
-  const { admin, gateway } = options
+/**
+ * Opens the data plane that the options name: `--admin`, or a pod of `--gateway`. Without them, a pod of the Gateway that `route` refers to, or of the only
+ * Gateway of the cluster; without a cluster, the data plane on this machine.
+ *
+ * @param route `<namespace>/<name>`
+ */
+export async function openAdmin({ options, env }: Pick<Invocation, 'options' | 'env'>, route?: string): Promise<Admin> {
+  const { admin, gateway, namespace } = options
   if (admin !== undefined && gateway !== undefined) throw new UsageError('--admin and --gateway name two data planes: give one of them')
-  return gateway === undefined ? adminAt(admin ?? `127.0.0.1:${ADMIN_PORT}`) : adminOfGateway(gateway, kubeconfigOf({ options, env }))
+  if (admin !== undefined) return adminAt(admin)
+  const kubeconfig = kubeconfigOf({ options, env })
+  if (gateway !== undefined) return adminOfGateway(gateway, kubeconfig)
+  if (kubeconfig === undefined) return adminAt(`127.0.0.1:${ADMIN_PORT}`)
+  const found = await withCluster(kubeconfig, (connection) => findGateway(connection, { namespace, route })).catch((error: unknown) => {
+    // A kubeconfig that was not named may be left from another cluster.
+    if (isUnreachable(error) && options.kubeconfig === undefined && (env['KUBECONFIG'] ?? '') === '') return undefined
+    throw explainUnreachable(error, kubeconfig)
+  })
+  return found === undefined ? adminAt(`127.0.0.1:${ADMIN_PORT}`) : adminOfGateway(found, kubeconfig)
+}
+
+async function withCluster<T>(kubeconfig: string | undefined, ask: (connection: KubeConnection) => Promise<T>): Promise<T> {
+  const connection = connect({ kubeconfig, userAgent: 'proxyctl' })
+  try {
+    return await ask(connection)
+  } finally {
+    connection.close()
+  }
 }
 
 /** An admin endpoint by its address. */
@@ -44,7 +68,7 @@ export function adminAt(address: string): Admin {
     name: address,
     async ask(method, path, { onSent, signal } = {}) {
       return receive(request({ host, port, method, path, agent: false, signal }), onSent).catch((error: Error) => {
-        throw new Error(`admin endpoint ${address}: ${error.message}; --admin HOST:PORT or --gateway NS/NAME says where the data plane is`, { cause: error })
+        throw new Error(`admin endpoint ${address}: ${error.message}; name the data plane with --admin HOST:PORT or --gateway NS/NAME`, { cause: error })
       })
     },
   }
@@ -53,22 +77,17 @@ export function adminAt(address: string): Admin {
 async function adminOfGateway(gateway: string, kubeconfig: string | undefined): Promise<Admin> {
   const [namespace = '', name = '', ...rest] = gateway.split('/')
   if (namespace === '' || name === '' || rest.length > 0) throw new UsageError(`--gateway: ${JSON.stringify(gateway)} is not <namespace>/<name>`)
-  const connection = connect({ kubeconfig, userAgent: 'proxyctl' })
-  try {
-    const pod = await findPod(connection, namespace, name).catch((error: unknown) => {
-      throw explainUnreachable(error, kubeconfig)
-    })
-    return {
-      name: `pod ${namespace}/${pod}`,
-      async ask(method, path, { onSent, signal } = {}) {
-        const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
-        const agent = new Agent({ keepAlive: false })
-        agent.createConnection = () => stream
-        return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent, signal }), onSent).finally(() => stream.destroy())
-      },
-    }
-  } finally {
-    connection.close()
+  const pod = await withCluster(kubeconfig, (connection) => findPod(connection, namespace, name)).catch((error: unknown) => {
+    throw explainUnreachable(error, kubeconfig)
+  })
+  return {
+    name: `pod ${namespace}/${pod}`,
+    async ask(method, path, { onSent, signal } = {}) {
+      const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
+      const agent = new Agent({ keepAlive: false })
+      agent.createConnection = () => stream
+      return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent, signal }), onSent).finally(() => stream.destroy())
+    },
   }
 }
 
@@ -80,14 +99,18 @@ async function findPod(connection: KubeConnection, namespace: string, gateway: s
   )
   const running = items.filter(({ status }) => status?.phase === 'Running').map(({ metadata }) => metadata.name)
   const [first] = running.sort()
-  if (first === undefined) throw new Error(`Gateway ${namespace}/${gateway} has no running pod: proxyctl status says why`)
-  return first
+  if (first !== undefined) return first
+  await checkGateway(connection, namespace, gateway)
+  throw new Error(`Gateway ${namespace}/${gateway} has no running pod; proxyctl status names the cause`)
 }
+
+const isUnreachable = (error: unknown): error is Error =>
+  error instanceof Error && /\b(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|E(?:HOST|NET)UNREACH)\b/.test(error.message)
 
 /** Hints for an API server that does not respond. */
 export function explainUnreachable(error: unknown, kubeconfig: string | undefined): unknown {
-  if (!(error instanceof Error) || !/\b(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|E(?:HOST|NET)UNREACH)\b/.test(error.message)) return error
-  const where = kubeconfig === undefined ? 'that the pod is given' : `of ${kubeconfig}`
+  if (!isUnreachable(error)) return error
+  const where = kubeconfig === undefined ? 'of the pod' : `of ${kubeconfig}`
   return new Error(`the API server ${where} cannot be reached: ${error.message}; --kubeconfig FILE names another`, { cause: error })
 }
 
@@ -114,7 +137,7 @@ function receive(call: ClientRequest, onSent?: () => void): Promise<{ status: nu
   })
 }
 
-/** The JSON that an admin endpoint answers; rejects with its own text when it does not answer 200. */
+/** Returns the JSON of an admin endpoint. Rejects with its text if the status is not 200. */
 export async function askJson<T>(admin: Admin, path: string, options?: AskOptions): Promise<T> {
   const { status, body } = await admin.ask('GET', path, options)
   if (status !== 200) throw new Error(`${admin.name}: ${body.trim()}`)

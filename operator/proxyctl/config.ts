@@ -31,21 +31,30 @@ interface Difference {
 }
 
 async function diff(invocation: Invocation, from: string, to: string | undefined): Promise<number> {
-  const left = await read(from)
-  const right = to === undefined ? keepMessages(await askJson(await openAdmin(invocation), '/config_dump')) : await read(to)
-  const differences = compare(left, right)
+  const { namespace } = invocation.options
+  const [left, right] = [
+    await read(from, namespace),
+    to === undefined ? { dump: keepMessages(await askJson(await openAdmin(invocation), '/config_dump')) } : await read(to, namespace),
+  ]
+  const differences = (left.byGateway === undefined) === (right.byGateway === undefined) ? compare(left.dump, right.dump) : compareWithManifests(left, right)
   invocation.output.print({ differences }, () =>
     differences.length === 0 ? ['no difference'] : differences.flatMap((each) => describe(each, invocation.output)),
   )
   return differences.length === 0 ? 0 : 1
 }
 
-/** A dump by its file, the address of an admin endpoint, or a directory of manifests. */
-async function read(source: string): Promise<Dump> {
+/** One side of a comparison. `byGateway` is set for manifests, with the config of each Gateway by `<namespace>/<name>`. */
+interface Side {
+  readonly dump: Dump
+  readonly byGateway?: ReadonlyMap<string, Dump>
+}
+
+/** Reads a dump from its file, the address of an admin endpoint, or a directory of manifests, whose objects without namespace are in `namespace`. */
+async function read(source: string, namespace: string | undefined): Promise<Side> {
   const info = await stat(source).catch(() => undefined)
-  if (info?.isDirectory() === true) return fromManifests(source)
-  if (info !== undefined) return keepMessages(parseDump(source, await readFile(source, 'utf8')))
-  if (/:\d+$/.test(source)) return keepMessages(await askJson(adminAt(source), '/config_dump'))
+  if (info?.isDirectory() === true) return fromManifests(source, namespace)
+  if (info !== undefined) return { dump: keepMessages(parseDump(source, await readFile(source, 'utf8'))) }
+  if (/:\d+$/.test(source)) return { dump: keepMessages(await askJson(adminAt(source), '/config_dump')) }
   throw new UsageError(`${source}: no such file or directory, and not host:port`)
 }
 
@@ -54,18 +63,21 @@ function parseDump(file: string, text: string): object {
     const parsed: unknown = JSON.parse(text)
     if (typeof parsed === 'object' && parsed !== null) return parsed
   } catch {
-    // The same is to be said of it.
+    // Reported below.
   }
   throw new Error(`${file}: not a dump: proxyctl config dump writes one`)
 }
 
-async function fromManifests(directory: string): Promise<Dump> {
-  const {
-    translation: { gateways },
-  } = await readManifests(directory)
-  const kinds: Record<string, Record<string, unknown>> = {}
-  for (const messages of gateways.values()) for (const { kind, key, message } of messages) (kinds[pluralOf(kind)] ??= {})[key] = message
-  return keepMessages(kinds)
+async function fromManifests(directory: string, namespace: string | undefined): Promise<Side> {
+  const { translation } = await readManifests(directory, namespace)
+  const byGateway = new Map(
+    [...translation.gateways].map(([name, messages]) => {
+      const kinds: Record<string, Record<string, unknown>> = {}
+      for (const { kind, key, message } of messages) (kinds[pluralOf(kind)] ??= {})[key] = message
+      return [name, keepMessages(kinds)]
+    }),
+  )
+  return { dump: mergeDumps([...byGateway.values()]), byGateway }
 }
 
 const pluralOf = (kind: string): string => (kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`)
@@ -84,6 +96,41 @@ function keepMessages(dumped: object): Dump {
     kept[kind] = Object.fromEntries(kind === 'secrets' ? byKey.map(([key]) => [key, REDACTED]) : byKey)
   }
   return kept
+}
+
+/**
+ * Compares manifests with the dump of a running data plane. Fields that the cluster adds are ignored: creation times, endpoints, and key sets that
+ * the operator fetched.
+ */
+function compareWithManifests(left: Side, right: Side): Difference[] {
+  const running = left.byGateway ? right : left
+  const names = new Set(Object.values(running.dump['listeners'] ?? {}).map(gatewayOf))
+  const strip = ({ dump: all, byGateway }: Side): Dump => {
+    // A data plane has the config of one Gateway, manifests may have several.
+    const own = byGateway && [...byGateway].flatMap(([name, config]) => (names.has(name) ? [config] : []))
+    return withoutClusterFields(own === undefined || own.length === 0 ? all : mergeDumps(own)) as Dump
+  }
+  return compare(strip(left), strip(right))
+}
+
+function gatewayOf(listener: unknown): string {
+  const { gateway } = listener as { gateway?: { namespace?: string; name?: string } }
+  return `${gateway?.namespace ?? ''}/${gateway?.name ?? ''}`
+}
+
+function mergeDumps(dumps: readonly Dump[]): Dump {
+  const merged: Record<string, Record<string, unknown>> = {}
+  for (const each of dumps) for (const [kind, messages] of Object.entries(each)) merged[kind] = { ...merged[kind], ...messages }
+  return merged
+}
+
+const clusterFields: ReadonlySet<string> = new Set(['creationTimestamp', 'endpoints'])
+
+function withoutClusterFields(value: unknown, field = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutClusterFields(item))
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([name]) => !clusterFields.has(name) && !(field === 'remote' && (name === 'inline' || name === 'invalid')))
+  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutClusterFields(inner, name)]))
 }
 
 function compare(left: Dump, right: Dump): Difference[] {

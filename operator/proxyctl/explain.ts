@@ -30,7 +30,7 @@ interface Rule {
 export const runExplain: Command = async (invocation) => {
   const [route, ...rest] = invocation.args
   if (route === undefined || rest.length > 0 || !/^[^/]+\/[^/]+$/.test(route)) throw new UsageError('explain takes one route, as <namespace>/<name>')
-  const admin = await openAdmin(invocation)
+  const admin = await openAdmin(invocation, route)
   const answer = await askJson<{ rules: Rule[] }>(admin, `/debug/effective?route=${encodeURIComponent(route)}`)
   const { output } = invocation
   output.print(answer, () =>

@@ -14,12 +14,12 @@ export interface Manifests extends Pick<Load, 'problems'> {
   readonly strayRoutes: readonly { readonly kind: string; readonly namespace: string; readonly name: string; readonly message: string }[]
 }
 
-/** Rejects with one line when there is nothing to read. */
-export async function readManifests(path: string): Promise<Manifests> {
-  const { snapshot, objects, problems } = await loadDirectory(path).catch((error: NodeJS.ErrnoException) => {
+/** Reads manifests as `kubectl apply -n <namespace>` would. Rejects with one line if there is nothing to read. */
+export async function readManifests(path: string, defaultNamespace?: string): Promise<Manifests> {
+  const { snapshot, objects, problems } = await loadDirectory(path, defaultNamespace).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${path}: ${error.code === 'ENOENT' ? 'no such file or directory' : error.message}`, { cause: error })
   })
-  // The GatewayClass is there without being written.
+  // The GatewayClass is implied.
   if (problems.length === 0 && objects.every(({ kind, metadata }) => kind === 'GatewayClass' && metadata.name === GATEWAY_CLASS))
     throw new Error(`${path}: no manifests (.yaml, .yml or .json)`)
   const translation = translate(snapshot, { isStandalone: true, checkExpression })

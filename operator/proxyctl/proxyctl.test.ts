@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { collections, startFakeApi, type FakeApi } from '../kube/testing.ts'
 import { main } from './proxyctl.ts'
 
 let directory: string
@@ -154,6 +155,25 @@ describe('config diff of files', () => {
     expect(await run(['config', 'diff', from, to])).toMatchObject({ code: 0, stdout: 'no difference\n' })
   })
 
+  test('of manifests and a data plane ignores creation times, endpoints and other Gateways, and reports the rest', async () => {
+    const folder = mkdtempSync(join(directory, 'manifests-'))
+    const service = 'apiVersion: v1\nkind: Service\nmetadata: {name: app, annotations: {proxy.dev/endpoints: 10.0.0.1}}\nspec: {ports: [{port: 80}]}\n'
+    writeFileSync(join(folder, 'a.yaml'), `${gateway}${route('app')}---\n${service}---${gateway.replace('name: gw', 'name: other')}`)
+    type Message = Record<string, unknown>
+    const none = await run(['config', 'diff', folder, write('none.json', '{}'), '-n', 'shop', '-o', 'json'])
+    const all = (JSON.parse(none.stdout) as { differences: { kind: string; key: string; from: Message }[] }).differences
+    expect(all.map(({ kind, key }) => `${kind} ${key}`)).toContain('services shop/app')
+    const running: Record<string, Record<string, Message>> = {}
+    for (const { kind, key, from } of all) if (!key.endsWith('/other') && !key.includes('/other.')) (running[kind] ??= {})[key] = structuredClone(from)
+    for (const message of Object.values(running['routes'] ?? {})) message['creationTimestamp'] = '2026-06-01T00:00:00Z'
+    const [port] = (running['services']?.['shop/app']?.['ports'] ?? []) as Message[]
+    Object.assign(port ?? {}, { endpoints: [{ address: '10.1.1.1', port: 8080, node: 'n' }] })
+    const diff = async () => run(['config', 'diff', folder, write('running.json', JSON.stringify(running)), '-n', 'shop'])
+    expect(await diff()).toEqual({ code: 0, stdout: 'no difference\n', stderr: '' })
+    for (const message of Object.values(running['routes'] ?? {})) message['timeouts'] = { request: '1s' }
+    expect(await diff()).toMatchObject({ code: 1, stdout: expect.stringMatching(/^routes shop\/web\.00\n/) })
+  })
+
   test('rejects a file that is not a dump', async () => {
     const file = write('garbage.json', 'garbage')
     expect(await run(['config', 'diff', file, file])).toMatchObject({ code: 1, stderr: expect.stringContaining('garbage.json: not a dump') })
@@ -251,5 +271,66 @@ describe('an unreachable target is reported:', () => {
         stderr: expect.stringMatching(/^proxyctl: the API server of .*kubeconfig cannot be reached: .*ECONNREFUSED/),
       })
     }
+  })
+})
+
+describe('on a cluster,', () => {
+  const { gatewayClasses, gateways, httpRoutes, namespaces, pods } = collections
+  let api: FakeApi
+  let env: Record<string, string>
+  beforeEach(async () => {
+    api = await startFakeApi({ install: [gatewayClasses, gateways, httpRoutes, namespaces, pods, collections.deployments] })
+    env = { KUBECONFIG: write('fake', api.kubeconfig) }
+    api.put(gatewayClasses, { metadata: { name: 'proxy' }, spec: { controllerName: 'proxy.dev/proxy' } })
+    api.put(namespaces, { metadata: { name: 'shop' } })
+    put('gw')
+  })
+  afterEach(() => api.close())
+  const put = (name: string, gatewayClassName = 'proxy'): void => void api.put(gateways, { metadata: { name, namespace: 'shop' }, spec: { gatewayClassName } })
+  const putRoute = (...parents: string[]): void =>
+    void api.put(httpRoutes, { metadata: { name: 'web', namespace: 'shop' }, spec: { parentRefs: parents.map((name) => ({ name })) } })
+  const noPod = (name: string): string => `proxyctl: Gateway shop/${name} has no running pod; proxyctl status names the cause\n`
+
+  test('a Gateway that does not exist is named with those that do', async () => {
+    const missing = 'proxyctl: Gateway shop/nope does not exist; the Gateways of this cluster are shop/gw\n'
+    expect(await run(['log', 'level', '--gateway', 'shop/nope'], { env })).toEqual({ code: 1, stdout: '', stderr: missing })
+    expect(await run(['log', 'level', '--gateway', 'shop/gw'], { env })).toEqual({ code: 1, stdout: '', stderr: noPod('gw') })
+  })
+
+  test('the only Gateway of this controller needs no --gateway, and several are listed', async () => {
+    put('foreign', 'other')
+    expect((await run(['config', 'dump'], { env })).stderr).toBe(noPod('gw'))
+    put('second')
+    expect((await run(['config', 'dump'], { env })).stderr).toBe('proxyctl: there are several Gateways, name one with --gateway: shop/gw, shop/second\n')
+    expect((await run(['config', 'dump', '-n', 'else'], { env })).stderr).toBe(
+      'proxyctl: there is no Gateway of this controller in namespace else; the Gateways of this cluster are shop/gw, shop/second\n',
+    )
+  })
+
+  test('explain uses the Gateway of the route', async () => {
+    put('second')
+    putRoute('second')
+    expect((await run(['explain', 'shop/web'], { env })).stderr).toBe(noPod('second'))
+    putRoute('second', 'gw')
+    expect((await run(['explain', 'shop/web'], { env })).stderr).toContain('several Gateways, name one with --gateway: shop/gw, shop/second')
+    expect((await run(['explain', 'shop/nope'], { env })).stderr).toBe('proxyctl: route shop/nope does not exist\n')
+    putRoute('theirs')
+    expect((await run(['explain', 'shop/web'], { env })).stderr).toContain('route shop/web has no parentRef to a Gateway of this controller')
+  })
+
+  test('status of a namespace fails if the namespace does not exist or has no resource', async () => {
+    expect(await run(['status', '-n', 'nope'], { env })).toEqual({ code: 1, stdout: '', stderr: 'proxyctl: namespace nope does not exist\n' })
+    api.put(namespaces, { metadata: { name: 'empty' } })
+    expect(await run(['status', '-n', 'empty'], { env })).toEqual({ code: 1, stdout: '', stderr: 'proxyctl: no resource of this gateway in namespace empty\n' })
+    expect(await run(['status', '-n', 'shop'], { env })).toMatchObject({ code: 0, stdout: expect.stringMatching(/^pending +Gateway +shop\/gw/m) })
+  })
+
+  test('a kubeconfig in the home directory whose cluster is unreachable leaves the data plane of this machine', async () => {
+    const home = mkdtempSync(join(directory, 'home-'))
+    mkdirSync(join(home, '.kube'))
+    writeFileSync(join(home, '.kube', 'config'), api.kubeconfig.replace(/"server":"[^"]*"/, '"server":"http://127.0.0.1:1"'))
+    expect((await run(['log', 'level'], { env: { HOME: home } })).stderr).toMatch(/^proxyctl: admin endpoint 127\.0\.0\.1:15000: /)
+    const named = { KUBECONFIG: join(home, '.kube', 'config') }
+    expect((await run(['log', 'level'], { env: named })).stderr).toMatch(/^proxyctl: the API server of .* cannot be reached/)
   })
 })

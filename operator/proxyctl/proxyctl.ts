@@ -19,11 +19,12 @@ const USAGE = `usage: proxyctl COMMAND [ARGUMENTS] [OPTIONS]
   lint DIR|FILE          checks manifests or a config file without a cluster; fails when one is wrong
 
 Where to look:
-  --admin HOST:PORT      the admin endpoint of a data plane (a standalone gateway prints it; default 127.0.0.1:15000)
+  --admin HOST:PORT      the admin endpoint of a data plane (a standalone gateway prints it)
   --gateway NS/NAME      a Gateway on the cluster: one of its pods is reached through the API server
+                         default: the Gateway of the route, or the only one of the cluster; without a cluster 127.0.0.1:15000
   --kubeconfig FILE      default KUBECONFIG (several as in kubectl), else ~/.kube/config
   --dir DIR              for status: a directory of manifests instead of a cluster
-  -n, --namespace NS     for status: one namespace
+  -n, --namespace NS     for status: one namespace; for config diff: the namespace of manifests without one
 
 For trace:
   --path PREFIX, --host HOST, --method METHOD    which request to wait for

@@ -4,6 +4,7 @@ import { collectionPaths, statusKinds } from '../kube/resources.ts'
 import { findTroubles, type ConditionReport } from '../program/report.ts'
 import type { ObjectStatus } from '../model/translation.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
+import { checkNamespace } from './gateways.ts'
 import { readManifests } from './manifests.ts'
 import { alignColumns, type Colour } from './output.ts'
 import type { Command, Invocation, Row } from './types.ts'
@@ -12,12 +13,14 @@ import { describeDeployment, WORKLOAD_SELECTOR, type Deployment, type Pod } from
 const severities = ['error', 'warning', 'pending', 'ok'] as const
 const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warning: 'yellow', pending: 'gray', ok: 'green' }
 
-/** Every resource that this controller answers for, worst first. 1 when one has an error. */
+/** Prints every resource of this controller, the worst first. Returns 1 if one has an error, and rejects if a named namespace has none. */
 export const runStatus: Command = async (invocation) => {
   const { options, output } = invocation
-  const all = options.dir === undefined ? await describeCluster(invocation) : await describeManifests(options.dir)
+  const all = options.dir === undefined ? await describeCluster(invocation) : await describeManifests(options.dir, options.namespace)
+  const { namespace: only } = options
+  if (only !== undefined && !all.some(({ namespace }) => namespace === only)) throw new Error(`no resource of this gateway in namespace ${only}`)
   const rows = all
-    .filter(({ namespace }) => options.namespace === undefined || namespace === '' || namespace === options.namespace)
+    .filter(({ namespace }) => only === undefined || namespace === '' || namespace === only)
     .sort(
       (a, b) =>
         severities.indexOf(a.severity) - severities.indexOf(b.severity) ||
@@ -64,8 +67,8 @@ function rank({ type, status, reason }: ConditionReport): number {
 }
 
 /** The statuses that the manifests would get, and the documents that would be rejected. */
-async function describeManifests(directory: string): Promise<Row[]> {
-  const { problems, translation, strayRoutes } = await readManifests(directory)
+async function describeManifests(directory: string, defaultNamespace: string | undefined): Promise<Row[]> {
+  const { problems, translation, strayRoutes } = await readManifests(directory, defaultNamespace)
   return [
     ...problems
       .filter(({ severity }) => severity === 'error')
@@ -106,6 +109,7 @@ async function describeCluster(invocation: Invocation): Promise<Row[]> {
     return found?.items ?? []
   }
   try {
+    if (invocation.options.namespace !== undefined) await checkNamespace(connection, invocation.options.namespace)
     const lists = await Promise.all([...statusKinds].map((kind) => list(kind, collectionPaths(kind))))
     const classes = new Set(
       lists

@@ -22,8 +22,8 @@ export interface WatchOptions {
 }
 
 /** Reads a directory tree (or a single file) once. Throws when it does not exist. */
-export async function loadDirectory(path: string): Promise<Load> {
-  return createReader(path).load()
+export async function loadDirectory(path: string, defaultNamespace?: string): Promise<Load> {
+  return createReader(path, defaultNamespace).load()
 }
 
 /**

@@ -49,7 +49,7 @@ const X_GROUP = 'gateway.networking.x-k8s.io'
 const otherGatewayKinds = new Set(['UDPRoute', 'XBackend', 'XBackendTrafficPolicy', 'XMesh'])
 
 /** Reads one YAML document; never throws. */
-export function readChunk(text: string): Chunk {
+export function readChunk(text: string, defaultNamespace = 'default'): Chunk {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false })
   const [syntax] = document.errors
@@ -62,7 +62,7 @@ export function readChunk(text: string): Chunk {
   }
   if (value === null || value === undefined) return { items: [], findings: [], isUnreadable: false }
   const parts = isList(value) ? value.items.map((item, index) => ({ item, path: ['items', index] as Path })) : [{ item: value, path: [] as Path }]
-  const read = parts.map(({ item, path }) => readObject(item, (inner) => lineAt(document, lines, [...path, ...inner])))
+  const read = parts.map(({ item, path }) => readObject(item, defaultNamespace, (inner) => lineAt(document, lines, [...path, ...inner])))
   return { items: read.flatMap(({ items }) => items), findings: read.flatMap(({ findings }) => findings), isUnreadable: read.some((each) => each.isUnreadable) }
 }
 
@@ -127,7 +127,7 @@ interface RawObject {
   readonly metadata?: { readonly name?: unknown; readonly namespace?: unknown }
 }
 
-function readObject(value: unknown, lineOf: (path: Path) => number): Chunk {
+function readObject(value: unknown, defaultNamespace: string, lineOf: (path: Path) => number): Chunk {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return unreadable(lineOf([]), 'expected an object with apiVersion, kind and metadata')
   const raw = value as RawObject
@@ -141,7 +141,7 @@ function readObject(value: unknown, lineOf: (path: Path) => number): Chunk {
   const { kind } = found
   if (typeof raw.metadata?.name !== 'string') return unreadable(lineOf(['metadata']), 'name is required; add it', 'metadata.name')
 
-  const namespace = kinds[kind].isClusterScoped ? '' : typeof raw.metadata.namespace === 'string' ? raw.metadata.namespace : 'default'
+  const namespace = kinds[kind].isClusterScoped ? '' : typeof raw.metadata.namespace === 'string' ? raw.metadata.namespace : defaultNamespace
   const item = { id: `${kind}/${namespace}/${raw.metadata.name}`, line: lineOf(['metadata', 'name']) }
   const checked = validate(schemas[kind], value)
   const issues: Issue[] = [...checkNames(kind, raw.metadata.name, namespace), ...checked.issues]

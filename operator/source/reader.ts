@@ -120,7 +120,8 @@ const impliedClass: GatewayClass = {
   spec: { controllerName: CONTROLLER_NAME },
 }
 
-export function createReader(root: string): DirectoryReader {
+/** Reads a directory or a file. Objects without namespace are in `defaultNamespace`. */
+export function createReader(root: string, defaultNamespace?: string): DirectoryReader {
   let files = new Map<string, FileState>()
   const dated = new WeakMap<KubeObject, KubeObject>()
 
@@ -140,7 +141,7 @@ export function createReader(root: string): DirectoryReader {
       }
     }
     const parts = splitDocuments(text).map((part) => {
-      const chunk = previous?.chunks.get(part.text) ?? chunks.get(part.text) ?? readChunk(part.text)
+      const chunk = previous?.chunks.get(part.text) ?? chunks.get(part.text) ?? readChunk(part.text, defaultNamespace)
       chunks.set(part.text, chunk)
       return { line: part.line, chunk }
     })

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { get, installProxy, kubectl, run, startQuickstart } from './cluster.ts'
 
 /** proxyctl on a cluster: statuses from the API server, and the data plane of a pod through a forwarded port. */
@@ -23,6 +26,23 @@ test('status lists the objects that the operator manages', async () => {
 test('explain and log level query a pod of the Gateway', async () => {
   expect(await proxyctl('explain', `${NAMESPACE}/echo`, '--gateway', `${NAMESPACE}/web`)).toMatch(new RegExp(`on listener ${NAMESPACE}/web\\.`))
   expect(await proxyctl('log', 'level', '--gateway', `${NAMESPACE}/web`)).toBe('info\n')
+})
+
+test('the only Gateway of a namespace and that of a route are found without --gateway', async () => {
+  expect(await proxyctl('explain', `${NAMESPACE}/echo`)).toMatch(new RegExp(`on listener ${NAMESPACE}/web\\.`))
+  expect(await proxyctl('log', 'level', '-n', NAMESPACE)).toBe('info\n')
+  await expect(proxyctl('log', 'level', '--gateway', `${NAMESPACE}/nope`)).rejects.toThrow(`Gateway ${NAMESPACE}/nope does not exist`)
+  await expect(proxyctl('status', '-n', 'nope')).rejects.toThrow('namespace nope does not exist')
+})
+
+test('config diff shows no difference between the manifests and the data plane that runs them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'proxyctl-'))
+  try {
+    await copyFile(join(import.meta.dirname, 'quickstart.yaml'), join(folder, 'quickstart.yaml'))
+    expect(await proxyctl('config', 'diff', folder, '-n', NAMESPACE, '--gateway', `${NAMESPACE}/web`)).toBe('no difference\n')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })
 
 test('trace sends a request and shows its steps', async () => {
