@@ -24,8 +24,9 @@ export const REDACTED = '<redacted>'
 export const ADMIN_PORT = 15000
 export const STATS_PORT = 15020
 export const READINESS_PORT = 15021
+export const LIVENESS_PORT = 15022
 /** Ports that listeners cannot use. */
-export const RESERVED_PORTS: readonly number[] = [ADMIN_PORT, STATS_PORT, READINESS_PORT]
+export const RESERVED_PORTS: readonly number[] = [ADMIN_PORT, STATS_PORT, READINESS_PORT, LIVENESS_PORT]
 
 /** Port of the operator's config stream. */
 export const XDS_PORT = 9978

@@ -14,6 +14,7 @@ const CHECK_NODE = `if (process.versions.node.localeCompare('22.19', 'en', { num
 const programs = {
   dataplane: {
     main: 'dataplane/main.ts',
+    'liveness-worker': 'dataplane/admin/liveness-worker.ts',
     'file-reader': 'dataplane/config/file/reader.ts',
     'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',
     'token-worker': 'dataplane/llm/usage/token-worker.ts',

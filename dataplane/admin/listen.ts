@@ -1,5 +1,5 @@
 import type { AddressInfo, Server } from 'node:net'
-import { ADMIN_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
+import { ADMIN_PORT, LIVENESS_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
 export interface HostPort {
@@ -37,6 +37,13 @@ export function resolveAddresses(env: Readonly<Record<string, string | undefined
     return parseAddress(config[field] ?? fallback, `config.${field}`)
   }
   return { admin: resolve('admin'), stats: resolve('stats'), readiness: resolve('readiness') }
+}
+
+/** Where the liveness endpoint listens: LIVENESS_ADDR, else port 15022 in a pod, else nowhere. */
+export function resolveLivenessAddress(env: Readonly<Record<string, string | undefined>>, isInPod: boolean): HostPort | undefined {
+  const text = env['LIVENESS_ADDR'] ?? ''
+  if (text !== '') return parseAddress(text, 'LIVENESS_ADDR')
+  return isInPod ? { host: '0.0.0.0', port: LIVENESS_PORT } : undefined
 }
 
 /** Parses `host:port`, `[ipv6]:port`, `:port` (all addresses) and `localhost:port`. */

@@ -1,5 +1,6 @@
 import type { ProcessConfig } from '#gen/config/types.ts'
-import { resolveAddresses } from '../admin/listen.ts'
+import { startLiveness, type Liveness } from '../admin/liveness.ts'
+import { resolveAddresses, resolveLivenessAddress } from '../admin/listen.ts'
 import { startManagement, type Management } from '../admin/management.ts'
 import { workloadsOf } from '../admin/workloads.ts'
 import { Binds } from '../gateway/binds.ts'
@@ -52,8 +53,11 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     // Kubernetes sets it in every pod.
     isInPod: env['KUBERNETES_SERVICE_HOST'] !== undefined,
     operator: () => operator?.(),
-    ports: () => Object.values(management?.addresses ?? addresses).map(({ port }) => port),
+    ports: () => [...Object.values(management?.addresses ?? addresses), liveness?.address].flatMap((address) => address?.port ?? []),
   }
+  const livenessAddress = resolveLivenessAddress(env, own.isInPod)
+  // Before anything that takes time, so that a start that hangs is noticed.
+  const liveness = livenessAddress && (await startLiveness(livenessAddress))
   const parts = wire(settings, logging, own, { keys: readSessionKeys(env), version })
   const { store, binds, gateway } = parts
   let isStarted = false
@@ -79,7 +83,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   if (failure !== undefined) throw failure
   logging.logger('main').info('started', { version, pid: process.pid })
   let draining: Promise<void> | undefined
-  drain = (cause) => (draining ??= shutDown(cause, parts, settings, { sources, management: started }))
+  drain = (cause) => (draining ??= shutDown(cause, parts, settings, { sources, management: started, liveness }))
   return { drain }
 }
 
@@ -135,9 +139,10 @@ function applyConfig({ logging, telemetry, store, services, gateway, binds }: Pa
 interface RunningServers {
   readonly sources: { close(): Promise<void> }
   readonly management: Management
+  readonly liveness: Liveness | undefined
 }
 
-async function shutDown(cause: string, parts: Parts, settings: ProcessSettings, { sources, management }: RunningServers): Promise<void> {
+async function shutDown(cause: string, parts: Parts, settings: ProcessSettings, { sources, management, liveness }: RunningServers): Promise<void> {
   const log = parts.logging.logger('main')
   log.info('draining', { cause, minMs: settings.minDrainMs, maxMs: settings.maxDrainMs })
   await sources.close()
@@ -145,6 +150,7 @@ async function shutDown(cause: string, parts: Parts, settings: ProcessSettings, 
   await parts.telemetry.flushExports()
   parts.gateway.close()
   await management.close()
+  await liveness?.close()
   log.info('stopped')
   await parts.telemetry.close()
 }

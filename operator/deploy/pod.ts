@@ -1,5 +1,5 @@
 import { IntOrString, type Container, type PodTemplateSpec } from 'cdk8s-plus-29/lib/imports/k8s.js'
-import { READINESS_PORT, STATS_PORT } from '#api/names.ts'
+import { LIVENESS_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
 import { listDefaultEnv } from './env.ts'
 import type { MergedParameters } from './merge.ts'
 import type { DeployMetadata } from './metadata.ts'
@@ -42,6 +42,12 @@ export function describePod(metadata: DeployMetadata, parameters: MergedParamete
     ports: [{ name: 'metrics', containerPort: STATS_PORT, protocol: 'TCP' }],
     readinessProbe: { ...readyPath, periodSeconds: 10 },
     startupProbe: { ...readyPath, periodSeconds: 1, failureThreshold: 60, successThreshold: 1, timeoutSeconds: 2 },
+    livenessProbe: {
+      httpGet: { path: '/healthz/live', port: IntOrString.fromNumber(LIVENESS_PORT) },
+      periodSeconds: 5,
+      failureThreshold: 2,
+      timeoutSeconds: 2,
+    },
     env: listDefaultEnv(parameters, settings, metadata.name, references.sessionSecret),
     volumeMounts,
   }
@@ -51,7 +57,7 @@ export function describePod(metadata: DeployMetadata, parameters: MergedParamete
       serviceAccountName: metadata.name,
       terminationGracePeriodSeconds: parameters.shutdown.max,
       // Listeners bind their own ports, low ones too, without a capability.
-      securityContext: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] },
+      securityContext: { seccompProfile: { type: 'RuntimeDefault' }, sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] },
       containers: [container],
       volumes,
     },

@@ -1,8 +1,8 @@
-import { BackgroundWorker } from '../../runtime/background-worker.ts'
+import { BackgroundWorker, type BackgroundOptions } from '../../runtime/background-worker.ts'
 import type { PasswordRequest } from './password-worker.ts'
 
-/** Whether a password matches a hash. */
-export type CheckPassword = (password: string, hash: string) => Promise<boolean>
+/** Whether a password matches a hash. The check is dropped if its signal is aborted before it starts. */
+export type CheckPassword = (password: string, hash: string, options?: BackgroundOptions) => Promise<boolean>
 
 const thread = new BackgroundWorker<PasswordRequest, boolean>(
   new URL(import.meta.url.endsWith('.ts') ? './password-worker.ts' : './password-worker.js', import.meta.url),
@@ -10,4 +10,4 @@ const thread = new BackgroundWorker<PasswordRequest, boolean>(
 )
 
 /** Checks in a worker thread, because bcrypt takes tens of milliseconds. */
-export const checkInThread: CheckPassword = (password, hash) => thread.run({ password, hash })
+export const checkInThread: CheckPassword = (password, hash, options) => thread.run({ password, hash }, options)

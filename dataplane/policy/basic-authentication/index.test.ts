@@ -6,7 +6,7 @@ import { createPolicyState } from '../state.ts'
 import { checkInThread } from './checks.ts'
 import { verifyPassword } from './hashes.ts'
 import { compileBasicAuthentication } from './index.ts'
-import { createUserVerifier, readUsers } from './users.ts'
+import { createUserVerifier, readUsers, type Waiter } from './users.ts'
 import { variables } from '../../exchange/variables.ts'
 
 const bcrypt = 'bob:$2y$04$DSPzK1TY8K4zf9GNutemduhMRfnZ9Iz4TdfuKcKy/LtO3uiSTVsWi'
@@ -106,21 +106,60 @@ describe('users in a Secret', () => {
   })
 })
 
+const waiter: Waiter = { client: '192.0.2.1', onAbort: () => {} }
+
 describe('verified credentials', () => {
   test('are checked once, also when they arrive concurrently, and wrong ones each time', async () => {
     const counted = jest.fn(check)
     const verify = createUserVerifier(readUsers([bcrypt]), counted)
-    expect(await Promise.all([verify('bob', 'secret'), verify('bob', 'secret')])).toEqual([true, true])
-    expect(await verify('bob', 'secret')).toBe(true)
+    expect(await Promise.all([verify('bob', 'secret', waiter), verify('bob', 'secret', waiter)])).toEqual([true, true])
+    expect(await verify('bob', 'secret', waiter)).toBe(true)
     expect(counted).toHaveBeenCalledTimes(1)
-    expect([await verify('bob', 'wrong'), await verify('bob', 'wrong')]).toEqual([false, false])
+    expect([await verify('bob', 'wrong', waiter), await verify('bob', 'wrong', waiter)]).toEqual([false, false])
     expect(counted).toHaveBeenCalledTimes(3)
   })
 
-  test('take as long to check for unknown users as for known ones', async () => {
-    const counted = jest.fn(check)
-    expect(await createUserVerifier(readUsers([bcrypt]), counted)('eve', 'secret')).toBe(false)
-    expect(counted.mock.calls).toEqual([['secret', bcrypt.slice('bob:'.length)]])
+  const cheap = 'eve:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='
+  const costly = `zoe:${bcrypt.slice('bob:'.length).replace(/^(\$2[aby]\$)\d\d/, '$112')}`
+
+  test.each([
+    ['of an unknown user', 'nobody', ['costly']],
+    ['of a user with the costliest hash', 'zoe', ['costly']],
+    ['of a user with a cheaper hash', 'eve', ['cheap', 'costly']],
+  ])('a failed check %s includes the costliest hash of the file', async (_, username, expected) => {
+    const hashes: string[] = []
+    const names = new Map([cheap, costly].map((line, index) => [line.slice(4), ['cheap', 'costly'][index] ?? '']))
+    const verify = createUserVerifier(readUsers([cheap, bcrypt, costly]), (_password, hash) => {
+      hashes.push(names.get(hash) ?? hash)
+      return Promise.resolve(false)
+    })
+    expect(await verify(username, 'wrong', waiter)).toBe(false)
+    expect(hashes).toEqual(expected)
+  })
+
+  test('a check is dropped when all clients that wait for it have disconnected', async () => {
+    const signals: (AbortSignal | undefined)[] = []
+    const verify = createUserVerifier(readUsers([bcrypt]), (_password, _hash, options) => {
+      signals.push(options?.signal)
+      return new Promise(() => {})
+    })
+    const leave: (() => void)[] = []
+    const leaving: Waiter = { client: '192.0.2.1', onAbort: (callback) => void leave.push(callback) }
+    for (let count = 0; count < 2; count++) void verify('bob', 'secret', leaving)
+    leave[0]?.()
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false])
+    leave[1]?.()
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true])
+    void verify('bob', 'secret', leaving)
+    expect(signals).toHaveLength(2)
+  })
+
+  test('clients of one IPv6 network count as one client', async () => {
+    const clients = new Set<string | undefined>()
+    const verify = createUserVerifier(readUsers([bcrypt]), (_password, _hash, options) => Promise.resolve(clients.add(options?.client).size < 0))
+    for (const client of ['2001:db8::1', '2001:db8::ffff:2', '2001:db8:0:1::1', '192.0.2.1', '::ffff:192.0.2.2'])
+      await verify('bob', client, { ...waiter, client })
+    expect([...clients]).toEqual(['2001:db8::', '2001:db8:0:1::', '192.0.2.1', '::ffff:192.0.2.2'])
   })
 
   test('are those of the last line of a user, and comments are ignored', () => {
@@ -152,5 +191,25 @@ describe('the worker thread for checks', () => {
     expect(refusals).toHaveLength(300 - 256)
     expect(refusals[0]?.code).toBe('PROCESSING_FAILED')
     expect(await checkInThread('secret', hash)).toBe(true)
+  })
+
+  test('holds at most a quarter of its queue for one client, and serves clients in turn', async () => {
+    const done: string[] = []
+    const run = (client: string): Promise<unknown> => checkInThread('secret', hash, { client }).then(() => done.push(client))
+    const first = await Promise.allSettled([...Array.from({ length: 70 }, () => run('a')), run('b')])
+    // One is running, 64 wait.
+    expect(first.filter(({ status }) => status === 'rejected')).toHaveLength(70 - 65)
+    expect(done).toHaveLength(66)
+    expect(done.indexOf('b')).toBeLessThan(3)
+  })
+
+  test('drops checks that are aborted before they start', async () => {
+    const abort = new AbortController()
+    const running = checkInThread('secret', hash)
+    const waiting = Array.from({ length: 256 - 1 }, () => checkInThread('secret', hash, { signal: abort.signal }))
+    await expect(checkInThread('secret', hash)).rejects.toThrow()
+    abort.abort(new Error('client disconnected'))
+    for (const result of await Promise.allSettled(waiting)) expect(result).toMatchObject({ status: 'rejected', reason: { message: 'client disconnected' } })
+    expect(await Promise.all([running, checkInThread('secret', hash)])).toEqual([true, true])
   })
 })

@@ -46,7 +46,7 @@ export function compileBasicAuthentication(config: BasicAuthentication, state: P
       const decoded = credentials === null ? undefined : decode(credentials)
       if (decoded === undefined) throw unauthorized('invalid credentials')
       const { username, password } = decoded
-      const isRight = verify(username, password)
+      const isRight = verify(username, password, { client: exchange.connection.remoteAddress, onAbort: (callback) => exchange.onAbort(callback) })
       return typeof isRight === 'boolean' ? judge(exchange, username, isRight) : isRight.then((result) => judge(exchange, username, result))
     },
   })

@@ -30,7 +30,7 @@ describe('a dynamicForwardProxy backend', () => {
       return startDataplane({ config: { file }, env })
     }
     dataplane = await start(port, {})
-    inPod = await start(podPort, { KUBERNETES_SERVICE_HOST: '10.0.0.1' })
+    inPod = await start(podPort, { KUBERNETES_SERVICE_HOST: '10.0.0.1', LIVENESS_ADDR: '127.0.0.1:0' })
   })
   afterAll(async () => {
     await Promise.all([dataplane?.stop(), inPod?.stop()])
