@@ -1,5 +1,6 @@
 import { charge, chargeLength, withBudget } from './budget.ts'
 import { CelError } from './error.ts'
+import { asJson, asText, type WriteInteger } from './json.ts'
 import { CelMap, getField, getKey, isMap, keysOf, toKey } from './map.ts'
 import { Double, HostText, Opaque, Optional, Uint, types } from './values.ts'
 import type { Stored, Type, Value } from './values.ts'
@@ -10,12 +11,17 @@ function emptyObject(): Record<string, unknown> {
 }
 
 /**
- * Converts a value for the host: int and uint to numbers (decimal text beyond 2^53), lists to arrays, maps to objects without
+ * Converts a value for the host: int and uint to numbers (beyond 2^53 to what `integers` returns, decimal text by default), lists to arrays, maps to objects without
  * prototype, secrets to `<redacted>`, timestamps, durations and addresses to text, an empty optional to null; bytes stay bytes.
  * The result is a copy. Undefined if it would be too large: a value that contains the same part many times grows when copied.
  */
-export function toHost(value: Value): unknown {
-  return attempt(() => convert(value, (bytes) => bytes))
+export function toHost(value: Value, integers = asText): unknown {
+  return attempt(() => convert(value, { bytes: (bytes) => bytes, integers }))
+}
+
+/** The JSON text of a value, with all digits of integers and with bytes in base64. Undefined if it would be too large. */
+export function toJsonText(value: Value): string | undefined {
+  return attempt(() => JSON.stringify(toJsonValue(value)))
 }
 
 function attempt<T>(work: () => T): T | undefined {
@@ -26,18 +32,23 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** As `toHost`, with bytes in base64. Throws when the budget is exhausted. */
-export function toJsonValue(value: Value): unknown {
-  return convert(value, (bytes) => Buffer.from(bytes).toString('base64'))
+/** As `toHost` for JSON: with all digits of integers and with bytes in base64. Throws when the budget is exhausted. */
+export function toJsonValue(value: Value, integers = asJson): unknown {
+  return convert(value, { bytes: (bytes) => Buffer.from(bytes).toString('base64'), integers })
 }
 
-function convert(value: Stored, convertBytes: (bytes: Uint8Array) => unknown): unknown {
+interface Conversions {
+  readonly bytes: (bytes: Uint8Array) => unknown
+  readonly integers: WriteInteger
+}
+
+function convert(value: Stored, to: Conversions): unknown {
   switch (typeof value) {
     case 'string':
       chargeLength(value.length)
       return value
     case 'bigint':
-      return toNumber(value)
+      return to.integers(value, false)
     case 'object':
       break
     default:
@@ -45,30 +56,25 @@ function convert(value: Stored, convertBytes: (bytes: Uint8Array) => unknown): u
   }
   if (value === null) return null
   charge(1)
-  if (value instanceof Uint) return toNumber(value.value)
+  if (value instanceof Uint) return to.integers(value.value, true)
   if (value instanceof Double) return value.value
   if (value instanceof HostText) return value.text
   if (value instanceof Opaque) return value.toString()
   if (value instanceof Uint8Array) {
     chargeLength(value.length)
-    return convertBytes(value)
+    return to.bytes(value)
   }
-  if (value instanceof Optional) return value.value === undefined ? null : convert(value.value, convertBytes)
-  if (Array.isArray(value)) return value.map((item) => convert(item, convertBytes))
+  if (value instanceof Optional) return value.value === undefined ? null : convert(value.value, to)
+  if (Array.isArray(value)) return value.map((item) => convert(item, to))
   if (!isMap(value)) return value
   const result = emptyObject()
   for (const key of keysOf(value)) {
     const plain = toKey(key)
     const member = plain === undefined ? undefined : getKey(value, plain)
     // A view of the host may fail for a single member: leave it out.
-    if (member !== undefined && !(member instanceof CelError)) result[String(plain)] = convert(member, convertBytes)
+    if (member !== undefined && !(member instanceof CelError)) result[String(plain)] = convert(member, to)
   }
   return result
-}
-
-function toNumber(value: bigint): number | string {
-  const number = Number(value)
-  return Number.isSafeInteger(number) ? number : value.toString()
 }
 
 /** Result of `flatten(x)`: a log field `name` becomes one field `name.<key>` for each member of the value. */
@@ -110,7 +116,7 @@ function* expand(name: string, value: Stored, levels: number): IterableIterator<
       if (key !== undefined) yield* expand(`${name}.${String(key)}`, getKey(value, key), levels - 1)
     }
   } else {
-    yield [name, toJsonValue(value)]
+    yield [name, toJsonValue(value, asText)]
   }
 }
 

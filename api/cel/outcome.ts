@@ -1,11 +1,12 @@
 import { toText } from './convert.ts'
 import { CelError } from './error.ts'
-import { Flattened, toHost } from './host.ts'
+import { Flattened, toHost, toJsonText } from './host.ts'
+import { asJson, asStored } from './json.ts'
 import { isMap } from './map.ts'
 import type { Program } from './program.ts'
 import { Duration, Timestamp } from './time.ts'
 import { Uint } from './values.ts'
-import type { Value } from './values.ts'
+import type { Stored, Value } from './values.ts'
 
 // Converts the result of an evaluation to the type that its use needs. A failed evaluation is false for conditions and undefined
 // otherwise; the caller then removes, omits or drops the value (traffic.md §9).
@@ -28,7 +29,7 @@ export function evalString(program: Program, context: object): string | undefine
   const text = toText(value)
   if (typeof text === 'string') return text
   if (!Array.isArray(value) && !isMap(value)) return undefined
-  return JSON.stringify(toHost(value))
+  return toJsonText(value)
 }
 
 /** For bodies: bytes and strings unchanged, other values as JSON; undefined on failure. */
@@ -36,13 +37,25 @@ export function evalBody(program: Program, context: object): Uint8Array | string
   const value = program.eval(context)
   if (value instanceof CelError) return undefined
   if (value instanceof Uint8Array || typeof value === 'string') return value
-  return JSON.stringify(toHost(value))
+  return toJsonText(value)
 }
 
 /** For metadata and attributes: the result of `toHost`, except that `Flattened` stays as it is; undefined on failure. */
 export function evalHost(program: Program, context: object): unknown {
   const value = program.eval(context)
   return value instanceof CelError ? undefined : value instanceof Flattened ? value : toHost(value)
+}
+
+/** For members of JSON bodies: as `toHost`, with all digits of integers (`JSON.stringify` prints them); undefined on failure. */
+export function evalJson(program: Program, context: object): unknown {
+  const value = program.eval(context)
+  return value instanceof CelError ? undefined : toHost(value, asJson)
+}
+
+/** For variables of later expressions: as `toHost`, with integers of 64 bits; undefined on failure. */
+export function evalStored(program: Program, context: object): Stored {
+  const value = program.eval(context)
+  return value instanceof CelError ? undefined : toHost(value, asStored)
 }
 
 /** Undefined on failure and for types that are not numbers. */

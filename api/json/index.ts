@@ -4,7 +4,7 @@ import { exactNumbers, type NumberMode } from './numbers.ts'
 import { JsonReader } from './reader.ts'
 
 export { defaultJsonLimits, JsonLimitError, type JsonLimits } from './limits.ts'
-export { doubles, exactNumbers, hasLongDigits, isRawNumber, rawNumber, verbatimNumbers, type NumberMode, type RawNumber } from './numbers.ts'
+export { doubles, exactNumbers, hasLongDigits, isRawNumber, rawNumber, verbatimNumbers, type NumberMode } from './numbers.ts'
 export { printJsonInSteps } from './print.ts'
 
 /** A JSON object with members of any type. */

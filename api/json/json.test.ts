@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '../property-testing.ts'
-import { doubles, exactNumbers, isJsonObject, isRawNumber, JsonLimitError, parseJson, parseJsonInSteps, printJsonInSteps, verbatimNumbers } from './index.ts'
+import { doubles, isJsonObject, isRawNumber, JsonLimitError, parseJson, parseJsonInSteps, printJsonInSteps, verbatimNumbers } from './index.ts'
 import { defaultJsonLimits } from './limits.ts'
 import { JsonReader } from './reader.ts'
 

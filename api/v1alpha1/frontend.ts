@@ -83,6 +83,18 @@ export const frontendDefinitions: Definitions = {
         MAX_U32,
         { default: 2097152 },
       ),
+      maxJsonDepth: integer(
+        'Levels of arrays and objects in JSON that clients and upstreams send: bodies of LLM and MCP requests, and `json()` in expressions. A request with more gets 400; an expression fails.',
+        1,
+        4096,
+        { default: 512 },
+      ),
+      maxJsonMembers: integer(
+        'Members of all objects and elements of all arrays of such JSON, in total. A request with more gets 400; an expression fails.',
+        1,
+        10_000_000,
+        { default: 100_000 },
+      ),
       http1MaxHeaders: integer('Maximum number of headers of an HTTP/1 request; a request with more is rejected with 431.', 1, 4096, { default: 100 }),
       http1IdleTimeout: duration('Time after which an idle HTTP/1 connection is closed; also the timeout for a request head.', 1000, '10m'),
       http2WindowSize: integer('Initial flow-control window of a stream in bytes. With neither window set, windows adapt.', 1, 2147483647),
@@ -110,6 +122,8 @@ export const frontendDefinitions: Definitions = {
     [
       atLeastOneOf(
         'maxBufferSize',
+        'maxJsonDepth',
+        'maxJsonMembers',
         'http1MaxHeaders',
         'http1IdleTimeout',
         'http2WindowSize',

@@ -1,3 +1,4 @@
+import { defaultJsonLimits, type JsonLimits } from '#api/json/index.ts'
 import type { HeaderModifier, PathMatch, RouteRef } from '#gen/config/types.ts'
 import type { ErrorFormat, ProxyError } from './error.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
@@ -99,6 +100,8 @@ export class Exchange implements SlotHolder {
   isHostRewritten = false
   /** `performance.now()` at which the exchange, body included, times out; undefined: never. */
   deadlineAtMs: number | undefined = undefined
+  /** Limits of JSON in the bodies of this exchange. */
+  jsonLimits: JsonLimits = defaultJsonLimits
   /** Limits of LLM tokens; LLM services check and settle them. */
   tokenBudgets: TokenBudgets | undefined = undefined
   /** Endpoint whose `pending` to decrement when the exchange is finished. */
@@ -142,6 +145,7 @@ export class Exchange implements SlotHolder {
     copy.backendType = this.backendType
     copy.isHostRewritten = this.isHostRewritten
     copy.isAuthorityFixed = this.isAuthorityFixed
+    copy.jsonLimits = this.jsonLimits
     copy.slots = forkSlots(this.slots)
     return copy
   }

@@ -138,6 +138,14 @@ describe('Gateway', () => {
     })
   })
 
+  test('exchanges have the JSON limits of the frontend', async () => {
+    const limits = policy(undefined, 'json', gatewayTarget, { http: { maxJsonDepth: 1000 } })
+    const { gateway } = start(bind, listener('l'), route('a'), service('a'), limits)
+    const exchange = new Exchange({ ...testConnection, bind: 'b' }, testRequest({}), 0)
+    await gateway.handle(exchange)
+    expect(exchange.jsonLimits).toEqual({ maxDepth: 1000, maxMembers: 100_000 })
+  })
+
   test('TLS connections answer 421 for a host of another listener and 404 for one of none', async () => {
     const tls = (name: string, hostname: string): ConfigMessage => listener(name, { hostname, protocol: 'HTTPS', tls: { mode: 'Terminate' } })
     const { ask } = start(bind, tls('one', 'one.com'), tls('two', 'two.com'), route('a', { listeners: ['ns/gw.one', 'ns/gw.two'] }), service('a'))

@@ -1,3 +1,4 @@
+import { defaultJsonLimits } from '#api/json/index.ts'
 import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { compileRoutes, compileRoutesInSteps, type RouteTable } from '../route/table.ts'
@@ -52,6 +53,7 @@ export class RunningListener {
   #telemetry: GatewayTelemetry | undefined
   #isFrontendCompiled = false
   #normalizesPaths = true
+  #jsonLimits = defaultJsonLimits
 
   constructor(listener: Listener) {
     this.key = listener.key
@@ -109,12 +111,16 @@ export class RunningListener {
     this.#isFrontendCompiled = true
     const frontend = effectiveFrontend(policies, this.#listener.gateway)
     this.#normalizesPaths = frontend.http?.pathNormalization !== 'Off'
+    const { maxJsonDepth: maxDepth = defaultJsonLimits.maxDepth, maxJsonMembers: maxMembers = defaultJsonLimits.maxMembers } = frontend.http ?? {}
+    const isDefault = maxDepth === defaultJsonLimits.maxDepth && maxMembers === defaultJsonLimits.maxMembers
+    this.#jsonLimits = isDefault ? defaultJsonLimits : { maxDepth, maxMembers }
     this.#telemetry = compileTelemetry(frontend, state, random)
   }
 
   handle(exchange: Exchange, context: RuleContext): Promise<void> | void {
     // First of all: labels, samplers and policies must not see a path that routes do not.
     if (this.#normalizesPaths) exchange.request.target = exchange.receivedTarget = normalizeTarget(exchange.receivedTarget)
+    exchange.jsonLimits = this.#jsonLimits
     // Set before PreRouting policies run, because their expressions and log records name the listener.
     exchange.labels = this.labels
     exchange.trace?.add('listener', this.key)

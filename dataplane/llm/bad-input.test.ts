@@ -42,9 +42,8 @@ async function startWithUpstream(
 /** Deeper than any recursive function can handle, and less than two MiB. */
 const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
 const deepChat = (extra: string): string => `{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"metadata":${extra}}`
-const tooDeep = 'failed to process LLM request: failed to parse request: nested too deeply'
+const tooDeep = 'failed to process LLM request: failed to parse request: it nests deeper than 512 levels (frontend.http.maxJsonDepth)'
 
-// The depth that JSON.stringify supports depends on Node; deeper bodies are rejected.
 test.each([
   ['without guards', {}, 'one'],
   ['if a guard changes the response', { promptGuard: { response: [{ regex: { builtins: ['Ssn' as const], action: 'Mask' as const } }] } }, '123-45-6789'],
@@ -56,20 +55,35 @@ test.each([
   expect(text).toBe(body.replace('123-45-6789', '<SSN>'))
 })
 
-describe('deep JSON', () => {
-  test.each<[string, TestBedOptions, 'rejected' | 'passed' | 'either', string?]>([
-    ['without policies', {}, 'passed'],
-    ['with a default for another field', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }, 'passed'],
-    ['with an expression that reads it', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }, 'rejected'],
-    ['with a guard', { ai: { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } } }, 'either'],
-    ['with a number that a double cannot represent', {}, 'rejected', deep.replace('1', '12345678901234567890')],
-  ])('in a request is forwarded or rejected with 400 %s', async (_, options, expected, nested = deep) => {
+const object = (members: number): string => JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, i) => [`k${i}`, 0])))
+
+describe('JSON beyond the limits', () => {
+  test.each<[string, TestBedOptions, string?]>([
+    ['without policies', {}],
+    ['with a default for another field', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }],
+    ['with an expression that reads it', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }],
+    ['with a guard', { ai: { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } } }],
+    ['with a number that a double cannot represent', {}, deep.replace('1', '12345678901234567890')],
+    ['at 513 levels', {}, `${'['.repeat(512)}1${']'.repeat(512)}`],
+  ])('of depth is rejected with 400 %s', async (_, options, nested = deep) => {
     const { post, mock } = await start(options)
     const { status, text } = await post({ body: deepChat(nested) })
-    if (expected === 'rejected') expect([status, text, mock.requests.length]).toEqual([400, tooDeep, 0])
-    else if (expected === 'passed') expect([status, mock.requests.length]).toEqual([200, 1])
-    else expect([200, 400]).toContain(status)
-    expect((await post({ body: chat() })).status).toBe(200)
+    expect([status, text, mock.requests.length]).toEqual([400, tooDeep, 0])
+    expect((await post({ body: deepChat(`${'['.repeat(511)}1${']'.repeat(511)}`) })).status).toBe(200)
+  })
+
+  test('of members is rejected with 400, and 100,000 of them are forwarded unchanged', async () => {
+    const { post, mock } = await start()
+    const { status, text } = await post({ body: deepChat(object(140_000)) })
+    expect([status, text, mock.requests.length]).toEqual([
+      400,
+      'failed to process LLM request: failed to parse request: it has more than 100000 members and elements (frontend.http.maxJsonMembers)',
+      0,
+    ])
+    // The rest of the body has 6 members and elements.
+    const body = deepChat(object(99_994))
+    expect((await post({ body })).status).toBe(200)
+    expect(mock.requests[0]?.raw.toString() === body).toBe(true)
   })
 
   test.each<[string, string, string, boolean?]>([

@@ -16,6 +16,7 @@ import { listen } from './method/listen.ts'
 import { recordAnswer, recordError, recordMessage, recordOutcome, recordSession, readsResults } from './record/log.ts'
 import { countMessage, isNewItem, recordListed } from './record/metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './message/request.ts'
+import { runWhileConnected } from '../runtime/connected.ts'
 import { isRequest, parseClientMessage, type RpcMessage } from './message/rpc.ts'
 import { endLinks, toFailure, type Run } from './run/run.ts'
 import type { SessionKeys } from './session/codec.ts'
@@ -132,7 +133,7 @@ class McpService implements BackendService {
     const { headers } = exchange.request
     checkPost(headers)
     const bytes = await readMessage(exchange, plan)
-    const received = (seen.message = parseClientMessage(bytes, config.hasRules))
+    const received = (seen.message = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange))
     recordMessage(exchange, received)
     checkVersion(headers, received)
     const { message, text } = withTrace(received, headers) ?? { message: received, text: bytes.toString() }
@@ -233,7 +234,7 @@ class McpService implements BackendService {
     if (method !== 'POST') throw McpFailure.method('GET, POST')
     const client = legacy.find(exchange, principalOf(exchange))
     const bytes = await readMessage(exchange, plan)
-    const received = (seen.message = parseClientMessage(bytes, config.hasRules))
+    const received = (seen.message = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange))
     recordMessage(exchange, received)
     if (client.session.logId !== undefined) recordSession(exchange, client.session.logId)
     const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }

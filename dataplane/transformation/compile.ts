@@ -1,5 +1,5 @@
 import type { HeaderTransformation, Transform } from '#gen/config/types.ts'
-import { evalHost, Uint, type Phase, type Program } from '#api/cel/index.ts'
+import { evalStored, Uint, type Phase, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { compileExpression } from '../expression/program.ts'
 import { toFieldValue } from '../expression/message.ts'
@@ -66,7 +66,7 @@ export function computeMetadata(exchange: Exchange, { metadata }: CompiledTransf
   if (metadata.length === 0) return
   const values: Record<string, unknown> = Object.assign(Object.create(null) as Record<string, unknown>, variables.metadata.get(exchange))
   for (const [key, program] of metadata) {
-    const value = evalHost(program, view)
+    const value = evalStored(program, view)
     if (value === undefined) continue
     values[key] = value
     variables.metadata.set(exchange, values)

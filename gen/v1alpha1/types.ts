@@ -1059,6 +1059,14 @@ export interface FrontendHTTP {
    */
   maxBufferSize?: number
   /**
+   * Levels of arrays and objects in JSON that clients and upstreams send: bodies of LLM and MCP requests, and `json()` in expressions. A request with more gets 400; an expression fails. Default: 512.
+   */
+  maxJsonDepth?: number
+  /**
+   * Members of all objects and elements of all arrays of such JSON, in total. A request with more gets 400; an expression fails. Default: 100000.
+   */
+  maxJsonMembers?: number
+  /**
    * Maximum number of headers of an HTTP/1 request; a request with more is rejected with 431. Default: 100.
    */
   http1MaxHeaders?: number

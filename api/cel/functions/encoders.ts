@@ -4,6 +4,7 @@ import { chargeLength } from '../budget.ts'
 import { decodeText, toBytes, toText } from '../convert.ts'
 import { badArgument, noSuchKey, overflow } from '../error.ts'
 import { toJsonValue } from '../host.ts'
+import { parseStored } from '../json.ts'
 import { CelMap, getField, getKey, isMap, keysOf, toKey } from '../map.ts'
 import { load } from '../values.ts'
 import type { Stored, Value } from '../values.ts'
@@ -27,13 +28,7 @@ function parseJson(source: Value): Value {
   return load(parseText(source))
 }
 
-function parseText(text: string): Stored {
-  try {
-    return JSON.parse(text) as Stored
-  } catch {
-    return badArgument
-  }
-}
+const parseText = (text: string): Stored => parseStored(text) ?? badArgument
 
 function jsonField(source: Value, key: Value): Value {
   if (typeof key !== 'string') return undefined

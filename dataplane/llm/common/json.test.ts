@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
 import { hasDuplicateKeys, isObject, listMembers, parseJson, printJson, renderBody, renderBytes } from './json.ts'
-import type { JsonObject } from './types.ts'
+import { FormatError, type JsonObject } from './types.ts'
 
 const parseObject = (text: string): JsonObject => {
   const value = parseJson(text)
@@ -43,10 +43,10 @@ describe('numbers', () => {
     )
   })
 
-  test('invalid JSON, and JSON too deep to print, throw a FormatError', () => {
+  test('invalid JSON, and JSON beyond a limit, throw a FormatError that states the limit', () => {
     expect(() => parseJson('{')).toThrow('failed to parse request')
     const deep = `${'['.repeat(200_000)}1234567890123456789${']'.repeat(200_000)}`
-    expect(() => printJson(parseJson(deep))).toThrow('nested too deeply')
+    expect(() => parseJson(deep)).toThrow(new FormatError('invalid', 'failed to parse request: it nests deeper than 512 levels (frontend.http.maxJsonDepth)'))
   })
 })
 

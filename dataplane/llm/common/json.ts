@@ -1,97 +1,28 @@
 import { isAscii } from 'node:buffer'
+import { isJsonObject, JsonLimitError, parseJson as parse, type JsonLimits } from '#api/json/index.ts'
 import { FormatError, type JsonObject } from './types.ts'
 
-/** A number kept as source text, because a double cannot represent it exactly (ECMA-262 `JSON.rawJSON`). */
-interface RawNumber {
-  readonly rawJSON: string
-}
-
-type Revive = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
-// In V8 since 11.4 (ECMA-262 "JSON.parse source text access"); not yet in TypeScript's library.
-const exact = JSON as unknown as {
-  parse(text: string, reviver: Revive): unknown
-  rawJSON(text: string): RawNumber
-  isRawJSON(value: unknown): value is RawNumber
-}
+export { isRawNumber } from '#api/json/index.ts'
 
 /**
- * Matches numbers with more digits than a double holds, or with an exponent that may overflow. A match inside a string only makes parsing
- * slower. V8 skips text quickly in this form: 0.02 ms for 256 KB; `\d{16}` alone takes 0.19 ms.
+ * Parses JSON within limits, by default those of `defaultJsonLimits`. Numbers that a double cannot represent become raw numbers, so that
+ * `printJson` writes them unchanged. Throws a FormatError (`failed to parse request: ...`).
  */
-const MAYBE_INEXACT = /[\d.]{16}|\d[eE][+-]?\d{3}/
-const LONG_EXPONENT = /\d[eE][+-]?\d{3}/
-/** Up to this length, such as for stream events, the manual search is faster than the regular expression. */
-const SHORT = 512
-const PROBES = 32
-
-/** Lists of numbers use the manual search: on them the regular expression takes twelve times as long as parsing. */
-function mayBeInexact(text: string): boolean {
-  return text.length <= SHORT || isMostlyNumbers(text) ? hasLongDigits(text) || LONG_EXPONENT.test(text) : MAYBE_INEXACT.test(text)
-}
-
-/** Whether more than a quarter of sampled characters are digits. */
-function isMostlyNumbers(text: string): boolean {
-  const step = Math.floor(text.length / PROBES)
-  let digits = 0
-  for (let at = 0; at < text.length; at += step) if (isDigit(text.charCodeAt(at))) digits++
-  return digits > PROBES / 4
-}
-
-/** Whether the text has a run of 16 digits and dots. Looks at every 16th character, and at its surroundings if it is one. */
-function hasLongDigits(text: string): boolean {
-  for (let at = 15; at < text.length; at += 16) {
-    if (!isDigit(text.charCodeAt(at))) continue
-    let start = at
-    while (isDigit(text.charCodeAt(start - 1))) start--
-    while (isDigit(text.charCodeAt(at + 1))) at++
-    if (at - start >= 15) return true
-  }
-  return false
-}
-
-/** A digit or a dot. */
-const isDigit = (code: number): boolean => (code >= 0x30 && code <= 0x39) || code === 0x2e
-
-/**
- * Parses JSON and keeps numbers that a double cannot represent as raw numbers, so that `printJson` writes them unchanged. Throws a
- * FormatError (`failed to parse request: ...`).
- */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, limits?: JsonLimits): unknown {
   try {
-    return mayBeInexact(text) ? exact.parse(text, keepExact) : JSON.parse(text)
+    return parse(text, limits === undefined ? {} : { limits })
   } catch (error) {
-    throw new FormatError('invalid', `failed to parse request: ${error instanceof RangeError ? 'nested too deeply' : (error as Error).message}`)
+    throw invalidJson(error)
   }
 }
 
-function keepExact(_key: string, value: unknown, { source }: { source?: string }): unknown {
-  if (typeof value !== 'number' || source === undefined || isExact(value, source)) return value
-  return exact.rawJSON(source)
-}
-
-/** Whether the double has the same digits as the source. Trailing zeros and the spelling of exponents do not matter. */
-function isExact(value: number, source: string): boolean {
-  if (source.length < 16 && !/[eE]/.test(source)) return true
-  return Number.isFinite(value) && digitsOf(String(value)) === digitsOf(source)
-}
-
-function digitsOf(number: string): string {
-  const mantissa = /^-?([\d.]*)/.exec(number)?.[1] ?? ''
-  return mantissa.replace('.', '').replace(/^0+|0+$/g, '')
-}
-
-/** Whether a value from `parseJson` is a number that a double cannot represent. */
-export function isRawNumber(value: unknown): value is RawNumber {
-  return typeof value === 'object' && value !== null && isRaw(value)
+/** The FormatError of JSON that cannot be parsed. Other errors are returned as they are. */
+export function invalidJson(error: unknown): unknown {
+  return error instanceof SyntaxError || error instanceof JsonLimitError ? new FormatError('invalid', `failed to parse request: ${error.message}`) : error
 }
 
 /** Whether a value from `parseJson` is a JSON object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRaw(value)
-}
-
-/** Checks the member first, because `isRawJSON` is a call into the engine. */
-const isRaw = (value: object): boolean => 'rawJSON' in value && exact.isRawJSON(value)
+export const isObject: (value: unknown) => value is JsonObject = isJsonObject
 
 /** Prints JSON, raw numbers as in the source. Throws a FormatError if the value is nested too deeply. */
 export function printJson(value: unknown): string {

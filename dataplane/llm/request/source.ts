@@ -3,8 +3,10 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { bufferedRequest, bufferRequest, releaseRequest } from '../../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody, type Body } from '../../http/body.ts'
 import { ReplayableBody } from '../../http/replay.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
 import { decodeBytes, UnknownCodingError } from './coding.ts'
-import { hasDuplicateKeys, isObject, listMembers, parseJson, type Member } from '../common/json.ts'
+import { isShortJson, parseJsonInSteps } from '#api/json/index.ts'
+import { hasDuplicateKeys, invalidJson, isObject, listMembers, parseJson, type Member } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
 
 /** A request body as bytes, as text and parsed, without byte order mark. */
@@ -51,12 +53,24 @@ export class RequestSource {
     if (this.#parsed !== undefined) return this.#parsed
     const bytes = stripByteOrderMark(await this.read())
     const text = bytes.toString()
-    const json = parseJson(text)
+    const json = await this.#parseText(text)
     if (!isObject(json)) throw new FormatError('missing', 'missing field: request must be an object')
     // Parsers disagree on which duplicate counts, so the provider could read another value than the policies checked.
     const members = listMembers(text) ?? []
     if (hasDuplicateKeys(members, json)) throw new FormatError('invalid', 'failed to parse request: duplicate field: remove one of them')
     return (this.#parsed = { bytes, text, json, members })
+  }
+
+  /** Parses long text in slices, until the client disconnects. */
+  async #parseText(text: string): Promise<unknown> {
+    const exchange = this.#exchange
+    const { jsonLimits: limits } = exchange
+    if (isShortJson(text)) return parseJson(text, limits)
+    try {
+      return await runWhileConnected(parseJsonInSteps(text, { limits }), exchange)
+    } catch (error) {
+      throw invalidJson(error)
+    }
   }
 
   /** The body as a stream, for one attempt. */

@@ -1,6 +1,8 @@
+import { doubles, exactNumbers, isShortJson, JsonLimitError, parseJson, parseJsonInSteps, type JsonOptions } from '#api/json/index.ts'
 import type { AttemptContext } from './attempt-context.ts'
 import { randomBytes } from 'node:crypto'
 import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import { toProxyFailure } from '../../forward/failure.ts'
 import { withinDeadline } from '../../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody, readBody } from '../../http/body.ts'
@@ -9,7 +11,8 @@ import type { ResponseHead } from '../../http/message.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
 import { collectsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
-import { parseJson, printJson, renderBody } from '../common/json.ts'
+import { printJson, renderBody } from '../common/json.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
 import { FormatError, type Conversion, type JsonObject, type ResponseContext, type ResponseFacts } from '../common/types.ts'
 import { findReplyProblem } from './reply-shape.ts'
 import { observeRaw } from './watch.ts'
@@ -76,7 +79,11 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
   try {
     // Numbers must be parsed losslessly only if the body is printed again.
-    const parsed = parseBody(text, conversion.isNative && target.guards === undefined ? JSON.parse : parseJson)
+    const numbers = conversion.isNative && target.guards === undefined ? doubles : exactNumbers
+    const { jsonLimits } = context.exchange
+    // A batch of embeddings has hundreds of thousands of numbers.
+    const limits = conversion.from === 'embeddings' ? { ...jsonLimits, maxMembers: Infinity } : jsonLimits
+    const parsed = await parseBody(text, context.exchange, { numbers, limits })
     const problem = findReplyProblem(conversion.to, parsed)
     if (problem !== undefined && !conversion.isNative) throw new FormatError('response', problem)
     const { body, facts } = conversion.response(parsed, responseContext(response.headers, context))
@@ -116,11 +123,13 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   return withBody(response, coding === undefined ? rendered : await encodeBytes(rendered, coding))
 }
 
-function parseBody(text: string, parse: (text: string) => unknown): unknown {
+/** Parses long text in slices. */
+async function parseBody(text: string, exchange: Exchange, options: JsonOptions): Promise<unknown> {
   try {
-    return parse(text)
-  } catch {
-    throw new FormatError('response', 'failed to parse response: it is not JSON')
+    return isShortJson(text) ? parseJson(text, options) : await runWhileConnected(parseJsonInSteps(text, options), exchange)
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw new FormatError('response', `failed to parse response: ${error.message}`)
+    throw error instanceof SyntaxError ? new FormatError('response', 'failed to parse response: it is not JSON') : error
   }
 }
 

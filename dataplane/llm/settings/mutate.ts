@@ -1,4 +1,4 @@
-import { evalHost, type Program } from '#api/cel/index.ts'
+import { evalJson, readNumber, type Program } from '#api/cel/index.ts'
 import type { BackendAI } from '#gen/config/types.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { compileExpression } from '../../expression/program.ts'
@@ -35,7 +35,7 @@ export function mutate(body: JsonObject, { overrides, transformations, defaults 
     variables.llmRequest.set(exchange, toStored(body))
     const view = new ExchangeView(exchange)
     for (const [field, program] of transformations) {
-      const value = evalHost(program, view)
+      const value = evalJson(program, view)
       if (isJson(value)) setField(result, field, value)
       else delete result[field]
     }
@@ -55,7 +55,7 @@ const isJson = (value: unknown): boolean => value !== undefined && !(value insta
 /** Replaces raw numbers by values that expressions support. Returns the same object if there are none. */
 function toStored(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (isRawNumber(value)) return /^-?\d{1,19}$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON)
+  if (isRawNumber(value)) return readNumber(value.rawJSON)
   if (Array.isArray(value)) {
     const items = value.map(toStored)
     return items.some((item, index) => item !== value[index]) ? items : value

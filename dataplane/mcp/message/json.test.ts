@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
-import { isNestedDeeper, isObject, parseJson } from './json.ts'
+import { isObject, parseJson } from './json.ts'
 
 describe('parseJson', () => {
   test.each([
@@ -28,14 +28,4 @@ describe('parseJson', () => {
 
   test('returns numbers with kept digits that are no objects', () =>
     expect([isObject(parseJson('1e400')), isObject(parseJson('{}')), isObject([])]).toEqual([false, true, false]))
-})
-
-describe('isNestedDeeper', () => {
-  test.each<[string, string, boolean]>([
-    ['nesting within the limit', '[[[]]]', false],
-    ['nesting above the limit', '[[[[]]]]', true],
-    ['nested objects', '[{"a":[{}]}]', true],
-    ['brackets in strings', '["[[[[[{{{{", "\\"[[[["]', false],
-    ['unclosed brackets', '[[[[', true],
-  ])('%s (%s) returns %s', (_, text, expected) => expect(isNestedDeeper(Buffer.from(text), 3)).toBe(expected))
 })

@@ -1,5 +1,6 @@
+import { defaultJsonLimits, JsonLimitError } from '#api/json/index.ts'
 import { McpFailure } from './failure.ts'
-import { isNestedDeeper, isObject, parseJson, type JsonObject } from './json.ts'
+import { isObject, parseInSteps, parseJson, type JsonObject } from './json.ts'
 import { findAmbiguousMember } from './members.ts'
 
 /** A string or a number. Numbers that a double cannot hold are kept as written, so compare ids by `idKey`. */
@@ -24,21 +25,19 @@ export const INTERNAL_ERROR = -32603
 export const HEADER_MISMATCH = -32020
 export const UNSUPPORTED_VERSION = -32022
 
-/** Deeper than any schema in practice; the limits of other parsers lie between 64 and 1000. */
-const MAX_DEPTH = 512
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The message of a client's POST. `hasRules`: rules can read arguments of tools. Throws a McpFailure 400 that names the problem (mcp.md §3.1).
+ * The message of a client's POST, parsed in steps. `hasRules`: rules can read arguments of tools. Throws a McpFailure 400 that names the problem (mcp.md §3.1).
  */
-export function parseClientMessage(bytes: Buffer, hasRules: boolean): RpcMessage {
-  if (isNestedDeeper(bytes, MAX_DEPTH)) throw McpFailure.text(400, `the body nests deeper than ${MAX_DEPTH} levels`)
+export function* parseClientMessage(bytes: Buffer, hasRules: boolean, limits = defaultJsonLimits): Generator<undefined, RpcMessage, undefined> {
   let value: unknown
   let text: string
   try {
     text = decoder.decode(bytes)
-    value = parseJson(text)
-  } catch {
+    value = yield* parseInSteps(text, limits)
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw McpFailure.text(400, `the body is too complex: ${error.message}`)
     throw McpFailure.text(400, 'the body is not JSON in UTF-8: send one JSON-RPC 2.0 message')
   }
   if (Array.isArray(value)) throw McpFailure.text(400, 'JSON-RPC batches are not supported: send each message in a request of its own')

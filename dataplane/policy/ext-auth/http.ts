@@ -1,4 +1,4 @@
-import { evalHost, evalString, type Program } from '#api/cel/index.ts'
+import { evalStored, evalString, type Program } from '#api/cel/index.ts'
 import { fetchDestination, type CalloutResponse } from '../../callout/http.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
@@ -101,7 +101,7 @@ async function computeMetadata(exchange: Exchange, programs: Computed, { status,
   try {
     await bufferResponse(exchange, LIMIT_BYTES)
     const view = new ExchangeView(exchange)
-    const values = programs.map(([key, program]) => [key, evalHost(program, view)] as const).filter(([, value]) => value !== undefined)
+    const values = programs.map(([key, program]) => [key, evalStored(program, view)] as const).filter(([, value]) => value !== undefined)
     keepMetadata(exchange, Object.fromEntries(values))
   } finally {
     exchange.response = before
