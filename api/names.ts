@@ -56,6 +56,7 @@ export type ConditionType =
   | 'PartiallyInvalid'
   | 'InsecureFrontendValidationMode'
   | 'Attached'
+  | 'SessionsShared'
   | 'StatusSummarized'
 
 /** Condition reasons that the operator writes: those of Gateway API where they exist (operator.md §4). */
@@ -96,6 +97,8 @@ export type ConditionReason =
   | 'InvalidKind'
   // InferencePools
   | 'InvalidExtensionRef'
+  // ProxyBackends
+  | 'OlderTransport'
   // Policies
   | 'Conflicted'
   | 'Valid'

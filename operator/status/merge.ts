@@ -30,6 +30,7 @@ const ownTypes: Readonly<Record<ConditionType, true>> = {
   PartiallyInvalid: true,
   InsecureFrontendValidationMode: true,
   Attached: true,
+  SessionsShared: true,
   StatusSummarized: true,
 }
 

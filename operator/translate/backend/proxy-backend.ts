@@ -6,7 +6,7 @@ import { condition, conditionOf, fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import { findMcpClashes, findOwnAuthentication } from '../reference/mcp-targets.ts'
 import { resolveBody, type ResolvedBody } from '../reference/references.ts'
-import type { ObjectStatus } from '../../model/translation.ts'
+import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
 /** A ProxyBackend in the config's form. */
 export interface BackendState {
@@ -14,6 +14,8 @@ export interface BackendState {
   readonly resolved: ResolvedBody
   /** Absent if the backend is ambiguous (mcp.md §1.3): requests get 500. */
   readonly message?: Backend
+  /** Gateways that reach the backend and can have several data plane pods. */
+  readonly replicatedBy: Set<string>
 }
 
 export function readBackends(context: Context): ReadonlyMap<string, BackendState> {
@@ -24,7 +26,7 @@ function readBackend(context: Context, backend: ProxyBackend): BackendState {
   const resolved = withClashes(resolveBody(context, 'ProxyBackend', backend.metadata.namespace, 'ProxyBackendSpec', backend.spec))
   // The config's Backend is ProxyBackendSpec with its references resolved (api/config/backend.ts), plus the key.
   const message = { key: keyOf(backend), ...resolved.body } as Backend
-  return { backend, resolved, ...(resolved.errors.some((error) => error.kind === 'selection') ? {} : { message }) }
+  return { backend, resolved, replicatedBy: new Set(), ...(resolved.errors.some((error) => error.kind === 'selection') ? {} : { message }) }
 }
 
 /** Each MCP selector was looked at by itself. */
@@ -43,7 +45,8 @@ export function sectionsOf({ spec }: ProxyBackend): string[] {
   ]
 }
 
-export function backendStatus({ backend, resolved }: BackendState): ObjectStatus {
+export function backendStatus(state: BackendState): ObjectStatus {
+  const { backend, resolved } = state
   const { generation, namespace, name } = backend.metadata
   const problems = resolved.errors.map(({ path, message }) => `${path.join('.')}: ${message}`)
   const unenforced = findOwnAuthentication(backend.spec.mcp?.targets ?? [])
@@ -57,6 +60,20 @@ export function backendStatus({ backend, resolved }: BackendState): ObjectStatus
     kind: 'ProxyBackend',
     namespace,
     name,
-    status: { conditions: [accepted] },
+    status: { conditions: [accepted, ...sessionCondition(state)] },
   }
+}
+
+/** A session with a target of the older transport lives in one pod, because its connection does (mcp.md §5.1). */
+function sessionCondition({ backend, message, replicatedBy }: BackendState): Condition[] {
+  if (replicatedBy.size === 0 || message?.mcp === undefined || message.mcp.sessionRouting === 'Stateless') return []
+  const targets = message.mcp.targets.flatMap((target) => {
+    if (target.static?.protocol === 'SSE') return [target.name]
+    return (target.selector?.targets ?? []).filter(({ protocol }) => protocol === 'SSE').map(({ name }) => name)
+  })
+  if (targets.length === 0) return []
+  const text =
+    `sessions with targets that speak SSE (${targets.join(', ')}) live in one pod, and Gateways ${[...replicatedBy].toSorted().join(', ')} can have several: ` +
+    'requests that reach another pod get 404; use Streamable HTTP, sessionRouting Stateless, or one replica'
+  return [condition('SessionsShared', false, 'OlderTransport', text, backend.metadata.generation)]
 }

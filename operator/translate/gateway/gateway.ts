@@ -1,6 +1,7 @@
 import { GATEWAY_GROUP } from '#api/names.ts'
 import type { Secret as SecretMessage } from '#gen/config/types.ts'
 import { chooseAddress } from '../../deploy/address.ts'
+import { hasReplicas } from '../../deploy/replicas.ts'
 import { resolveParameters } from '../../deploy/parameters.ts'
 import type { DeployFailure } from '../../deploy/types.ts'
 import type { Gateway, GatewayClass } from '../../source/objects.ts'
@@ -25,6 +26,8 @@ export interface GatewayState {
   readonly clientCertificate: { readonly message: SecretMessage } | { readonly fault: Fault } | undefined
   /** Why no data plane can be created: a fault in parametersRef or addresses. */
   readonly undeployable: DeployFailure | undefined
+  /** The data plane can have several pods. */
+  readonly hasReplicas: boolean
 }
 
 /** Reads every Gateway whose class is in `classes` (name -> class). */
@@ -51,7 +54,7 @@ function readGateway(context: Context, gateway: Gateway, gatewayClass: GatewayCl
     listeners,
     sets,
     clientCertificate: ref && resolveCertificate(context, gateway, ref, 'InvalidClientCertificateRef'),
-    undeployable: checkDeployment(context, gateway, gatewayClass),
+    ...checkDeployment(context, gateway, gatewayClass),
   }
 }
 
@@ -60,11 +63,11 @@ export function servedListeners(state: GatewayState): ListenerState[] {
   return [...state.listeners, ...state.sets.flatMap((set) => set.listeners)].filter((listener) => !listener.rejected)
 }
 
-function checkDeployment({ snapshot }: Context, gateway: Gateway, gatewayClass: GatewayClass): DeployFailure | undefined {
-  const parameters = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
-  if (!parameters.ok) return parameters
+function checkDeployment({ snapshot }: Context, gateway: Gateway, gatewayClass: GatewayClass): Pick<GatewayState, 'undeployable' | 'hasReplicas'> {
+  const resolved = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
+  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false }
   const address = chooseAddress(gateway)
-  return address.ok ? undefined : address
+  return { undeployable: address.ok ? undefined : address, hasReplicas: hasReplicas(resolved.parameters) }
 }
 
 function acceptedOf({ gateway, listeners, undeployable }: GatewayState): Condition {

@@ -66,6 +66,7 @@ export function walk(world: World, gateway: GatewayState, nodes: readonly string
     const backend = node.startsWith('ProxyBackend/') ? world.backends.get(node.slice('ProxyBackend/'.length)) : undefined
     if (backend?.message) {
       messages.add('backend', backend.message)
+      if (gateway.hasReplicas) backend.replicatedBy.add(gateway.key)
       for (const secret of backend.resolved.secrets) messages.add('secret', secret)
       for (const each of backend.resolved.targets) enterTarget(each)
     }
