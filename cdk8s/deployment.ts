@@ -62,10 +62,9 @@ function describeContainer(names: Names, values: Values): Part {
   }
 }
 
-/** Tag of the operator's image. Tags of releases start with v. */
+/** Tag of the operator's image, as written; default: that of the release. */
 function chooseTag({ controller, image }: Values): string {
-  const tag = controller.image.tag || image.tag || readChart().appVersion
-  return /^\d+\.\d+\.\d+([-+].*)?$/.test(tag) ? `v${tag}` : tag
+  return controller.image.tag || image.tag || `v${readChart().appVersion}`
 }
 
 function listEnv(names: Names, { controller, image, proxy, ...values }: Values): Part[] {

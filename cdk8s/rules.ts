@@ -44,7 +44,7 @@ export const deployerRules: readonly Rule[] = [
   rule('apps', ['deployments'], 'create', 'get', 'list', 'patch', 'watch'),
   rule('policy', ['poddisruptionbudgets'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
   rule('autoscaling', ['horizontalpodautoscalers'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
-  rule('', ['events'], 'create'),
+  rule('', ['events'], 'create', 'patch'),
 ]
 
 /** Rules in the namespace of the operator: leader election, and deletion of stored key sets (`deployerRules` permits writing them). */

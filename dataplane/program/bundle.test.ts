@@ -45,7 +45,7 @@ describe('the bundle of the data plane', () => {
 
   test.each([
     ['LLM', /^dataplane\/llm\//],
-    ['MCP', /^dataplane\/mcp\/(?!session\/codec|message\/json)/],
+    ['MCP', /^dataplane\/mcp\/(?!session\/codec|message\/(?:json|headers))/],
     ['agent runtime', /^dataplane\/agentruntime\//],
     ['config stream', /^dataplane\/config\/stream|node_modules\/@grpc\//],
     ['config file', /^dataplane\/config\/file\/(flatten|yaml|checks)|node_modules\/yaml\//],
