@@ -1,5 +1,5 @@
 import type { Cooperative } from '../../runtime/cooperative.ts'
-import { CharacterClasses, compileProgram, consumes, Flag, Kind, KINDS, kindOf, Op, takes, type Program } from './program.ts'
+import { asciiKinds, CharacterClasses, compileProgram, consumes, Flag, Kind, KINDS, kindOf, Op, takes, type Program } from './program.ts'
 
 /** A state: the instructions from which a match can still be completed by the text behind a position. */
 interface State {
@@ -69,7 +69,7 @@ export class Finder {
   *find(text: string, from: number, onMatch: OnMatch, check?: Check): Cooperative<void> {
     if (from >= text.length) return
     const blocks = new Blocks(text, from, (state, at) => this.#stepBack(text, state, at), this.#last(text))
-    yield* blocks.scan(() => this.#takePause())
+    yield* blocks.scan(() => this.#takePause(), this.#classes, this.#looksAround)
     const { inst, start } = this.#program
     let reported = 0
     for (let at = from; at < text.length;) {
@@ -112,8 +112,9 @@ export class Finder {
 
   /** The state at the position before `at`, from the state at `at`. */
   #stepBack(text: string, state: State, at: number): State {
-    const before = at - widthBefore(text, at)
-    const rune = text.codePointAt(before) ?? 0
+    const unit = text.charCodeAt(at - 1)
+    const before = isLow(unit) ? at - widthBefore(text, at) : at - 1
+    const rune = unit < 0xd8_00 ? unit : (text.codePointAt(before) ?? 0)
     const kind = !this.#looksAround || before === 0 ? Kind.none : kindOf(text.charCodeAt(before - 1))
     const step = this.#classes.classOf(rune) * KINDS + kind
     return state.steps[step] ?? (state.steps[step] = this.#compute(state, rune, kind))
@@ -200,7 +201,8 @@ class Blocks {
   }
 
   /** Reads the text from its end to `from`. */
-  *scan(mustPause: () => boolean): Cooperative<void> {
+  *scan(mustPause: () => boolean, { ascii }: CharacterClasses, looksAround: boolean): Cooperative<void> {
+    const text = this.#text
     for (let block = Math.floor(this.#text.length / BLOCK); block >= Math.floor(this.#from / BLOCK); block--) {
       const end = this.#ends[block]
       if (end === undefined) throw new Error('a block has no end')
@@ -208,10 +210,20 @@ class Blocks {
       const begin = Math.max(block * BLOCK, this.#from)
       let hasStart = state.isStart
       while (at > begin) {
-        state = this.#stepBack(state, at)
-        at -= widthBefore(this.#text, at)
-        hasStart ||= state.isStart
-        if (mustPause()) yield
+        // Most characters take this short way.
+        const unit = text.charCodeAt(at - 1)
+        const before = looksAround && at > 1 ? text.charCodeAt(at - 2) : 0
+        const step = unit < 128 && before < 128 ? (ascii[unit] ?? -1) * KINDS + (looksAround && at > 1 ? (asciiKinds[before] ?? 0) : Kind.none) : -1
+        const next = step < 0 ? undefined : state.steps[step]
+        if (next === undefined) {
+          state = this.#stepBack(state, at)
+          at -= widthBefore(text, at)
+          if (mustPause()) yield
+        } else {
+          state = next
+          at--
+        }
+        if (state.isStart) hasStart = true
       }
       this.#hasStart[block] = hasStart
       if (block > 0) this.#ends[block - 1] = { state, at }

@@ -1,4 +1,4 @@
-import { compileSearch, isRegexError } from '#api/regex/search.ts'
+import { compileSearch, isRegexError, type Search } from '#api/regex/search.ts'
 import type { Regex } from '#gen/config/types.ts'
 import type { Cooperative } from '../../runtime/cooperative.ts'
 import { Automaton } from './automaton.ts'
@@ -11,10 +11,14 @@ import { findPhones, preparePhones } from './phone.ts'
 interface Pattern extends Pick<BuiltinPattern, 'label' | 'check'> {
   /** undefined for phone numbers. */
   readonly finder: Finder | undefined
+  /** Tests short texts, several times faster than the finder but without a pause. */
+  readonly test: Search
   readonly automaton: Automaton
 }
 
 const MASKED = '<masked>'
+/** Length times cost of texts that are tested without a pause: at most a millisecond. */
+const MAX_TEST_COST = 1_000_000
 
 /**
  * The patterns of one or more regex guards, searched together. Searches are cooperative: their time is linear in the text, and other events
@@ -77,7 +81,8 @@ export class Patterns {
   }
 }
 
-function* search({ finder, check }: Pattern, text: string, from: number, onMatch: (start: number, end: number) => boolean): Cooperative<void> {
+function* search({ finder, test, check }: Pattern, text: string, from: number, onMatch: (start: number, end: number) => boolean): Cooperative<void> {
+  if (finder !== undefined && text.length * test.cost <= MAX_TEST_COST && !test.test(text)) return
   if (finder === undefined) yield* findPhones(text, from, onMatch)
   else yield* finder.find(text, from, onMatch, check)
 }
@@ -94,7 +99,7 @@ export function compilePatterns({ matches = [], builtins = [] }: Pick<Regex, 'ma
     const automaton = new Automaton(pattern)
     if (automaton.isOpaque) return `pattern ${JSON.stringify(pattern)}: it uses a syntax that prompt guards do not support`
     if (isPhone === true) preparePhones()
-    patterns.push({ label, ...(check && { check }), finder: isPhone === true ? undefined : new Finder(pattern), automaton })
+    patterns.push({ label, ...(check && { check }), finder: isPhone === true ? undefined : new Finder(pattern), test: compiled, automaton })
   }
   return new Patterns(patterns)
 }

@@ -55,18 +55,23 @@ export function takes(instruction: Instruction, rune: number): boolean {
   }
 }
 
+/** The kind of a character. The assertion `\b` knows ASCII words only. */
 export function kindOf(rune: number): number {
-  if (rune === NEWLINE) return Kind.newline
-  const isWord = (rune >= 48 && rune <= 57) || (rune >= 65 && rune <= 90) || rune === 95 || (rune >= 97 && rune <= 122)
-  return isWord ? Kind.word : Kind.other
+  return rune < 128 ? (asciiKinds[rune] ?? Kind.other) : Kind.other
 }
+
+/** Kinds of ASCII characters. */
+export const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  return character === '\n' ? Kind.newline : /\w/.test(character) ? Kind.word : Kind.other
+})
 
 /** The characters that a program distinguishes: those that the same instructions consume form a class, numbered from 0. */
 export class CharacterClasses {
   readonly #consumers: readonly Instruction[]
   readonly #classes = new Map<string, number>()
   /** Classes of ASCII characters; -1 if not computed yet. */
-  readonly #ascii = new Int32Array(128).fill(-1)
+  readonly ascii = new Int32Array(128).fill(-1)
   readonly #others = new Map<number, number>()
 
   constructor({ inst }: Program) {
@@ -74,7 +79,7 @@ export class CharacterClasses {
   }
 
   classOf(rune: number): number {
-    const known = rune < 128 ? this.#ascii[rune] : this.#others.get(rune)
+    const known = rune < 128 ? this.ascii[rune] : this.#others.get(rune)
     return known === undefined || known === -1 ? this.#classify(rune) : known
   }
 
@@ -82,7 +87,7 @@ export class CharacterClasses {
     const key = this.#consumers.map((each) => (takes(each, rune) ? '1' : '0')).join('') + String(kindOf(rune))
     const runeClass = this.#classes.get(key) ?? this.#classes.size
     this.#classes.set(key, runeClass)
-    if (rune < 128) this.#ascii[rune] = runeClass
+    if (rune < 128) this.ascii[rune] = runeClass
     else {
       if (this.#others.size >= MAX_CACHED_RUNES) this.#others.clear()
       this.#others.set(rune, runeClass)

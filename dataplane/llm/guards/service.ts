@@ -10,6 +10,8 @@ import type { Destination } from '../../upstream/destination.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024
+/** Items of a list to print before other events may be processed. */
+const ITEMS_PER_SLICE = 256
 
 /** The config and the destinations that guards call. */
 export type GuardConfig = Pick<ServiceConfig, 'destinations' | 'state'>
@@ -39,6 +41,7 @@ export async function postJson(
   call: Pick<Callout, 'target' | 'cloud'> & { readonly body: unknown; readonly headers?: HeaderList },
 ): Promise<unknown> {
   const { target, cloud, body, headers = new HeaderList() } = call
+  const printed = await runWhileConnected(printInSlices(body), exchange)
   headers.set('content-type', 'application/json')
   headers.set('accept', 'application/json')
   const span = beginCall(state.registry, exchange, 'Policy', 'Guardrail', { method: 'POST', host: destination.name, path: target })
@@ -47,7 +50,7 @@ export async function postJson(
   try {
     response = await fetchDestination(
       destination,
-      { method: 'POST', target, headers, body: JSON.stringify(body), ...(cloud && { cloud }) },
+      { method: 'POST', target, headers, body: printed, ...(cloud && { cloud }) },
       { timeoutMs: TIMEOUT_MS, limitBytes: MAX_RESPONSE_BYTES, exchange, isGuarded: true },
     )
   } catch (cause) {
@@ -63,6 +66,22 @@ export async function postJson(
   } catch (cause) {
     throw new ProxyError('GUARD_FAILED', { cause })
   }
+}
+
+/** Prints JSON; long lists, such as those of messages, in slices. */
+export function* printInSlices(value: unknown): Cooperative<string> {
+  if (Array.isArray(value)) {
+    const pieces: string[] = []
+    for (let at = 0; at < value.length; at += ITEMS_PER_SLICE) {
+      if (at > 0) yield
+      pieces.push(JSON.stringify(value.slice(at, at + ITEMS_PER_SLICE)).slice(1, -1))
+    }
+    return `[${pieces.join(',')}]`
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members: string[] = []
+  for (const [key, inner] of Object.entries(value)) if (inner !== undefined) members.push(`${JSON.stringify(key)}:${yield* printInSlices(inner)}`)
+  return `{${members.join(',')}}`
 }
 
 /** Runs work of a guard in slices, until the client disconnects. */

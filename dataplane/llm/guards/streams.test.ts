@@ -234,3 +234,31 @@ describe('a masked stream keeps nothing that repeats the text:', () => {
     expect(received).toContain('"token":"fi"')
   })
 })
+
+describe('a stream with a long event', () => {
+  const long = (): Buffer => Buffer.from(event(undefined, { choices: [{ index: 0, delta: { content: `${'a@b.c '.repeat(100_000)}${SECRET} .` } }] }))
+  const begin = () => {
+    const exchange = testExchange()
+    const guard = compile({ regex: { builtins: ['Email', 'Ssn'] } })?.stream(
+      { exchange, entry: clientFormats.completions, isStreaming: true },
+      new HeaderList(),
+    )
+    const events = pair('completions', 'completions').stream(responseContext(), { isGuarded: true }).push(long())
+    return { exchange, checking: Promise.resolve(guard?.push(events)) }
+  }
+
+  test('lets other events be processed while it is masked', async () => {
+    let turns = 0
+    const timer = setInterval(() => turns++, 0)
+    const passed = await begin().checking
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(0)
+    expect(passed?.[0]?.toBytes().toString()).toContain('<EMAIL_ADDRESS> <SSN> .')
+  })
+
+  test('is not checked any further when the client disconnects', async () => {
+    const { exchange, checking } = begin()
+    exchange.abort(new Error('the client disconnected'))
+    await expect(checking).rejects.toThrow('the client disconnected')
+  })
+})
