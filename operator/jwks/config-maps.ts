@@ -66,7 +66,7 @@ export function createConfigMapMemory(options: ConfigMapMemoryOptions): ConfigMa
     clock,
     onError,
   })
-  const ask = (source: string): void => {
+  const enqueue = (source: string): void => {
     if (isLeader()) queue.add(`${NAME}-${source}`)
   }
 
@@ -77,26 +77,26 @@ export function createConfigMapMemory(options: ConfigMapMemoryOptions): ConfigMa
     },
     keep(source, text) {
       texts.set(source, text)
-      ask(source)
+      enqueue(source)
     },
     forget(source) {
       wanted.delete(source)
       texts.delete(source)
-      ask(source)
+      enqueue(source)
     },
     recheckAll() {
-      for (const source of texts.keys()) ask(source)
+      for (const source of texts.keys()) enqueue(source)
     },
     tidy() {
       if (!isLeader()) return
       for (const each of list()) {
         const source = each.metadata.name.slice(NAME.length + 1)
-        if (isOwn(each) && !wanted.has(source)) ask(source)
+        if (isOwn(each) && !wanted.has(source)) enqueue(source)
       }
     },
     close: queue.clear,
   }
 }
 
-/** Somebody else's ConfigMap of such a name is neither believed nor deleted. */
+/** ConfigMaps of users with such a name are neither read nor deleted. */
 const isOwn = ({ metadata }: ConfigMap): boolean => metadata.labels?.[LABEL] === NAME && metadata.name.startsWith(`${NAME}-`)

@@ -6,7 +6,7 @@ const isKey = (value: unknown): value is Jwk => typeof value === 'object' && val
 
 /**
  * Reads a JSON Web Key Set (RFC 7517 §5) and returns it in a normalized form, so that white space and unknown members make no difference.
- * Throws when it is none. An empty set is one: its owner has withdrawn all keys.
+ * Throws if the text is not a key set. An empty set is valid: its owner has withdrawn all keys.
  */
 export function readKeySet(text: string): string {
   let value: unknown

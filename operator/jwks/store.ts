@@ -170,7 +170,7 @@ class FetchingStore implements KeySetStore {
       const text = this.#options.memory?.recall(key)
       return text === undefined ? undefined : readKeySet(text)
     } catch {
-      // The stored text is not a key set: somebody else wrote it. The fetch that follows replaces it.
+      // The stored text is not a key set, so another program wrote it. The fetch that follows replaces it.
       return undefined
     }
   }

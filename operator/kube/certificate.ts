@@ -64,7 +64,7 @@ export interface CertificateSource {
 }
 
 /**
- * Reads the certificate and follows its changes. Rejects when there is none: data planes must not be sent to plaintext unasked.
+ * Reads the certificate and follows its changes. Rejects if there is none: data planes must not fall back to plaintext.
  * A broken later one is reported, and the last good one stays.
  */
 export async function watchCertificate(

@@ -43,8 +43,8 @@ export function keepGatewayClass({ connection, source, clock, isLeader, paramete
 }
 
 /**
- * Makes GatewayClass `proxy`, and puts it right again when it was deleted or changed (operator.md §4.1). A class of that name that
- * belongs to another controller is not changed: the promise rejects with that reason.
+ * Creates GatewayClass `proxy`, and restores it after a deletion or change (operator.md §4.1). Rejects if a class of that name belongs to
+ * another controller, and does not change it.
  */
 async function assertGatewayClass(connection: KubeConnection, source: ClusterSource, parametersRef: ObjectRef | undefined): Promise<void> {
   const collection = source.collectionOf('GatewayClass')
@@ -53,7 +53,7 @@ async function assertGatewayClass(connection: KubeConnection, source: ClusterSou
   const live = source.find('GatewayClass', '', GATEWAY_CLASS)?.object as { spec: { controllerName: string } } | undefined
   if (live && isDeepStrictEqual(live.spec, spec)) return
   if (live && live.spec.controllerName !== CONTROLLER_NAME)
-    throw new Error(`GatewayClass ${GATEWAY_CLASS} belongs to controller ${live.spec.controllerName}; delete it to let it be made anew`)
+    throw new Error(`GatewayClass ${GATEWAY_CLASS} belongs to controller ${live.spec.controllerName}; delete it, and the operator creates it again`)
   await connection.request(
     'PATCH',
     `${objectPath(collection, '', GATEWAY_CLASS)}?${new URLSearchParams({ fieldManager: FIELD_MANAGER, force: 'true' }).toString()}`,

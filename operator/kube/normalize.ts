@@ -22,12 +22,12 @@ export interface RawObject {
 /** The annotation of `kubectl apply`: a second copy of the whole object, also of Secrets. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** CRDs of other bundle versions than ours may lack defaults that translation counts on; core kinds have had theirs for ever. */
+/** CRDs of other bundle versions may lack defaults that translation relies on. Core kinds always had theirs. */
 const hasDefaults = (kind: Kind): boolean => kinds[kind].group !== '' && kinds[kind].group !== kinds.EndpointSlice.group
 
 /**
- * Brings an object of the API server to the form that a Snapshot holds: newest version, no managedFields, no resourceVersion
- * (an object that only it changed in is the same object), a status only where somebody reads it.
+ * Converts an object of the API server to the form of a Snapshot: newest version, no managedFields, no resourceVersion (so that objects
+ * that differ in it alone are equal), and a status only for kinds whose status is read.
  */
 export function normalize(kind: Kind, raw: RawObject): KubeObject {
   if (kind === 'Pod') return normalizePod(raw)
@@ -49,7 +49,7 @@ export function normalize(kind: Kind, raw: RawObject): KubeObject {
     },
     ...(status && (statusKinds.has(kind) || kind === 'Service') ? { status } : {}),
   }
-  // The API server has validated it: only the defaults are of interest here.
+  // The API server has validated the object, so only the defaults are used.
   return (hasDefaults(kind) ? validate(schemas[kind], object).value : object) as KubeObject
 }
 

@@ -40,7 +40,7 @@ const collections: Readonly<Record<string, string>> = {
 }
 const LABEL = `${GATEWAY_GROUP}/gateway-name`
 
-/** Everything that carries the label of a Gateway, followed live. */
+/** A watch of all objects with the label of a Gateway. */
 export interface OwnedObjects {
   find(kind: string, namespace: string, name: string): OwnedObject | undefined
   list(namespace: string): readonly OwnedObject[]
@@ -125,7 +125,7 @@ function pathOf(kind: string, namespace: string, name: string): string {
   return objectPath(collection, namespace, name)
 }
 
-/** Server-side apply with our field manager (operator.md §3.4): fields that we stop naming go, those of others stay. */
+/** Applies an object server-side with our field manager (operator.md §3.4): fields that we no longer set are removed, those of others stay. */
 export async function applyObject(connection: KubeConnection, object: OwnedObject): Promise<OwnedObject> {
   const { kind, metadata } = object
   const query = new URLSearchParams({ fieldManager: FIELD_MANAGER, force: 'true' }).toString()
@@ -142,7 +142,7 @@ export async function applyObject(connection: KubeConnection, object: OwnedObjec
   }
 }
 
-/** Deletes exactly this object; one that is gone already, or was made anew, is left alone. */
+/** Deletes exactly this object. One that no longer exists, or was created again, is ignored. */
 export async function deleteObject(connection: KubeConnection, { kind, metadata }: OwnedObject): Promise<void> {
   const preconditions = metadata.uid === undefined ? {} : { preconditions: { uid: metadata.uid } }
   try {
@@ -154,7 +154,7 @@ export async function deleteObject(connection: KubeConnection, { kind, metadata 
   }
 }
 
-/** Reads one object past every cache; undefined when there is none. */
+/** Reads an object from the API server, not from a cache; undefined if it does not exist. */
 export async function readObject(connection: KubeConnection, kind: string, namespace: string, name: string): Promise<OwnedObject | undefined> {
   return connection.request<OwnedObject>('GET', pathOf(kind, namespace, name)).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return undefined

@@ -35,7 +35,7 @@ export interface ClusterSource {
 
 export interface ClusterSourceOptions {
   readonly connection: KubeConnection
-  /** Namespaces that are looked at (operator.md §5): those that match one of them, all when there is none. */
+  /** Selectors of namespaces (operator.md §5). A namespace must match one; without selectors all are selected. */
   readonly namespaceSelectors: readonly LabelSelector[]
   /** The first once everything is listed; then one for each burst of changes. */
   readonly onSnapshot: (snapshot: Snapshot) => void
@@ -51,7 +51,7 @@ export interface ClusterSourceOptions {
   readonly absentPollMs?: number
 }
 
-/** Secrets that no Gateway can mean, and that are many and large (operator.md §7.1). */
+/** Excludes Secrets that no Gateway refers to, which are numerous and large (operator.md §7.1). */
 const queries: Partial<Record<Kind, Readonly<Record<string, string>>>> = {
   Secret: { fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token' },
 }
@@ -78,7 +78,7 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
       return known
     }
     const objects: KubeObject[] = []
-    // What a grant leads to is left out anyway; without it, a reference would be called not permitted instead of not found.
+    // Grants of unselected namespaces count: otherwise a reference would be reported as not permitted instead of not found.
     for (const [kind, store] of stores) {
       for (const { object } of store.values()) if (kind === 'ReferenceGrant' || isIn(object.metadata.namespace)) objects.push(object)
     }

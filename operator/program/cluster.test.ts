@@ -163,6 +163,9 @@ test('an unknown field of an overlay is in the status of the Gateway, and the ot
     message: 'deployment overlay of the Gateway: spec.replicaz: unknown field, ignored; did you mean replicas?',
   })
   expect(isAccepted(statusOf(gateways, 'gw'))).toBe(true)
+  await until(() => api.list(collections.events).length === 2)
+  const about = api.list(collections.events).map(({ involvedObject }) => (involvedObject as { kind: string; name: string }).kind)
+  expect(about.toSorted()).toEqual(['Gateway', 'ProxyParameters'])
   expect(api.get(deployments, 'default', 'gw')?.spec).toMatchObject({ minReadySeconds: 7 })
   api.put(collections.proxyParameters, { metadata: { name: 'p', namespace: 'default' }, spec: { deployment: { spec: { replicas: 3 } } } })
   await until(() => partial() === undefined)

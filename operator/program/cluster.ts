@@ -2,7 +2,7 @@ import { GATEWAY_CLASS } from '#api/names.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { serveEndpoints } from './endpoints.ts'
 import { checkExpression } from './expression.ts'
-import { placeStatuses } from './gateway-status.ts'
+import { listParameters, placeStatuses } from './gateway-status.ts'
 import { createConfigMapMemory } from '../jwks/config-maps.ts'
 import { createKeySets } from '../jwks/index.ts'
 import { watchCertificate, type CertificateSource } from '../kube/certificate.ts'
@@ -20,9 +20,9 @@ import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
 import type { Settings } from './settings.ts'
-import type { ConfigMap } from '../source/objects.ts'
+import type { ConfigMap, KubeObject } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
-import { findTransitions } from '../status/transitions.ts'
+import { findTransitions, type Transition } from '../status/transitions.ts'
 import { createStatusWriter } from '../status/writer.ts'
 import type { Translation } from '../model/translation.ts'
 
@@ -49,7 +49,7 @@ const now = (): Date => new Date()
 
 /**
  * Runs against an API server: every replica translates and serves the config stream, the leader alone writes (operator.md §7.1).
- * Rejects with a message that says what to do when the settings cannot work in this cluster.
+ * Rejects with a message that names the fix if the settings cannot work in this cluster.
  */
 export async function runClusterMode(options: ClusterModeOptions): Promise<ClusterMode> {
   const { settings, log } = options
@@ -125,7 +125,7 @@ class Replica {
       find: this.#source.find,
       onError: (key, error, isRetried) => this.#logFailure(`status of ${key}`, error, isRetried ? 'it is retried' : 'it is not retried until it differs'),
       onWrite: (object, before, after) => {
-        for (const transition of findTransitions(before, after)) this.#events.record({ object, ...transition })
+        for (const transition of findTransitions(before, after)) this.#recordTransition(object, transition)
       },
     })
     this.#provisioner = this.#startProvisioner()
@@ -291,6 +291,15 @@ class Replica {
 
   #publishStatuses(): void {
     this.#writer.publish(placeStatuses(this.#translation.statuses, this.#snapshot, this.#provisioner.deployedOf))
+  }
+
+  /** Records a transition of an object, and one about parameters of a Gateway on its ProxyParameters, too, which have no status. */
+  #recordTransition(object: KubeObject, transition: Transition): void {
+    this.#events.record({ object, ...transition })
+    if (object.kind !== 'Gateway' || transition.reason !== 'InvalidParameters') return
+    const { namespace, name } = object.metadata
+    const message = `Gateway ${namespace}/${name}: ${transition.message}`
+    for (const parameters of listParameters(this.#snapshot, object)) this.#events.record({ ...transition, object: parameters, message })
   }
 
   #reportNack({ role, resources, message }: Nack): void {

@@ -1,4 +1,5 @@
 import type { Deployed } from '../provision/provision.ts'
+import type { Gateway, KubeObject } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import { addressesOf } from '../status/addresses.ts'
 import { withDeploymentFault, withRollout, withWarnings } from '../status/deployment.ts'
@@ -23,4 +24,14 @@ export function placeStatuses(
     const warned = withWarnings({ ...status, status: { ...status.status, addresses } }, outcome.warnings, gateway.metadata.generation)
     return [outcome.ok ? withRollout(warned, addresses.length > 0, rollout) : withDeploymentFault(warned, outcome)]
   })
+}
+
+/** ProxyParameters of a Gateway and of its class, as far as they exist. */
+export function listParameters(snapshot: Snapshot, { metadata, spec }: Gateway): KubeObject[] {
+  const own = spec.infrastructure?.parametersRef
+  const ofClass = snapshot.get('GatewayClass', '', spec.gatewayClassName)?.spec.parametersRef
+  return [
+    (own && snapshot.get('ProxyParameters', metadata.namespace, own.name)) ?? [],
+    (ofClass && snapshot.get('ProxyParameters', ofClass.namespace ?? '', ofClass.name)) ?? [],
+  ].flat()
 }

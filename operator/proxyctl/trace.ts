@@ -39,7 +39,7 @@ export const runTrace: Command = async (invocation) => {
   const sent = Promise.withResolvers<void>()
   const abort = new AbortController()
   const waiting = askJson<Report>(admin, `/debug/trace?${query.toString()}`, { onSent: sent.resolve, signal: abort.signal })
-  // Who cannot ask waits for nothing.
+  // A failed request must not wait for the trace.
   waiting.catch(sent.resolve)
   await sent.promise
   try {

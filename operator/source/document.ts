@@ -100,7 +100,7 @@ function fieldOf(path: Path): string {
   return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('')
 }
 
-/** The kind for an apiVersion and kind; a string is the reason why there is none. */
+/** Finds the kind for an apiVersion and kind, or the reason why it is not read. */
 function findKind(apiVersion: string, kind: string): { readonly kind: Kind } | { readonly error: string } | { readonly note: string } {
   const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/', 2) as [string, string]) : ['', apiVersion]
   // The experimental channel's name of ListenerSet, before it became v1.

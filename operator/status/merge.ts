@@ -37,15 +37,15 @@ const ownTypes: Readonly<Record<ConditionType, true>> = {
 /** Whether the operator writes conditions of this type. */
 export const isOwnCondition = (type: string): boolean => Object.hasOwn(ownTypes, type)
 
-/** Fields that are ours as a whole: without a value in what we say, they are taken back. */
+/** Fields that are ours as a whole. They are removed if translation does not set them. */
 const ownFields: readonly string[] = ['listeners', 'addresses', 'attachedListenerSets', 'supportedFeatures']
 
 /**
- * Puts our part into the status of an object. Gives the fields of `status` that have to be written (null: to be removed),
- * undefined when nothing has to be. What other controllers wrote stays: their conditions, their `parents` and `ancestors`.
+ * Merges our part into the status of an object. Returns the fields of `status` to write (null: to remove), or undefined if nothing
+ * differs. Conditions, `parents` and `ancestors` of other controllers stay.
  *
  * @param live the status as stored
- * @param ours what translation says, without transition times
+ * @param ours the status of translation, without transition times
  * @param now RFC 3339 with seconds, for conditions whose status changes
  */
 export function mergeStatus(live: object | undefined, ours: object, now: string): Json | undefined {

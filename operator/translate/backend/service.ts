@@ -58,7 +58,7 @@ function endpointsOf(slices: readonly EndpointSlice[], port: ServicePort): Endpo
   return [...byAddress.values()].toSorted(compareEndpoints)
 }
 
-/** `ip`, `name`, `ip:port`, `name:port` or `[ipv6]:port`; undefined when it is none of these. */
+/** `ip`, `name`, `ip:port`, `name:port` or `[ipv6]:port`; undefined for another form. */
 export function parseAddress(text: string, fallbackPort: number): Endpoint | undefined {
   const [, bracketed, bracketedPort] = /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? []
   if (bracketed !== undefined) return toEndpoint(bracketed, bracketedPort, fallbackPort)
@@ -72,7 +72,7 @@ function toEndpoint(address: string, port: string | undefined, fallbackPort: num
   return number >= 1 && number <= 65_535 ? { address, port: number } : undefined
 }
 
-/** Where a port goes when its Service has no slices: the annotation (directory mode), else spec.externalName. */
+/** Endpoints of a port whose Service has no slices: the annotation (directory mode), else spec.externalName. */
 function fixedEndpoints(context: Context, service: Service, port: number): Endpoint[] {
   const annotation = context.options.isStandalone ? service.metadata.annotations?.[ENDPOINTS_ANNOTATION] : undefined
   const texts =

@@ -15,15 +15,15 @@ export interface CompiledRoute {
     | { readonly kind: 'route'; readonly message: Omit<Route, 'listeners'> }
     | { readonly kind: 'tcpRoute'; readonly message: Omit<TcpRoute, 'listeners'> }
   )[]
-  /** No rule can be honoured: Accepted=False. */
+  /** All rules are invalid: Accepted=False. */
   readonly rejected?: Fault
-  /** Some rules cannot be honoured: message of PartiallyInvalid. */
+  /** Some rules are invalid: message of PartiallyInvalid. */
   readonly partial?: string
   readonly unresolved?: Fault
   readonly targets: readonly BackendTarget[]
 }
 
-/** A rule that cannot be honoured, by index. */
+/** An invalid rule, by index. */
 export interface RuleFault {
   readonly index: number
   readonly fault: Fault
@@ -55,7 +55,7 @@ export interface L7Rule {
   readonly more?: Pick<Route, 'timeouts' | 'retry'>
 }
 
-/** Compiles the rules of an HTTPRoute or GRPCRoute. A rule that cannot be honoured answers 500 where it matches; the others live on. */
+/** Compiles the rules of an HTTPRoute or GRPCRoute. An invalid rule responds 500 where it matches; the others work. */
 export function compileL7(
   context: Context,
   route: AnyRoute,
@@ -122,7 +122,7 @@ export function outcomeOf(ruleCount: number, broken: readonly RuleFault[], refs:
 const parentOrder = (ref: ParentRef): string =>
   [ref.group, ref.kind, ref.name, ref.sectionName ?? '', String(ref.port ?? '').padStart(5, '0'), ref.namespace].join('\u0000')
 
-/** `status.parents` of a route; undefined when the route is none of our business. */
+/** Returns `status.parents` of a route; undefined if the route belongs to other controllers. */
 export function routeStatus(route: AnyRoute, attachments: readonly Attachment[], compiled: CompiledRoute): ObjectStatus | undefined {
   if (attachments.length === 0 && !hasOwnEntries(route)) return undefined
   const { generation, namespace, name } = route.metadata
