@@ -1,4 +1,4 @@
-import type { KubernetesResourceOverlay } from '#gen/v1alpha1/types.ts'
+import type { KubernetesResourceOverlay, ProxyParametersSpec } from '#gen/v1alpha1/types.ts'
 import { isList, isObject, type Json, type JsonObject } from './patch/json.ts'
 import { patchObject } from './patch/patch.ts'
 import type { DeployObject, LevelParameters } from './types.ts'
@@ -37,6 +37,22 @@ export function applyOverlays(object: DeployObject, parameters: LevelParameters,
     warnings.push(...result.warnings.map((warning) => `${where}: ${warning}`))
   }
   return { ok: true, object: current, warnings }
+}
+
+const kindOf: Readonly<Record<OverlaidField, string>> = {
+  deployment: 'Deployment',
+  service: 'Service',
+  serviceAccount: 'ServiceAccount',
+  podDisruptionBudget: 'PodDisruptionBudget',
+  horizontalPodAutoscaler: 'HorizontalPodAutoscaler',
+}
+
+/** Returns the mistakes and unknown fields of all overlays of a ProxyParameters, with their paths. */
+export function checkOverlays(parameters: ProxyParametersSpec): string[] {
+  return (Object.entries(kindOf) as [OverlaidField, string][]).flatMap(([field, kind]) => {
+    const result = applyOverlays({ apiVersion: '', kind, metadata: { name: '', namespace: '' } }, { gateway: parameters }, field)
+    return (result.ok ? result.warnings : [result.message]).map((message) => message.replace(/^(\w+) overlay of the Gateway: /, 'spec.$1.'))
+  })
 }
 
 /**

@@ -29,7 +29,7 @@ export const runLint: Command = async ({ args, output }) => {
 }
 
 async function checkManifests(path: string): Promise<Finding[]> {
-  const { problems, translation, strayRoutes } = await readManifests(path)
+  const { problems, translation, strayRoutes, overlays } = await readManifests(path)
   return [
     ...problems.map(({ severity, file, line, field, message }) => ({
       severity,
@@ -41,6 +41,7 @@ async function checkManifests(path: string): Promise<Finding[]> {
       where: `${kind} ${namespace === '' ? name : `${namespace}/${name}`}`,
       message: `${type}: ${reason}: ${message}`,
     })),
+    ...overlays.map(({ namespace, name, message }) => ({ severity: 'error' as const, where: `ProxyParameters ${namespace}/${name}`, message })),
     // Its Gateway may be among other manifests.
     ...strayRoutes.map(({ kind, namespace, name, message }) => ({ severity: 'note' as const, where: `${kind} ${namespace}/${name}`, message })),
   ]

@@ -1,5 +1,6 @@
 import { GATEWAY_CLASS } from '#api/names.ts'
 import { checkExpression } from '../program/expression.ts'
+import { checkOverlays } from '../deploy/overlay.ts'
 import { loadDirectory } from '../source/directory.ts'
 import type { Load } from '../source/reader.ts'
 import { translate } from '../translate/translate.ts'
@@ -10,6 +11,8 @@ const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'] as const
 /** A directory of manifests, or a file, as the operator would read it. */
 export interface Manifests extends Pick<Load, 'problems'> {
   readonly translation: Translation
+  /** Mistakes in overlays of ProxyParameters. */
+  readonly overlays: readonly { readonly namespace: string; readonly name: string; readonly message: string }[]
   /** Routes that name no Gateway of these manifests: no controller would write their status. */
   readonly strayRoutes: readonly { readonly kind: string; readonly namespace: string; readonly name: string; readonly message: string }[]
 }
@@ -33,5 +36,8 @@ export async function readManifests(path: string, defaultNamespace?: string): Pr
       ]
     }),
   )
-  return { problems, translation, strayRoutes }
+  const overlays = snapshot
+    .list('ProxyParameters')
+    .flatMap(({ metadata: { namespace, name }, spec }) => checkOverlays(spec).map((message) => ({ namespace, name, message })))
+  return { problems, translation, strayRoutes, overlays }
 }

@@ -73,6 +73,15 @@ describe('lint', () => {
     expect(stdout).toMatch(/^error +\S*bad-config\.yaml:2 +binds\[0\]\.port: must be <= 65535, is 808000$/m)
   })
 
+  test('names unknown fields and wrong types in overlays of ProxyParameters', async () => {
+    const parameters = 'apiVersion: proxy.dev/v1alpha1\nkind: ProxyParameters\nmetadata: {name: p}\nspec:\n'
+    const overlays = '  deployment: {spec: {replicaz: 3}}\n  service: {spec: {ports: 80}}\n'
+    const { code, stdout } = await run(['lint', write('overlays.yaml', `${parameters}${overlays}`)])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^error +ProxyParameters default\/p +spec\.deployment\.spec\.replicaz: unknown field, ignored; did you mean replicas\?$/m)
+    expect(stdout).toMatch(/^error +ProxyParameters default\/p +spec\.service\.spec\.ports is 80; give a list/m)
+  })
+
   test('names the ports of a Service that lacks the port of a backendRef', async () => {
     const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: app }\nspec: { ports: [{ port: 80 }] }\n'
     const { code, stdout } = await run(['lint', write('port.yaml', `${gateway}---\n${service}${route('app').replaceAll(/port: \d+/g, 'port: 81')}`)])
