@@ -21,6 +21,8 @@ describe('readSettings', () => {
   test.each([
     [{ CONNECTION_MIN_TERMINATION_DEADLINE: '10' }, /CONNECTION_MIN_TERMINATION_DEADLINE is "10": give a duration/],
     [{ TERMINATION_GRACE_PERIOD_SECONDS: '1.5' }, /whole seconds/],
+    [{ XDS_ROOT_CA: '/nowhere/ca.crt' }, /^XDS_ROOT_CA is "\/nowhere\/ca\.crt": there is no such file; name a file of PEM certificates/],
+    [{ XDS_ROOT_CA: import.meta.filename }, /^XDS_ROOT_CA is ".*": the file holds no certificate in PEM form/],
   ])('rejects %j with the name, the value and a fix', (env, message) => {
     expect(() => readSettings(env)).toThrow(SettingError)
     expect(() => readSettings(env)).toThrow(message)

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
@@ -34,7 +35,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
   const text = (name: string, fallback: string): string => (env[name] === undefined || env[name] === '' ? fallback : env[name])
   return {
     xdsAddress: text('XDS_ADDRESS', file.xdsAddress ?? '') || undefined,
-    xdsRootCa: text('XDS_ROOT_CA', '') || undefined,
+    xdsRootCa: checkCertificates('XDS_ROOT_CA', text('XDS_ROOT_CA', '')),
     xdsTokenFile: pathIfExists(text('XDS_TOKEN_FILE', '/var/run/secrets/xds-tokens/xds-token')),
     namespace: text('NAMESPACE', file.namespace ?? 'default'),
     gateway: text('GATEWAY', file.gateway ?? 'proxy'),
@@ -45,6 +46,19 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     logFormat: file.logging?.format ?? 'text',
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
     maxDrainMs: readGrace(env, file),
+  }
+}
+
+/** The path, if it is set. The file is read again for each connection; one that is missing or unusable at the start is a mistake. */
+function checkCertificates(name: string, path: string): string | undefined {
+  if (path === '') return undefined
+  try {
+    new X509Certificate(readFileSync(path))
+    return path
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EACCES' ? 'the file cannot be read' : 'the file holds no certificate in PEM form'
+    throw new SettingError(`${name} is "${path}": ${why}; name a file of PEM certificates, or unset it to use those of the system`)
   }
 }
 

@@ -54,7 +54,8 @@ async function followStream(address: string, settings: ProcessSettings, store: C
     ...(xdsTokenFile === undefined ? {} : { tokenFile: xdsTokenFile }),
     ...(xdsRootCa === undefined ? {} : { rootCaFile: xdsRootCa }),
     onEvent(event) {
-      if (event.type === 'disconnected') log.warn('config stream disconnected; the last good config stays', { cause: event.cause, retryMs: event.retryMs })
+      if (event.type === 'disconnected')
+        log.warn('config stream disconnected; the last good config stays', { cause: event.cause, retryMs: Math.round(event.retryMs) })
       else if (event.type === 'connected') log.info('config stream connected', { address })
       else if (event.type === 'applied') log.info('config applied', { version: store.snapshot().version, updated: event.updated, removed: event.removed })
       else for (const { key, error } of event.resources) log.warn('part of the config refused; its last good version stays', { key, error })

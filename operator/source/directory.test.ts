@@ -202,6 +202,16 @@ describe('watching a directory', () => {
     expect(valueOf(current(), 'two')).toBe('v')
   })
 
+  test('a link to itself ends neither the watch nor the process', async () => {
+    await write('a.yaml', secret('one', 'old'))
+    await symlink('x.yaml', join(root, 'x.yaml'))
+    await start(60)
+    await symlink('y.yaml', join(root, 'y.yaml'))
+    await write('a.yaml', secret('one', 'new'))
+    await until((load) => valueOf(load, 'one') === 'new')
+    expect(errors).toEqual([])
+  })
+
   test('an object stays while an editor replaces its file by renaming', async () => {
     await write('a.yaml', secret('one', 'old'))
     await start()

@@ -1,4 +1,4 @@
-import { watch, type FSWatcher } from 'node:fs'
+import { TreeWatcher } from './tree-watcher.ts'
 import { createReader, type Load } from './reader.ts'
 
 export type { Load } from './reader.ts'
@@ -11,7 +11,7 @@ export interface DirectorySource {
 }
 
 export interface WatchOptions {
-  /** Quiet time after a change before the directory is read again. */
+  /** Quiet time after a change before the directory is read again: half of a file may be valid YAML. Default 200. */
   readonly debounceMs?: number
   /** Time between looks that do not depend on file events, which some file systems do not send. */
   readonly pollMs?: number
@@ -31,7 +31,7 @@ export async function loadDirectory(path: string, defaultNamespace?: string): Pr
  * Throws when the directory does not exist.
  */
 export async function watchDirectory(path: string, onChange: (load: Load) => void, options: WatchOptions = {}): Promise<DirectorySource> {
-  const { debounceMs = 50, pollMs = 2000, graceMs = 250, onError = () => {} } = options
+  const { debounceMs = 200, pollMs = 2000, graceMs = 250, onError = () => {} } = options
   const reader = createReader(path)
   let current = await reader.load()
   let seen = await reader.fingerprint()
@@ -52,6 +52,7 @@ export async function watchDirectory(path: string, onChange: (load: Load) => voi
         const before = await reader.fingerprint()
         const load = await reader.load({ isSecondLook })
         seen = before
+        await watcher.update()
         isUnreadable = false
         if (isClosed) return
         if (load.pending.length > 0) schedule(graceMs, true)
@@ -67,7 +68,8 @@ export async function watchDirectory(path: string, onChange: (load: Load) => voi
     clearTimeout(timer)
     timer = setTimeout(refresh, delayMs, isSecondLook)
   }
-  const watcher = startWatcher(path, () => schedule(debounceMs, false))
+  const watcher = new TreeWatcher(path, () => schedule(debounceMs, false))
+  await watcher.update()
   const poll = setInterval(() => {
     reader.fingerprint().then((now) => {
       if ((now !== seen || isUnreadable) && !isClosed) schedule(debounceMs, false)
@@ -81,19 +83,8 @@ export async function watchDirectory(path: string, onChange: (load: Load) => voi
       isClosed = true
       clearTimeout(timer)
       clearInterval(poll)
-      watcher?.close()
+      watcher.close()
     },
-  }
-}
-
-/** File events only make changes show sooner than the poll would; without them things still work. */
-function startWatcher(path: string, onEvent: () => void): FSWatcher | undefined {
-  try {
-    const watcher = watch(path, { recursive: true }, onEvent)
-    watcher.on('error', () => watcher.close())
-    return watcher
-  } catch {
-    return undefined
   }
 }
 
