@@ -14,6 +14,7 @@ import { BodyTooLargeError, readBody, type Body, type BodySink } from '../http/b
 import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Destination } from '../upstream/destination.ts'
+import { failureClass } from '../upstream/failure-class.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import { encodeMessage } from './encode.ts'
 import { encodeFrame, FrameReader } from './frames.ts'
@@ -48,6 +49,12 @@ export class GrpcError extends Error {
 /** Whether a gRPC or HTTP call failed because of the service, so that a policy's failure mode applies. Other errors are internal. */
 export function isCallFailure(error: unknown): boolean {
   return error instanceof UpstreamError || error instanceof GrpcError || error instanceof BodyTooLargeError
+}
+
+/** What clients learn of such a failure: its class, without names and addresses. */
+export function callFailureClass(error: unknown): string {
+  if (error instanceof GrpcError) return `grpc-status ${error.status}`
+  return failureClass(error) ?? (error instanceof BodyTooLargeError ? error.message : 'protocol error')
 }
 
 const LIMIT_BYTES = 4 * 1024 * 1024

@@ -7,7 +7,8 @@ import type { RequestHead, ResponseHead } from '../http/message.ts'
 export type ErrorFormat = (status: number, message: string) => { readonly contentType: string; readonly body: string }
 
 /**
- * The one error type of the data plane. `detail` may reach the client where the error table says so; `cause` never does.
+ * The one error type of the data plane. `detail` may reach the client where the error table says so, so it never holds an address or a name of an
+ * upstream; `cause` is for logs only.
  */
 export class ProxyError extends Error {
   readonly code: ErrorCode
@@ -15,7 +16,7 @@ export class ProxyError extends Error {
   /** Header fields of the response, such as a challenge. */
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: ErrorCode, options: { detail?: string; cause?: unknown; headers?: Readonly<Record<string, string>> } = {}) {
+  constructor(code: ErrorCode, options: { detail?: string | undefined; cause?: unknown; headers?: Readonly<Record<string, string>> } = {}) {
     super(withDetail(errorTable[code], options.detail ?? ''), { cause: options.cause })
     this.name = 'ProxyError'
     this.code = code

@@ -1,7 +1,10 @@
 import { ProxyError, toProxyError } from '../exchange/error.ts'
+import { failureClass } from '../upstream/failure-class.ts'
 import { UpstreamError } from '../upstream/types.ts'
 
-/** The error that a failed call to an upstream is reported as (traffic.md §6). Anything but a ProxyError or an UpstreamError is INTERNAL. */
+/**
+ * The error that a failed call to an upstream is reported as (traffic.md §6): clients get the class of the failure, logs its cause. Anything but a ProxyError or an UpstreamError is INTERNAL.
+ */
 export function toProxyFailure(error: unknown): ProxyError {
   if (!(error instanceof UpstreamError)) return toProxyError(error)
   switch (error.failure) {
@@ -12,11 +15,11 @@ export function toProxyFailure(error: unknown): ProxyError {
     case 'forbidden':
       return new ProxyError('DESTINATION_DENIED', { detail: error.message, cause: error })
     case 'upgrade':
-      return new ProxyError('UPGRADE_FAILED', { detail: error.message, cause: error })
+      return new ProxyError('UPGRADE_FAILED', { detail: failureClass(error), cause: error })
     case 'connect':
     case 'reset':
     case 'protocol':
     case 'cancelled':
-      return new ProxyError('UPSTREAM_FAILED', { detail: error.message, cause: error })
+      return new ProxyError('UPSTREAM_FAILED', { detail: failureClass(error), cause: error })
   }
 }

@@ -187,13 +187,13 @@ test.each<[string, Picker, Options, string]>([
     'an address outside the pool with 503',
     afterBody(() => [named('169.254.169.254:80')]),
     {},
-    '503 endpoint picker failed: the picker named 169.254.169.254:80, which is no endpoint of ns/models.inference:8000',
+    '503 endpoint picker failed: the picker named no endpoint of the pool',
   ],
   [
     'an address outside the pool with 503, also if the picker fails open',
     afterBody(() => [named('169.254.169.254:80')]),
     { failureMode: 'FailOpen' },
-    '503 endpoint picker failed: the picker named 169.254.169.254:80, which is no endpoint of ns/models.inference:8000',
+    '503 endpoint picker failed: the picker named no endpoint of the pool',
   ],
   [
     'a reply without endpoint with 503, although the client names one',

@@ -1,7 +1,7 @@
 import { ProcessingMode_BodySendMode as Wire } from '#gen/proto/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.js'
 import type { ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import { toResponseHead } from '../exchange/answer.ts'
-import { isCallFailure } from '../callout/grpc.ts'
+import { callFailureClass, isCallFailure } from '../callout/grpc.ts'
 import { LightContext } from '../exchange/context.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
@@ -67,7 +67,7 @@ export async function pickEndpoints(
   try {
     const named = await requestEndpoints(exchange, session, maxBufferBytes, timeoutMs)
     const labels = named.filter((label) => pool.endpointAt(label) !== undefined)
-    if (labels[0] === undefined) throw new ProxyError('ENDPOINT_PICKER', { detail: describeMiss(named, pool) })
+    if (labels[0] === undefined) throw missed(named, pool)
     setLogField(exchange, 'inferencepool.selected_endpoint', labels[0])
     return { labels, session }
   } catch (error) {
@@ -83,14 +83,16 @@ export async function pickEndpoints(
       return { labels: undefined, session: undefined }
     }
     releaseRequest(exchange)
-    throw isFailure ? new ProxyError('ENDPOINT_PICKER', { detail: (error as Error).message, cause: error }) : error
+    throw isFailure ? new ProxyError('ENDPOINT_PICKER', { detail: callFailureClass(error), cause: error }) : error
   }
 }
 
-function describeMiss(named: readonly string[], pool: Destination): string {
-  if (named.length === 0) return 'the picker named no endpoint'
+function missed(named: readonly string[], pool: Destination): ProxyError {
+  if (named.length === 0) return new ProxyError('ENDPOINT_PICKER', { detail: 'the picker named no endpoint' })
   const text = named.join(',')
-  return `the picker named ${text.length > 100 ? `${text.slice(0, 97)}...` : text}, which is no endpoint of ${pool.name}`
+  // For logs only: it has addresses.
+  const cause = new Error(`${text.length > 100 ? `${text.slice(0, 97)}...` : text} is not an endpoint of ${pool.name}`)
+  return new ProxyError('ENDPOINT_PICKER', { detail: 'the picker named no endpoint of the pool', cause })
 }
 
 /** The request phase. Returns the endpoints that the picker selects, in order of preference. */

@@ -200,7 +200,7 @@ test('a stream that is cut off ends with an error event without the address of t
     { retry: { attempts: 0, codes: [] } },
   )
   const { text } = await post({ body: chat('x', { stream: true }) })
-  expect(text).toMatch(/hello[^]*"message":"the upstream closed the stream early"/)
+  expect(text).toMatch(/hello[^]*"message":"the upstream closed the stream early: connection reset"/)
   expect(text).not.toContain(String(first.port))
   expect(gateway.finished.map(({ cutBy, error }) => [cutBy, error?.code])).toEqual([['upstream', 'UPSTREAM_FAILED']])
 })

@@ -343,7 +343,7 @@ row('backend.tls', 'the client certificate is missing', '503, nothing is forward
   upstreamFails({ tls: { mtlsCertificateRef: [{ secret: 'gone' }] } }, [], 503, 'upstream call failed: the Secret of mtlsCertificateRef does not resolve'),
 )
 row('backend.tunnel', 'the proxy server is missing', '503, nothing is forwarded', () =>
-  upstreamFails({ tunnel: { backendRef: { invalid: 'BACKEND_NOT_FOUND' } } }, [], 503, 'no tunnel through invalid: backend does not exist'),
+  upstreamFails({ tunnel: { backendRef: { invalid: 'BACKEND_NOT_FOUND' } } }, [], 503, 'upstream call failed: connection failed'),
 )
 row('backend.transformation', 'the value of a header fails', 'the header is removed, also if the client sent it', async () => {
   expect((await start({ backend: { transformation: withHeader } })([['x-user', 'root']])).forwarded[0]?.headers).toEqual({})

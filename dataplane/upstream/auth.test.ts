@@ -100,7 +100,7 @@ describe('backend auth', () => {
       'cloudA for a host that is not of AWS',
       { cloudA: { secretRef: { secret: 'opaque/ns/aws' } } },
       [aws],
-      'the host api does not say which AWS service and region to sign for: use <service>.<region>.amazonaws.com',
+      'the host does not name the AWS service and region to sign for: use <service>.<region>.amazonaws.com',
     ],
     [
       'cloudB with half a Secret',

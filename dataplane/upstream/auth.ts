@@ -96,7 +96,8 @@ function signingOf(host: string): { region: string; service: string } {
   const service = labels[at - 1]
   if (at < 1 || service === undefined || !/(?:amazonaws\.com(?:\.cn)?|\.on\.aws|\.api\.aws)$/.test(host.toLowerCase()))
     throw new ProxyError('BACKEND_AUTH', {
-      detail: `the host ${host} does not say which AWS service and region to sign for: use <service>.<region>.amazonaws.com`,
+      detail: 'the host does not name the AWS service and region to sign for: use <service>.<region>.amazonaws.com',
+      cause: new Error(`the host is ${host}`),
     })
   return { region: labels[at] ?? '', service: signingNames[service] ?? service }
 }

@@ -1,4 +1,5 @@
 import { ProxyError } from '../../exchange/error.ts'
+import { failureClass } from '../../upstream/failure-class.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import { StreamRejection, type StreamGuard } from '../guards/index.ts'
 import type { ClientEvent, ResponseStream } from '../common/types.ts'
@@ -130,8 +131,7 @@ export class EventBody implements Body {
         clearTimeout(this.#linger)
         if (this.#end !== undefined) return
         this.#failure = error
-        // The message of the error holds the upstream's address, which is for logs only.
-        this.#finish('truncated', this.#stream.fail('the upstream closed the stream early'))
+        this.#finish('truncated', this.#stream.fail(`the upstream closed the stream early: ${failureClass(error) ?? 'stream incomplete'}`))
       },
     })
   }

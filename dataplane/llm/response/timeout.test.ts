@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { BackendAI, RouteRetry } from '#gen/config/types.ts'
 import { startMockServer, type MockServer } from '../../../e2e/harness/llm/server.ts'
-import { BufferBody } from '../../http/body.ts'
+import { BufferBody, readBody, type Body } from '../../http/body.ts'
+import { UpstreamError } from '../../upstream/types.ts'
 import { passChat } from '../convert/native.ts'
 import { EventBody } from './event-body.ts'
 import { startLlmGateway, type LlmGateway } from '../testing/gateway.ts'
@@ -12,6 +13,14 @@ import { chat, sdkRoutes, send, type TestResponse } from '../testing/test-bed.ts
 const chunk = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: null }] })}\n\n`
 const created = `event: response.created\ndata: ${JSON.stringify({ type: 'response.created', response: { id: 'r', object: 'response', status: 'in_progress', output: [] } })}\n\n`
 const requestMs = 4000
+
+const openPassStream = () =>
+  passChat('completions').stream({
+    memo: { model: 'm', isStreaming: true, toolNames: new Map() },
+    header: () => undefined,
+    hex: () => '',
+    nowMs: () => 0,
+  })
 
 const open: { close(): Promise<void> }[] = []
 let mock: MockServer
@@ -78,12 +87,7 @@ describe('a stream that exceeds the request timeout', () => {
   })
 
   test('is closed if the client does not read', async () => {
-    const stream = passChat('completions').stream({
-      memo: { model: 'm', isStreaming: true, toolNames: new Map() },
-      header: () => undefined,
-      hex: () => '',
-      nowMs: () => 0,
-    })
+    const stream = openPassStream()
     const ended: string[] = []
     const body = new EventBody(new BufferBody(chunk), stream, { guard: undefined, deadlineAtMs: performance.now() + 1, onClose: (end) => void ended.push(end) })
     const failure = await new Promise<Error>((resolve, reject) => {
@@ -92,4 +96,15 @@ describe('a stream that exceeds the request timeout', () => {
     })
     expect([failure.message, ended]).toEqual(['request timeout', ['timeout']])
   })
+})
+
+test('a stream that the upstream resets ends with an error event that does not name the upstream', async () => {
+  const failure = new UpstreamError('reset', '10.0.0.1:443: connection closed')
+  const source: Body = { length: undefined, start: (sink) => (sink.onData(Buffer.from(chunk)), sink.onError(failure)), pause() {}, resume() {}, cancel() {} }
+  let logged: Error | undefined
+  const body = new EventBody(source, openPassStream(), { guard: undefined, onClose: (_end, error) => void (logged = error) })
+  const text = (await readBody(body, 100_000)).bytes.toString()
+  expect(text).toContain('the upstream closed the stream early: connection reset')
+  expect(text).not.toContain('10.0.0.1')
+  expect(logged).toBe(failure)
 })

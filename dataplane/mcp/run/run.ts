@@ -1,7 +1,8 @@
 import { ProxyError } from '../../exchange/error.ts'
 import { BodyTooLargeError, readBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import { UpstreamError, type UpstreamFailure } from '../../upstream/types.ts'
+import { failureClass } from '../../upstream/failure-class.ts'
+import { UpstreamError } from '../../upstream/types.ts'
 import type { Item, ItemJudge } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject } from '../message/json.ts'
@@ -83,19 +84,7 @@ export function toFailure({ session, config }: Pick<Run, 'session' | 'config'>, 
   const isOver = config.isStateful && session.id !== undefined && (isInstanceDown(session.links.get(target.name), error) || isConnectionOver(session, target))
   if (isOver) return McpFailure.text(404, 'session not found')
   const detail = `failed to send message: ${error.message}`
-  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${classes[error.failure]}`, { status: 500, cause: error, detail })
-}
-
-/** What clients learn of a failed call. Logs have the upstream and the cause. */
-const classes: Readonly<Record<UpstreamFailure, string>> = {
-  connect: 'connection failed',
-  'connect-timeout': 'timeout',
-  dns: 'name resolution failed',
-  reset: 'connection reset',
-  protocol: 'protocol error',
-  upgrade: 'protocol error',
-  forbidden: 'destination not allowed',
-  cancelled: 'cancelled',
+  return McpFailure.rpc(INTERNAL_ERROR, `failed to send message: ${failureClass(error)}`, { status: 500, cause: error, detail })
 }
 
 function isInstanceDown(state: LinkState | undefined, { failure }: UpstreamError): boolean {

@@ -1,3 +1,4 @@
+import { callFailureClass, isCallFailure } from '../../callout/grpc.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
@@ -110,7 +111,11 @@ export class DuplexBody implements Body, Streaming {
 
   fail(error: Error): void {
     // The reader of a response reports the error; for a request, the policy itself responds.
-    this.#break(this.#direction === 'response' ? new ProxyError('EXT_PROC', { detail: error.message, cause: error }) : error)
+    this.#break(
+      this.#direction === 'response'
+        ? new ProxyError('EXT_PROC', { detail: isCallFailure(error) ? callFailureClass(error) : error.message, cause: error })
+        : error,
+    )
   }
 
   #break(error: Error): void {

@@ -1,6 +1,6 @@
 import { parseTimeout } from '#api/duration.ts'
 import type { ExtProc } from '#gen/config/types.ts'
-import { isCallFailure } from '../../callout/grpc.ts'
+import { callFailureClass, isCallFailure } from '../../callout/grpc.ts'
 import type { Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
@@ -80,5 +80,5 @@ async function processRequest(context: PhaseContext, isFailOpen: boolean): Promi
 const isIdle = ({ sendsHeaders, body, sendsTrailers }: DirectionMode): boolean => !sendsHeaders && body === 'None' && !sendsTrailers
 
 function toProxyError(error: unknown): unknown {
-  return isCallFailure(error) ? new ProxyError('EXT_PROC', { detail: (error as Error).message, cause: error }) : error
+  return isCallFailure(error) ? new ProxyError('EXT_PROC', { detail: callFailureClass(error), cause: error }) : error
 }
