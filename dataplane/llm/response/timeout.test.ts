@@ -102,7 +102,7 @@ test('a stream that the upstream resets ends with an error event that does not n
   const failure = new UpstreamError('reset', '10.0.0.1:443: connection closed')
   const source: Body = { length: undefined, start: (sink) => (sink.onData(Buffer.from(chunk)), sink.onError(failure)), pause() {}, resume() {}, cancel() {} }
   let logged: Error | undefined
-  const body = new EventBody(source, openPassStream(), { guard: undefined, onClose: (_end, error) => void (logged = error) })
+  const body = new EventBody(source, openPassStream(), { guard: undefined, onClose: (_end, cause) => void (logged = cause) })
   const text = (await readBody(body, 100_000)).bytes.toString()
   expect(text).toContain('the upstream closed the stream early: connection reset')
   expect(text).not.toContain('10.0.0.1')
