@@ -78,7 +78,7 @@ export const frontendDefinitions: Definitions = {
     'HTTP settings of client connections.',
     {
       maxBufferSize: integer(
-        'Maximum size in bytes of a body that is buffered for policies that need a complete body. Each such policy documents how it handles a larger one.',
+        'Maximum size in bytes of a body that is buffered for policies that need a complete body. Each such policy documents how it handles a larger one. LLM backends read up to 32 MiB if this has its default.',
         1,
         MAX_U32,
         { default: 2097152 },

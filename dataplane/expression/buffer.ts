@@ -42,7 +42,7 @@ export async function bufferRequest(exchange: Exchange, limitBytes: number): Pro
   const { request, deadlineAtMs } = exchange
   const { body } = request
   const known = bufferedRequest(exchange)
-  if (known !== undefined && known.body === body) return
+  if (known !== undefined && known.body === body && (known.isComplete || known.prefix.length >= limitBytes)) return
   try {
     const work = bufferBody(body, limitBytes)
     const buffered = await (work instanceof Promise && deadlineAtMs !== undefined ? withinDeadline(work, deadlineAtMs) : work)

@@ -198,15 +198,19 @@ describe('unusual responses', () => {
   })
 
   test.each(paths)('a stream without blank lines ends with an error at the size limit: %s', async (path) => {
-    const { post } = await startWithUpstream((_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const line = `data: ${'x'.repeat(1000)}\n`
-      for (let count = 0; count < 3000; count++) response.write(line)
-      response.end()
-    })
+    const { post } = await startWithUpstream(
+      (_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        const line = `data: ${'x'.repeat(1000)}\n`
+        for (let count = 0; count < 3000; count++) response.write(line)
+        response.end()
+      },
+      { providerA: {} },
+      { onGateway: [{ frontend: { http: { maxBufferSize: 1_000_000 } } }] },
+    )
     const { text } = await post({ path, body: chat('x', { stream: true, max_tokens: 5 }) })
     expect(text.length).toBeLessThan(1000)
-    expect(text).toContain('exceeds 2097152 bytes')
+    expect(text).toContain('exceeds 1000000 bytes')
   })
 })
 

@@ -29,6 +29,12 @@ export function createLlmFactory({ random = Math.random, onEviction }: LlmFactor
   }
 }
 
+/** Default size limit of bodies in LLM traffic, which carry images and documents. */
+const LLM_BUFFER_BYTES = 32 * 1024 * 1024
+
+/** `frontend.http.maxBufferSize`, unless it has its default, which the API server adds to every `frontend.http`. */
+const limitOf = (configured: number | undefined): number => (configured === undefined || configured === MAX_BUFFER_BYTES ? LLM_BUFFER_BYTES : configured)
+
 interface Shared {
   readonly states: ProviderStates
   readonly budgets: KeyBudgets
@@ -40,8 +46,7 @@ function createLlmService(first: ServiceConfig, { states, budgets, random, onClo
   let config = first
   let groups: LlmTarget[][] = compileTargets(config, states)
   return {
-    handle: (exchange, plan) =>
-      new LlmCall(exchange, plan, { groups, state: config.state, budgets, random, limitBytes: plan.maxBufferBytes ?? MAX_BUFFER_BYTES }).run(),
+    handle: (exchange, plan) => new LlmCall(exchange, plan, { groups, state: config.state, budgets, random, limitBytes: limitOf(plan.maxBufferBytes) }).run(),
     update(next) {
       config = next
       groups = compileTargets(next, states)

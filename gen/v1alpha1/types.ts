@@ -1055,7 +1055,7 @@ export interface FrontendTLS {
  */
 export interface FrontendHTTP {
   /**
-   * Maximum size in bytes of a body that is buffered for policies that need a complete body. Each such policy documents how it handles a larger one. Default: 2097152.
+   * Maximum size in bytes of a body that is buffered for policies that need a complete body. Each such policy documents how it handles a larger one. LLM backends read up to 32 MiB if this has its default. Default: 2097152.
    */
   maxBufferSize?: number
   /**

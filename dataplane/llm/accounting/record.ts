@@ -82,6 +82,13 @@ export class LlmRecord extends HostMap {
     }
   }
 
+  /** Records the model of a request that is read while it streams. */
+  setRequestModel(model: string): void {
+    if (this.#request === undefined) return
+    this.#request = { ...this.#request, requestModel: model }
+    setLogField(this.#exchange, 'gen_ai.request.model', model)
+  }
+
   /** Records the time of the first token. Only streams have one (llm.md §17.2). */
   recordContent(): void {
     if (this.#request?.isStreaming === true) this.#firstTokenAtMs ??= performance.now()

@@ -3,6 +3,9 @@ import type { PrepareContext, Prepared } from './chat.ts'
 import { detectRequest, modelOfPath } from './detect.ts'
 import { hasDuplicateKeys, isObject, listMembers, parseJson, renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
+import type { Body } from '../../http/body.ts'
+import { ObservedBody } from '../../http/observe.ts'
+import { createModelScanner } from './multipart.ts'
 import { mutate } from '../settings/mutate.ts'
 
 /** Prepares a request whose format is not interpreted. Passthrough and Realtime forward it unchanged; Detect reads what it recognizes (llm.md §3). */
@@ -20,14 +23,14 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prices, prompt: () => [] })
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
   }
-  const bytes = await source.read()
-  const type = exchange.request.headers.get('content-type')
-  const json = type === undefined || /^application\/(?:[\w.+-]+\+)?json\b/i.test(type) ? readObject(bytes) : undefined
-  if (json === undefined) {
+  const bytes = await readJson(tools)
+  const json = bytes && readObject(bytes)
+  if (bytes === undefined || json === undefined) {
     const { model, isStreaming } = detectRequest(exchange.request.target, {})
     if (model !== undefined) tools.keys.check(model)
     record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [] })
-    return { ...base, draft: { path: undefined, body: await source.wireBody(), reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
+    const body = bytes === undefined ? streamDetected(tools, model) : await source.wireBody()
+    return { ...base, draft: { path: undefined, body, reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
   }
   const text = bytes.toString()
   // Parsers disagree on which duplicate counts, so the provider could read another model than the one checked.
@@ -40,6 +43,24 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
   record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
   const sent = body === json ? await source.wireBody() : [Buffer.from(renderBody(text, json, body))]
   return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'buffered' }, model, isStreaming, isCharged: true, isDetected: true }
+}
+
+/**
+ * The body of a Detect request if it may be JSON. Undefined for one that is streamed: of another type, or over the limit with no policy
+ * that needs it.
+ */
+function readJson({ exchange, target, source, keys }: PrepareContext): Promise<Buffer | undefined> {
+  const { headers, body } = exchange.request
+  const type = headers.get('content-type')
+  if (body === undefined || (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type))) return Promise.resolve(undefined)
+  return keys.hasModels || target.settings.mutations !== undefined ? source.read() : source.readWithinLimit()
+}
+
+/** The body as a stream. The model of a form is recorded when it goes by, unless the path names one. */
+function streamDetected({ exchange, source, record }: PrepareContext, model: string | undefined): Body | undefined {
+  const body = source.stream()
+  const scanner = model === undefined ? createModelScanner(exchange.request.headers.get('content-type'), (found) => record.setRequestModel(found)) : undefined
+  return body === undefined || scanner === undefined ? body : new ObservedBody(body, { onData: (chunk) => scanner.push(chunk) })
 }
 
 /** Applies the policies' field mutations. The model is not required. */

@@ -22,7 +22,7 @@ export interface ParsedRequest {
 export class RequestSource {
   readonly #exchange: Exchange
   readonly #limitBytes: number
-  #decoded: Promise<Buffer> | undefined
+  #decoded: Promise<Buffer | undefined> | undefined
   #parsed: ParsedRequest | undefined
   #replayable: ReplayableBody | undefined
   #wire: Buffer | undefined
@@ -37,8 +37,16 @@ export class RequestSource {
     return this.#replayable?.isReplayable !== false
   }
 
-  /** The complete body, decoded. Rejects with a ProxyError. */
-  read(): Promise<Buffer> {
+  /** The complete body, decoded. Rejects with a ProxyError, LLM_REQUEST_TOO_LARGE beyond the limit. */
+  async read(): Promise<Buffer> {
+    const bytes = await this.readWithinLimit()
+    if (bytes !== undefined) return bytes
+    this.#exchange.request.body?.cancel()
+    throw this.#tooLarge()
+  }
+
+  /** As `read`; undefined for a body over the limit, which can still be streamed. */
+  readWithinLimit(): Promise<Buffer | undefined> {
     return (this.#decoded ??= this.#read())
   }
 
@@ -84,18 +92,18 @@ export class RequestSource {
     this.#replayable?.cancel(error)
   }
 
-  async #read(): Promise<Buffer> {
+  async #read(): Promise<Buffer | undefined> {
     const exchange = this.#exchange
+    const { body, headers } = exchange.request
+    if (body?.length !== undefined && body.length > this.#limitBytes && this.#replayable === undefined) return undefined
     if (this.#replayable !== undefined) exchange.request.body = this.#replayable.nextAttempt()
     await bufferRequest(exchange, this.#limitBytes)
     const buffered = bufferedRequest(exchange)
-    const isComplete = buffered?.isComplete !== false
+    if (buffered?.isComplete === false) return undefined
     const bytes = buffered?.prefix ?? Buffer.alloc(0)
-    if (isComplete) releaseRequest(exchange)
-    else exchange.request.body?.cancel()
-    if (!isComplete) throw this.#tooLarge()
+    releaseRequest(exchange)
     this.#wire = bytes
-    const coding = exchange.request.headers.get('content-encoding')
+    const coding = headers.get('content-encoding')
     return coding === undefined ? bytes : decodeBytes(bytes, coding, this.#limitBytes).catch((error: unknown) => this.#fail(error))
   }
 
