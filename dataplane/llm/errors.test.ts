@@ -36,7 +36,7 @@ describe("the gateway's own errors", () => {
       { provider: { providerE: { projectId: 'p', region: 'eu' } }, ai: { routes: sdkRoutes } },
       { path: '/v1/messages', body: `{"model":"claude-x","max_tokens":1,"messages":[],"metadata":${deep}}` },
       400,
-      'failed to process LLM request: failed to parse request: nested too deeply',
+      'failed to process LLM request: failed to parse request: it nests deeper than 512 levels (frontend.http.maxJsonDepth)',
     ],
     [
       'a body over the limit',

@@ -1,11 +1,12 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { PrepareContext, Prepared } from './chat.ts'
 import { detectRequest, modelOfPath } from './detect.ts'
-import { hasDuplicateKeys, isObject, listMembers, parseJson, renderBody } from '../common/json.ts'
+import { renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
 import type { Body } from '../../http/body.ts'
 import { ObservedBody } from '../../http/observe.ts'
 import { createModelScanner } from './multipart.ts'
+import type { ParsedRequest } from './source.ts'
 import { mutate } from '../settings/mutate.ts'
 
 /** Prepares a request whose format is not interpreted. Passthrough and Realtime forward it unchanged; Detect reads what it recognizes (llm.md §3). */
@@ -23,42 +24,44 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prices, prompt: () => [] })
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
   }
-  const bytes = await readJson(tools)
-  const json = bytes && readObject(bytes)
-  if (bytes === undefined || json === undefined) {
+  const parsed = await readJson(tools)
+  if (parsed === undefined) {
     const { model, isStreaming } = detectRequest(exchange.request.target, {})
     if (model !== undefined) tools.keys.check(model)
     record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [] })
-    const body = bytes === undefined ? streamDetected(tools, model) : await source.wireBody()
-    return { ...base, draft: { path: undefined, body, reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
+    return { ...base, draft: { path: undefined, body: forwardDetected(tools, model), reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
   }
-  const text = bytes.toString()
-  // Parsers disagree on which duplicate counts, so the provider could read another model than the one checked.
-  if (tools.keys.hasModels && hasDuplicateKeys(listMembers(text) ?? [], json))
-    throw new FormatError('invalid', 'failed to parse request: duplicate field: remove one of them')
+  const { json, text } = parsed
   const body = shapeDetected(tools, json)
   const { model, isStreaming, params } = detectRequest(exchange.request.target, body)
   // Providers disagree on whether the model of the path or of the body counts.
   for (const named of [model, modelOfPath(exchange.request.target)]) if (named !== undefined) tools.keys.check(named)
   record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
-  const sent = body === json ? await source.wireBody() : [Buffer.from(renderBody(text, json, body))]
+  const sent = body === json ? source.forward() : [Buffer.from(renderBody(text, json, body))]
   return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'buffered' }, model, isStreaming, isCharged: true, isDetected: true }
 }
 
 /**
- * The body of a Detect request if it may be JSON. Undefined for one that is streamed: of another type, or over the limit with no policy
- * that needs it.
+ * The body of a Detect request as JSON; undefined for one that is forwarded unread: of another type, over the limit, or invalid. Such JSON
+ * is rejected if a policy needs it.
  */
-function readJson({ exchange, target, source, keys }: PrepareContext): Promise<Buffer | undefined> {
+async function readJson({ exchange, target, source, keys }: PrepareContext): Promise<ParsedRequest | undefined> {
   const { headers, body } = exchange.request
   const type = headers.get('content-type')
-  if (body === undefined || (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type))) return Promise.resolve(undefined)
-  return keys.hasModels || target.settings.mutations !== undefined ? source.read() : source.readWithinLimit()
+  if (body === undefined || (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type))) return undefined
+  const isNeeded = keys.hasModels || (target.settings.mutations !== undefined && type !== undefined)
+  if (!isNeeded && (await source.readWithinLimit()) === undefined) return undefined
+  try {
+    return await source.parse()
+  } catch (error) {
+    if (isNeeded || !(error instanceof FormatError)) throw error
+    return undefined
+  }
 }
 
-/** The body as a stream. The model of a form is recorded when it goes by, unless the path names one. */
-function streamDetected({ exchange, source, record }: PrepareContext, model: string | undefined): Body | undefined {
-  const body = source.stream()
+/** The body to forward. The model of a form is recorded when it goes by, unless the path names one. */
+function forwardDetected({ exchange, source, record }: PrepareContext, model: string | undefined): Body | undefined {
+  const body = source.forward()
   const scanner = model === undefined ? createModelScanner(exchange.request.headers.get('content-type'), (found) => record.setRequestModel(found)) : undefined
   return body === undefined || scanner === undefined ? body : new ObservedBody(body, { onData: (chunk) => scanner.push(chunk) })
 }
@@ -67,13 +70,4 @@ function streamDetected({ exchange, source, record }: PrepareContext, model: str
 function shapeDetected({ target, exchange }: PrepareContext, json: JsonObject): JsonObject {
   const { mutations } = target.settings
   return mutations === undefined ? json : mutate(json, mutations, exchange)
-}
-
-function readObject(bytes: Buffer): JsonObject | undefined {
-  try {
-    const json = parseJson(bytes.toString())
-    return isObject(json) ? json : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -50,10 +50,10 @@ export class RequestSource {
     return (this.#decoded ??= this.#read())
   }
 
-  /** The body as the client sent it, with its content-encoding; undefined if it is empty. */
-  async wireBody(): Promise<Body | undefined> {
-    await this.read()
-    return this.#wire === undefined || this.#wire.length === 0 ? undefined : new BufferBody(this.#wire)
+  /** The body as the client sent it, with its content-encoding, for one attempt: from memory if it was read, else as a stream. */
+  forward(): Body | undefined {
+    if (this.#wire === undefined) return this.stream()
+    return this.#wire.length === 0 ? undefined : new BufferBody(this.#wire)
   }
 
   /** The body parsed as a JSON object. Rejects with a ProxyError or a FormatError. */
