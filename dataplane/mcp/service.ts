@@ -91,7 +91,7 @@ class McpService implements BackendService {
   async handle(exchange: Exchange, plan: CallPlan): Promise<ResponseHead> {
     setProtocol(exchange, 'mcp')
     const config = this.#config
-    if (config.broken !== undefined) throw new ProxyError('FILTER_FAILED', { detail: config.broken })
+    if (config.broken !== undefined) throw new ProxyError('FILTER_FAILED', { cause: new Error(config.broken) })
     const answer = await config.authentication?.admit(exchange)
     if (answer !== undefined) return answer
     const seen: { message: RpcMessage | undefined } = { message: undefined }

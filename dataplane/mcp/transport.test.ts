@@ -370,7 +370,9 @@ describe('a config that cannot be enforced', () => {
   ])('rejects all requests: %s', async (_, configOf, status) => {
     const one = await bed.upstream('one')
     const { url } = await bed.gateway(configOf(one.port))
-    expect((await send(url, 'POST', MCP_HEADERS, initialize())).status).toBe(status)
+    const answer = await send(url, 'POST', MCP_HEADERS, initialize())
+    expect(answer.status).toBe(status)
+    if (status === 500) expect(answer.text).toBe('failed to apply filters')
     expect(one.log()).toEqual([])
   })
 })

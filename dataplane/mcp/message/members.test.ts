@@ -1,5 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
-import { findAmbiguousMember } from './members.ts'
+import { runSync } from '../../runtime/cooperative.ts'
+import { findAmbiguousMember as find } from './members.ts'
+
+const findAmbiguousMember = (text: string, checksArguments: boolean) => runSync(find(text, checksArguments))
 
 const message = (params: string) => `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
 
@@ -40,5 +43,16 @@ describe('findAmbiguousMember', () => {
     const members = Array.from({ length: 1000 }, (_, index) => `"m${index}":${index}`).join()
     expect(findAmbiguousMember(message(`{${members}}`), true)).toBeUndefined()
     expect(findAmbiguousMember(message(`{${members},"m1":1}`), true)).toBe('m1')
+  })
+
+  test.each([
+    ['members', `{${Array.from({ length: 99_000 }, (_, index) => `"\\u006b${index}":1`).join()}}`],
+    ['objects', `[${Array.from({ length: 99_000 }, () => '{"a":1}').join()}]`],
+    ['digits', `[${Array.from({ length: 99_000 }, () => '1234567890').join()}]`],
+    ['escapes', `"${'\\"'.repeat(900_000)}"`],
+  ])('works on many %s in short steps', (_, args) => {
+    let steps = 0
+    for (const work = find(message(`{"name":"x","arguments":${args}}`), true); work.next().done !== true;) steps++
+    expect(steps).toBeGreaterThan(40)
   })
 })

@@ -24,26 +24,41 @@ const BACKSLASH = 0x5c
 /** Members of JSON-RPC. Some servers read another spelling, such as `Method`, as the same member. */
 const DEFINED: readonly string[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 
+/** Work between two yields: characters outside strings, and more for each string. Takes a millisecond at most. */
+const STEP_WORK = 16_384
+const STRING_WORK = 16
+
 /**
  * The name of a member that an object has twice, or that is a JSON-RPC member in another spelling, such as `Method`. Parsers differ in which
  * member they use, so the target could run another request than the gateway checked. Checks the message, `params`, `params.ref` and
- * `params._meta`, and with `checksArguments` all of `params.arguments`, which rules can read. Undefined if there is none. `text` is valid JSON.
+ * `params._meta`, and with `checksArguments` all of `params.arguments`, which rules can read. Undefined if there is none. `text` is valid
+ * JSON. Yields about every millisecond.
  */
-export function findAmbiguousMember(text: string, checksArguments: boolean): string | undefined {
+export function* findAmbiguousMember(text: string, checksArguments: boolean): Generator<undefined, string | undefined, undefined> {
   const levels: Level[] = []
   let level: Level | undefined
+  let work = 0
   for (let at = 0; at < text.length; at++) {
+    if (++work >= STEP_WORK) {
+      work = 0
+      yield
+    }
     switch (text.charCodeAt(at)) {
       case QUOTE: {
-        const end = endOfString(text, at)
-        if (level?.expectsName === true) {
-          level.expectsName = false
-          if (level.place !== 'other') {
-            level.name = nameIn(text.slice(at, end + 1))
-            if (isAmbiguous(level)) return level.name
+        const start = at
+        for (at = text.indexOf('"', at + 1); isEscaped(text, at); at = text.indexOf('"', at + 1)) {
+          work += STRING_WORK
+          if (work >= STEP_WORK) {
+            work = 0
+            yield
           }
         }
-        at = end
+        work += STRING_WORK
+        if (level?.expectsName !== true) break
+        level.expectsName = false
+        if (level.place === 'other') break
+        level.name = nameIn(text.slice(start, at + 1))
+        if (isAmbiguous(level)) return level.name
         break
       }
       case 0x7b: // {
@@ -65,12 +80,11 @@ export function findAmbiguousMember(text: string, checksArguments: boolean): str
   return undefined
 }
 
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++
-    if (slashes % 2 === 0) return end
-  }
+/** Whether the quote at this position is escaped by an odd number of backslashes. */
+function isEscaped(text: string, at: number): boolean {
+  let slashes = 0
+  while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes++
+  return slashes % 2 === 1
 }
 
 const nameIn = (literal: string): string => (literal.includes('\\') ? (JSON.parse(literal) as string) : literal.slice(1, -1))

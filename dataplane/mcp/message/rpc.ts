@@ -43,7 +43,7 @@ export function* parseClientMessage(bytes: Buffer, hasRules: boolean, limits = d
   if (Array.isArray(value)) throw McpFailure.text(400, 'JSON-RPC batches are not supported: send each message in a request of its own')
   const problem = checkMessage(value)
   if (problem !== undefined) throw McpFailure.text(400, `the body is not a JSON-RPC 2.0 message: ${problem}`)
-  const member = findAmbiguousMember(text, hasRules)
+  const member = yield* findAmbiguousMember(text, hasRules)
   if (member !== undefined)
     throw invalidRequest(`the message has the member ${JSON.stringify(member.slice(0, 100))} twice or in another spelling: send it once`)
   const message = value as RpcMessage

@@ -91,7 +91,7 @@ class PassedEvents {
   #isEmpty = true
   /** The server gave an event id to resume at. */
   #hasId = false
-  #outline = new MessageOutline()
+  #outline: MessageOutline | undefined
 
   constructor(run: Run, target: Target, request: RpcRequest, change: ChangeAnswer | undefined, out: EventOutput) {
     this.#run = run
@@ -124,8 +124,8 @@ class PassedEvents {
     if (part.kind === 'start') {
       this.#note(part)
       this.#outline = new MessageOutline()
-    } else if (part.kind === 'data') this.#outline.push(part.text)
-    else if (!this.#outline.hasMethod) {
+    } else if (part.kind === 'data') this.#outline?.push(part.text)
+    else if (this.#outline?.hasMethod === false) {
       this.#isAnswered = true
       this.#run.onOutcome?.(true)
     }

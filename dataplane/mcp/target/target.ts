@@ -38,7 +38,7 @@ export interface McpConfig {
   readonly hasRules: boolean
   /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
-  /** Why all requests are rejected, for logs and the client. */
+  /** Why all requests are rejected, for logs. */
   readonly broken: string | undefined
 }
 

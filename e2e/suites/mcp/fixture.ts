@@ -163,8 +163,9 @@ function createFixtureServer(own: string): Server {
         return textOf(`Elicitation completed: action=${elicited.action}, content=${JSON.stringify(elicited.content)}`)
       }
       case 'test_reconnection':
-        // The stream ends during the call: the client reconnects and resumes.
-        extra.closeSSEStream?.()
+        // The stream ends during the call: the client reconnects and resumes. Clients of older revisions, to which the SDK sends no event id, get an
+        // empty stream, as from the Go SDK.
+        if (server.transport instanceof StreamableHTTPServerTransport) server.transport.closeSSEStream(extra.requestId)
         await sleep(300)
         return textOf('reconnected')
       default:

@@ -7,7 +7,7 @@ import { startBrowser } from '../browser/browser.ts'
 import { startDataplane } from '../../harness/program/dataplane.ts'
 import { startKeycloak, type Keycloak } from '../../harness/identity/keycloak.ts'
 import { connectWithLogin } from '../../harness/identity/mcp-login.ts'
-import { OAuthSession, startCallback } from '../../harness/identity/oauth-client.ts'
+import { logIn, OAuthSession, startCallback } from '../../harness/identity/oauth-client.ts'
 import { startOperator } from '../../harness/program/operator.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { waitUntil } from '../../harness/wait.ts'
@@ -88,6 +88,27 @@ describe('with Keycloak', () => {
   ] as const)('as provider on route %s, a client of SDK %i registers, logs in and calls a tool', async (name, sdk, isStrict) => {
     const session = new OAuthSession()
     const client = await connectWithLogin(new URL(`${environment.origin}/${name}`), session, { sdk, isStrict })
+    expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
+    await client.close()
+  })
+
+  test('a client that compares the issuer logs in with IdpKind2 if Keycloak excludes the issuer from the redirect', async () => {
+    const session = new OAuthSession()
+    const url = new URL(`${environment.origin}/adapted`)
+    const client = await connectWithLogin(url, session, {
+      sdk: 2,
+      isStrict: true,
+      // After the registration, before the login.
+      login: async (authorizationUrl, redirectUrl) => {
+        const clientId = authorizationUrl.searchParams.get('client_id')
+        const [found] = (await (await keycloak.admin('GET', `/realms/shop/clients?clientId=${clientId}`)).json()) as { id: string; attributes: object }[]
+        const attributes = { ...found?.attributes, 'exclude.issuer.from.auth.response': 'true' }
+        await keycloak.admin('PUT', `/realms/shop/clients/${found?.id}`, { ...found, attributes })
+        const redirected = await logIn(authorizationUrl, redirectUrl)
+        expect(redirected.searchParams.has('iss')).toBe(false)
+        return redirected
+      },
+    })
     expect((await client.callTool({ name: 'search', arguments: { text: 'x' } })).content).toEqual([{ type: 'text', text: 'search in documents: "x"' }])
     await client.close()
   })
