@@ -21,6 +21,12 @@ describe('transitions of conditions', () => {
     ['a new good condition', undefined, on(good), []],
     ['a new bad condition', undefined, on(bad), ['Warning DeploymentFailed Programmed is False: m']],
     ['a new Gateway that waits for its pods', undefined, on(pending), []],
+    [
+      'the default conditions of a CRD',
+      on(condition('Accepted Unknown Pending'), condition('Programmed Unknown Pending')),
+      on(condition('Accepted True Accepted'), pending),
+      [],
+    ],
     ['a Gateway that loses its pods', on(good), on(pending), ['Warning Pending Programmed is False: no pods']],
     ['a Gateway that is programmed again', on(pending), on(good), ['Normal Programmed Programmed is True: m']],
     ['a Gateway whose objects are applied again', on(bad), on(pending), []],

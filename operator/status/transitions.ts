@@ -36,15 +36,17 @@ interface Entry {
  * generation is a Warning; one that turned good is Normal. A new good condition is no transition, nor is a new Gateway that waits for its pods.
  */
 export function findTransitions(before: object | undefined, after: object): Transition[] {
-  const previous = new Map(listConditions(before ?? {}).map((placed) => [keyOf(placed), placed.condition]))
+  // CRDs of the Gateway API create Gateways with conditions of status Unknown, which are as if absent.
+  const known = listConditions(before ?? {}).filter(({ condition }) => condition.status !== 'Unknown')
+  const previous = new Map(known.map((placed) => [keyOf(placed), placed.condition]))
   const byText = new Map<string, { readonly transition: Transition; readonly places: string[] }>()
   for (const placed of listConditions(after)) {
     const type = judge(previous.get(keyOf(placed)), placed.condition)
     if (type === undefined) continue
     const { type: name, status, reason, message } = placed.condition
     const text = [type, name, status, reason, message].join('\u0000')
-    const known = byText.get(text)
-    if (known) known.places.push(placed.place)
+    const equal = byText.get(text)
+    if (equal) equal.places.push(placed.place)
     else byText.set(text, { transition: { type, reason, message: `${name} is ${status}` }, places: [placed.place] })
     previous.delete(keyOf(placed))
   }
