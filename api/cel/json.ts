@@ -1,9 +1,9 @@
-import { hasLongDigits, parseJson, rawNumber, type JsonLimits, type NumberMode } from '../json/index.ts'
+import { hasLongDigits, isRawNumber, parseJson, rawNumber, type JsonLimits, type NumberMode } from '../json/index.ts'
 import { Uint, isInt64, isUint64 } from './values.ts'
 import type { Stored } from './values.ts'
 
 /** A JSON number as a stored value; see `celNumbers`. */
-export function readNumber(source: string): Stored {
+function readNumber(source: string): Stored {
   const double = Number(source)
   if (Number.isSafeInteger(double) || source.length > 20 || !/^-?\d+$/.test(source)) return double
   const integer = BigInt(source)
@@ -21,6 +21,21 @@ export function parseStored(text: string, limits?: JsonLimits): Stored {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Replaces numbers that are kept as text (`RawNumber`) in parsed JSON by stored values, so that expressions can compare them. Returns the same
+ * object if there are none.
+ */
+export function fromJson(value: unknown): Stored {
+  if (typeof value !== 'object' || value === null) return value
+  if (isRawNumber(value)) return readNumber(value.rawJSON)
+  if (Array.isArray(value)) {
+    const items = value.map(fromJson)
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  const entries = Object.entries(value).map(([key, member]) => [key, fromJson(member)] as const)
+  return entries.some(([key, member]) => member !== (value as Record<string, unknown>)[key]) ? Object.fromEntries(entries) : value
 }
 
 /** How the host receives integers that a double cannot represent. */

@@ -13,13 +13,15 @@ export interface ApiKeyProblem {
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Parses the value of an entry: a raw key, or a JSON object with `key` or `keyHash` (`sha256:` and hex) and optionally `metadata` (traffic.md §8.5). */
-export function readApiKeyEntry(value: string): ApiKeyEntry | ApiKeyProblem {
+/**
+ * Parses the value of an entry: a raw key, or a JSON object with `key` or `keyHash` (`sha256:` and hex) and optionally `metadata` (traffic.md §8.5).
+ * `parse` parses JSON and throws if it cannot. */
+export function readApiKeyEntry(value: string, parse: (text: string) => unknown = JSON.parse): ApiKeyEntry | ApiKeyProblem {
   if (value.trim() === '') return { problem: 'is empty' }
   if (!value.trimStart().startsWith('{')) return { key: value, metadata: {} }
   let parsed: unknown
   try {
-    parsed = JSON.parse(value)
+    parsed = parse(value)
   } catch {
     return { problem: 'starts with { but is not JSON' }
   }

@@ -13,6 +13,12 @@ export function compileExpression(source: string, phase: Phase): Program {
   return { ...program, eval: (context) => evalTraced(program, context) }
 }
 
+/** Why an expression does not compile for a phase; undefined if it does. */
+export function findProblem(source: string, phase: Phase): string | undefined {
+  const [problem] = compilePermissive(source, environments[phase]).problems
+  return problem?.message
+}
+
 function evalTraced(program: Program, context: object): ReturnType<Program['eval']> {
   const value = program.eval(context)
   if (context instanceof ExchangeView) context.trace?.addExpression(program.source, value)

@@ -40,13 +40,16 @@ export class ExchangeView extends HostMap {
         return viewProxy(exchange)
       case 'env':
         return viewEnv(process.env)
-      default:
-        return variableNamed(key)?.get(exchange)
+      default: {
+        const variable = variableNamed(key)
+        // Null, so that `has(jwt.sub)` is false for a request without a token (traffic.md §9).
+        return variable && (variable.get(exchange) ?? null)
+      }
     }
   }
 
   *keys(): Iterable<string> {
-    for (const root of ROOTS) if (this.get(root) !== undefined) yield root
+    for (const root of ROOTS) if ((this.get(root) ?? null) !== null) yield root
   }
 }
 

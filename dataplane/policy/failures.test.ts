@@ -185,8 +185,12 @@ row('authorization', 'an expression of `Allow` does not compile or fails', 'it a
 row('authorization', 'an expression of `Require` does not compile or fails', '403', async () => {
   for (const expression of failing) expect((await start({ traffic: rule(expression, 'Require') })()).status).toBe(403)
 })
-row('authorization', 'an expression of `Deny` does not compile or fails', 'it denies no request; other rules apply', async () => {
-  for (const expression of failing) expect((await start({ traffic: rule(expression, 'Deny') })()).status).toBe(200)
+row('authorization', 'an expression of `Deny` does not compile', '403 for all requests', async () => {
+  for (const expression of ['request.path ==', 'nobody.knows', 'response.code == 200'])
+    expect((await start({ traffic: rule(expression, 'Deny') })()).status).toBe(403)
+})
+row('authorization', 'an expression of `Deny` fails', 'it denies no request; other rules apply', async () => {
+  for (const expression of ['jwt.sub == "bob"', '1']) expect((await start({ traffic: rule(expression, 'Deny') })()).status).toBe(200)
   const both: Traffic = { authorization: { action: 'Deny', policy: { matchExpressions: ['jwt.sub == "bob"', 'request.path == "/a"'] } } }
   expect((await start({ traffic: both })()).status).toBe(403)
 })

@@ -25,7 +25,12 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
   [26, 'Require false, Allow true', `${policy}/authorization/index.test.ts`, 'Require false, Allow true (row 26)'],
   [27, 'only Deny rules', `${policy}/authorization/index.test.ts`, 'only Deny rules, none matches (row 27)'],
   [29, 'target missing', 'operator/translate/testdata/policy-missing-targets/out.yaml', 'StatusSummary'],
-  [30, 'one invalid expression beside a valid field', 'operator/translate/translate.test.ts', 'one bad field of two is left out, the other is in force'],
+  [
+    30,
+    'one invalid expression beside a valid field',
+    'operator/translate/translate.test.ts',
+    'one bad field of two stays and fails where it stands, the other is in force',
+  ],
   [31, 'rateLimit in PreRouting', 'e2e/suites/contract/rows/traffic.ts', "rateLimit: { local: [{ requests: 1, unit: 'Seconds' }] },"],
   [32, 'JWT Strict: no token, unknown kid, wrong aud, expired', `${policy}/jwt-authentication/index.test.ts`, 'expired two minutes ago'],
   [33, 'JWT Optional and Permissive, bad token', `${policy}/jwt-authentication/index.test.ts`, "['Permissive', 'a bad token', [bearer('bad')], 200, false]"],

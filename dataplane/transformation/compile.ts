@@ -1,5 +1,5 @@
 import type { HeaderTransformation, Transform } from '#gen/config/types.ts'
-import { evalStored, Uint, type Phase, type Program } from '#api/cel/index.ts'
+import { Cidr, Duration, evalStored, Ip, Timestamp, Uint, type Phase, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { compileExpression } from '../expression/program.ts'
 import { toFieldValue } from '../expression/message.ts'
@@ -98,7 +98,10 @@ export function computeFields(
   for (const name of remove) headers.remove(name)
 }
 
-/** Evaluates a field value: text, bytes, a number or a bool; undefined for other types and for values that would end the line. */
+/**
+ * Evaluates a field value: text, bytes, and other scalars as text, such as numbers and addresses. Undefined for null, lists, maps, secrets and for
+ * values that would end the line.
+ */
 function evalField(program: Program, view: ExchangeView): string | undefined {
   const value = program.eval(view)
   const text = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : typeof value === 'string' ? toFieldValue(value) : toPlainText(value)
@@ -108,5 +111,6 @@ function evalField(program: Program, view: ExchangeView): string | undefined {
 
 function toPlainText(value: unknown): string | undefined {
   if (value instanceof Uint) return value.value.toString()
+  if (value instanceof Ip || value instanceof Cidr || value instanceof Timestamp || value instanceof Duration) return value.toString()
   return typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
 }

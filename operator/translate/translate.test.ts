@@ -40,14 +40,42 @@ describe('expressions that do not parse (operator.md §10 case 56)', () => {
   const options: TranslateOptions = { checkExpression: (text) => (text.includes('(((') ? `no end in ${text}` : undefined) }
   test.each<[sentence: string, body: string, traffic: object | undefined, conditions: string[]]>([
     [
-      'one bad field of two is left out, the other is in force',
+      'one bad field of two stays and fails where it stands, the other is in force',
       `traffic: {transformation: {request: {body: '((('}}, timeouts: {request: 1s}}`,
-      { timeouts: { request: '1s' }, phase: 'PostRouting' },
+      { transformation: { request: { body: '(((' } }, timeouts: { request: '1s' }, phase: 'PostRouting' },
       ['Accepted=True PartiallyValid', 'Attached=True Attached'],
     ],
     [
       'only a bad field: nothing is attached',
       `traffic: {transformation: {request: {body: '((('}}}`,
+      undefined,
+      ['Accepted=False Invalid', 'Attached=False Pending'],
+    ],
+    [
+      'one bad header of two stays and is removed, the other is in force',
+      `traffic: {transformation: {request: {set: [{name: x-bad, value: '((('}, {name: x-good, value: '"1"'}]}}}`,
+      {
+        transformation: {
+          request: {
+            set: [
+              { name: 'x-bad', value: '(((' },
+              { name: 'x-good', value: '"1"' },
+            ],
+          },
+        },
+        phase: 'PostRouting',
+      },
+      ['Accepted=True PartiallyValid', 'Attached=True Attached'],
+    ],
+    [
+      'a bad header beside headers to remove stays',
+      `traffic: {transformation: {request: {set: [{name: x-bad, value: '((('}], remove: [x-a]}}}`,
+      { transformation: { request: { set: [{ name: 'x-bad', value: '(((' }], remove: ['x-a'] } }, phase: 'PostRouting' },
+      ['Accepted=True PartiallyValid', 'Attached=True Attached'],
+    ],
+    [
+      'only bad headers: nothing is attached',
+      `traffic: {transformation: {response: {set: [{name: x-bad, value: '((('}, {name: x-worse, value: '((('}]}}}`,
       undefined,
       ['Accepted=False Invalid', 'Attached=False Pending'],
     ],

@@ -1,9 +1,8 @@
-import { evalJson, readNumber, type Program } from '#api/cel/index.ts'
+import { evalJson, fromJson, type Program } from '#api/cel/index.ts'
 import type { BackendAI } from '#gen/config/types.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { compileExpression } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
-import { isRawNumber } from '../common/json.ts'
 import type { JsonObject } from '../common/types.ts'
 import { variables } from '../../exchange/variables.ts'
 
@@ -32,7 +31,7 @@ export function mutate(body: JsonObject, { overrides, transformations, defaults 
   const result: Record<string, unknown> = { ...body }
   for (const [field, value] of overrides) setField(result, field, value)
   if (transformations.length > 0) {
-    variables.llmRequest.set(exchange, toStored(body))
+    variables.llmRequest.set(exchange, fromJson(body))
     const view = new ExchangeView(exchange)
     for (const [field, program] of transformations) {
       const value = evalJson(program, view)
@@ -51,15 +50,3 @@ function setField(target: Record<string, unknown>, field: string, value: unknown
 }
 
 const isJson = (value: unknown): boolean => value !== undefined && !(value instanceof Uint8Array)
-
-/** Replaces raw numbers by values that expressions support. Returns the same object if there are none. */
-function toStored(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (isRawNumber(value)) return readNumber(value.rawJSON)
-  if (Array.isArray(value)) {
-    const items = value.map(toStored)
-    return items.some((item, index) => item !== value[index]) ? items : value
-  }
-  const entries = Object.entries(value).map(([key, member]) => [key, toStored(member)] as const)
-  return entries.some(([key, member]) => member !== (value as Record<string, unknown>)[key]) ? Object.fromEntries(entries) : value
-}

@@ -1,4 +1,4 @@
-import { readsMember, type Program } from '#api/cel/index.ts'
+import { fromJson, readsMember, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { defineSlot, type SlotHolder } from '../../exchange/slot.ts'
 import { variables, type McpVariables } from '../../exchange/variables.ts'
@@ -38,7 +38,7 @@ export function recordAdmitted({ exchange }: Pick<Run, 'exchange'>, item: Item):
 
 /** Records the item that a request refers to and its arguments, for expressions and logs. */
 export function recordItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, name, arguments: args }: Item): void {
-  variablesOf(exchange)[kind] = { target, name, ...(args === undefined ? {} : { arguments: args }) }
+  variablesOf(exchange)[kind] = { target, name, ...(args === undefined ? {} : { arguments: fromJson(args) }) }
   setLogField(exchange, 'mcp.target', target)
   setLogField(exchange, 'mcp.resource.type', kind)
   if (kind === 'tool') setLogField(exchange, 'gen_ai.tool.name', name)

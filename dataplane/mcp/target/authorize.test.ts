@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { rawNumber } from '#api/json/index.ts'
 import type { Authorization, BackendFull, Policy } from '#gen/config/types.ts'
 import { staticTarget } from '../testing/gateway.ts'
 import { begin, call, TestBed } from '../testing/test-bed.ts'
@@ -156,6 +157,18 @@ test('a rule can read the arguments of a tool call (D6)', async () => {
   const { client } = await start({ inline: rules('Deny', 'mcp.tool.arguments.text == "secret"') }, 1)
   expect(await client.callTool({ name: 'echo', arguments: { text: 'open' } })).toMatchObject({ content: [{ text: 'one: open' }] })
   await expect(client.callTool({ name: 'echo', arguments: { text: 'secret' } })).rejects.toMatchObject({ code: -32602 })
+})
+
+test.each([
+  ['mcp.tool.arguments.id == 9007199254740993', '9007199254740993', true],
+  ['mcp.tool.arguments.id == 9007199254740992', '9007199254740993', false],
+  ['mcp.tool.arguments.id > 100', '1000.0', true],
+  ['mcp.tool.arguments.id > 100', '1E3', true],
+])('a Deny of %s compares the argument %s exactly', async (expression, id, isDenied) => {
+  const { gateway } = await start({ inline: rules('Deny', expression) }, 1)
+  const { post } = await begin(gateway.url)
+  const { error } = (await post(call('tools/call', { name: 'echo', arguments: { id: rawNumber(id) } }))).json
+  expect(error?.code).toBe(isDenied ? -32602 : undefined)
 })
 
 test('a change of rules applies to open sessions (row 36)', async () => {

@@ -1,4 +1,4 @@
-import { compilePermissive, environments, type Stored } from '#api/cel/index.ts'
+import { compilePermissive, environments, fromJson, type Stored } from '#api/cel/index.ts'
 import type { Authorization, BackendFull } from '#gen/config/types.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { ExchangeView } from '../../expression/view.ts'
@@ -42,7 +42,7 @@ class ItemView extends ExchangeView {
 
   override get(key: string): Stored {
     if (key !== 'mcp') return super.get(key)
-    if (this.item === undefined) return undefined
+    if (this.item === undefined) return null
     const { kind, ...item } = this.item
     const { methodName } = (super.get('mcp') ?? {}) as { methodName?: string }
     return { methodName, [kind]: item }
@@ -59,7 +59,7 @@ export function judgeItems(exchange: Exchange, rules: ItemRules | undefined): It
     if (set === undefined) return true
     if (set.isBroken) return false
     view ??= new ItemView(exchange)
-    view.item = item
+    view.item = item.arguments === undefined ? item : { ...item, arguments: fromJson(item.arguments) }
     return isAllowed(set.rules, view)
   }
   return (item, own) => passes(rules, item) && passes(own, item)

@@ -39,6 +39,11 @@ describe('an API key', () => {
     expect(JSON.stringify(apiKey)).not.toContain(key)
   })
 
+  test('has metadata with integers of 64 bits', () => {
+    const keys = readKeys([secretOf('big', { a: '{"key":"k","metadata":{"id":9007199254740993}}' })])
+    expect(keys.get(digestKey('k'))).toEqual({ id: 9007199254740993n })
+  })
+
   test('has metadata that cannot replace the key', async () => {
     const { apiKey } = await send(config, 'Bearer k-json')
     expect(apiKey).toMatchObject({ group: 'sales' })

@@ -1,3 +1,4 @@
+import { parseStored } from '#api/cel/index.ts'
 import { hash } from 'node:crypto'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'
 import type { Secret } from '#gen/config/types.ts'
@@ -25,7 +26,14 @@ export function readKeys(secrets: readonly Secret[]): KeyTable {
 }
 
 function readEntry(value: string): { digest: string; metadata: KeyMetadata } | undefined {
-  const entry = readApiKeyEntry(value)
+  const entry = readApiKeyEntry(value, parseMetadata)
   if ('problem' in entry) return undefined
   return { digest: entry.keyHash ?? digestKey(entry.key), metadata: entry.metadata }
+}
+
+/** Metadata is a variable of expressions, so integers keep 64 bits. */
+function parseMetadata(text: string): unknown {
+  const value = parseStored(text)
+  if (value === undefined) throw new SyntaxError('not JSON')
+  return value
 }

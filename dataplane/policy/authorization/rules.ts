@@ -2,7 +2,7 @@ import { evalBool, type Phase, type Program } from '#api/cel/index.ts'
 import type { Authorization } from '#gen/config/types.ts'
 import type { Connection } from '../../exchange/exchange.ts'
 import { viewSource } from '../../expression/peer.ts'
-import { compileExpression } from '../../expression/program.ts'
+import { compileExpression, findProblem } from '../../expression/program.ts'
 
 /** The expressions of all rule sets of a phase, by action. */
 export interface Rules {
@@ -11,9 +11,11 @@ export interface Rules {
   readonly allow: readonly Program[]
 }
 
-/** Compiles the expressions of one rule set. */
-export function compileSet({ policy }: Authorization, phase: Phase): readonly Program[] {
-  return policy.matchExpressions.map((expression) => compileExpression(expression, phase))
+/** Compiles the expressions of one rule set. A Deny expression that does not compile denies everything: what it should deny is unknown. */
+export function compileSet({ action, policy }: Authorization, phase: Phase): readonly Program[] {
+  return policy.matchExpressions.map((expression) =>
+    compileExpression(action === 'Deny' && findProblem(expression, phase) !== undefined ? 'true' : expression, phase),
+  )
 }
 
 /** Groups the expressions of rule sets by action. */

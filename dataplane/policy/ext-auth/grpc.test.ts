@@ -177,15 +177,18 @@ describe('a response that allows', () => {
   })
 
   test('sets metadata for expressions', async () => {
-    const { exchange } = await send({ ...ok({}), dynamicMetadata: { user: 'me' } })
-    expect({ ...(variables.extauthz.get(exchange) as object) }).toEqual({ user: 'me' })
+    for (const answer of [ok({}), {}]) {
+      const { exchange } = await send({ ...answer, dynamicMetadata: { user: 'me' } })
+      expect({ ...(variables.extauthz.get(exchange) as object) }).toEqual({ user: 'me' })
+    }
   })
 
   const answers: Record<string, { answer: Response; expected: string }> = {
     'status OK only': { answer: { status: { code: 0 } }, expected: '200 up' },
     'status OK with a denial, which is ignored': { answer: denied({ body: 'no' }, 0), expected: '200 up' },
     'an OK response without a status, like Envoy': { answer: { httpResponse: { case: 'okResponse', value: {} } }, expected: '200 up' },
-    'an empty response, which denies': { answer: {}, expected: '403 external authorization failed' },
+    'an empty response, because 0 is the default of proto3': { answer: {}, expected: '200 up' },
+    'metadata without a status': { answer: { dynamicMetadata: { user: 'me' } }, expected: '200 up' },
     'an error status with an OK response, which denies': { answer: ok({}, 13), expected: '403 external authorization failed' },
   }
   test.each(Object.keys(answers))('can be %s', async (name) => {

@@ -31,9 +31,10 @@ export async function checkByGrpc(exchange: Exchange, destination: Destination, 
 
 function decide(exchange: Exchange, { status, httpResponse, dynamicMetadata }: CheckResponse): Decision {
   keepMetadata(exchange, dynamicMetadata)
-  if (httpResponse.case === 'okResponse' && (status?.code ?? 0) === 0) return allow(exchange, httpResponse.value)
-  // An empty response denies.
-  if (status?.code === 0) return {}
+  // A response without status allows: 0 is the default of proto3.
+  const isAllowed = (status?.code ?? 0) === 0
+  if (httpResponse.case === 'okResponse' && isAllowed) return allow(exchange, httpResponse.value)
+  if (status?.code === 0 || (isAllowed && httpResponse.case !== 'deniedResponse')) return {}
   if (httpResponse.case !== 'deniedResponse') throw new ProxyError('EXT_AUTH')
   return { answer: toAnswer(httpResponse.value) }
 }

@@ -1,5 +1,7 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
+import { compilePermissive, environments } from '#api/cel/index.ts'
+import { rawNumber } from '#api/json/index.ts'
 import type { JWTAuthentication, JWTProvider } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
@@ -48,6 +50,14 @@ describe('a valid token', () => {
     expect(jwt).toMatchObject({ sub: 'bob', groups: ['a'] })
     expect([jwt?.rawToken.reveal(), JSON.stringify(jwt).includes(good)]).toEqual([good, false])
     expect(logFieldsOf(exchange)).toEqual({ 'jwt.sub': 'bob' })
+  })
+
+  test('has integers of 64 bits in its claims', async () => {
+    const numbers = { uid: rawNumber('9007199254740993'), deep: { ids: [rawNumber('-9223372036854775808')] } }
+    const { jwt } = await send({}, bearer(makeToken(key, { ...claims, ...numbers })))
+    expect(jwt).toMatchObject({ sub: 'bob', uid: 9007199254740993n, deep: { ids: [-9223372036854775808n] } })
+    const program = compilePermissive('[jwt.uid == 9007199254740993, jwt.uid == 9007199254740992]', environments.request).program
+    expect(program.eval({ jwt })).toEqual([true, false])
   })
 
   test('is not replaced by a claim named rawToken', async () => {

@@ -1,5 +1,5 @@
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
-import { Secret } from '#api/cel/index.ts'
+import { parseStored, Secret } from '#api/cel/index.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { readKeys, type TokenProvider } from './keys.ts'
 
@@ -45,7 +45,7 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
     }).catch((error: unknown) => {
       throw jwtError(describe(error), error)
     })
-    const claims = Object.freeze({ ...payload, rawToken: new Secret(token) })
+    const claims = Object.freeze({ ...exactClaims(token, payload), rawToken: new Secret(token) })
     if (verified.size >= MAX_CACHED) for (const oldest of verified.keys()) if (verified.delete(oldest)) break
     verified.set(token, { claims, expiresAtSeconds: payload.exp ?? 0 })
     return claims
@@ -60,6 +60,12 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
     verified.delete(token)
     throw jwtError('ExpiredSignature')
   }
+}
+
+/** The claims with integers of 64 bits; `payload` has doubles. */
+function exactClaims(token: string, payload: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+  return /\d{16}/.test(text) ? ((parseStored(text) as Readonly<Record<string, unknown>> | undefined) ?? payload) : payload
 }
 
 /** The 401 of an invalid token. `detail` is the reason in one word or sentence. */

@@ -47,6 +47,13 @@ describe('request headers', () => {
     ['numbers are values', set('x-a', '1 + 1'), ['2']],
     ['unsigned numbers are values', set('x-a', '7u'), ['7']],
     ['fractions are values', set('x-a', '0.5'), ['0.5']],
+    ['addresses are values', set('x-a', 'ip("10.0.0.1")'), ['10.0.0.1']],
+    ['the address of the client is a value', set('x-a', 'source.address'), ['127.0.0.1']],
+    [
+      'durations and timestamps are values',
+      set('x-a', 'duration("90s") > duration("1s") ? timestamp("2025-01-01T00:00:00Z") : null'),
+      ['2025-01-01T00:00:00Z'],
+    ],
     ['bools are values', set('x-a', 'true'), ['true']],
     ['bytes are values', set('x-a', 'b"\\x41\\xe9"'), ['Aé']],
     ['text beyond ASCII is sent as UTF-8', set('x-a', '"é"'), ['Ã©']],

@@ -5,7 +5,7 @@ import { keyOf } from '../../source/objects.ts'
 import { condition, conditionOf, fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import { findMcpClashes, findOwnAuthentication } from '../reference/mcp-targets.ts'
-import { resolveBody, type ResolvedBody } from '../reference/references.ts'
+import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
 /** A ProxyBackend in the config's form. */
@@ -48,12 +48,15 @@ export function sectionsOf({ spec }: ProxyBackend): string[] {
 export function backendStatus(state: BackendState): ObjectStatus {
   const { backend, resolved } = state
   const { generation, namespace, name } = backend.metadata
-  const problems = resolved.errors.map(({ path, message }) => `${path.join('.')}: ${message}`)
-  const unenforced = findOwnAuthentication(backend.spec.mcp?.targets ?? [])
-  const failure = problems.length > 0 ? fault('TranslationError', `failed to translate backend: ${[...problems, ...unenforced].join('; ')}`) : undefined
+  const textOf = ({ path, message }: BodyError): string => `${path.join('.')}: ${message}`
+  // A broken expression fails where it stands; the rest of the backend is in force.
+  const isPartial = ({ kind }: BodyError): boolean => kind === 'expression' || kind === 'variable'
+  const problems = resolved.errors.filter((error) => !isPartial(error)).map(textOf)
+  const partial = [...resolved.errors.filter(isPartial).map(textOf), ...findOwnAuthentication(backend.spec.mcp?.targets ?? [])]
+  const failure = problems.length > 0 ? fault('TranslationError', `failed to translate backend: ${[...problems, ...partial].join('; ')}`) : undefined
   const accepted =
-    failure === undefined && unenforced.length > 0
-      ? condition('Accepted', true, 'PartiallyValid', unenforced.join('; '), generation)
+    failure === undefined && partial.length > 0
+      ? condition('Accepted', true, 'PartiallyValid', partial.join('; '), generation)
       : conditionOf('Accepted', failure, 'Accepted', 'Backend successfully accepted', generation)
   return {
     group: GROUP,

@@ -6,7 +6,7 @@ import { condition } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { resolveTargets, type Owned, type ResolvedTarget } from './policy-targets.ts'
-import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
+import { resolveBody, type ResolvedBody } from '../reference/references.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
 type Section = 'frontend' | 'traffic' | 'backend'
@@ -34,8 +34,8 @@ interface Standing {
   isUsed: boolean
 }
 
-/** Fields without which nothing gets less safe: with a bad expression they are left out. All others stay and fail closed. */
-const droppable = new Set(['transformation', 'accessLog', 'tracing', 'health'])
+/** Fields that protect nothing. A policy that consists of nothing but broken expressions in them has no effect and is not attached. */
+const unprotective = new Set(['transformation', 'accessLog', 'tracing', 'health'])
 
 export function readPolicies(context: Context, owned: Owned): PolicyState[] {
   return context.snapshot.list('ProxyPolicy').map((policy) => {
@@ -46,13 +46,12 @@ export function readPolicies(context: Context, owned: Owned): PolicyState[] {
       if (!body) return []
       const resolved = resolveBody(context, 'ProxyPolicy', policy.metadata.namespace, definitionOf[section], body)
       errors.push(...resolved.errors.map(({ path, message }) => `${section}.${path.join('.')}: ${message}`))
-      const kept = dropBroken(resolved)
-      return Object.keys(kept.body).some((field) => field !== 'phase') ? [{ section, resolved: kept }] : []
+      return Object.keys(resolved.body).some((field) => field !== 'phase') ? [{ section, resolved }] : []
     })
     return {
       policy,
       key: keyOf(policy),
-      sections,
+      sections: sections.some(({ resolved }) => hasEffect(resolved)) ? sections : [],
       errors,
       targets,
       missing: problems,
@@ -62,10 +61,18 @@ export function readPolicies(context: Context, owned: Owned): PolicyState[] {
   })
 }
 
-function dropBroken(resolved: ResolvedBody): ResolvedBody {
-  const isBroken = ({ kind, path }: BodyError): boolean => kind === 'expression' && droppable.has(path[0] ?? '')
-  const broken = new Set(resolved.errors.filter(isBroken).map((error) => error.path[0]))
-  return broken.size === 0 ? resolved : { ...resolved, body: Object.fromEntries(Object.entries(resolved.body).filter(([field]) => !broken.has(field))) }
+/** Whether a section has more than broken expressions in fields that protect nothing (operator.md §10 case 56). */
+function hasEffect({ body, errors }: ResolvedBody): boolean {
+  const broken = errors.filter(({ kind }) => kind === 'expression').map(({ path }) => path)
+  return Object.entries(body).some(([field, value]) => field !== 'phase' && !(unprotective.has(field) && isBroken(value, [field], broken)))
+}
+
+/** Whether all of a value are broken expressions, and the names that they are for. */
+function isBroken(value: unknown, path: readonly string[], broken: readonly (readonly string[])[]): boolean {
+  if (broken.some((other) => other.join('.') === path.join('.'))) return true
+  if (typeof value !== 'object' || value === null) return false
+  const members = Object.entries(value).filter(([key]) => Array.isArray(value) || key !== 'name')
+  return members.length > 0 && members.every(([key, member]) => isBroken(member, [...path, key], broken))
 }
 
 /** Messages of a policy for one target, one for each section. */

@@ -16,6 +16,9 @@ import { selectMcpTargets } from './mcp-targets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
+/** Characters of an expression in a message. */
+const MAX_QUOTED = 100
+
 /**
  * A mistake in a body. The data plane fails closed for a bad `reference`. An `expression` has bad syntax. A `variable` or function does not
  * exist where the expression is evaluated, so that it fails there (traffic.md §1). A `selection` is ambiguous.
@@ -175,9 +178,10 @@ class Resolver {
   #checkExpression(expression: string, path: readonly string[], owner: string): void {
     const { checkExpression } = this.#context.options
     const problem = checkExpression(expression)
-    if (problem !== undefined) return void this.#fail(path, problem, 'expression')
+    const quoted = JSON.stringify(expression.length > MAX_QUOTED ? `${expression.slice(0, MAX_QUOTED)}...` : expression)
+    if (problem !== undefined) return void this.#fail(path, `${problem} in ${quoted}`, 'expression')
     const misplaced = checkExpression(expression, phaseOf(this.#definition, path, owner))
-    if (misplaced !== undefined) this.#fail(path, misplaced, 'variable')
+    if (misplaced !== undefined) this.#fail(path, `${misplaced} in ${quoted}`, 'variable')
   }
 
   #backend(ref: Partial<BackendObjectRef>, path: readonly string[]): BackendRef {
