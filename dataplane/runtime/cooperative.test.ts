@@ -36,6 +36,14 @@ describe('cooperative work', () => {
     expect(turns.every((turn) => turn.trim().split(' ').length <= 1)).toBe(true)
   })
 
+  test('that is short does not wait for the turn of long work', async () => {
+    const record: string[] = []
+    const long = runCooperatively(makeWork('long', 3, record)).then(() => record.push('end of long'))
+    await runCooperatively(makeWork('short', 0, record)).then(() => record.push('end of short'))
+    await long
+    expect(record).toEqual(['long', 'end of short', 'long', 'long', 'end of long'])
+  })
+
   test('stops if its checkpoint throws', async () => {
     const record: string[] = []
     const work = runCooperatively(makeWork('work', 100, record), () => {
