@@ -7,16 +7,38 @@ import type { ChatFormat, JsonObject, Usage } from './types.ts'
 
 /** One part of a turn: text, media, thinking, a tool call or its result. */
 export type Block =
-  | { readonly type: 'text'; readonly text: string; readonly isCached?: boolean }
-  | { readonly type: 'image'; readonly mediaType: string; readonly data: string; readonly isCached?: boolean }
-  | { readonly type: 'imageUrl'; readonly url: string; readonly isCached?: boolean }
-  | { readonly type: 'document'; readonly mediaType: string | undefined; readonly filename: string | undefined; readonly data: string }
+  | ({ readonly type: 'text'; readonly text: string } & Cached)
+  | ({ readonly type: 'image'; readonly mediaType: string; readonly data: string } & Cached)
+  | ({ readonly type: 'imageUrl'; readonly url: string } & Located & Cached)
+  | ({
+      readonly type: 'document'
+      readonly mediaType: string | undefined
+      readonly filename: string | undefined
+      /** Base64; empty if there is `text`. */
+      readonly data: string
+      /** The document as plain text. */
+      readonly text?: string
+    } & Located &
+      Cached)
   | { readonly type: 'thinking'; readonly text: string; readonly signature: string }
+  /** Encrypted thinking. */
+  | { readonly type: 'redacted'; readonly data: string }
   | ToolUse
   | ToolResult
 
+/** A cache breakpoint after the part: `cache_control` of the Messages API. */
+interface Cached {
+  readonly cache?: JsonObject
+}
+
+/** A part that not every upstream accepts. */
+interface Located {
+  /** The place in the client's body, for errors: `messages[0].content[1]`. */
+  readonly at: string
+}
+
 /** A call of a tool by the model. */
-export interface ToolUse {
+export interface ToolUse extends Cached {
   readonly type: 'toolUse'
   readonly id: string
   readonly name: string
@@ -24,11 +46,12 @@ export interface ToolUse {
   readonly input: unknown
   /** The input as text, if the source format has text. */
   readonly json?: string
-  readonly isCached?: boolean
+  /** The thought signature of Gemini. */
+  readonly thought?: string
 }
 
 /** The result of a tool call; `id` is that of the call. */
-export interface ToolResult {
+export interface ToolResult extends Cached {
   readonly type: 'toolResult'
   readonly id: string
   readonly content: readonly Block[]
@@ -36,7 +59,6 @@ export interface ToolResult {
   readonly isPlain: boolean
   /** Absent if the client did not set it. */
   readonly isError?: boolean
-  readonly isCached?: boolean
 }
 
 /** One message of a conversation. */
@@ -48,12 +70,11 @@ export interface Turn {
 }
 
 /** The definition of a tool. `schema` is the JSON Schema of its input. */
-export interface Tool {
+export interface Tool extends Cached {
   readonly name: string
   readonly description: string | undefined
   readonly schema: JsonObject | undefined
   readonly isStrict?: boolean
-  readonly isCached?: boolean
 }
 
 /** Which tools the model may or must call. */
@@ -73,7 +94,7 @@ export interface Chat {
   /** The client's format; defaults differ (llm.md §7.1). */
   readonly origin: ChatFormat
   /** Leading system text, block by block. */
-  readonly system: readonly { readonly text: string; readonly isCached?: boolean }[]
+  readonly system: readonly ({ readonly text: string } & Cached)[]
   readonly isSystemPlain: boolean
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
@@ -146,7 +167,7 @@ export type Step =
   | { readonly type: 'toolStart'; readonly block: number; readonly id: string; readonly name: string }
   | { readonly type: 'toolInput'; readonly block: number; readonly json: string }
   | { readonly type: 'blockStop'; readonly block: number }
-  /** Model output that has no equivalent in other formats, such as `reasoning_content` of Chat Completions. Counts as content. */
+  /** Model output that only native streams have. Counts as content. */
   | { readonly type: 'hidden' }
   | { readonly type: 'finish'; readonly stop: Stop; readonly stopSequence?: string | undefined }
   | { readonly type: 'usage'; readonly usage: RawUsage }

@@ -28,7 +28,7 @@ export function readFacts(format: ChatFormat, body: JsonObject, usage?: RawUsage
     case 'responses':
       for (const item of objectsOf(body['output'])) {
         if (item['type'] === 'function_call') facts.toolCalls.push(factOf(item['call_id'], item['name'], item['arguments']))
-        else for (const part of objectsOf(item['content'])) facts.completion.push(textOf(part['text']) ?? '')
+        else if (item['type'] !== 'reasoning') for (const part of objectsOf(item['content'])) facts.completion.push(textOf(part['text']) ?? '')
       }
       break
   }

@@ -11,6 +11,7 @@ import { ResponsesReader } from '../formats/responses/steps.ts'
 import { FormatError, type ChatFormat, type Conversion, type JsonObject } from '../common/types.ts'
 import { NativeStream, type NativeFormat } from '../stream/native.ts'
 import { printEvent } from '../stream/sse.ts'
+import { readCompletionsUsage } from '../usage/raw.ts'
 import { translateError } from './errors.ts'
 import { readFacts } from './facts.ts'
 
@@ -19,6 +20,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     reader: new CompletionsReader(true),
     findTexts: findCompletionsTexts,
     significant: /"usage":\s*\{|"error"|"finish_reason":\s*"|\[DONE\]/,
+    amend: amendUsage,
     printError: (type, message) => printEvent(undefined, printJson(writeCompletionsError(type, message))),
   }),
   messages: () => ({
@@ -49,11 +51,19 @@ export function passChat(format: ChatFormat): Conversion {
     response(body) {
       const object = objectOf(body)
       if (object === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
-      return { body: object, facts: readFacts(format, object) }
+      return { body: (format === 'completions' ? amendUsage(object) : undefined) ?? object, facts: readFacts(format, object) }
     },
     error: (status, body) => translateError(format, true, status, body),
     stream: (_context, options) => new NativeStream(formats[format](), options),
   }
+}
+
+/** Corrects `completion_tokens` of Gemini, which may count thinking tokens only in the total (llm.md §7.10); undefined if they are right. */
+function amendUsage(body: JsonObject): JsonObject | undefined {
+  const usage = objectOf(body['usage'])
+  if (usage?.['completion_tokens'] !== 0) return undefined
+  const { output = 0 } = readCompletionsUsage(usage)
+  return output === 0 ? undefined : { ...body, usage: { ...usage, completion_tokens: output } }
 }
 
 /** OpenAI models, which reject `max_tokens` or will. Servers of other models may reject `max_completion_tokens` (llm.md §7.1). */

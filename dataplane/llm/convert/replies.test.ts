@@ -40,6 +40,12 @@ const choice = (message: JsonObject, finish: string): JsonObject => ({
   usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12, prompt_tokens_details: { cached_tokens: 4 } },
 })
 
+const reasoned = {
+  content: 'Hi',
+  reasoning_content: 'hm',
+  tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content: { google: { thought_signature: 'si+g/=' } } }],
+}
+
 const rows: Readonly<Record<string, Row>> = {
   'Messages -> Chat Completions: thinking, text and a tool call': {
     from: 'completions',
@@ -69,6 +75,7 @@ const rows: Readonly<Record<string, Row>> = {
             role: 'assistant',
             content: 'Hello',
             reasoning_content: 'a',
+            reasoning_signature: 's',
             tool_calls: [{ id: 't', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }],
           },
           finish_reason: 'tool_calls',
@@ -194,14 +201,19 @@ const rows: Readonly<Record<string, Row>> = {
       status: 'completed',
       output: [
         {
+          type: 'reasoning',
+          id: 'rs_0000000000000002',
+          summary: [],
+          content: [{ type: 'reasoning_text', text: 'hm' }],
+          encrypted_content: 'signature:sig',
+          status: 'completed',
+        },
+        {
           type: 'message',
-          id: 'msg_0000000000000002',
+          id: 'msg_0000000000000003',
           status: 'completed',
           role: 'assistant',
-          content: [
-            { type: 'output_text', text: 'hm', annotations: [] },
-            { type: 'output_text', text: 'Hello', annotations: [] },
-          ],
+          content: [{ type: 'output_text', text: 'Hello', annotations: [] }],
         },
         { type: 'function_call', id: 't1', call_id: 't1', name: 'a.b', arguments: '{"n":1}', status: 'completed' },
       ],
@@ -258,6 +270,12 @@ const rows: Readonly<Record<string, Row>> = {
     },
     usage: { inputTokens: 4, outputTokens: 5, totalTokens: 9, providerInputTokens: 4, providerTotalTokens: 9 },
   },
+  'Chat Completions -> Chat Completions: thinking tokens that only the total includes become output tokens': {
+    from: 'completions',
+    to: 'completions',
+    body: { choices: [], usage: { prompt_tokens: 4, completion_tokens: 0, total_tokens: 9, x: 1 } },
+    is: { choices: [], usage: { prompt_tokens: 4, completion_tokens: 5, total_tokens: 9, x: 1 } },
+  },
   'Chat Completions -> Messages: thinking tokens that only the total includes become output tokens': {
     from: 'messages',
     to: 'completions',
@@ -267,6 +285,37 @@ const rows: Readonly<Record<string, Row>> = {
     },
     has: { usage: { input_tokens: 4, output_tokens: 5 } },
     usage: { inputTokens: 4, outputTokens: 5, totalTokens: 9, providerInputTokens: 4, providerTotalTokens: 9 },
+  },
+  'Chat Completions -> Messages: reasoning becomes thinking, and a thought signature part of the tool call id': {
+    from: 'messages',
+    to: 'completions',
+    body: choice(reasoned, 'tool_calls'),
+    has: {
+      content: [
+        { type: 'thinking', thinking: 'hm', signature: '' },
+        { type: 'text', text: 'Hi' },
+        { type: 'tool_use', id: 'c1__thought__si+g/=', name: 'f', input: {} },
+      ],
+    },
+  },
+  'Chat Completions -> Responses: reasoning becomes an item, and a thought signature part of the tool call id': {
+    from: 'responses',
+    to: 'completions',
+    body: choice({ ...reasoned, reasoning_content: undefined, reasoning: 'hm' }, 'tool_calls'),
+    has: {
+      output: [
+        {
+          type: 'reasoning',
+          id: 'rs_0000000000000002',
+          summary: [],
+          content: [{ type: 'reasoning_text', text: 'hm' }],
+          encrypted_content: null,
+          status: 'completed',
+        },
+        expect.objectContaining({ type: 'message' }),
+        expect.objectContaining({ type: 'function_call', call_id: 'c1__thought__si+g/=' }),
+      ],
+    },
   },
   'from embeddings of Vertex AI': {
     from: 'embeddings',

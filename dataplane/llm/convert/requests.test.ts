@@ -1,13 +1,16 @@
 import { describe, expect, test } from '@jest/globals'
 import type { JsonObject } from '../common/types.ts'
 import { completionsRows } from './testdata/requests/completions.ts'
+import { unsupportedRows } from './testdata/requests/unsupported.ts'
 import { embeddingsRows } from './testdata/requests/embeddings.ts'
+import { historyRows } from './testdata/requests/history.ts'
+import { mediaRows } from './testdata/requests/media.ts'
 import { messagesRows } from './testdata/requests/messages.ts'
 import { responsesRows } from './testdata/requests/responses.ts'
 import { hi } from './testdata/requests/row.ts'
 import { pair, requestContext } from './testing.ts'
 
-const rows = { ...completionsRows, ...messagesRows, ...responsesRows, ...embeddingsRows }
+const rows = { ...historyRows, ...mediaRows, ...completionsRows, ...messagesRows, ...responsesRows, ...embeddingsRows }
 
 describe('a request is converted', () => {
   test.each(Object.entries(rows))('%s', (_name, { from, to, body, context, is, has = {}, error }) => {
@@ -17,6 +20,11 @@ describe('a request is converted', () => {
     else if (is) expect(convert()).toEqual(is)
     else for (const key of Object.keys(has)) expect([key, convert()[key]]).toEqual([key, has[key]])
     expect(JSON.stringify(body)).toBe(before)
+  })
+
+  test.each(unsupportedRows)('to %s from %s is rejected for %o, naming %s', (to, from, body, place) => {
+    const request = { ...(from === 'responses' ? { input: 'hi' } : { messages: [hi], max_tokens: 9 }), ...body }
+    expect(() => pair(from, to).request(request, requestContext())).toThrow(`unsupported conversion: ${place}: `)
   })
 
   test('to the same object on native paths without required changes', () => {

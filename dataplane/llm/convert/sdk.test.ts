@@ -50,7 +50,8 @@ describe('streams', () => {
 
   test.each([
     ['completions', streams.completionsTools, ['message', 'function_call', 'function_call'], 'Let me see.'],
-    ['converse', streams.converseText, ['message', 'function_call'], 'hmHellö'],
+    ['converse', streams.converseText, ['reasoning', 'message', 'function_call'], 'Hellö'],
+    ['completions', streams.completionsReasoning, ['reasoning', 'message', 'function_call'], 'Hello'],
   ] as const)("of OpenAI's responses over %s are read by its SDK", async (to, bytes, items, text) => {
     const response = await openai(translate('responses', to, bytes))
       .responses.stream({ model: 'm', input: 'hi' })
@@ -62,6 +63,7 @@ describe('streams', () => {
   test.each([
     ['completions', streams.completionsTools, ['text', 'tool_use', 'tool_use'], 'tool_use'],
     ['completions', streams.completionsInterleaved, ['tool_use', 'tool_use'], 'tool_use'],
+    ['completions', streams.completionsReasoning, ['thinking', 'text', 'tool_use'], 'tool_use'],
     ['converse', streams.converseText, ['thinking', 'text', 'tool_use'], 'tool_use'],
     ['messages', streams.messagesText, ['thinking', 'text', 'tool_use', 'tool_use'], 'tool_use'],
   ] as const)("of Anthropic's messages over %s are read by its SDK", async (to, bytes, blocks, stop) => {
@@ -71,7 +73,7 @@ describe('streams', () => {
     expect(message.content.map(({ type }) => type)).toEqual(blocks)
     expect(message.stop_reason).toBe(stop)
     expect(message.content.find(({ type }) => type === 'tool_use')).toMatchObject({
-      input: to === 'completions' && bytes === streams.completionsInterleaved ? { x: 1 } : { a: 1 },
+      input: bytes === streams.completionsInterleaved ? { x: 1 } : bytes === streams.completionsReasoning ? {} : { a: 1 },
     })
   })
 

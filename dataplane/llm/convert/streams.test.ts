@@ -43,6 +43,7 @@ describe('streams', () => {
     const stream = open('completions', 'messages')
     expect(outline(run(stream, streams.messagesText))).toEqual([
       line({ delta: { role: 'assistant', reasoning_content: 'hm' } }),
+      line({ delta: { reasoning_signature: 'sig' } }),
       line({ delta: { content: 'Hellö' } }),
       line({ delta: tool(0, { id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '' } }) }),
       line({ delta: tool(0, { function: { arguments: '{"a":1}' } }) }),
@@ -188,7 +189,8 @@ describe('streams', () => {
   })
 
   test.each([
-    ['converse', streams.converseText, ['message', 'function_call'], 'hmHellö'],
+    ['converse', streams.converseText, ['reasoning', 'message', 'function_call'], 'Hellö'],
+    ['completions', streams.completionsReasoning, ['reasoning', 'message', 'function_call'], 'Hello'],
     ['completions', streams.completionsTools, ['message', 'function_call', 'function_call'], 'Let me see.'],
   ] as const)('%s -> Responses: events are numbered from 1, and the last one repeats the whole response', (to, bytes, items, outputText) => {
     const events = outline(run(open('responses', to), bytes)).map((event) => JSON.parse(event) as Record<string, unknown>)
@@ -211,8 +213,43 @@ describe('streams', () => {
     }
     expect(last).toMatchObject({ type: 'response.completed', response: { status: 'completed' } })
     expect(last.response.output.map(({ type }) => type)).toEqual(items)
-    expect(last.response.output[0]?.content?.map(({ text }) => text).join('')).toBe(outputText)
-    expect(last.response.usage.input_tokens).toBeGreaterThan(0)
+    expect(
+      last.response.output
+        .find(({ type }) => type === 'message')
+        ?.content?.map(({ text }) => text)
+        .join(''),
+    ).toBe(outputText)
+    if (bytes !== streams.completionsReasoning) expect(last.response.usage.input_tokens).toBeGreaterThan(0)
+  })
+
+  test('Chat Completions -> Messages: reasoning becomes a thinking block, and the thought signature part of the tool call id', () => {
+    const text = run(open('messages', 'completions'), streams.completionsReasoning)
+    expect(text).toContain('"content_block":{"type":"thinking","thinking":"","signature":""}')
+    expect(text).toContain('"delta":{"type":"thinking_delta","thinking":"hm, "}')
+    expect(text).toContain('"delta":{"type":"thinking_delta","thinking":"so"}')
+    expect(text).toContain('"id":"call_a__thought__si+g/="')
+  })
+
+  test('Chat Completions -> Responses: reasoning becomes an item of its own', () => {
+    const events = outline(run(open('responses', 'completions'), streams.completionsReasoning)).map((event) => JSON.parse(event) as Record<string, unknown>)
+    const item = { type: 'reasoning', id: 'rs_0000000000000002', summary: [] }
+    const place = { item_id: item.id, output_index: 0, content_index: 0 }
+    const reasoning = events.slice(2, 9)
+    for (const event of reasoning) delete event['sequence_number']
+    expect(reasoning).toEqual([
+      { type: 'response.output_item.added', output_index: 0, item: { ...item, content: [], encrypted_content: null, status: 'in_progress' } },
+      { type: 'response.content_part.added', ...place, part: { type: 'reasoning_text', text: '' } },
+      { type: 'response.reasoning_text.delta', ...place, delta: 'hm, ' },
+      { type: 'response.reasoning_text.delta', ...place, delta: 'so' },
+      { type: 'response.reasoning_text.done', ...place, text: 'hm, so' },
+      { type: 'response.content_part.done', ...place, part: { type: 'reasoning_text', text: 'hm, so' } },
+      {
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: { ...item, content: [{ type: 'reasoning_text', text: 'hm, so' }], encrypted_content: null, status: 'completed' },
+      },
+    ])
+    expect(JSON.stringify(events)).toContain('"call_id":"call_a__thought__si+g/="')
   })
 
   test.each(['completionsText', 'messagesText', 'responsesText'] as const)('native %s passes byte for byte, and its facts are read', (name) => {
@@ -358,7 +395,7 @@ describe('errors in streams', () => {
       Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }], usage })}\n\ndata: [DONE]\n\n`),
     )
     expect(stream.facts.usage).toMatchObject({ inputTokens: 7, outputTokens: 60, totalTokens: 67 })
-    if (from !== 'completions') expect(text).toContain('"output_tokens":60')
+    expect(text).toContain(from === 'completions' ? '"completion_tokens":60,"total_tokens":67' : '"output_tokens":60')
   })
 
   test('content as a list of parts is text, for clients and for guards', () => {

@@ -1,5 +1,5 @@
 import { parseJson, isObject } from '../common/json.ts'
-import type { ClientEvent, StreamOptions } from '../common/types.ts'
+import type { ClientEvent, JsonObject, StreamOptions } from '../common/types.ts'
 import { JsonEvent, RawEvent, type FindTexts } from './event.ts'
 import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader } from './steps.ts'
@@ -12,6 +12,8 @@ export interface NativeFormat {
   /** Matches events that must be read even if the content is not: usage, ends, errors. */
   readonly significant: RegExp
   printError(type: string, message: string): string
+  /** Corrects an event; undefined if it is right. The bytes of events that are right pass unchanged. */
+  amend?(data: JsonObject): JsonObject | undefined
 }
 
 /**
@@ -61,14 +63,14 @@ export class NativeStream extends UpstreamStream {
     const out: ClientEvent[] = []
     for (const { raw } of events) {
       if (this.isOver) break
-      const guarded = this.#observe(raw)
-      if (!this.#isGuarded) out.push(new RawEvent(raw))
-      else if (guarded) out.push(guarded)
+      const event = this.#observe(raw)
+      if (event) out.push(event)
+      else if (!this.#isGuarded) out.push(new RawEvent(raw))
     }
     return out
   }
 
-  /** Reads an event for the facts; returns the event to send if the stream is guarded. */
+  /** Reads an event for the facts; returns the event to send if the stream is guarded or the event was corrected. */
   #observe(raw: Buffer): ClientEvent | undefined {
     const { facts } = this.recorder
     const isRead = this.#isGuarded || this.#collects || !facts.hasContent || this.#format.significant.test(raw.toString('latin1'))
@@ -82,8 +84,9 @@ export class NativeStream extends UpstreamStream {
     const data = this.#isGuarded ? parseLeniently(text) : parsePlain(text)
     for (const step of this.#format.reader.read(name, data, text)) this.recorder.record(step)
     if (facts.isComplete || facts.error) this.close()
-    if (!this.#isGuarded) return undefined
-    if (isObject(data)) return new JsonEvent(name, data, this.#format.findTexts)
+    const amended = isObject(data) ? this.#format.amend?.(data) : undefined
+    if (!this.#isGuarded && amended === undefined) return undefined
+    if (isObject(data)) return new JsonEvent(name, amended ?? data, this.#format.findTexts)
     return text.trim() === '[DONE]' ? new RawEvent('data: [DONE]\n\n') : undefined
   }
 }

@@ -62,6 +62,15 @@ export const streams = {
   ),
   /** An end without terminator, common among compatible servers. */
   completionsNoDone: sse(chunk({ content: 'x' }), chunk({}, 'length')),
+  /** Reasoning of compatible servers, then a tool call of Gemini with a thought signature. */
+  completionsReasoning: sse(
+    chunk({ role: 'assistant', reasoning_content: 'hm, ' }),
+    chunk({ reasoning: 'so' }),
+    chunk({ content: 'Hello' }),
+    chunk({ tool_calls: [{ index: 0, id: 'call_a', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content: { google: { thought_signature: 'si+g/=' } } }] }),
+    chunk({}, 'tool_calls'),
+    '[DONE]',
+  ),
   completionsError: sse(chunk({ content: 'x' }), { error: { message: 'overloaded', type: 'server_error' } }),
   messagesText: named(
     { type: 'message_start', message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-x', content: [], usage: { input_tokens: 5, cache_read_input_tokens: 2, output_tokens: 1 } } },

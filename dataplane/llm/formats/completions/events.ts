@@ -50,7 +50,7 @@ export class CompletionsWriter implements StepWriter {
       case 'thinking':
         return [this.#delta({ reasoning_content: step.text })]
       case 'signature':
-        return this.#isRoleFirst ? [this.#delta({ reasoning_signature: step.text })] : []
+        return [this.#delta({ reasoning_signature: step.text })]
       case 'toolStart': {
         const tool = { index: this.#tools.size, hasInput: false }
         this.#tools.set(step.block, tool)

@@ -2,6 +2,7 @@ import { inputWithCache, readCompletionsUsage } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
 import { compact, filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import { completionsStops, readCompletionsStop, withTools } from '../../common/stops.ts'
+import { joinThought } from '../../common/thoughts.ts'
 import { parseArguments, printArguments } from '../../common/tools.ts'
 import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
@@ -11,13 +12,16 @@ export function readCompletionsReply(body: JsonObject): Reply {
   if (first === undefined) throw new FormatError('response', 'failed to parse response: choices must have at least one entry')
   const message = inside(first['message'])
   const blocks: ReplyBlock[] = []
+  const reasoning = filledText(message['reasoning_content']) ?? filledText(message['reasoning'])
+  if (reasoning !== undefined) blocks.push({ type: 'thinking', text: reasoning, signature: '' })
   const content = textOf(message['content']) ?? joinParts(message['content']) ?? filledText(message['refusal'])
   if (content !== undefined) blocks.push({ type: 'text', text: content })
   for (const call of objectsOf(message['tool_calls'])) {
     const called = objectOf(call['function'])
     if (called === undefined) continue
     const json = textOf(called['arguments']) ?? ''
-    blocks.push({ type: 'toolUse', id: textOf(call['id']) ?? '', name: textOf(called['name']) ?? '', input: parseArguments(json), json })
+    const thought = filledText(inside(inside(call['extra_content'])['google'])['thought_signature'])
+    blocks.push({ type: 'toolUse', id: joinThought(textOf(call['id']) ?? '', thought), name: textOf(called['name']) ?? '', input: parseArguments(json), json })
   }
   return {
     id: textOf(body['id']),

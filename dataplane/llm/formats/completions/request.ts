@@ -1,32 +1,46 @@
-import type { Block, Chat, OutputFormat, Tool, ToolChoice, Turn } from '../../common/neutral.ts'
+import { isObject } from '../../common/json.ts'
+import type { Block, Chat, OutputFormat, Tool, ToolChoice, ToolUse, Turn } from '../../common/neutral.ts'
 import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { splitThought } from '../../common/thoughts.ts'
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
+import { rejectFields, unsupported } from '../../common/unsupported.ts'
+import { readFile, readImage } from './media.ts'
 
-/** Reads a Chat Completions request. Drops text that is only white space, and messages that become empty (llm.md §7.1). */
+type Text = Extract<Block, { type: 'text' }>
+type Part = Extract<Block, { type: 'text' | 'image' | 'imageUrl' | 'document' }>
+
+/** Fields that change what the response holds and that no other format has (llm.md §7.1). */
+const unsupportedFields = ['audio', 'functions', 'logprobs', 'top_logprobs', 'web_search_options']
+
+/**
+ * Reads a Chat Completions request. Drops text that is only white space, and messages that become empty (llm.md §7.1). Throws a FormatError for
+ * what no other format can express.
+ */
 export function readCompletionsRequest(body: JsonObject): Chat {
-  const system: string[] = []
+  rejectFields(body, unsupportedFields)
+  if ((numberOf(body['n']) ?? 1) > 1) throw unsupported('n', 'this provider returns one choice; send the request several times')
+  const modality = listOf(body['modalities']).find((name) => name !== 'text')
+  if (modality !== undefined) throw unsupported('modalities', 'this provider returns text only')
+  const system: Text[] = []
   const turns: Turn[] = []
-  const warnings: string[] = []
-  for (const message of objectsOf(body['messages'])) {
+  for (const [at, message] of objectsOf(body['messages']).entries()) {
+    const place = `messages[${at}]`
     const role = message['role']
     if (role === 'system' || role === 'developer') {
-      const text = readText(message['content'], '\n')
-      if (text.trim() !== '') system.push(text)
+      const texts = readSystem(message, place)
+      if (texts.some(({ text }) => text.trim() !== '')) system.push(...texts)
       continue
     }
-    const turn = role === 'tool' ? readToolTurn(message) : role === 'assistant' ? readAssistantTurn(message) : readUserTurn(message, warnings)
+    const turn = role === 'tool' ? readToolTurn(message, place) : role === 'assistant' ? readAssistantTurn(message, place) : readUserTurn(message, place)
     if (turn.blocks.length > 0) turns.push(turn)
   }
-  const functions = objectsOf(body['tools']).filter((tool) => tool['type'] === 'function' || tool['type'] === undefined)
-  if (functions.length < listOf(body['tools']).length) warnings.push('tools other than functions were dropped')
   return {
     origin: 'completions',
-    system: system.length > 0 ? [{ text: system.join('\n') }] : [],
+    system: system.some(({ cache }) => cache) ? system : system.length > 0 ? [{ text: system.map(({ text }) => text).join('\n') }] : [],
     isSystemPlain: true,
     turns,
-    tools: functions.map((tool) => readTool(inside(tool['function']))),
-    toolChoice: readToolChoice(body['tool_choice']),
+    ...readTools(body),
     isParallel: booleanOf(body['parallel_tool_calls']),
     maxTokens: anyNumber(body['max_completion_tokens']) ?? anyNumber(body['max_tokens']),
     temperature: anyNumber(body['temperature']),
@@ -40,71 +54,115 @@ export function readCompletionsRequest(body: JsonObject): Chat {
     thinking: undefined,
     format: readFormat(inside(body['response_format'])),
     metadata: undefined,
-    warnings,
+    warnings: [],
   }
 }
 
-/** A string content, or the joined texts of its parts. */
-function readText(content: unknown, joiner: string): string {
-  if (typeof content === 'string') return content
-  return objectsOf(content)
-    .map((part) => textOf(part['text']) ?? textOf(part['refusal']))
-    .filter((text) => text !== undefined)
-    .join(joiner)
+function readSystem(message: JsonObject, place: string): Text[] {
+  return readContent(message, place, true).map((block, at) => {
+    if (block.type !== 'text') throw unsupported(`${place}.content[${at}]`, 'a system message may hold text only')
+    return block
+  })
 }
 
-function readToolTurn(message: JsonObject): Turn {
+function readToolTurn(message: JsonObject, place: string): Turn {
   const content = message['content']
   const isPlain = !Array.isArray(content)
-  const blocks: Block[] = isPlain
-    ? [{ type: 'text', text: textOf(content) ?? '' }]
-    : objectsOf(content).flatMap((part) => (typeof part['text'] === 'string' ? [{ type: 'text' as const, text: part['text'] }] : []))
-  return { role: 'user', blocks: [{ type: 'toolResult', id: textOf(message['tool_call_id']) ?? '', content: blocks, isPlain }] }
+  const blocks: Part[] = isPlain ? [{ type: 'text', text: textOf(content) ?? '' }] : readContent(message, place, true)
+  const { id } = splitThought(textOf(message['tool_call_id']) ?? '')
+  return { role: 'user', blocks: [{ type: 'toolResult', id, content: isPlain ? blocks : blocks.map(withoutCache), isPlain, ...cacheOf(message, blocks) }] }
 }
 
-function readUserTurn(message: JsonObject, warnings: string[]): Turn {
-  const content = message['content']
-  if (!Array.isArray(content)) return { role: 'user', blocks: readTexts([textOf(content)]), isPlain: true }
-  const blocks: Block[] = []
-  for (const part of objectsOf(content)) {
-    const url = textOf(inside(part['image_url'])['url']) ?? textOf(part['image_url'])
-    if (typeof part['text'] === 'string') blocks.push(...readTexts([part['text']]))
-    else if (url !== undefined) blocks.push(readImage(url))
-    else warnings.push(`a message part of type ${textOf(part['type']) ?? 'unknown'} was dropped`)
-  }
-  return { role: 'user', blocks }
+function withoutCache(part: Part): Part {
+  const { cache: _, ...rest } = part
+  return rest
 }
 
-function readAssistantTurn(message: JsonObject): Turn {
+/** The breakpoint of a tool message, which may be at one of its parts. */
+function cacheOf(message: JsonObject, blocks: readonly Part[]): { cache?: JsonObject } {
+  const cache = objectOf(message['cache_control']) ?? blocks.find((part) => part.cache)?.cache
+  return cache ? { cache } : {}
+}
+
+function readUserTurn(message: JsonObject, place: string): Turn {
+  return { role: 'user', blocks: readContent(message, place), isPlain: !Array.isArray(message['content']) }
+}
+
+function readAssistantTurn(message: JsonObject, place: string): Turn {
+  if (isObject(message['function_call'])) throw unsupported(`${place}.function_call`, 'use tool_calls')
   const blocks: Block[] = []
   const signature = filledText(message['reasoning_signature'])
   if (signature !== undefined) blocks.push({ type: 'thinking', text: textOf(message['reasoning_content']) ?? '', signature })
-  const content = message['content']
-  if (Array.isArray(content)) blocks.push(...readTexts(objectsOf(content).map((part) => textOf(part['text']) ?? textOf(part['refusal']))))
-  else blocks.push(...readTexts([textOf(content)]))
-  blocks.push(...readTexts([textOf(message['refusal'])]))
-  for (const call of objectsOf(message['tool_calls'])) {
-    const custom = objectOf(call['custom'])
-    const called = custom ?? inside(call['function'])
-    const use = { type: 'toolUse' as const, id: textOf(call['id']) ?? '', name: textOf(called['name']) ?? '' }
-    if (custom) blocks.push({ ...use, input: { input: textOf(custom['input']) ?? '' } })
-    else blocks.push({ ...use, input: parseArguments(textOf(called['arguments']) ?? ''), json: textOf(called['arguments']) ?? '' })
+  blocks.push(...readContent(message, place), ...readText(textOf(message['refusal']) ?? ''))
+  const isSpoken = isObject(message['audio'])
+  if (isSpoken && blocks.length === 0) throw unsupported(`${place}.audio`, 'this provider does not have the audio of earlier responses')
+  for (const call of objectsOf(message['tool_calls'])) blocks.push(readCall(call))
+  return { role: 'assistant', blocks, isPlain: !Array.isArray(message['content']) }
+}
+
+function readCall(call: JsonObject): ToolUse {
+  const custom = objectOf(call['custom'])
+  const called = custom ?? inside(call['function'])
+  const thought = filledText(inside(inside(call['extra_content'])['google'])['thought_signature'])
+  const use = {
+    type: 'toolUse' as const,
+    ...splitThought(textOf(call['id']) ?? ''),
+    ...(thought !== undefined && { thought }),
+    name: textOf(called['name']) ?? '',
   }
-  return { role: 'assistant', blocks, isPlain: !Array.isArray(content) }
+  if (custom) return { ...use, input: { input: textOf(custom['input']) ?? '' } }
+  return { ...use, input: parseArguments(textOf(called['arguments']) ?? ''), json: textOf(called['arguments']) ?? '' }
 }
 
-function readTexts(texts: readonly (string | undefined)[]): Block[] {
-  return texts.flatMap((text) => (text === undefined || text.trim() === '' ? [] : [{ type: 'text' as const, text }]))
+/** Reads a string content or a list of parts. `keepsBlank`: keep text that is only white space. A breakpoint of the message is put at its last part. */
+function readContent(message: JsonObject, place: string, keepsBlank = false): Part[] {
+  const { content } = message
+  const blocks: Part[] =
+    typeof content === 'string'
+      ? readText(content, keepsBlank)
+      : listOf(content).flatMap((part, at) =>
+          typeof part === 'string' ? readText(part, keepsBlank) : readPart(inside(part), `${place}.content[${at}]`, keepsBlank),
+        )
+  const cache = objectOf(message['cache_control'])
+  return cache ? blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, cache } : block)) : blocks
 }
 
-const BASE64_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i
+function readText(text: string, keepsBlank = false): Text[] {
+  return !keepsBlank && text.trim() === '' ? [] : [{ type: 'text', text }]
+}
 
-/** Reads an image URL: a data URL becomes an image, any other a reference. */
-export function readImage(url: string): Block {
-  // Match only the beginning, because images are large.
-  const match = BASE64_URL.exec(url.slice(0, 256))
-  if (match?.[1] !== undefined) return { type: 'image', mediaType: match[1].toLowerCase(), data: url.slice(match[0].length) }
-  return { type: 'imageUrl', url }
+function readPart(part: JsonObject, place: string, keepsBlank: boolean): Part[] {
+  const mark = objectOf(part['cache_control'])
+  const cached = mark && { cache: mark }
+  const text = textOf(part['text']) ?? textOf(part['refusal'])
+  if (text !== undefined) return readText(text, keepsBlank).map((block) => ({ ...block, ...cached }))
+  const url = textOf(inside(part['image_url'])['url']) ?? textOf(part['image_url'])
+  if (url !== undefined) return [{ ...readImage(url, place), ...cached }]
+  const file = objectOf(part['file'])
+  if (file) return [{ ...readFile(textOf(file['file_data']), filledText(file['filename']), place), ...cached }]
+  throw unsupported(place, `a part of type ${textOf(part['type']) ?? 'unknown'} cannot be sent to this provider`)
+}
+
+function readTools(body: JsonObject): { tools: Tool[]; toolChoice: ToolChoice | undefined } {
+  const tools = objectsOf(body['tools']).map((tool, at) => {
+    if (tool['type'] !== 'function' && tool['type'] !== undefined) throw unsupportedTool(tool, at)
+    const cache = objectOf(tool['cache_control']) ?? objectOf(inside(tool['function'])['cache_control'])
+    return { ...readTool(inside(tool['function'])), ...(cache && { cache }) }
+  })
+  return { tools: allowedTools(tools, body['tool_choice']), toolChoice: readToolChoice(body['tool_choice']) }
+}
+
+/** The error for a tool that is not a function: hosted tools run at OpenAI, custom tools have no JSON input. */
+export function unsupportedTool(tool: JsonObject, at: number): Error {
+  return unsupported(`tools[${at}]`, `a tool of type ${textOf(tool['type']) ?? 'unknown'} cannot be sent to this provider, only functions`)
+}
+
+/** The tools of a choice of type `allowed_tools`; otherwise all of them. */
+export function allowedTools(tools: Tool[], choice: unknown): Tool[] {
+  const object = inside(choice)
+  if (object['type'] !== 'allowed_tools') return tools
+  const allowed = objectsOf(object['tools'] ?? inside(object['allowed_tools'])['tools']).map((tool) => textOf(inside(tool['function'])['name']) ?? tool['name'])
+  return tools.filter(({ name }) => allowed.includes(name))
 }
 
 /** Reads a function definition: `function` of a Chat Completions tool, or a Responses tool. */
@@ -118,13 +176,15 @@ export function readTool(called: JsonObject): Tool {
   }
 }
 
-/** Reads a tool choice. Chat Completions has the name in `function`, Responses next to `type`. A choice of a hosted tool is undefined. */
+/** Reads a tool choice. Chat Completions has the name in `function`, Responses next to `type`. Throws a FormatError for a tool that is not a function. */
 export function readToolChoice(choice: unknown): ToolChoice | undefined {
   if (choice === 'auto' || choice === 'none') return { type: choice }
   if (choice === 'required') return { type: 'any' }
   const object = inside(choice)
   if (object['type'] === 'allowed_tools') return readToolChoice(inside(object['allowed_tools'])['mode'] ?? object['mode'])
   const name = filledText(inside(object['function'])['name']) ?? (object['type'] === 'function' ? filledText(object['name']) : undefined)
+  if (name === undefined && typeof object['type'] === 'string')
+    throw unsupported('tool_choice', `a choice of type ${object['type']} cannot be sent to this provider, only functions with a name`)
   return name === undefined ? undefined : { type: 'tool', name }
 }
 
@@ -133,11 +193,28 @@ function readStop(stop: unknown): string[] {
 }
 
 function readFormat(format: JsonObject): OutputFormat | undefined {
-  return format['type'] === 'json_schema' ? readSchemaFormat(inside(format['json_schema'])) : format['type'] === 'json_object' ? { type: 'object' } : undefined
+  return readOutputFormat(format, inside(format['json_schema']), 'response_format')
 }
 
-/** Reads a JSON schema format: `{name, description, schema, strict}`. */
-export function readSchemaFormat(format: JsonObject): OutputFormat {
+/** Reads an output format: text is undefined. `schema` is `{name, description, schema, strict}`. Throws a FormatError for other types. */
+export function readOutputFormat(format: JsonObject, schema: JsonObject, place: string): OutputFormat | undefined {
+  switch (format['type']) {
+    case undefined:
+    case 'text':
+      return undefined
+    case 'json_object':
+      return { type: 'object' }
+    case 'json_schema':
+      return readSchemaFormat(schema)
+    default:
+      throw unsupported(
+        place,
+        `a format of type ${textOf(format['type']) ?? 'unknown'} cannot be sent to this provider, only text, json_object and json_schema`,
+      )
+  }
+}
+
+function readSchemaFormat(format: JsonObject): OutputFormat {
   const name = textOf(format['name'])
   const description = textOf(format['description'])
   const strict = booleanOf(format['strict'])

@@ -5,6 +5,7 @@ import type { Step } from '../../common/neutral.ts'
 import { joinText } from './entry.ts'
 import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import { readCompletionsStop, withTools } from '../../common/stops.ts'
+import { joinThought } from '../../common/thoughts.ts'
 import type { JsonObject } from '../../common/types.ts'
 
 /** Distance between the block numbers of consecutive choices. */
@@ -59,7 +60,8 @@ export class CompletionsReader implements SseReader {
   #readChoice(choice: JsonObject, index: number, steps: Step[]): void {
     const delta = inside(choice['delta'])
     const base = index * CHOICE_BLOCKS
-    if (filledText(delta['reasoning_content']) ?? filledText(delta['reasoning'])) steps.push({ type: 'hidden' })
+    const thinking = filledText(delta['reasoning_content']) ?? filledText(delta['reasoning'])
+    if (thinking !== undefined) steps.push(this.#isEveryChoice ? { type: 'hidden' } : { type: 'thinking', block: base, text: thinking })
     // Mistral sends content as a list of parts.
     const text = filledText(delta['content']) ?? filledText(joinText(delta['content'], '')) ?? filledText(delta['refusal'])
     if (text !== undefined) steps.push({ type: 'text', block: base, text })
@@ -84,7 +86,8 @@ export class CompletionsReader implements SseReader {
       tool.early += json
       if (name === undefined) return
       tool.isStarted = true
-      steps.push({ type: 'toolStart', block: tool.block, id: tool.id, name })
+      const thought = filledText(inside(inside(call['extra_content'])['google'])['thought_signature'])
+      steps.push({ type: 'toolStart', block: tool.block, id: this.#isEveryChoice ? tool.id : joinThought(tool.id, thought), name })
       if (tool.early !== '') steps.push({ type: 'toolInput', block: tool.block, json: tool.early })
     } else if (json !== '') steps.push({ type: 'toolInput', block: tool.block, json })
   }

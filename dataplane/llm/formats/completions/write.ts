@@ -1,11 +1,11 @@
-import type { Block, Chat, OutputFormat, ToolChoice, ToolResult, Turn } from '../../common/neutral.ts'
+import type { Block, Chat, OutputFormat, ToolChoice, ToolResult, ToolUse, Turn } from '../../common/neutral.ts'
 import { compact, textOf } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
+import { unsupported } from '../../common/unsupported.ts'
 
 /** Writes a Chat Completions request for Messages clients (llm.md §7.4) and Responses clients (llm.md §7.10). Throws a FormatError. */
 export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
-  const warnings = [...chat.warnings]
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
   const messages: JsonObject[] = []
   if (chat.system.length > 0) {
@@ -13,7 +13,8 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): 
     const parts = chat.system.map(({ text }) => ({ type: 'text', text }))
     messages.push({ role, content: chat.isSystemPlain ? (parts[0]?.text ?? '') : parts })
   }
-  for (const turn of chat.turns) messages.push(...writeTurn(turn, chat.origin, warnings))
+  const readsReasoning = READS_REASONING.test(model)
+  for (const turn of chat.turns) messages.push(...writeTurn(turn, readsReasoning))
   const body = compact({
     model,
     messages,
@@ -30,33 +31,49 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): 
     stream: chat.isStreaming ? true : undefined,
     stream_options: chat.isStreaming ? { include_usage: true } : undefined,
   })
-  return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings }
+  return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings: chat.warnings }
 }
 
-/** Writes a turn as several messages: tool results come before the text of the user (llm.md §7.4). */
-function writeTurn({ role, blocks, isPlain }: Turn, origin: Chat['origin'], warnings: string[]): JsonObject[] {
+/** Models whose servers accept `reasoning_content` beside the tool calls of the history, and answer better with it. Others reject the field (llm.md §7.4). */
+const READS_REASONING = /deepseek|kimi|glm-|minimax|qwen/i
+
+/** Writes a turn as several messages: tool results come before the text of the user, and their images and files are part of that text (llm.md §7.4). */
+function writeTurn({ role, blocks, isPlain }: Turn, readsReasoning: boolean): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
   const calls: JsonObject[] = []
+  const thoughts: string[] = []
   for (const block of blocks) {
-    if (block.type === 'toolResult') messages.push(writeToolResult(block, warnings))
-    else if (block.type === 'toolUse') calls.push({ id: block.id, type: 'function', function: { name: block.name, arguments: printArguments(block) } })
-    else {
-      const part = writePart(block, origin)
-      if (part) parts.push(part)
-      else if (block.type !== 'thinking') warnings.push(`a ${block.type} was dropped`)
-    }
+    if (block.type === 'toolResult') messages.push(writeToolResult(block, parts))
+    else if (block.type === 'toolUse') calls.push(writeCall(block))
+    else if (block.type === 'thinking') thoughts.push(block.text)
+    else if (block.type !== 'redacted') parts.push(writePart(block))
   }
   if (parts.length === 0 && calls.length === 0) return messages
   const only = parts.length === 1 ? parts[0] : undefined
   const content = isPlain === true && typeof only?.['text'] === 'string' ? only['text'] : parts
-  messages.push(compact({ role, content: parts.length > 0 ? content : undefined, tool_calls: calls.length > 0 ? calls : undefined }))
+  const hasReasoning = readsReasoning && calls.length > 0 && thoughts.length > 0
+  messages.push(
+    compact({
+      role,
+      content: parts.length > 0 ? content : undefined,
+      reasoning_content: hasReasoning ? thoughts.join('\n') : undefined,
+      tool_calls: calls.length > 0 ? calls : undefined,
+    }),
+  )
   return messages
 }
 
-/** A content part; undefined if it cannot be converted. Only text of Responses requests is converted (llm.md §7.10). */
-function writePart(block: Block, origin: Chat['origin']): JsonObject | undefined {
-  if (origin === 'responses' && block.type !== 'text') return undefined
+function writeCall(use: ToolUse): JsonObject {
+  return compact({
+    id: use.id,
+    type: 'function',
+    function: { name: use.name, arguments: printArguments(use) },
+    extra_content: use.thought === undefined ? undefined : { google: { thought_signature: use.thought } },
+  })
+}
+
+function writePart(block: Extract<Block, { type: 'text' | 'image' | 'imageUrl' | 'document' }>): JsonObject {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text }
@@ -64,15 +81,24 @@ function writePart(block: Block, origin: Chat['origin']): JsonObject | undefined
       return { type: 'image_url', image_url: { url: `data:${block.mediaType};base64,${block.data}` } }
     case 'imageUrl':
       return { type: 'image_url', image_url: { url: block.url } }
-    default:
-      return undefined
+    case 'document':
+      return writeDocument(block)
   }
 }
 
-/** A tool message. Chat Completions has no equivalent of `is_error`. */
-function writeToolResult({ id, content, isPlain }: ToolResult, warnings: string[]): JsonObject {
+/** Writes a document as a file, and one of plain text as text, which every model reads. */
+function writeDocument({ mediaType, filename, data, text, at }: Extract<Block, { type: 'document' }>): JsonObject {
+  if (text !== undefined) return { type: 'text', text: filename === undefined ? text : `${filename}\n${text}` }
+  if (mediaType === undefined) throw unsupported(at, 'a file needs a type: send it as a data URL, or with an extension in its name')
+  const name = filename ?? (mediaType === 'application/pdf' ? 'document.pdf' : 'document')
+  return { type: 'file', file: { filename: name, file_data: `data:${mediaType};base64,${data}` } }
+}
+
+/** Writes a tool message, which may hold text only. Images and files are added to `parts`, for the message of the user that follows. */
+function writeToolResult({ id, content, isPlain }: ToolResult, parts: JsonObject[]): JsonObject {
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
-  if (texts.length < content.length) warnings.push('a tool result that is not text was dropped')
+  const files = content.flatMap((block) => (block.type === 'image' || block.type === 'imageUrl' || block.type === 'document' ? [writePart(block)] : []))
+  if (files.length > 0) parts.push({ type: 'text', text: `Files in the result of tool call ${id}:` }, ...files)
   return { role: 'tool', tool_call_id: id, content: isPlain || texts.length === 0 ? texts.join('\n') : texts.map((text) => ({ type: 'text', text })) }
 }
 

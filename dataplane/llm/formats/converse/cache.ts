@@ -5,17 +5,18 @@ const point: JsonObject = { cachePoint: { type: 'default' } }
 /** Converse rejects requests with more cache points. */
 const MAX_POINTS = 4
 
-/** Writes cache points where a Messages client set `cache_control`, up to the limit, in the order system, messages, tools (llm.md §7.7). */
+/** Writes cache points where a client set `cache_control`, up to the limit, in the order system, messages, tools (llm.md §7.7). */
 export class CacheMarks {
-  #left: number
+  #left = MAX_POINTS
 
-  constructor(isOn: boolean) {
-    this.#left = isOn ? MAX_POINTS : 0
+  /** Whether the client set a mark. */
+  get isUsed(): boolean {
+    return this.#left < MAX_POINTS
   }
 
-  /** The cache point after a block, if the block is marked. */
-  after(isMarked: boolean | undefined): JsonObject[] {
-    if (isMarked !== true || this.#left === 0) return []
+  /** The cache point after a block, if the block has a mark. */
+  after(mark: JsonObject | undefined): JsonObject[] {
+    if (mark === undefined || this.#left === 0) return []
     this.#left--
     return [point]
   }

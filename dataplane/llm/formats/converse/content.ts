@@ -1,7 +1,8 @@
 import type { Block, Chat, ToolResult } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import { objectInput } from '../../common/tools.ts'
-import { FormatError, type ChatFormat, type JsonObject } from '../../common/types.ts'
+import type { ChatFormat, JsonObject } from '../../common/types.ts'
+import { unsupported } from '../../common/unsupported.ts'
 import type { Documents } from './documents.ts'
 import type { ToolNames } from './names.ts'
 
@@ -13,17 +14,19 @@ export function writeContent(block: Block, names: ToolNames, documents: Document
     case 'image':
       return { image: { format: formatOf(block.mediaType), source: { bytes: block.data } } }
     case 'imageUrl':
-      throw new FormatError('unsupported', 'unsupported conversion: an image must be a base64 data URL, this provider does not fetch images')
+      throw unsupported(block.at, 'an image must be a base64 data URL, this provider does not fetch images')
     case 'document':
       return { document: documents.write(block) }
     case 'thinking':
       return { reasoningContent: { reasoningText: compact({ text: block.text, signature: block.signature === '' ? undefined : block.signature }) } }
+    case 'redacted':
+      return { reasoningContent: { redactedContent: block.data } }
     case 'toolUse':
       // Drop calls whose arguments are not JSON (llm.md §7.8).
       if (origin === 'responses' && typeof block.input === 'string') return undefined
       return { toolUse: { toolUseId: block.id, name: names.safe(block.name), input: objectInput(block) } }
     case 'toolResult':
-      return { toolResult: compact({ toolUseId: block.id, content: writeResult(block), status: statusOf(block, model) }) }
+      return { toolResult: compact({ toolUseId: block.id, content: writeResult(block, documents), status: statusOf(block, model) }) }
   }
 }
 
@@ -33,11 +36,12 @@ function formatOf(mediaType: string): string {
   return subtype === 'jpg' ? 'jpeg' : subtype
 }
 
-function writeResult({ content }: ToolResult): JsonObject[] {
+function writeResult({ content }: ToolResult, documents: Documents): JsonObject[] {
   return content.flatMap((block): JsonObject[] => {
     if (block.type === 'text') return [{ text: block.text }]
     if (block.type === 'image') return [{ image: { format: formatOf(block.mediaType), source: { bytes: block.data } } }]
-    if (block.type === 'imageUrl') throw new FormatError('unsupported', 'unsupported conversion: an image in a tool result must be base64')
+    if (block.type === 'imageUrl') throw unsupported(block.at, 'an image in a tool result must be base64')
+    if (block.type === 'document') return [{ document: documents.write(block) }]
     return []
   })
 }

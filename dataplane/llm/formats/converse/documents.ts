@@ -1,5 +1,5 @@
 import type { Block } from '../../common/neutral.ts'
-import { FormatError } from '../../common/types.ts'
+import { unsupported } from '../../common/unsupported.ts'
 
 type Document = Extract<Block, { type: 'document' }>
 
@@ -20,17 +20,13 @@ const formatOfType: Readonly<Record<string, string>> = {
 export class Documents {
   readonly #seen = new Map<string, number>()
 
-  /** Throws a FormatError for documents that are not inline, or of an unknown format. */
-  write({ mediaType, filename, data }: Document): { format: string; name: string; source: { bytes: string } } {
+  /** Throws a FormatError for documents of an unknown format. */
+  write({ mediaType, filename, data, text, at }: Document): { format: string; name: string; source: { bytes: string } } {
     const extension = /\.([a-z0-9]+)$/i.exec(filename ?? '')?.[1]?.toLowerCase()
     const format = formatOfType[mediaType ?? ''] ?? (extension === 'htm' ? 'html' : extension)
-    if (data === '') throw new FormatError('unsupported', 'unsupported conversion: a file must be sent as file_data or as a data URL in file_url')
     if (format === undefined || !formats.has(format))
-      throw new FormatError(
-        'unsupported',
-        `unsupported conversion: a file must be one of ${[...formats].join(', ')}, got ${mediaType ?? filename ?? 'no type'}`,
-      )
-    return { format, name: this.#name(filename), source: { bytes: data } }
+      throw unsupported(at, `a file must be one of ${[...formats].join(', ')}, got ${mediaType ?? filename ?? 'no type'}`)
+    return { format, name: this.#name(filename), source: { bytes: text === undefined ? data : Buffer.from(text).toString('base64') } }
   }
 
   #name(filename: string | undefined): string {

@@ -1,14 +1,12 @@
 import type { Block, Chat } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
-import { budgetOfEffort } from '../../common/tools.ts'
+import { planThinking } from '../../common/thinking.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
 import { addCachePoints, CacheMarks } from './cache.ts'
 import { hasToolBlocks, writeContent } from './content.ts'
 import { Documents } from './documents.ts'
 import { envelope, writeOutputConfig, writeRequestMetadata } from './envelope.ts'
 import { ToolNames } from './names.ts'
-
-const DEFAULT_MAX_TOKENS = 4096
 
 /**
  * Writes a Converse request for clients of Chat Completions (llm.md §7.6), Messages (llm.md §7.7) and Responses (llm.md §7.8). The model is only
@@ -18,10 +16,9 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
   const { model, guardrail } = context
   const names = new ToolNames(chat)
-  const marks = new CacheMarks(chat.origin === 'messages')
-  const thinking = thinkingOf(chat)
+  const marks = new CacheMarks()
+  const { maxTokens, thinking } = chat.origin === 'messages' ? chat : planThinking(chat)
   const isThinking = thinking?.['type'] === 'enabled'
-  const isUnsampled = isThinking && chat.origin === 'messages'
   const system = writeSystem(chat, marks)
   const messages = writeMessages(chat, names, marks, model)
   const tools = writeTools(chat, names, marks)
@@ -29,36 +26,29 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
     system: system.length > 0 ? system : undefined,
     messages,
     inferenceConfig: compact({
-      maxTokens: chat.maxTokens ?? DEFAULT_MAX_TOKENS,
-      temperature: isUnsampled ? undefined : chat.temperature,
-      topP: isUnsampled ? undefined : chat.topP,
+      maxTokens: maxTokens,
+      temperature: isThinking ? undefined : chat.temperature,
+      topP: isThinking ? undefined : chat.topP,
       stopSequences: chat.stop.length > 0 ? chat.stop : undefined,
     }),
-    toolConfig: tools.length > 0 ? compact({ tools, toolChoice: writeToolChoice(chat, names, isUnsampled) }) : undefined,
+    toolConfig: tools.length > 0 ? compact({ tools, toolChoice: writeToolChoice(chat, names, isThinking) }) : undefined,
     guardrailConfig: guardrail && { guardrailIdentifier: guardrail.identifier, guardrailVersion: guardrail.version, trace: 'enabled' },
     additionalModelRequestFields: envelope(chat, context, thinking),
     outputConfig: chat.format && writeOutputConfig(chat.format),
     requestMetadata: writeRequestMetadata(context.bedrockMetadata),
   })
   return {
-    body: chat.origin === 'messages' ? body : addCachePoints(body, model, context.promptCaching),
+    body: chat.origin === 'messages' || marks.isUsed ? body : addCachePoints(body, model, context.promptCaching),
     memo: { model, isStreaming: chat.isStreaming, toolNames: names.restored },
     warnings: chat.warnings,
   }
-}
-
-/** The thinking object of a Messages request passes unchanged; other formats set a budget without upper limit (llm.md §7.6, §7.7). */
-function thinkingOf({ origin, thinking, effort, thinkingBudget }: Chat): JsonObject | undefined {
-  if (origin === 'messages') return thinking
-  const budget = thinkingBudget ?? budgetOfEffort(effort)
-  return budget === undefined ? undefined : { type: 'enabled', budget_tokens: budget }
 }
 
 /** The leading system text, then system messages among the turns. */
 function writeSystem(chat: Chat, marks: CacheMarks): JsonObject[] {
   const late = chat.turns.filter(({ role }) => role === 'system' || role === 'developer').flatMap(({ blocks }) => blocks)
   return [...chat.system, ...late].flatMap((block) =>
-    'text' in block && block.text.trim() !== '' ? [{ text: block.text }, ...marks.after('isCached' in block && block.isCached)] : [],
+    'text' in block && block.text.trim() !== '' ? [{ text: block.text }, ...marks.after('cache' in block ? block.cache : undefined)] : [],
   )
 }
 
@@ -70,7 +60,7 @@ function writeMessages(chat: Chat, names: ToolNames, marks: CacheMarks, model: s
     if (role === 'system' || role === 'developer') continue
     const content = blocks.flatMap((block: Block) => {
       const written = writeContent(block, names, documents, chat.origin, model)
-      return written === undefined ? [] : [written, ...marks.after('isCached' in block && block.isCached)]
+      return written === undefined ? [] : [written, ...marks.after('cache' in block ? block.cache : undefined)]
     })
     const last = messages.at(-1)
     if (last?.role === role) last.content.push(...content)
@@ -80,7 +70,7 @@ function writeMessages(chat: Chat, names: ToolNames, marks: CacheMarks, model: s
 }
 
 function writeTools(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject[] {
-  const tools = chat.tools.flatMap(({ name, description, schema, isCached }) => [
+  const tools = chat.tools.flatMap(({ name, description, schema, cache }) => [
     {
       toolSpec: compact({
         name: names.safe(name),
@@ -88,7 +78,7 @@ function writeTools(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject
         inputSchema: { json: schema ?? { type: 'object' } },
       }),
     },
-    ...marks.after(isCached),
+    ...marks.after(cache),
   ])
   if (tools.length > 0 || !hasToolBlocks(chat)) return tools
   // Converse rejects tool blocks in the history of a request without tools.
@@ -98,7 +88,8 @@ function writeTools(chat: Chat, names: ToolNames, marks: CacheMarks): JsonObject
 
 function writeToolChoice({ toolChoice, tools }: Chat, names: ToolNames, isThinking: boolean): JsonObject | undefined {
   if (tools.length === 0) return undefined
-  if (isThinking) return { any: {} }
+  // Claude rejects thinking together with a forced call.
+  if (isThinking && (toolChoice?.type === 'any' || toolChoice?.type === 'tool')) return { auto: {} }
   switch (toolChoice?.type) {
     case 'auto':
       return { auto: {} }

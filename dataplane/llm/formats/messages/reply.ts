@@ -25,8 +25,7 @@ function readBlock(block: JsonObject): ReplyBlock | undefined {
     case 'text':
       return { type: 'text', text: textOf(block['text']) ?? '' }
     case 'thinking':
-      // Clients of other formats cannot use the signature.
-      return { type: 'thinking', text: textOf(block['thinking']) ?? '', signature: '' }
+      return { type: 'thinking', text: textOf(block['thinking']) ?? '', signature: textOf(block['signature']) ?? '' }
     case 'tool_use':
     case 'server_tool_use':
       return { type: 'toolUse', id: textOf(block['id']) ?? '', name: textOf(block['name']) ?? '', input: block['input'] ?? {} }

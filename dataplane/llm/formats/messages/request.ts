@@ -1,32 +1,25 @@
 import type { Block, Chat, OutputFormat, ToolChoice, Turn } from '../../common/neutral.ts'
 import { anyNumber, filledText, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { splitThought } from '../../common/thoughts.ts'
 import type { JsonObject } from '../../common/types.ts'
+import { rejectFields, unsupported } from '../../common/unsupported.ts'
 
-/** Reads a Messages request (llm.md §7.4, §7.7). */
+/** Reads a Messages request (llm.md §7.4, §7.7). Throws a FormatError for what no other format can express. */
 export function readMessagesRequest(body: JsonObject): Chat {
-  const warnings: string[] = []
-  const system = body['system']
-  const tools = objectsOf(body['tools']).filter((tool) => tool['type'] === undefined || tool['type'] === 'custom')
-  if (tools.length < listOf(body['tools']).length) warnings.push('server tools were dropped')
+  rejectFields(body, ['container', 'mcp_servers'])
   const config = inside(body['output_config'])
   const choice = inside(body['tool_choice'])
   const isSerial = choice['disable_parallel_tool_use']
   return {
     origin: 'messages',
-    system:
-      typeof system === 'string'
-        ? system === ''
-          ? []
-          : [{ text: system }]
-        : objectsOf(system).flatMap((block) => (typeof block['text'] === 'string' ? [{ text: block['text'], ...cached(block) }] : [])),
-    isSystemPlain: typeof system === 'string',
-    turns: objectsOf(body['messages']).map((message) => readTurn(message, warnings)),
-    tools: tools.map((tool) => ({
-      name: textOf(tool['name']) ?? '',
-      description: textOf(tool['description']),
-      schema: objectOf(tool['input_schema']),
-      ...cached(tool),
-    })),
+    system: readSystem(body['system']),
+    isSystemPlain: typeof body['system'] === 'string',
+    turns: objectsOf(body['messages']).map((message, at) => readTurn(message, `messages[${at}]`)),
+    tools: objectsOf(body['tools']).map((tool, at) => {
+      if (tool['type'] !== undefined && tool['type'] !== null && tool['type'] !== 'custom')
+        throw unsupported(`tools[${at}]`, `a tool of type ${textOf(tool['type']) ?? 'unknown'} cannot be sent to this provider, only custom tools`)
+      return { name: textOf(tool['name']) ?? '', description: textOf(tool['description']), schema: objectOf(tool['input_schema']), ...cached(tool) }
+    }),
     toolChoice: readToolChoice(choice),
     isParallel: typeof isSerial === 'boolean' ? !isSerial : undefined,
     maxTokens: anyNumber(body['max_tokens']),
@@ -39,54 +32,108 @@ export function readMessagesRequest(body: JsonObject): Chat {
     effort: filledText(config['effort']),
     thinkingBudget: undefined,
     thinking: objectOf(body['thinking']),
-    format: readFormat(inside(config['format'] ?? body['output_format'])),
+    format: readFormat(config['format'] === undefined ? 'output_format' : 'output_config.format', inside(config['format'] ?? body['output_format'])),
     metadata: objectOf(body['metadata']),
-    warnings,
+    warnings: [],
   }
 }
 
-function readTurn(message: JsonObject, warnings: string[]): Turn {
+function readSystem(system: unknown): Chat['system'] {
+  if (typeof system === 'string') return system === '' ? [] : [{ text: system }]
+  return objectsOf(system).map((block, at) => {
+    const text = textOf(block['text'])
+    if (text === undefined) throw unsupported(`system[${at}]`, 'the system prompt may hold text only')
+    return { text, ...cached(block) }
+  })
+}
+
+function readTurn(message: JsonObject, place: string): Turn {
   const role = message['role'] === 'assistant' || message['role'] === 'system' ? message['role'] : 'user'
   const content = message['content']
   if (typeof content === 'string') return { role, blocks: content === '' ? [] : [{ type: 'text', text: content }] }
-  return { role, blocks: objectsOf(content).flatMap((block) => readBlock(block, warnings) ?? []) }
+  return { role, blocks: readBlocks(content, `${place}.content`) }
 }
 
-function readBlock(block: JsonObject, warnings: string[]): Block | undefined {
+function readBlocks(content: unknown, place: string): Block[] {
+  return objectsOf(content).flatMap((block, at) => readBlock(block, `${place}[${at}]`))
+}
+
+function readBlock(block: JsonObject, place: string): Block[] {
   const type = block['type']
   switch (type) {
     case 'text':
-      return { type, text: textOf(block['text']) ?? '', ...cached(block) }
-    case 'image': {
-      const source = inside(block['source'])
-      const url = textOf(source['url'])
-      if (url !== undefined) return { type: 'imageUrl', url, ...cached(block) }
-      return { type, mediaType: textOf(source['media_type']) ?? 'image/png', data: textOf(source['data']) ?? '', ...cached(block) }
+      return [{ type, text: textOf(block['text']) ?? '', ...cached(block) }]
+    case 'image':
+      return [{ ...readImage(inside(block['source']), place), ...cached(block) }]
+    case 'document':
+      return readDocument(block, place)
+    case 'search_result': {
+      const texts = [textOf(block['title']), textOf(block['source']), ...objectsOf(block['content']).map(({ text }) => textOf(text))]
+      return [{ type: 'text', text: texts.filter((text) => text !== undefined).join('\n'), ...cached(block) }]
     }
     case 'tool_use':
-      return { type: 'toolUse', id: textOf(block['id']) ?? '', name: textOf(block['name']) ?? '', input: block['input'] ?? {}, ...cached(block) }
+      return [
+        {
+          type: 'toolUse',
+          ...splitThought(textOf(block['id']) ?? ''),
+          name: textOf(block['name']) ?? '',
+          input: block['input'] ?? {},
+          ...cached(block),
+        },
+      ]
     case 'tool_result': {
       const content = block['content']
       const isPlain = !Array.isArray(content)
-      return {
-        type: 'toolResult',
-        id: textOf(block['tool_use_id']) ?? '',
-        content: isPlain ? [{ type: 'text', text: textOf(content) ?? '' }] : objectsOf(content).flatMap((inner) => readBlock(inner, warnings) ?? []),
-        isPlain,
-        ...(typeof block['is_error'] === 'boolean' && { isError: block['is_error'] }),
-        ...cached(block),
-      }
+      return [
+        {
+          type: 'toolResult',
+          id: splitThought(textOf(block['tool_use_id']) ?? '').id,
+          content: isPlain ? [{ type: 'text', text: textOf(content) ?? '' }] : readBlocks(content, `${place}.content`),
+          isPlain,
+          ...(typeof block['is_error'] === 'boolean' && { isError: block['is_error'] }),
+          ...cached(block),
+        },
+      ]
     }
     case 'thinking':
-      return { type, text: textOf(block['thinking']) ?? '', signature: textOf(block['signature']) ?? '' }
+      return [{ type, text: textOf(block['thinking']) ?? '', signature: textOf(block['signature']) ?? '' }]
+    case 'redacted_thinking':
+      return [{ type: 'redacted', data: textOf(block['data']) ?? '' }]
     default:
-      warnings.push(`a content block of type ${textOf(type) ?? 'unknown'} was dropped`)
-      return undefined
+      throw unsupported(place, `a content block of type ${textOf(type) ?? 'unknown'} cannot be sent to this provider`)
   }
 }
 
-function cached(block: JsonObject): { isCached?: true } {
-  return objectOf(block['cache_control']) === undefined ? {} : { isCached: true }
+function readImage(source: JsonObject, at: string): Extract<Block, { type: 'image' | 'imageUrl' }> {
+  const url = textOf(source['url'])
+  if (url !== undefined) return { type: 'imageUrl', url, at }
+  const data = textOf(source['data'])
+  if (data === undefined) throw unsupported(at, 'an image must be sent as base64 or URL; this provider cannot read file ids')
+  return { type: 'image', mediaType: textOf(source['media_type']) ?? 'image/png', data }
+}
+
+/** Reads a document; one of content blocks becomes those blocks. */
+function readDocument(block: JsonObject, at: string): Block[] {
+  const source = inside(block['source'])
+  const filename = filledText(block['title'])
+  const data = textOf(source['data']) ?? ''
+  switch (source['type']) {
+    case 'base64':
+      return [{ type: 'document', mediaType: textOf(source['media_type']) ?? 'application/pdf', filename, data, at, ...cached(block) }]
+    case 'text':
+      return [{ type: 'document', mediaType: 'text/plain', filename, data: '', text: data, at, ...cached(block) }]
+    case 'content':
+      return typeof source['content'] === 'string'
+        ? [{ type: 'document', mediaType: 'text/plain', filename, data: '', text: source['content'], at, ...cached(block) }]
+        : readBlocks(source['content'], `${at}.source.content`)
+    default:
+      throw unsupported(at, 'a document must be sent inline; this provider reads neither file ids nor URLs')
+  }
+}
+
+function cached(block: JsonObject): { cache?: JsonObject } {
+  const cache = objectOf(block['cache_control'])
+  return cache === undefined ? {} : { cache }
 }
 
 function readToolChoice(choice: JsonObject): ToolChoice | undefined {
@@ -96,6 +143,8 @@ function readToolChoice(choice: JsonObject): ToolChoice | undefined {
   return type === 'tool' && name !== undefined ? { type, name } : undefined
 }
 
-function readFormat(format: JsonObject): OutputFormat | undefined {
-  return format['type'] === 'json_schema' ? { type: 'schema', schema: format['schema'] ?? {} } : undefined
+function readFormat(place: string, format: JsonObject): OutputFormat | undefined {
+  if (format['type'] === undefined) return undefined
+  if (format['type'] !== 'json_schema') throw unsupported(place, 'only the type json_schema can be sent to this provider')
+  return { type: 'schema', schema: format['schema'] ?? {} }
 }

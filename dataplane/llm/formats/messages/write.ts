@@ -1,31 +1,32 @@
 import type { Block, Chat, ToolChoice, ToolResult } from '../../common/neutral.ts'
-import { compact, inside, numberOf } from '../../common/read.ts'
-import { budgetOfEffort } from '../../common/tools.ts'
+import { compact, inside } from '../../common/read.ts'
+import { planThinking } from '../../common/thinking.ts'
 import type { ConvertedRequest, JsonObject, RequestContext } from '../../common/types.ts'
+import { unsupported } from '../../common/unsupported.ts'
 
-const DEFAULT_MAX_TOKENS = 4096
-/** The upstream rejects smaller thinking budgets. */
-const MIN_BUDGET = 1024
-
-/** Writes a Messages request for Chat Completions clients (llm.md §7.2). */
+/**
+ * Writes a Messages request for Chat Completions clients (llm.md §7.2). With thinking, sampling parameters are dropped and tools are not forced, which
+ * Claude rejects. Throws a FormatError for files that Claude does not read.
+ */
 export function writeMessagesRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
-  const maxTokens = chat.maxTokens ?? DEFAULT_MAX_TOKENS
+  const { maxTokens, thinking } = planThinking(chat)
+  const isThinking = thinking !== undefined
   const body = compact({
     model,
     max_tokens: maxTokens,
-    system: chat.system.length > 0 ? chat.system.map(({ text }) => text).join('\n') : undefined,
+    system: writeSystem(chat),
     messages: chat.turns.flatMap(({ role, blocks }) => {
-      const content = blocks.flatMap((block) => writeBlock(block) ?? [])
+      const content = blocks.flatMap((block) => writeBlock(block, isThinking) ?? [])
       return content.length > 0 ? [{ role: role === 'assistant' ? role : 'user', content }] : []
     }),
-    temperature: chat.temperature,
-    top_p: chat.topP,
+    temperature: isThinking ? undefined : chat.temperature,
+    top_p: isThinking ? undefined : chat.topP,
     stop_sequences: chat.stop.length > 0 ? chat.stop : undefined,
     stream: chat.isStreaming ? true : undefined,
-    tools: chat.tools.length > 0 ? chat.tools.map(({ name, description, schema }) => compact({ name, description, input_schema: schema ?? {} })) : undefined,
-    tool_choice: writeToolChoice(chat),
+    tools: chat.tools.length > 0 ? chat.tools.map(writeTool) : undefined,
+    tool_choice: writeToolChoice(chat, isThinking),
     metadata: chat.user === undefined ? undefined : { user_id: chat.user },
-    thinking: writeThinking(chat, numberOf(maxTokens) ?? DEFAULT_MAX_TOKENS),
+    thinking,
     output_config: chat.format && {
       format: { type: 'json_schema', schema: chat.format.type === 'object' ? { type: 'object', additionalProperties: true } : chat.format.schema },
     },
@@ -33,7 +34,23 @@ export function writeMessagesRequest(chat: Chat, { model }: RequestContext): Con
   return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings: chat.warnings }
 }
 
-function writeBlock(block: Block): JsonObject | undefined {
+/** The system prompt: one string, or blocks if there are cache breakpoints. */
+function writeSystem({ system }: Chat): unknown {
+  if (system.length === 0) return undefined
+  if (!system.some(({ cache }) => cache)) return system.map(({ text }) => text).join('\n')
+  return system.filter(({ text }) => text.trim() !== '').map(({ text, cache }) => compact({ type: 'text', text, cache_control: cache }))
+}
+
+function writeTool({ name, description, schema, cache }: Chat['tools'][number]): JsonObject {
+  return compact({ name, description, input_schema: schema ?? {}, cache_control: cache })
+}
+
+function writeBlock(block: Block, isThinking: boolean): JsonObject | undefined {
+  const written = writeContent(block, isThinking)
+  return written && 'cache' in block && block.cache ? { ...written, cache_control: block.cache } : written
+}
+
+function writeContent(block: Block, isThinking: boolean): JsonObject | undefined {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text }
@@ -45,26 +62,32 @@ function writeBlock(block: Block): JsonObject | undefined {
       return { type: 'tool_use', id: block.id, name: block.name, input: block.input }
     case 'toolResult':
       return { type: 'tool_result', tool_use_id: block.id, content: writeResult(block) }
-    case 'thinking':
     case 'document':
+      return compact({ type: 'document', source: writeSource(block), title: block.filename })
+    case 'thinking':
+      return isThinking ? { type: 'thinking', thinking: block.text, signature: block.signature } : undefined
+    case 'redacted':
       return undefined
   }
 }
 
+/** The source of a document: Claude reads PDF, and plain text that is not encoded. */
+function writeSource({ mediaType, data, text, at }: Extract<Block, { type: 'document' }>): JsonObject {
+  if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data }
+  if (mediaType?.startsWith('text/') !== true && mediaType !== 'application/json')
+    throw unsupported(at, `this provider reads PDF and text files, not ${mediaType ?? 'a file without type'}`)
+  return { type: 'text', media_type: 'text/plain', data: text ?? Buffer.from(data, 'base64').toString() }
+}
+
 function writeResult({ content, isPlain }: ToolResult): unknown {
-  const parts = content.flatMap((block) => writeBlock(block) ?? [])
+  const parts = content.flatMap((block) => writeBlock(block, false) ?? [])
   return isPlain ? (inside(parts[0])['text'] ?? '') : parts
 }
 
-function writeToolChoice({ toolChoice, isParallel, tools }: Chat): JsonObject | undefined {
-  const choice: ToolChoice | undefined = toolChoice ?? (isParallel !== undefined && tools.length > 0 ? { type: 'auto' } : undefined)
-  if (choice === undefined) return undefined
+function writeToolChoice({ toolChoice, isParallel, tools }: Chat, isThinking: boolean): JsonObject | undefined {
+  const asked: ToolChoice | undefined = toolChoice ?? (isParallel !== undefined && tools.length > 0 ? { type: 'auto' } : undefined)
+  if (asked === undefined) return undefined
+  const choice: ToolChoice = isThinking && asked.type !== 'none' ? { type: 'auto' } : asked
   // The choice `none` does not allow disable_parallel_tool_use.
   return isParallel === undefined || choice.type === 'none' ? choice : { ...choice, disable_parallel_tool_use: !isParallel }
-}
-
-function writeThinking({ effort, thinkingBudget }: Chat, maxTokens: number): JsonObject | undefined {
-  const budget = thinkingBudget ?? budgetOfEffort(effort)
-  if (budget === undefined || budget < MIN_BUDGET || maxTokens <= MIN_BUDGET) return undefined
-  return { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) }
 }

@@ -4,7 +4,7 @@ import { mergeUsage } from '../../usage/raw.ts'
 import type { RawUsage, Step, Stop } from '../../common/neutral.ts'
 import type { ClientEvent, JsonObject, ResponseContext } from '../../common/types.ts'
 import { findResponsesTexts } from './deltas.ts'
-import { statusOf, writeCall, writeMessageItem, writeResponse, writeTextPart } from './reply.ts'
+import { statusOf, writeCall, writeMessageItem, writeReasoning, writeReasoningPart, writeResponse, writeTextPart } from './reply.ts'
 
 interface TextPart {
   readonly source: number
@@ -18,6 +18,13 @@ interface MessageItem {
   hasOpenPart: boolean
 }
 
+interface ReasoningItem {
+  readonly id: string
+  readonly index: number
+  text: string
+  signature: string
+}
+
 interface CallItem {
   readonly id: string
   readonly name: string
@@ -26,7 +33,7 @@ interface CallItem {
   isOpen: boolean
 }
 
-/** Writes Responses stream events from steps (llm.md §8.4, §8.5). All text is one message item; each tool call is an item. */
+/** Writes Responses stream events from steps (llm.md §8.4, §8.5). All text is one message item; each tool call and each run of thinking is an item. */
 export class ResponsesWriter implements StepWriter {
   readonly #context: ResponseContext
   readonly #isMessageFirst: boolean
@@ -38,11 +45,14 @@ export class ResponsesWriter implements StepWriter {
   #isOver = false
   #items = 0
   #message: MessageItem | undefined
+  #reasoning: ReasoningItem | undefined
+  /** Complete reasoning items. */
+  readonly #thoughts: { readonly index: number; readonly item: JsonObject }[] = []
   readonly #calls = new Map<number, CallItem>()
   #stop: Stop | undefined
   #usage: RawUsage | undefined
 
-  /** `isMessageFirst`: open the message item at the start, before any tool call (Converse). */
+  /** `isMessageFirst`: open the message item before any tool call, even without text (Converse). */
   constructor(context: ResponseContext, isMessageFirst: boolean) {
     this.#context = context
     this.#isMessageFirst = isMessageFirst
@@ -59,8 +69,11 @@ export class ResponsesWriter implements StepWriter {
         this.#createdS = step.created ?? this.#createdS
         return this.#start()
       case 'text':
-      case 'thinking':
         return this.#text(step.block, step.text)
+      case 'thinking':
+        return this.#think(step.text)
+      case 'signature':
+        return this.#sign(step.text)
       case 'toolStart':
         return this.#startCall(step.block, step.id, step.name)
       case 'toolInput':
@@ -78,7 +91,6 @@ export class ResponsesWriter implements StepWriter {
       case 'error':
         this.#isOver = true
         return [this.#event('error', { code: step.errorType, message: step.message, param: null })]
-      case 'signature':
       case 'hidden':
         return []
     }
@@ -88,9 +100,47 @@ export class ResponsesWriter implements StepWriter {
     if (this.#isStarted) return []
     this.#isStarted = true
     const response = this.#response([], undefined)
-    const events = [this.#event('response.created', { response }), this.#event('response.in_progress', { response })]
-    if (this.#isMessageFirst) events.push(...this.#openMessage())
+    return [this.#event('response.created', { response }), this.#event('response.in_progress', { response })]
+  }
+
+  #openReasoning(): ClientEvent[] {
+    const events = this.#start()
+    if (this.#reasoning) return events
+    this.#reasoning = { id: `rs_${this.#context.hex(16)}`, index: this.#items++, text: '', signature: '' }
+    const { id, index } = this.#reasoning
+    events.push(
+      this.#event('response.output_item.added', { output_index: index, item: writeReasoning(id, '', '', 'in_progress') }),
+      this.#event('response.content_part.added', { ...placeOf(this.#reasoning), part: writeReasoningPart('') }),
+    )
     return events
+  }
+
+  #think(text: string): ClientEvent[] {
+    const events = this.#openReasoning()
+    if (this.#reasoning === undefined) return events
+    this.#reasoning.text += text
+    events.push(this.#event('response.reasoning_text.delta', { ...placeOf(this.#reasoning), delta: text }))
+    return events
+  }
+
+  #sign(signature: string): ClientEvent[] {
+    const events = this.#openReasoning()
+    if (this.#reasoning) this.#reasoning.signature += signature
+    return events
+  }
+
+  #closeReasoning(): ClientEvent[] {
+    const open = this.#reasoning
+    if (open === undefined) return []
+    this.#reasoning = undefined
+    const { id, index, text, signature } = open
+    const item = writeReasoning(id, text, signature, 'completed')
+    this.#thoughts.push({ index, item })
+    return [
+      this.#event('response.reasoning_text.done', { ...placeOf(open), text }),
+      this.#event('response.content_part.done', { ...placeOf(open), part: writeReasoningPart(text) }),
+      this.#event('response.output_item.done', { output_index: index, item }),
+    ]
   }
 
   #openMessage(): ClientEvent[] {
@@ -101,7 +151,7 @@ export class ResponsesWriter implements StepWriter {
   }
 
   #text(source: number, text: string): ClientEvent[] {
-    const events = [...this.#start(), ...this.#openMessage()]
+    const events = [...this.#start(), ...this.#closeReasoning(), ...this.#openMessage()]
     const message = this.#message
     if (message === undefined) return events
     let part = message.parts.at(-1)
@@ -129,7 +179,8 @@ export class ResponsesWriter implements StepWriter {
   }
 
   #startCall(source: number, id: string, name: string): ClientEvent[] {
-    const events = this.#start()
+    const events = [...this.#start(), ...this.#closeReasoning()]
+    if (this.#isMessageFirst) events.push(...this.#openMessage())
     const call = { id, name, index: this.#items++, json: '', isOpen: true }
     this.#calls.set(source, call)
     events.push(this.#event('response.output_item.added', { output_index: call.index, item: writeCall(id, name, '', 'in_progress') }))
@@ -161,10 +212,12 @@ export class ResponsesWriter implements StepWriter {
   }
 
   #end(): ClientEvent[] {
-    const events = [...this.#start(), ...this.#closePart()]
+    const events = [...this.#start(), ...this.#closeReasoning(), ...this.#closePart()]
+    if (this.#isMessageFirst) events.push(...this.#openMessage())
     const stop = this.#stop ?? 'end'
     const status = statusOf(stop)
     const output: JsonObject[] = []
+    for (const { index, item } of this.#thoughts) output[index] = item
     if (this.#message) {
       const { id, index, parts } = this.#message
       const item = writeMessageItem(
@@ -195,6 +248,7 @@ export class ResponsesWriter implements StepWriter {
   }
 }
 
-function placeOf({ id, index, parts }: MessageItem): JsonObject {
-  return { item_id: id, output_index: index, content_index: parts.length - 1 }
+/** The place of the last part of an item. A reasoning item has one part. */
+function placeOf(item: MessageItem | ReasoningItem): JsonObject {
+  return { item_id: item.id, output_index: item.index, content_index: 'parts' in item ? item.parts.length - 1 : 0 }
 }

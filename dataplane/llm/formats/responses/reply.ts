@@ -18,15 +18,36 @@ export function writeResponsesReply(reply: Reply, context: ResponseContext): Jso
 }
 
 function writeOutput(blocks: readonly ReplyBlock[], status: string, context: ResponseContext): JsonObject[] {
-  const parts = blocks.flatMap((block) => (block.type === 'text' || block.type === 'thinking' ? [writeTextPart(block.text)] : []))
+  const reasoning = blocks.flatMap((block) =>
+    block.type === 'thinking' ? [writeReasoning(`rs_${context.hex(16)}`, block.text, block.signature, 'completed')] : [],
+  )
+  const parts = blocks.flatMap((block) => (block.type === 'text' ? [writeTextPart(block.text)] : []))
   const calls = blocks.flatMap((block) => (block.type === 'toolUse' ? [writeCall(block.id, block.name, printArguments(block), 'completed')] : []))
   const item = writeMessageItem(`msg_${context.hex(16)}`, parts, status === 'completed' ? status : 'incomplete')
-  return parts.length > 0 ? [item, ...calls] : calls
+  return [...reasoning, ...(parts.length > 0 ? [item] : []), ...calls]
 }
 
 /** A content part of type `output_text`. */
 export function writeTextPart(text: string): JsonObject {
   return { type: 'output_text', text, annotations: [] }
+}
+
+/** A content part of type `reasoning_text`. */
+export function writeReasoningPart(text: string): JsonObject {
+  return { type: 'reasoning_text', text }
+}
+
+const SIGNATURE = 'signature:'
+
+/** An output item of type `reasoning`. The signature of Claude is its encrypted content, so that clients send it back (llm.md §7.9). */
+export function writeReasoning(id: string, text: string, signature: string, status: string): JsonObject {
+  const content = text === '' ? [] : [writeReasoningPart(text)]
+  return { type: 'reasoning', id, summary: [], content, encrypted_content: signature === '' ? null : `${SIGNATURE}${signature}`, status }
+}
+
+/** The signature in the encrypted content of a reasoning item; empty if the gateway did not write the item. */
+export function readSignature(encrypted: unknown): string {
+  return typeof encrypted === 'string' && encrypted.startsWith(SIGNATURE) ? encrypted.slice(SIGNATURE.length) : ''
 }
 
 /** An output item of type `message`. */

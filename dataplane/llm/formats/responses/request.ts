@@ -1,22 +1,31 @@
-import { readImage, readSchemaFormat, readTool, readToolChoice } from '../completions/request.ts'
-import type { Block, Chat, OutputFormat, Turn } from '../../common/neutral.ts'
+import { readFile, readImage } from '../completions/media.ts'
+import { allowedTools, readOutputFormat, readTool, readToolChoice, unsupportedTool } from '../completions/request.ts'
+import type { Block, Chat, Turn } from '../../common/neutral.ts'
 import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectsOf, textOf } from '../../common/read.ts'
+import { splitThought } from '../../common/thoughts.ts'
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
+import { rejectFields, unsupported } from '../../common/unsupported.ts'
+import { readSignature } from './reply.ts'
 
-/** Reads a Responses request (llm.md §7.8, §7.10). */
+/** Fields that need the state or the tools of OpenAI, or change what the response holds (llm.md §7.10). */
+const unsupportedFields = ['background', 'conversation', 'previous_response_id', 'prompt', 'top_logprobs']
+
+/** Reads a Responses request (llm.md §7.8, §7.10). Throws a FormatError for what no other format can express. */
 export function readResponsesRequest(body: JsonObject): Chat {
-  const warnings: string[] = []
+  rejectFields(body, unsupportedFields)
   const instructions = filledText(body['instructions'])
-  const tools = objectsOf(body['tools']).filter((tool) => tool['type'] === 'function')
-  if (tools.length < listOf(body['tools']).length) warnings.push('tools other than functions were dropped')
-  if (body['previous_response_id'] !== undefined) warnings.push('previous_response_id was dropped: the gateway does not store earlier turns')
+  const tools = objectsOf(body['tools']).map((tool, at) => {
+    if (tool['type'] !== 'function') throw unsupportedTool(tool, at)
+    return readTool(tool)
+  })
+  const text = inside(inside(body['text'])['format'])
   return {
     origin: 'responses',
     system: instructions === undefined ? [] : [{ text: instructions }],
     isSystemPlain: true,
-    turns: readInput(body['input'], warnings),
-    tools: tools.map(readTool),
+    turns: readInput(body['input']),
+    tools: allowedTools(tools, body['tool_choice']),
     toolChoice: readToolChoice(body['tool_choice']),
     isParallel: booleanOf(body['parallel_tool_calls']),
     maxTokens: anyNumber(body['max_output_tokens']),
@@ -29,20 +38,20 @@ export function readResponsesRequest(body: JsonObject): Chat {
     effort: filledText(inside(body['reasoning'])['effort']),
     thinkingBudget: numberOf(inside(body['vendor_extensions'])['thinking_budget_tokens']),
     thinking: undefined,
-    format: readFormat(inside(inside(body['text'])['format'])),
+    format: readOutputFormat(text, text, 'text.format'),
     metadata: undefined,
-    warnings,
+    warnings: [],
   }
 }
 
-function readInput(input: unknown, warnings: string[]): Turn[] {
+function readInput(input: unknown): Turn[] {
   if (typeof input === 'string') return [{ role: 'user', blocks: [{ type: 'text', text: input }] }]
   const turns: Turn[] = []
-  for (const item of objectsOf(input)) {
-    const turn = readItem(item, warnings)
+  for (const [at, item] of listOf(input).entries()) {
+    const turn = readItem(inside(item), `input[${at}]`)
     if (turn === undefined) continue
     const last = turns.at(-1)
-    // Merge consecutive calls into one assistant turn.
+    // Merge consecutive reasoning and calls into one assistant turn.
     if (isCalls(turn) && last && isCalls(last)) turns[turns.length - 1] = { role: 'assistant', blocks: [...last.blocks, ...turn.blocks] }
     else turns.push(turn)
   }
@@ -50,63 +59,65 @@ function readInput(input: unknown, warnings: string[]): Turn[] {
 }
 
 function isCalls({ role, blocks }: Turn): boolean {
-  return role === 'assistant' && blocks.every(({ type }) => type === 'toolUse')
+  return role === 'assistant' && blocks.every(({ type }) => type === 'toolUse' || type === 'thinking')
 }
 
-function readItem(item: JsonObject, warnings: string[]): Turn | undefined {
-  const id = textOf(item['call_id']) ?? textOf(item['id']) ?? ''
-  const name = textOf(item['name']) ?? ''
+function readItem(item: JsonObject, place: string): Turn | undefined {
+  const use = { ...splitThought(textOf(item['call_id']) ?? textOf(item['id']) ?? ''), name: textOf(item['name']) ?? '' }
   switch (item['type'] ?? 'message') {
     case 'message':
-      return readMessage(item, warnings)
+      return readMessage(item, place)
+    case 'reasoning':
+      return readReasoning(item)
     case 'function_call': {
       const json = textOf(item['arguments']) ?? ''
-      return { role: 'assistant', blocks: [{ type: 'toolUse', id, name, input: parseArguments(json), json }] }
+      return { role: 'assistant', blocks: [{ type: 'toolUse', ...use, input: parseArguments(json), json }] }
     }
     case 'custom_tool_call':
-      return { role: 'assistant', blocks: [{ type: 'toolUse', id, name, input: { input: textOf(item['input']) ?? '' } }] }
+      return { role: 'assistant', blocks: [{ type: 'toolUse', ...use, input: { input: textOf(item['input']) ?? '' } }] }
     case 'function_call_output':
     case 'custom_tool_call_output': {
       const output = item['output']
       const isPlain = !Array.isArray(output)
-      const content = isPlain ? [{ type: 'text' as const, text: textOf(output) ?? '' }] : objectsOf(output).flatMap((part) => readPart(part, warnings) ?? [])
-      return { role: 'user', blocks: [{ type: 'toolResult', id, content, isPlain }] }
+      const content = isPlain ? [{ type: 'text' as const, text: textOf(output) ?? '' }] : readParts(output, `${place}.output`)
+      return { role: 'user', blocks: [{ type: 'toolResult', id: use.id, content, isPlain }] }
     }
     default:
-      warnings.push(`an input item of type ${textOf(item['type']) ?? 'unknown'} was dropped`)
-      return undefined
+      throw unsupported(place, `an item of type ${textOf(item['type']) ?? 'unknown'} cannot be sent to this provider`)
   }
 }
 
-function readMessage(item: JsonObject, warnings: string[]): Turn | undefined {
+/** Reads a reasoning item; its signature is only there if the gateway wrote the item. */
+function readReasoning(item: JsonObject): Turn | undefined {
+  const texts = [...objectsOf(item['content']), ...objectsOf(item['summary'])].flatMap(({ text }) => textOf(text) ?? [])
+  const signature = readSignature(item['encrypted_content'])
+  if (texts.length === 0 && signature === '') return undefined
+  return { role: 'assistant', blocks: [{ type: 'thinking', text: texts.join('\n'), signature }] }
+}
+
+function readMessage(item: JsonObject, place: string): Turn | undefined {
   const role = item['role']
   const known = role === 'assistant' || role === 'system' || role === 'developer' ? role : 'user'
   const content = item['content']
-  const blocks: Block[] = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content).flatMap((part) => readPart(part, warnings) ?? [])
+  const blocks: Block[] = typeof content === 'string' ? [{ type: 'text', text: content }] : readParts(content, `${place}.content`)
   if (blocks.length === 0) return undefined
   if (known === 'user') return { role: known, blocks }
-  const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  const texts = blocks.map((block, at) => {
+    if (block.type !== 'text') throw unsupported(`${place}.content[${at}]`, `a message of role ${known} may hold text only`)
+    return block.text
+  })
   return { role: known, blocks: [{ type: 'text', text: texts.join('\n') }], isPlain: true }
 }
 
-function readPart(part: JsonObject, warnings: string[]): Block | undefined {
+function readParts(parts: unknown, place: string): Block[] {
+  return listOf(parts).map((part, at) => (typeof part === 'string' ? { type: 'text', text: part } : readPart(inside(part), `${place}[${at}]`)))
+}
+
+function readPart(part: JsonObject, place: string): Block {
   const text = textOf(part['text']) ?? textOf(part['refusal'])
   if (text !== undefined) return { type: 'text', text }
   const url = textOf(part['image_url'])
-  if (url !== undefined) return readImage(url)
-  if (part['type'] === 'input_file') return readFile(part)
-  warnings.push(`an input part of type ${textOf(part['type']) ?? 'unknown'} was dropped`)
-  return undefined
-}
-
-/** Reads a file from a data URL or plain base64. Any other URL yields a document without data, which the writers reject. */
-function readFile(part: JsonObject): Block {
-  const filename = filledText(part['filename'])
-  const file = readImage(textOf(part['file_data']) ?? textOf(part['file_url']) ?? '')
-  if (file.type === 'image') return { type: 'document', mediaType: file.mediaType, filename, data: file.data }
-  return { type: 'document', mediaType: undefined, filename, data: textOf(part['file_data']) ?? '' }
-}
-
-function readFormat(format: JsonObject): OutputFormat | undefined {
-  return format['type'] === 'json_schema' ? readSchemaFormat(format) : format['type'] === 'json_object' ? { type: 'object' } : undefined
+  if (url !== undefined) return readImage(url, place)
+  if (part['type'] === 'input_file') return readFile(textOf(part['file_data']) ?? textOf(part['file_url']), filledText(part['filename']), place)
+  throw unsupported(place, `a part of type ${textOf(part['type']) ?? 'unknown'} cannot be sent to this provider`)
 }

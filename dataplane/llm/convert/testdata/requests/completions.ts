@@ -44,7 +44,7 @@ export const completionsRows: RequestRows = {
   },
   'Chat Completions -> Messages: parallel_tool_calls false without a choice becomes auto with the flag': {
     ...toMsg,
-    body: { messages: [hi], tools: [tool, { type: 'web_search' }], parallel_tool_calls: false },
+    body: { messages: [hi], tools: [tool], parallel_tool_calls: false },
     has: {
       tool_choice: { type: 'auto', disable_parallel_tool_use: true },
       tools: [{ name: 'get_weather', description: 'Weather', input_schema: tool.function.parameters }],
@@ -65,7 +65,7 @@ export const completionsRows: RequestRows = {
     body: { messages: [hi], max_tokens: 2000, reasoning_effort: 'high' },
     has: { thinking: { type: 'enabled', budget_tokens: 1999 } },
   },
-  'Chat Completions -> Messages: images, stop sequences, user and named choice are converted, other parts dropped': {
+  'Chat Completions -> Messages: images, stop sequences, user and named choice are converted, sampling hints dropped': {
     ...toMsg,
     body: {
       messages: [
@@ -75,7 +75,6 @@ export const completionsRows: RequestRows = {
             { type: 'text', text: '  ' },
             { type: 'image_url', image_url: { url: png } },
             { type: 'image_url', image_url: { url: 'https://x/y.png' } },
-            { type: 'input_audio' },
           ],
         },
         { role: 'assistant', content: ' ' },
@@ -89,7 +88,7 @@ export const completionsRows: RequestRows = {
       user: 'u',
       tools: [tool],
       tool_choice: { type: 'function', function: { name: 'get_weather' } },
-      n: 2,
+      n: 1,
       seed: 1,
       top_k: 5,
     },

@@ -69,7 +69,7 @@ export const messagesRows: RequestRows = {
       max_tokens: 9,
       system: 's',
       messages: [{ role: 'user', content: 'hi' }],
-      tools: [msgTool, { type: 'web_search_20250305', name: 'web_search' }],
+      tools: [msgTool],
       tool_choice: { type: 'any', disable_parallel_tool_use: true },
       thinking: { type: 'adaptive' },
       output_config: { effort: 'low', format: { type: 'json_schema', schema: { type: 'object' } } },
@@ -101,7 +101,7 @@ export const messagesRows: RequestRows = {
     has: { reasoning_effort: undefined },
   },
   'Messages -> Chat Completions: max_tokens is required': { ...msgToCc, body: { messages: [] }, error: 'max_tokens' },
-  'Messages -> Converse: thinking removes sampling parameters and forces tools; betas are filtered': {
+  'Messages -> Converse: thinking removes sampling parameters and forced tool choices; betas are filtered': {
     ...msgToCv,
     context: { betas: ['context-1m-2025-08-07', 'unknown-beta'] },
     body: {
@@ -114,6 +114,7 @@ export const messagesRows: RequestRows = {
         { role: 'system', content: 'late' },
       ],
       tools: [{ ...msgTool, cache_control: { type: 'ephemeral' } }],
+      tool_choice: { type: 'any' },
       thinking: { type: 'enabled', budget_tokens: 2000 },
       output_config: { effort: 'low' },
       metadata: { user_id: 'u' },
@@ -124,7 +125,7 @@ export const messagesRows: RequestRows = {
       inferenceConfig: { maxTokens: 5000 },
       toolConfig: {
         tools: [{ toolSpec: { name: 'get_weather', description: 'Weather', inputSchema: { json: { type: 'object' } } } }, { cachePoint: { type: 'default' } }],
-        toolChoice: { any: {} },
+        toolChoice: { auto: {} },
       },
       additionalModelRequestFields: {
         thinking: { type: 'enabled', budget_tokens: 2000 },
@@ -167,7 +168,7 @@ export const messagesRows: RequestRows = {
             { text: '4' },
           ],
         },
-        { role: 'assistant', content: [{ toolUse: { toolUseId: 'i', name: 'f', input: {} } }] },
+        { role: 'assistant', content: [{ toolUse: { toolUseId: 'i', name: 'f', input: {} } }, { reasoningContent: { redactedContent: 'x' } }] },
         { role: 'user', content: [{ toolResult: { toolUseId: 'i', content: [{ text: 'r' }], status: 'error' } }] },
       ],
     },

@@ -23,9 +23,8 @@ export const responsesRows: RequestRows = {
         { type: 'custom_tool_call', call_id: 'c3', name: 'g', input: 'raw' },
         { type: 'function_call_output', call_id: 'c1', output: 'r' },
       ],
-      tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }, { type: 'web_search' }],
-      tool_choice: { type: 'web_search' },
-      reasoning: { effort: 'low' },
+      tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }],
+      text: { format: { type: 'text' } },
     },
     is: {
       system: [{ text: 'be brief' }, { text: 'also' }],
@@ -46,7 +45,6 @@ export const responsesRows: RequestRows = {
       ],
       inferenceConfig: { maxTokens: 4096 },
       toolConfig: { tools: [{ toolSpec: { name: 'f', inputSchema: { json: { type: 'object' } } } }] },
-      additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: 1024 } },
     },
   },
   'Responses -> Converse: a file of an unknown type is rejected': {
@@ -71,7 +69,7 @@ export const responsesRows: RequestRows = {
       stream_options: { include_usage: true },
     },
   },
-  'Responses -> Chat Completions: images and files are dropped, text is kept': {
+  'Responses -> Chat Completions: images and files are converted': {
     from: 'responses',
     to: 'completions',
     body: {
@@ -87,7 +85,20 @@ export const responsesRows: RequestRows = {
         },
       ],
     },
-    is: { model: 'm', messages: [{ role: 'user', content: [{ type: 'text', text: 'what is this?' }] }] },
+    is: {
+      model: 'm',
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'what is this?' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,QQ==' } },
+            { type: 'image_url', image_url: { url: 'https://img.test/a.png' } },
+            { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,QQ==' } },
+          ],
+        },
+      ],
+    },
   },
   'Responses -> Chat Completions: consecutive calls become one message, outputs become tool messages': {
     from: 'responses',

@@ -1,0 +1,68 @@
+import type { ChatFormat, JsonObject, UpstreamFormat } from '../../../common/types.ts'
+
+/** What a request adds, and the place that the error names. */
+type Case = readonly [JsonObject, string]
+
+const user = (content: unknown): JsonObject => ({ messages: [{ role: 'user', content: 'first' }, { role: 'user', content }] })
+const completions: readonly Case[] = [
+  [user([{ type: 'input_audio', input_audio: { data: 'QQ==', format: 'wav' } }]), 'messages[1].content[0]'],
+  [user([{ type: 'text', text: 'a' }, { type: 'future' }]), 'messages[1].content[1]'],
+  [user([{ type: 'file', file: { file_id: 'file-1' } }]), 'messages[1].content[0]'],
+  [{ messages: [{ role: 'system', content: [{ type: 'image_url', image_url: { url: 'https://x' } }] }] }, 'messages[0].content[0]'],
+  [{ messages: [{ role: 'tool', tool_call_id: 'a', content: [{ type: 'future' }] }] }, 'messages[0].content[0]'],
+  [{ messages: [{ role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } }] }, 'messages[0].function_call'],
+  [{ messages: [{ role: 'assistant', content: null, audio: { id: 'a' } }] }, 'messages[0].audio'],
+  [{ tools: [{ type: 'function', function: { name: 'f' } }, { type: 'web_search' }] }, 'tools[1]'],
+  [{ tools: [{ type: 'custom', custom: { name: 'f' } }] }, 'tools[0]'],
+  [{ tool_choice: { type: 'custom', custom: { name: 'f' } } }, 'tool_choice'],
+  [{ functions: [{ name: 'f' }] }, 'functions'],
+  [{ n: 2 }, 'n'],
+  [{ logprobs: true }, 'logprobs'],
+  [{ top_logprobs: 3 }, 'top_logprobs'],
+  [{ modalities: ['text', 'audio'] }, 'modalities'],
+  [{ audio: { voice: 'alloy', format: 'wav' } }, 'audio'],
+  [{ web_search_options: { search_context_size: 'low' } }, 'web_search_options'],
+  [{ response_format: { type: 'grammar' } }, 'response_format'],
+]
+const messages: readonly Case[] = [
+  [user([{ type: 'document', source: { type: 'url', url: 'https://x/a.pdf' } }]), 'messages[1].content[0]'],
+  [user([{ type: 'image', source: { type: 'file', file_id: 'f' } }]), 'messages[1].content[0]'],
+  [user([{ type: 'container_upload', file_id: 'f' }]), 'messages[1].content[0]'],
+  [user([{ type: 'tool_result', tool_use_id: 'i', content: [{ type: 'text', text: 'a' }, { type: 'future' }] }]), 'messages[1].content[0].content[1]'],
+  [{ messages: [{ role: 'assistant', content: [{ type: 'server_tool_use', id: 'i', name: 'web_search', input: {} }] }] }, 'messages[0].content[0]'],
+  [{ system: [{ type: 'text', text: 'a' }, { type: 'image' }] }, 'system[1]'],
+  [{ tools: [{ name: 'f', input_schema: {} }, { type: 'web_search_20250305', name: 'web_search' }] }, 'tools[1]'],
+  [{ container: 'c' }, 'container'],
+  [{ mcp_servers: [{ type: 'url', url: 'https://x', name: 'x' }] }, 'mcp_servers'],
+  [{ output_config: { format: { type: 'grammar' } } }, 'output_config.format'],
+]
+const input = (...content: JsonObject[]): JsonObject => ({ input: [{ role: 'user', content: 'first' }, { role: 'user', content }] })
+const responses: readonly Case[] = [
+  [input({ type: 'input_image', file_id: 'f' }), 'input[1].content[0]'],
+  [input({ type: 'input_text', text: 'a' }, { type: 'input_file', file_id: 'f' }), 'input[1].content[1]'],
+  [input({ type: 'input_file', file_url: 'https://x/a.pdf' }), 'input[1].content[0]'],
+  [input({ type: 'input_audio', input_audio: {} }), 'input[1].content[0]'],
+  [{ input: [{ role: 'system', content: [{ type: 'input_image', image_url: 'https://x' }] }] }, 'input[0].content[0]'],
+  [{ input: [{ type: 'item_reference', id: 'i' }] }, 'input[0]'],
+  [{ input: [{ type: 'web_search_call', id: 'i' }] }, 'input[0]'],
+  ...['web_search', 'file_search', 'code_interpreter', 'computer_use_preview', 'mcp', 'custom'].map((type): Case => [{ tools: [{ type }] }, 'tools[0]']),
+  [{ tool_choice: { type: 'web_search' } }, 'tool_choice'],
+  [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
+  [{ conversation: { id: 'c' } }, 'conversation'],
+  [{ background: true }, 'background'],
+  [{ prompt: { id: 'p' } }, 'prompt'],
+  [{ top_logprobs: 2 }, 'top_logprobs'],
+  [{ text: { format: { type: 'grammar' } } }, 'text.format'],
+]
+const all = { completions, messages, responses } satisfies Record<ChatFormat, readonly Case[]>
+const pairs: readonly (readonly [ChatFormat, UpstreamFormat])[] = [
+  ['completions', 'messages'],
+  ['completions', 'converse'],
+  ['messages', 'completions'],
+  ['messages', 'converse'],
+  ['responses', 'completions'],
+  ['responses', 'converse'],
+]
+
+/** Requests that no other format can express: upstream, client, members of the request, place in the error. */
+export const unsupportedRows = pairs.flatMap(([from, to]) => all[from].map(([body, place]) => [to, from, body, place] as const))
