@@ -177,6 +177,18 @@ describe('a masked response keeps nothing that repeats the text:', () => {
       { content: [{ type: 'thinking', thinking: 'x <SSN>', signature: '' }] },
     ],
     [
+      'the signature of reasoning',
+      'completions',
+      choice('', {}, { reasoning_content: S, reasoning_signature: 'abc' }),
+      choice('', {}, { reasoning_content: '<SSN>', reasoning_signature: '' }),
+    ],
+    [
+      'the encrypted content of a reasoning item',
+      'responses',
+      { output: [{ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: S }], encrypted_content: 'signature:abc' }] },
+      { output: [{ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: '<SSN>' }], encrypted_content: null }] },
+    ],
+    [
       'a citation',
       'messages',
       { content: [{ ...text('x'), citations: [{ cited_text: S, document_title: S }] }] },

@@ -36,7 +36,7 @@ const SETTINGS = new Set(
 /** Members with identifiers, addresses, media and settings instead of text, wherever they are. */
 const NO_TEXT = new Set(
   (
-    'type,role,id,object,status,model,signature,thought_signature,encrypted_content,encrypted_index,file_id,file_data,file_url,image_url,video_url,' +
+    'type,role,id,object,status,model,signature,reasoning_signature,thought_signature,encrypted_content,encrypted_index,file_id,file_data,file_url,image_url,video_url,' +
     'audio_url,url,uri,media_type,mime_type,mimeType,format,detail,effort,cache_control,call_id,tool_call_id,tool_use_id,item_id,container_id,' +
     'authorization,authorization_token,headers,server_url,strict,extra_content,b64_json,input_audio,syntax,response_id,connector_id,logprobs,phase'
   ).split(','),

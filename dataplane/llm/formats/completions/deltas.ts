@@ -24,6 +24,7 @@ function addDelta(delta: JsonObject, index: number, deltas: TextDelta[], choice:
   const { content, tool_calls: calls, function_call: called, audio, annotations, reasoning_details: details } = delta
   addText(deltas, delta, 'reasoning_content', 'reasoning', `${index}:reasoning`)
   addText(deltas, delta, 'reasoning', 'reasoning', `${index}:reasoning`)
+  addText(deltas, delta, 'reasoning_signature', 'copy', `${index}:reasoning`)
   if (typeof content === 'string') addText(deltas, delta, 'content', 'text', `${index}:content`, choice)
   else for (const part of objectsOf(content)) addText(deltas, part, 'text', 'text', `${index}:content`, choice)
   addText(deltas, delta, 'refusal', 'text', `${index}:refusal`, choice)

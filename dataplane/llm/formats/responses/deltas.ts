@@ -83,6 +83,7 @@ function findItem(item: JsonObject | undefined, index: number): TextDelta[] {
   return [
     ...objectsOf(item['content']).flatMap((part, at) => findPart(part, `${index}:text:${at}`)),
     ...objectsOf(item['summary']).flatMap((part, at) => findText(part, 'text', 'reasoning', `${index}:summary:${at}`, true)),
+    ...(item['type'] === 'reasoning' ? findText(item, 'encrypted_content', 'copy', `${index}:text:0`) : []),
     ...findText(item, 'arguments', 'toolInput', `${index}:tool`, true),
     ...findText(item, 'input', 'toolInput', `${index}:tool`, true),
     ...findText(item, 'code', 'text', `${index}:code`, true),
