@@ -74,6 +74,7 @@ export const errorTable = {
   CLIENT_TIMEOUT: { status: 408, reason: 'Timeout', text: 'request head or body not received in time' },
   UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: ', ' },
   PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: ': ' },
+  HELD_BYTES: { status: 503, reason: 'Internal', text: 'too many bytes of bodies are buffered, retry later' },
   BODY_TOO_LARGE: { status: 413, reason: 'InvalidRequest', text: 'request body too large' },
   LLM_REQUEST: { status: 400, reason: 'InvalidRequest', text: 'failed to process LLM request', detail: ': ' },
   LLM_REQUEST_TOO_LARGE: { status: 413, reason: 'InvalidRequest', text: 'failed to process LLM request: request was too large', detail: ': ' },

@@ -14,6 +14,8 @@ const CIPHER_SUITES = [
   'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256',
 ]
 const MAX_U32 = 4294967295
+/** 1 TiB. */
+const MAX_HELD_BYTES = 1099511627776
 
 /** `path` belongs to OTLP over HTTP only. */
 const otlpPathRules = [
@@ -95,6 +97,11 @@ export const frontendDefinitions: Definitions = {
         10_000_000,
         { default: 100_000 },
       ),
+      maxHeldBytes: integer(
+        'Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it is answered with 503 and `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one, at least 64 MiB.',
+        1,
+        MAX_HELD_BYTES,
+      ),
       http1MaxHeaders: integer('Maximum number of headers of an HTTP/1 request; a request with more is rejected with 431.', 1, 4096, { default: 100 }),
       http1IdleTimeout: duration('Time after which an idle HTTP/1 connection is closed; also the timeout for a request head.', 1000, '10m'),
       http2WindowSize: integer('Initial flow-control window of a stream in bytes. With neither window set, windows adapt.', 1, 2147483647),
@@ -124,6 +131,7 @@ export const frontendDefinitions: Definitions = {
         'maxBufferSize',
         'maxJsonDepth',
         'maxJsonMembers',
+        'maxHeldBytes',
         'http1MaxHeaders',
         'http1IdleTimeout',
         'http2WindowSize',

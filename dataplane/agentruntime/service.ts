@@ -5,7 +5,8 @@ import { startCall } from '../callout/http.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
-import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
+import { readHeldBody } from '../exchange/held.ts'
+import { BodyTooLargeError, BufferBody } from '../http/body.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { transformForBackend } from '../transformation/backend.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
@@ -82,11 +83,13 @@ async function invoke(exchange: Exchange, plan: CallPlan, destination: Destinati
 }
 
 /** Reads the complete body, because the signature includes its hash. */
-async function readAll({ request: { body } }: Exchange, maxBytes = MAX_BUFFER_BYTES): Promise<Buffer | undefined> {
+async function readAll(exchange: Exchange, maxBytes = MAX_BUFFER_BYTES): Promise<Buffer | undefined> {
+  const { body } = exchange.request
   if (body === undefined) return undefined
   try {
-    return (await readBody(body, maxBytes)).bytes
+    return (await readHeldBody(exchange, body, maxBytes)).bytes
   } catch (cause) {
+    if (cause instanceof ProxyError) throw cause
     throw cause instanceof BodyTooLargeError
       ? new ProxyError('BODY_TOO_LARGE', { cause })
       : new ProxyError('PROCESSING_FAILED', { detail: 'the client closed the request body early', cause })

@@ -10,7 +10,8 @@ import {
 import { grpcStatusOf } from '#api/errors.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { BodyTooLargeError, readBody, type Body, type BodySink } from '../http/body.ts'
+import { readHeldBody } from '../exchange/held.ts'
+import { BodyTooLargeError, type Body, type BodySink } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Destination } from '../upstream/destination.ts'
@@ -76,7 +77,7 @@ export async function callUnary<I extends DescMessage, O extends DescMessage>(
   try {
     const head = await call.response
     checkHead(head)
-    const { bytes, trailers } = await readBody(head.body, limitBytes + 5)
+    const { bytes, trailers } = await readHeldBody(options.exchange, head.body, limitBytes + 5)
     checkStatus(head, trailers)
     const reader = new FrameReader(limitBytes)
     reader.push(bytes)

@@ -1,6 +1,7 @@
 import { evalBool, readsMember, type Program } from '#api/cel/index.ts'
 import { isGrpcRequest } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { bodyHold } from '../exchange/held.ts'
 import { MAX_BUFFER_BYTES, withResponseBytes } from '../expression/buffer.ts'
 import { readsResponseBody } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
@@ -36,7 +37,7 @@ export function recordResponse(exchange: Exchange, destination: Destination, end
   })
 }
 
-/** Records at the end of the body, which is forwarded as it streams. The policy sees its first MAX_BUFFER_BYTES. */
+/** Records at the end of the body, which is forwarded as it streams. The policy sees its first MAX_BUFFER_BYTES, or fewer if the budget of buffered bodies is exceeded. */
 function recordByBody(
   exchange: Exchange,
   destination: Destination,
@@ -47,9 +48,11 @@ function recordByBody(
 ): void {
   const { body } = response
   const chunks: Buffer[] = []
+  const hold = bodyHold(exchange)
   let length = 0
+  let isComplete = true
   const record = (): void => {
-    const bytes = { prefix: Buffer.concat(chunks).subarray(0, MAX_BUFFER_BYTES), isComplete: length <= MAX_BUFFER_BYTES }
+    const bytes = { prefix: Buffer.concat(chunks).subarray(0, MAX_BUFFER_BYTES), isComplete }
     destination.record(endpoint, !withResponseBytes(exchange, response, bytes, () => isUnhealthy(exchange, response, condition)), seconds)
   }
   const isGrpc = isGrpcRequest(exchange.request)
@@ -57,8 +60,11 @@ function recordByBody(
   if (body === undefined) return record()
   response.body = new ObservedBody(body, {
     onData: (chunk) => {
-      if (length <= MAX_BUFFER_BYTES) chunks.push(chunk)
+      if (!isComplete) return
+      if (hold.reserve(chunk.length) === undefined) chunks.push(chunk)
+      else isComplete = false
       length += chunk.length
+      if (length > MAX_BUFFER_BYTES) isComplete = false
     },
     onTrailers: (trailers) => {
       if (isGrpc) exchange.grpcStatus ??= trailers?.get('grpc-status')

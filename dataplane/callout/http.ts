@@ -2,7 +2,8 @@ import { errorTable } from '#api/errors.ts'
 import { ProxyError } from '../exchange/error.ts'
 import { Exchange, type Connection } from '../exchange/exchange.ts'
 import { recordResponse } from './health.ts'
-import { BufferBody, readBody, type Body } from '../http/body.ts'
+import { readHeldBody } from '../exchange/held.ts'
+import { BufferBody, type Body } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { HttpVersion, RequestHead, ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
@@ -93,7 +94,7 @@ export async function fetchDestination(
   { limitBytes, ...options }: Omit<CalloutOptions, 'covers'> & { readonly limitBytes: number },
 ): Promise<CalloutResponse> {
   const { status, headers, body } = await callDestination(destination, callout, { ...options, covers: 'body' })
-  const { bytes } = await readBody(body, limitBytes)
+  const { bytes } = await readHeldBody(options.exchange, body, limitBytes)
   return { status, headers, body: bytes }
 }
 

@@ -1,6 +1,7 @@
 import { defaultJsonLimits, type JsonLimits } from '#api/json/index.ts'
 import type { HeaderModifier, PathMatch, RouteRef } from '#gen/config/types.ts'
 import type { ErrorFormat, ProxyError } from './error.ts'
+import type { BodyHold } from '../http/budget.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { forkSlots, type SlotHolder } from './slot.ts'
 import type { RequestTrace } from './trace.ts'
@@ -123,6 +124,10 @@ export class Exchange implements SlotHolder {
   /** Set if a client of the admin endpoint traces this request. */
   trace: RequestTrace | undefined = undefined
 
+  /** Reservations for buffered bodies; see held.ts. */
+  held: BodyHold | undefined = undefined
+  /** The exchange that this one is a fork of, directly or not. */
+  origin: Exchange | undefined = undefined
   /** Values of slots; see slot.ts. */
   slots: unknown[] | undefined = undefined
   #onAbort: ((error: Error) => void)[] | undefined = undefined
@@ -140,6 +145,7 @@ export class Exchange implements SlotHolder {
   /** Creates an exchange for a copy of the request, such as a mirror. It starts with the values set so far; changes do not flow back. */
   fork(request: RequestHead): Exchange {
     const copy = new Exchange(this.connection, request, this.startedAtMs)
+    copy.origin = this.origin ?? this
     copy.labels = this.labels
     copy.backend = this.backend
     copy.backendType = this.backendType

@@ -1,7 +1,9 @@
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { bodyHold } from '../exchange/held.ts'
 import { defineSlot } from '../exchange/slot.ts'
 import { BufferBody, type Body } from '../http/body.ts'
+import type { BodyHold } from '../http/budget.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { PeekedBody } from './peek.ts'
@@ -35,8 +37,8 @@ export function bufferedResponse(exchange: Exchange): BufferedBody | undefined {
 }
 
 /**
- * Buffers the request's body up to `limitBytes`; a larger body is forwarded nevertheless. Throws a ProxyError if the body fails or
- * exceeds the request's deadline: policies have not seen such a request.
+ * Buffers the request's body up to `limitBytes`; a larger body is forwarded nevertheless. Throws a ProxyError if the body fails,
+ * exceeds the request's deadline or exceeds the budget of buffered bodies: policies have not seen such a request.
  */
 export async function bufferRequest(exchange: Exchange, limitBytes: number): Promise<void> {
   const { request, deadlineAtMs } = exchange
@@ -44,7 +46,7 @@ export async function bufferRequest(exchange: Exchange, limitBytes: number): Pro
   const known = bufferedRequest(exchange)
   if (known !== undefined && known.body === body && (known.isComplete || known.prefix.length >= limitBytes)) return
   try {
-    const work = bufferBody(body, limitBytes)
+    const work = bufferBody(body, limitBytes, bodyHold(exchange))
     const buffered = await (work instanceof Promise && deadlineAtMs !== undefined ? withinDeadline(work, deadlineAtMs) : work)
     request.body = buffered.body
     requestBody.set(exchange, buffered)
@@ -54,12 +56,12 @@ export async function bufferRequest(exchange: Exchange, limitBytes: number): Pro
   }
 }
 
-/** Buffers the response's body up to `limitBytes`. Throws a ProxyError if the body fails. */
+/** Buffers the response's body up to `limitBytes`. Throws a ProxyError if the body fails or exceeds the budget of buffered bodies. */
 export async function bufferResponse(exchange: Exchange, limitBytes: number): Promise<void> {
   const { response } = exchange
   if (response === undefined || bufferedResponse(exchange) !== undefined) return
   try {
-    const buffered = await bufferBody(response.body, limitBytes)
+    const buffered = await bufferBody(response.body, limitBytes, bodyHold(exchange))
     response.body = buffered.body
     responseBody.set(exchange, buffered)
   } catch (error) {
@@ -78,9 +80,10 @@ export function withResponseBytes<T>(exchange: Exchange, response: ResponseHead,
   }
 }
 
-/** Replaces the request's body, also for expressions. Discards the bytes of the old one. */
+/** Replaces the request's body, also for expressions. Discards the bytes of the old one. Throws a ProxyError if the budget of buffered bodies is exceeded. */
 export function replaceRequestBody(exchange: Exchange, bytes: Buffer): void {
   const { request } = exchange
+  holdBytes(exchange, bytes)
   request.body?.cancel()
   request.body = bytes.length === 0 ? undefined : new BufferBody(bytes)
   requestBody.set(exchange, { body: request.body, prefix: bytes, isComplete: true, trailers: undefined })
@@ -92,11 +95,17 @@ export function releaseRequest(exchange: Exchange): void {
   if (body instanceof PeekedBody && body.isIdle) body.cancel()
 }
 
-function bufferBody(body: Body | undefined, limitBytes: number): Promise<BufferedBody> | BufferedBody {
+/** Counts bytes that were created for an exchange, such as a new body. Throws a ProxyError if the budget of buffered bodies is exceeded. */
+export function holdBytes(exchange: Exchange, { length }: Buffer): void {
+  const error = bodyHold(exchange).reserve(length)
+  if (error !== undefined) throw error
+}
+
+function bufferBody(body: Body | undefined, limitBytes: number, hold: BodyHold): Promise<BufferedBody> | BufferedBody {
   if (body === undefined) return { body, prefix: EMPTY, isComplete: true, trailers: undefined }
   if (body instanceof BufferBody) return { body, prefix: body.bytes.subarray(0, limitBytes), isComplete: body.length <= limitBytes, trailers: undefined }
   const peeked = new PeekedBody(body)
-  return peeked.peek(limitBytes).then((peek) => ({ body: peeked, ...peek }))
+  return peeked.peek(limitBytes, hold).then((peek) => ({ body: peeked, ...peek }))
 }
 
 /** Awaits the work. Rejects with REQUEST_TIMEOUT if it is not done by the deadline, in milliseconds of `performance.now()`. */

@@ -1,4 +1,5 @@
 import type { Body, BodySink } from '../http/body.ts'
+import type { BodyHold } from '../http/budget.ts'
 import type { HeaderList } from '../http/headers.ts'
 
 /**
@@ -30,21 +31,28 @@ export class PeekedBody implements Body {
   }
 
   /**
-   * Reads until the end, or until more than `limitBytes` were received. Rejects if the body fails before. Call it once, before `start`.
+   * Reads until the end, or until more than `limitBytes` were received. Rejects if the body fails before, or if `hold` does not admit it. Call
+   * it once, before `start`.
    */
-  peek(limitBytes: number): Promise<{ prefix: Buffer; isComplete: boolean; trailers: HeaderList | undefined }> {
+  peek(limitBytes: number, hold?: BodyHold): Promise<{ prefix: Buffer; isComplete: boolean; trailers: HeaderList | undefined }> {
     return new Promise((resolve, reject) => {
       let size = 0
       const finish = (): void => {
-        const prefix = this.#kept.length === 1 && this.#kept[0] ? this.#kept[0] : Buffer.concat(this.#kept)
+        const prefix = this.#join()
         resolve({ prefix: prefix.subarray(0, limitBytes), isComplete: size <= limitBytes, trailers: this.#end?.trailers })
       }
       this.#source.start({
         onData: (chunk) => {
           if (this.#isDone) return
           if (this.#sink !== undefined && this.#kept.length === 0) return this.#sink.onData(chunk)
-          this.#kept.push(chunk)
           const isPast = size > limitBytes
+          const excess = isPast ? undefined : hold?.reserve(chunk.length)
+          if (excess !== undefined) {
+            hold?.free(size)
+            this.cancel(excess)
+            return reject(excess)
+          }
+          this.#kept.push(chunk)
           size += chunk.length
           if (isPast || size <= limitBytes) return
           this.#source.pause()
@@ -56,6 +64,10 @@ export class PeekedBody implements Body {
           this.#flow()
         },
         onError: (error) => {
+          if (this.isIdle && size <= limitBytes) {
+            hold?.free(size)
+            this.#kept = []
+          }
           this.#error = error
           reject(error)
           this.#flow()
@@ -85,6 +97,15 @@ export class PeekedBody implements Body {
     this.#isDone = true
     this.#kept = []
     this.#source.cancel(error)
+  }
+
+  /** The held chunks in one piece. They become views of it, so that the bytes are in memory once. */
+  #join(): Buffer {
+    if (this.#kept.length === 1 && this.#kept[0]) return this.#kept[0]
+    const joined = Buffer.concat(this.#kept)
+    let at = 0
+    this.#kept = this.#kept.map(({ length }) => joined.subarray(at, (at += length)))
+    return joined
   }
 
   /** Delivers the held chunks. The sink may pause, resume and cancel during the calls. */

@@ -1,6 +1,8 @@
 import type { Exchange } from '../exchange/exchange.ts'
+import { bodyHold } from '../exchange/held.ts'
 import { defineSlot, type Slot } from '../exchange/slot.ts'
 import type { Body } from '../http/body.ts'
+import type { BodyHold } from '../http/budget.ts'
 import { ObservedBody } from '../http/observe.ts'
 
 /** The bodies that expressions of logs and traces read, and the limit of recorded bytes for each. */
@@ -15,7 +17,8 @@ const responseRecording = defineSlot<Recording>('expression.recordedResponse')
 
 /**
  * Records the bodies of an exchange while they stream, for expressions that run after it ended (traffic.md §9, body rule). Nothing
- * waits for a complete body. Bytes beyond the limit are not recorded. Records the request as received from the client and the
+ * waits for a complete body. Bytes beyond the limit or
+ * the budget of buffered bodies are not recorded. Records the request as received from the client and the
  * response as sent to it. `handle` produces the response.
  */
 export function recordBodies(exchange: Exchange, { request, response, limitBytes }: BodyRecording, handle: () => Promise<void> | void): Promise<void> | void {
@@ -40,24 +43,31 @@ export function recordedResponse(exchange: Exchange): Buffer | undefined {
 }
 
 function record(exchange: Exchange, slot: Slot<Recording>, body: Body | undefined, limitBytes: number): Body | undefined {
-  const recording = new Recording(limitBytes)
+  const recording = new Recording(limitBytes, bodyHold(exchange))
   slot.set(exchange, recording)
   return body && new ObservedBody(body, { onData: (chunk) => recording.add(chunk) })
 }
 
 class Recording {
   readonly #chunks: Buffer[] = []
-  #room: number
+  readonly #hold: BodyHold
+  /** Number of bytes that are recorded at most from now on. */
+  #left: number
 
-  constructor(limitBytes: number) {
-    this.#room = limitBytes
+  constructor(limitBytes: number, hold: BodyHold) {
+    this.#left = limitBytes
+    this.#hold = hold
   }
 
   add(chunk: Buffer): void {
-    if (this.#room === 0) return
-    const kept = chunk.length <= this.#room ? chunk : chunk.subarray(0, this.#room)
+    if (this.#left === 0) return
+    const kept = chunk.length <= this.#left ? chunk : chunk.subarray(0, this.#left)
+    if (this.#hold.reserve(kept.length) !== undefined) {
+      this.#left = 0
+      return
+    }
     this.#chunks.push(kept)
-    this.#room -= kept.length
+    this.#left -= kept.length
   }
 
   get bytes(): Buffer {

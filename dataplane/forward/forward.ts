@@ -4,6 +4,7 @@ import { setRetryHeader, withRetries } from './retry.ts'
 import { LOOP_HEADER } from './loop.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { bodyHold } from '../exchange/held.ts'
 import { pickEndpoints } from '../inference/picker.ts'
 import { reportResponse } from '../inference/report.ts'
 import { ObservedBody } from '../http/observe.ts'
@@ -66,7 +67,7 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
   if (auth !== undefined && isInCloud) await authenticateByCloud(exchange.request.headers, auth)
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
-  if (auth !== undefined && isInCloud) await signByCloud(exchange.request, auth)
+  if (auth !== undefined && isInCloud) await signByCloud(exchange.request, auth, { exchange })
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
   answer(exchange, backend, response)
 }
@@ -103,7 +104,7 @@ async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: Forwa
 
 function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan, chosen?: readonly string[]): Promise<ResponseHead> {
   const { request } = exchange
-  const replayable = request.body === undefined ? undefined : new ReplayableBody(request.body)
+  const replayable = request.body === undefined ? undefined : new ReplayableBody(request.body, bodyHold(exchange))
   const active: Active = { call: undefined }
   exchange.onAbort((reason) => {
     active.call?.cancel(reason)

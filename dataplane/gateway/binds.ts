@@ -3,6 +3,7 @@ import type { Listener } from '#gen/config/types.ts'
 import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { releaseBodies } from '../exchange/held.ts'
 import type { Gateway, RunningBind } from './gateway.ts'
 import type { RunningListener } from './listener.ts'
 import { compileNetworkAuthorization } from '../policy/authorization/rules.ts'
@@ -212,6 +213,7 @@ export class Binds {
   #finish(exchange: Exchange): void {
     if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
     this.#telemetry.onFinished(exchange)
+    releaseBodies(exchange)
   }
 }
 

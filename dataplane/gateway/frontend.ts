@@ -4,6 +4,7 @@ import { requestHeadLimits, type HeadLimits, type Underscores } from '../http/sy
 import type { ConnectionSettings } from '../server/program.ts'
 import type { ProxyProtocolSettings } from '../server/proxy-protocol.ts'
 import type { TlsSettings } from '../server/tls.ts'
+import { defaultHeldBytes } from '../runtime/memory.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 
 /** Merged frontend sections, with the network authorization rules of all policies. */
@@ -19,6 +20,12 @@ export function effectiveFrontend(index: PolicyIndex, { namespace, name }: Gatew
   const { networkAuthorization: _, ...merged } = Object.assign({}, ...sections.toReversed()) as Frontend
   const rules = sections.flatMap(({ networkAuthorization }) => networkAuthorization ?? [])
   return rules.length === 0 ? merged : { ...merged, networkAuthorization: rules }
+}
+
+/** The limit of buffered bodies of the process: the smallest of all Gateways, or the default (traffic.md §10). */
+export function heldBytesLimit(index: PolicyIndex, gateways: Iterable<GatewayRef>): number {
+  const limits = [...gateways].flatMap((gateway) => effectiveFrontend(index, gateway).http?.maxHeldBytes ?? [])
+  return limits.length === 0 ? defaultHeldBytes() : Math.min(...limits)
 }
 
 const nothing: EffectiveFrontend = {}

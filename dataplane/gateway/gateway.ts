@@ -2,9 +2,10 @@ import type { Backend, BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/
 import { LoopMark } from '../forward/loop.ts'
 import type { OwnProcess } from '../destination/reach.ts'
 import { Destinations, type OnEviction } from '../destination/destinations.ts'
-import { effectiveFrontend, type EffectiveFrontend } from './frontend.ts'
+import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { bodyBudget } from '../http/budget.ts'
 import { respondWithError } from '../exchange/compose.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
@@ -110,6 +111,7 @@ export class Gateway {
     const areBackendChainsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
     if (snapshot.backends !== before?.backends) this.#hasDynamic = [...snapshot.backends.values()].some((backend) => backend.dynamicForwardProxy !== undefined)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
+    if (arePoliciesNew || snapshot.listeners !== before?.listeners) bodyBudget.limitBytes = heldBytesLimit(this.#context.policies, uniqueGateways(snapshot))
     if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
     this.destinations.update(snapshot, this.#context.policies)
     this.#context.services.update(snapshot, this.#context.policies, this.#context.state)
@@ -221,6 +223,11 @@ function transformingBackends(snapshot: ConfigSnapshot | undefined): string {
 /** Providers of an LLM backend have policies of their own. */
 const mayTransform = (ai: Backend['ai']): boolean =>
   ai?.groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true
+
+/** Each Gateway of the listeners once. */
+function uniqueGateways({ listeners }: ConfigSnapshot): Iterable<Listener['gateway']> {
+  return new Map([...listeners.values()].map(({ gateway }) => [`${gateway.namespace}/${gateway.name}`, gateway])).values()
+}
 
 function groupByListener<T extends { readonly listeners: readonly string[] }>(routes: Iterable<T>): Map<string, T[]> {
   const groups = new Map<string, T[]>()

@@ -1,3 +1,4 @@
+import type { BodyHold } from './budget.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Receives a body. Exactly one of onEnd and onError is called, last; no method is called after `Body.cancel`. */
@@ -95,25 +96,32 @@ export class BufferBody implements Body {
   }
 }
 
-/** Reads a whole body. After more than `limit` bytes it cancels the body and rejects with BodyTooLargeError. */
-export function readBody(body: Body | undefined, limit: number): Promise<{ bytes: Buffer; trailers: HeaderList | undefined }> {
+/**
+ * Reads a complete body. After more than `limit` bytes it cancels the body and rejects with BodyTooLargeError. With a `hold`, it reserves the
+ * bytes, cancels the body and rejects with the error of the hold if that fails, and frees them if the body fails; the caller frees them otherwise.
+ */
+export function readBody(body: Body | undefined, limit: number, hold?: BodyHold): Promise<{ bytes: Buffer; trailers: HeaderList | undefined }> {
   if (body === undefined) return Promise.resolve({ bytes: Buffer.alloc(0), trailers: undefined })
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
+    const fail = (error: Error): void => {
+      hold?.free(size)
+      chunks.length = 0
+      reject(error)
+    }
     body.start({
       onData(chunk) {
-        size += chunk.length
-        if (size > limit) {
-          const error = new BodyTooLargeError(limit)
+        const error = size + chunk.length > limit ? new BodyTooLargeError(limit) : hold?.reserve(chunk.length)
+        if (error !== undefined) {
           body.cancel(error)
-          reject(error)
-          return
+          return fail(error)
         }
+        size += chunk.length
         chunks.push(chunk)
       },
       onEnd: (trailers) => resolve({ bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks), trailers }),
-      onError: reject,
+      onError: fail,
     })
   })
 }

@@ -1,15 +1,17 @@
 import type { Body, BodySink } from './body.ts'
+import type { BodyHold } from './budget.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Limit in bytes of the request body that is buffered for retries (traffic.md §8.11). */
 const REPLAY_LIMIT_BYTES = 64 * 1024
 
 /**
- * A request body that several attempts can send one after another. It buffers what the client has sent, up to 64 KiB; past that
- * `isReplayable` turns false and the current attempt is the last.
+ * A request body that several attempts can send one after another. It buffers what the client has sent, up to 64 KiB and what `hold`
+ * admits; past that `isReplayable` turns false and the current attempt is the last.
  */
 export class ReplayableBody {
   readonly #source: Body
+  readonly #hold: BodyHold | undefined
   readonly #kept: Buffer[] = []
   #keptBytes = 0
   #isStarted = false
@@ -18,8 +20,9 @@ export class ReplayableBody {
   #attempt: Attempt | undefined
   isReplayable: boolean
 
-  constructor(source: Body) {
+  constructor(source: Body, hold?: BodyHold) {
     this.#source = source
+    this.#hold = hold
     this.isReplayable = source.length === undefined || source.length <= REPLAY_LIMIT_BYTES
   }
 
@@ -78,12 +81,15 @@ export class ReplayableBody {
 
   #keep(chunk: Buffer): void {
     if (!this.isReplayable) return
-    this.#keptBytes += chunk.length
-    if (this.#keptBytes <= REPLAY_LIMIT_BYTES) {
+    const bytes = this.#keptBytes + chunk.length
+    if (bytes <= REPLAY_LIMIT_BYTES && this.#hold?.reserve(chunk.length) === undefined) {
+      this.#keptBytes = bytes
       this.#kept.push(chunk)
       return
     }
     this.isReplayable = false
+    this.#hold?.free(this.#keptBytes)
+    this.#keptBytes = 0
     this.#kept.length = 0
   }
 

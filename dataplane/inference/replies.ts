@@ -1,4 +1,5 @@
 import type { HeaderMutation, ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
+import { createBodyHold } from '../exchange/held.ts'
 import type { Reply } from '../policy/ext-proc/messages.ts'
 import type { ProcessorSession, Streaming } from '../policy/ext-proc/session.ts'
 
@@ -16,6 +17,7 @@ export class RequestReplies implements Streaming {
   readonly #session: ProcessorSession
   readonly #limitBytes: number
   readonly #chunks: Buffer[] = []
+  readonly #hold = createBodyHold()
   #size = 0
   #resolve!: (body: Buffer | undefined) => void
   #reject!: (error: Error) => void
@@ -56,7 +58,9 @@ export class RequestReplies implements Streaming {
 
   #append(bytes: Uint8Array): void {
     this.#size += bytes.length
-    if (this.#size > this.#limitBytes) this.fail(new Error(`the picker returned a body of more than ${this.#limitBytes} bytes`))
+    const excess = this.#hold.reserve(bytes.length)
+    if (excess !== undefined) this.fail(excess)
+    else if (this.#size > this.#limitBytes) this.fail(new Error(`the picker returned a body of more than ${this.#limitBytes} bytes`))
     else this.#chunks.push(Buffer.from(bytes))
   }
 
@@ -67,6 +71,7 @@ export class RequestReplies implements Streaming {
 
   /** Ignores further replies. */
   stop(): void {
+    this.#hold.release()
     this.#session.ignore('request')
     this.#session.remove(this)
   }

@@ -1,6 +1,7 @@
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { BodyTooLargeError, BufferBody, readBody } from '../http/body.ts'
+import { readHeldBody } from '../exchange/held.ts'
+import { BodyTooLargeError, BufferBody } from '../http/body.ts'
 import type { HeaderList } from '../http/headers.ts'
 import { hostOf, type RequestHead } from '../http/message.ts'
 import { variables } from '../exchange/variables.ts'
@@ -32,6 +33,8 @@ export interface CloudHints {
   readonly signing?: { readonly region: string; readonly service: string } | undefined
   /** Scope of an Azure token. */
   readonly scope?: string | undefined
+  /** The exchange that a body buffered for a signature counts for. */
+  readonly exchange?: Exchange | undefined
 }
 
 const AZURE_SCOPE = 'https://management.azure.com/.default'
@@ -60,11 +63,11 @@ export async function authenticateByCloud(headers: HeaderList, auth: UpstreamAut
 }
 
 /** Signs the final request if its destination requires it, and buffers its body for that. Rejects with a ProxyError. */
-export async function signByCloud(request: RequestHead, auth: UpstreamAuth, { signing }: CloudHints = {}): Promise<void> {
+export async function signByCloud(request: RequestHead, auth: UpstreamAuth, { signing, exchange }: CloudHints = {}): Promise<void> {
   if (auth.kind !== 'aws') return
   const credentials = auth.credentials ?? (await within(cloudCredentials.aws()))
   const { region, service } = signing ?? signingOf(hostOf(request.authority))
-  const body = await bufferBody(request)
+  const body = await bufferBody(request, exchange)
   await signAws(request, body, { credentials, region, service })
 }
 
@@ -74,9 +77,10 @@ export async function authorizeByCloud(request: RequestHead, auth: UpstreamAuth,
   await signByCloud(request, auth, hints)
 }
 
-async function bufferBody(request: RequestHead): Promise<Buffer> {
+async function bufferBody(request: RequestHead, exchange: Exchange | undefined): Promise<Buffer> {
   if (request.body instanceof BufferBody) return request.body.bytes
-  const { bytes } = await readBody(request.body, SIGNED_BODY_LIMIT_BYTES).catch((error: unknown) => {
+  const { bytes } = await readHeldBody(exchange, request.body, SIGNED_BODY_LIMIT_BYTES).catch((error: unknown) => {
+    if (error instanceof ProxyError) throw error
     throw error instanceof BodyTooLargeError
       ? new ProxyError('BODY_TOO_LARGE', { cause: error })
       : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })

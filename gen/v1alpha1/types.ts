@@ -1067,6 +1067,10 @@ export interface FrontendHTTP {
    */
   maxJsonMembers?: number
   /**
+   * Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it is answered with 503 and `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one, at least 64 MiB.
+   */
+  maxHeldBytes?: number
+  /**
    * Maximum number of headers of an HTTP/1 request; a request with more is rejected with 431. Default: 100.
    */
   http1MaxHeaders?: number

@@ -1,6 +1,7 @@
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { bufferedRequest, bufferRequest, releaseRequest } from '../../expression/buffer.ts'
+import { bodyHold } from '../../exchange/held.ts'
+import { bufferedRequest, bufferRequest, holdBytes, releaseRequest } from '../../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody, type Body } from '../../http/body.ts'
 import { ReplayableBody } from '../../http/replay.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
@@ -85,7 +86,7 @@ export class RequestSource {
   stream(): Body | undefined {
     const { body } = this.#exchange.request
     if (body === undefined) return undefined
-    return (this.#replayable ??= new ReplayableBody(body)).nextAttempt()
+    return (this.#replayable ??= new ReplayableBody(body, bodyHold(this.#exchange))).nextAttempt()
   }
 
   cancel(error: Error): void {
@@ -104,7 +105,10 @@ export class RequestSource {
     releaseRequest(exchange)
     this.#wire = bytes
     const coding = headers.get('content-encoding')
-    return coding === undefined ? bytes : decodeBytes(bytes, coding, this.#limitBytes).catch((error: unknown) => this.#fail(error))
+    if (coding === undefined) return bytes
+    const decoded = await decodeBytes(bytes, coding, this.#limitBytes).catch((error: unknown) => this.#fail(error))
+    holdBytes(exchange, decoded)
+    return decoded
   }
 
   #tooLarge(): ProxyError {

@@ -56,7 +56,7 @@ export async function buildUpstreamRequest(
   // A failure to authenticate happens before the transformation and must not apply its response side.
   backendTransformation.set(exchange, undefined)
   const auth = settings.auth ?? target.implicitAuth
-  const hints = { signing: provider.signing, scope: provider.tokenScope }
+  const hints = { signing: provider.signing, scope: provider.tokenScope, exchange }
   if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
   const isCloud = isCloudAuth(auth)
   if (auth !== undefined) authenticate(headers, auth, exchange)

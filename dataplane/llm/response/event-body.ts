@@ -1,4 +1,5 @@
 import { ProxyError } from '../../exchange/error.ts'
+import { createBodyHold } from '../../exchange/held.ts'
 import { failureClass } from '../../upstream/failure-class.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import { StreamRejection, type StreamGuard } from '../guards/index.ts'
@@ -23,6 +24,8 @@ interface EventBodyOptions {
 
 /** Time for an upstream to end the body after the terminator, and for a client to read the error after the deadline, before the connection is closed. */
 const LINGER_MS = 1000
+/** Received bytes without an event for the client from which they count as buffered. */
+const COUNTED_FROM_BYTES = 64 * 1024
 const NO_CONTENT = 'the stream had no content within requestTimeout or firstTokenTimeout'
 
 /** The body of a streamed response: passes the upstream's bytes through a ResponseStream and through guards. */
@@ -36,6 +39,9 @@ export class EventBody implements Body {
   #ready: Buffer[] = []
   /** Chunks from the upstream that arrive while a guard is checking; undefined is the end. */
   #waiting: (Buffer | undefined)[] = []
+  readonly #hold = createBodyHold()
+  /** Bytes received since the last event that passed to the client: those of an incomplete event, or text that a guard holds back. */
+  #unsentBytes = 0
   #sink: BodySink | undefined
   #isStarted = false
   #isPaused = false
@@ -61,6 +67,7 @@ export class EventBody implements Body {
   /** Closes a stream that will not be started. Nothing is charged for it. */
   discard(): void {
     this.#isClosed = true
+    this.#hold.release()
     clearTimeout(this.#linger)
     this.#clearTimeouts()
     this.#source.cancel()
@@ -145,6 +152,7 @@ export class EventBody implements Body {
       if (chunk !== undefined) this.#source.pause()
       return
     }
+    if (chunk !== undefined && !this.#count(chunk)) return
     const stream = this.#stream
     const events = chunk === undefined ? stream.end() : stream.push(chunk)
     if (!this.#hasContent && stream.facts.hasContent) {
@@ -160,6 +168,17 @@ export class EventBody implements Body {
       else this.#flow()
     } else this.#check(this.#guard, events, isLast)
     this.#resolvePeek()
+  }
+
+  /** Counts a chunk as buffered. Ends the stream and returns false if it exceeds the budget of buffered bodies. */
+  #count({ length }: Buffer): boolean {
+    this.#unsentBytes += length
+    const excess = this.#unsentBytes < COUNTED_FROM_BYTES ? undefined : this.#hold.resize(this.#unsentBytes)
+    if (excess === undefined) return true
+    this.#failure = excess
+    this.#finish('truncated', this.#stream.fail(excess.message))
+    this.#source.cancel(excess)
+    return false
   }
 
   #check(guard: StreamGuard, events: Events, isLast: boolean): void {
@@ -249,7 +268,14 @@ export class EventBody implements Body {
   }
 
   #add(events: Events): void {
-    for (const event of events) this.#ready.push(event.toBytes())
+    for (const event of events) {
+      // Events without text pass while a guard holds text back.
+      if (this.#unsentBytes > 0 && (this.#guard === undefined || event.deltas.length > 0)) {
+        this.#unsentBytes = 0
+        this.#hold.resize(0)
+      }
+      this.#ready.push(event.toBytes())
+    }
   }
 
   #flow(): void {
@@ -269,6 +295,7 @@ export class EventBody implements Body {
 
   #close(end: StreamEnd): void {
     this.#isClosed = true
+    this.#hold.release()
     if (end === 'cancelled') clearTimeout(this.#linger)
     this.#clearTimeouts()
     this.#options.onClose(end, this.#failure)

@@ -4,8 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { toProxyFailure } from '../../forward/failure.ts'
-import { withinDeadline } from '../../expression/buffer.ts'
-import { BodyTooLargeError, BufferBody, readBody } from '../../http/body.ts'
+import { readHeldBody } from '../../exchange/held.ts'
+import { holdBytes, withinDeadline } from '../../expression/buffer.ts'
+import { BodyTooLargeError, BufferBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
@@ -133,12 +134,14 @@ async function parseBody(text: string, exchange: Exchange, options: JsonOptions)
   }
 }
 
-function decode(raw: Buffer, coding: string, { limitBytes }: AttemptContext): Promise<Buffer> {
-  return decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
+async function decode(raw: Buffer, coding: string, { exchange, limitBytes }: AttemptContext): Promise<Buffer> {
+  const decoded = await decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
     if (error instanceof UnknownCodingError) throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
     if (error instanceof BodyTooLargeError) throw tooLarge(error)
     throw new FormatError('response', 'failed to parse response: it does not match its content-encoding')
   })
+  holdBytes(exchange, decoded)
+  return decoded
 }
 
 /** Not a failure of the provider: another one would answer as much. */
@@ -149,7 +152,7 @@ const tooLarge = (error: BodyTooLargeError): ProxyError =>
 async function readUpstreamBody(response: ResponseHead, { exchange, limitBytes }: AttemptContext): Promise<Buffer> {
   const { body } = response
   try {
-    const reading = readBody(body, limitBytes)
+    const reading = readHeldBody(exchange, body, limitBytes)
     return (await (exchange.deadlineAtMs === undefined ? reading : withinDeadline(reading, exchange.deadlineAtMs))).bytes
   } catch (error) {
     body?.cancel()

@@ -1,6 +1,8 @@
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { bodyHold } from '../../exchange/held.ts'
 import { BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import type { BodyHold } from '../../http/budget.ts'
 import { ObservedBody } from '../../http/observe.ts'
 import type { AttemptContext } from './attempt-context.ts'
 import { detectResponseModel, detectUsage } from '../request/detect.ts'
@@ -23,7 +25,7 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
 export function observeRaw(response: ResponseHead, context: AttemptContext): ResponseHead {
   const { prepared, record, limitBytes, onEnd, exchange } = context
   const isSuccess = response.status >= 200 && response.status <= 299
-  const watcher = prepared.isDetected === true && isSuccess ? new UsageWatcher(response, limitBytes) : undefined
+  const watcher = prepared.isDetected === true && isSuccess ? new UsageWatcher(response, limitBytes, bodyHold(exchange)) : undefined
   response.body = new ObservedBody(response.body ?? new BufferBody(''), {
     onData: (chunk) => {
       record.recordContent()
@@ -43,6 +45,7 @@ class UsageWatcher {
   readonly #kind: 'json' | 'sse' | 'frames' | 'none'
   readonly #coding: string | undefined
   readonly #limitBytes: number
+  readonly #hold: BodyHold
   readonly #sse = new SseScanner()
   readonly #frames: FrameScanner
   #chunks: Buffer[] = []
@@ -50,7 +53,8 @@ class UsageWatcher {
   #usage: RawUsage | undefined
   #model: string | undefined
 
-  constructor({ headers }: ResponseHead, limitBytes: number) {
+  constructor({ headers }: ResponseHead, limitBytes: number, hold: BodyHold) {
+    this.#hold = hold
     const type = headers.get('content-type')?.toLowerCase() ?? ''
     this.#coding = headers.get('content-encoding')
     this.#kind = type.includes('text/event-stream') ? 'sse' : type.includes('eventstream') ? 'frames' : type.includes('json') ? 'json' : 'none'
@@ -66,8 +70,11 @@ class UsageWatcher {
     } else if (this.#kind === 'frames' && this.#coding === undefined) {
       for (const { payload } of this.#frames.push(chunk)) this.#readText(payload.toString())
     } else if (this.#size <= this.#limitBytes) {
-      this.#size += chunk.length
-      this.#chunks.push(chunk)
+      // Usage is not read from responses beyond the limit or the budget of buffered bodies.
+      const isAdmitted = this.#size + chunk.length <= this.#limitBytes && this.#hold.reserve(chunk.length) === undefined
+      this.#size = isAdmitted ? this.#size + chunk.length : Infinity
+      if (isAdmitted) this.#chunks.push(chunk)
+      else this.#chunks = []
     }
   }
 

@@ -3,7 +3,8 @@ import { LocalResponse, toResponseHead } from '../../exchange/answer.ts'
 import type { Destinations } from '../../destination/destinations.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { readBody, BodyTooLargeError } from '../../http/body.ts'
+import { readHeldBody } from '../../exchange/held.ts'
+import { BodyTooLargeError } from '../../http/body.ts'
 import { queryOf, type ResponseHead } from '../../http/message.ts'
 import { findCredentials, removeCredentials } from '../../policy/credentials.ts'
 import { createVerifier, jwtError, type Claims, type VerifyToken } from '../../policy/jwt-authentication/verify.ts'
@@ -89,8 +90,8 @@ async function redirectToLogin(config: MCPAuthentication, provider: IdentityProv
   return { status: 302, body: null, headers: { location, 'cache-control': 'no-store' } }
 }
 
-async function register(provider: IdentityProvider, { request }: Exchange): Promise<PublicAnswer> {
-  const { bytes } = await readBody(request.body, REGISTRATION_LIMIT_BYTES)
+async function register(provider: IdentityProvider, exchange: Exchange): Promise<PublicAnswer> {
+  const { bytes } = await readHeldBody(exchange, exchange.request.body, REGISTRATION_LIMIT_BYTES)
   const { status, headers, body } = await provider.register(bytes)
   return { status, body, headers: { 'content-type': headers.get('content-type') ?? 'application/json' } }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { readBody } from '../../http/body.ts'
+import { readHeldBody } from '../../exchange/held.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { queryOf, type ResponseHead } from '../../http/message.ts'
 import { McpFailure } from '../message/failure.ts'
@@ -87,7 +87,7 @@ async function write(stream: EventStream, message: RpcMessage, reply: Exclude<Re
       return
     }
     case 'message':
-      stream.send((await readBody(reply.body, MAX_EVENT_CHARS)).bytes.toString())
+      stream.send((await readHeldBody(undefined, reply.body, MAX_EVENT_CHARS)).bytes.toString())
   }
 }
 

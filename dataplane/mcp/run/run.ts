@@ -1,5 +1,6 @@
 import { ProxyError } from '../../exchange/error.ts'
-import { BodyTooLargeError, readBody } from '../../http/body.ts'
+import { readHeldBody } from '../../exchange/held.ts'
+import { BodyTooLargeError } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { failureClass } from '../../upstream/failure-class.ts'
 import { UpstreamError } from '../../upstream/types.ts'
@@ -104,7 +105,7 @@ export function readAnswer(run: Run, target: Target, answer: LinkAnswer, id: Rpc
     case 'accepted':
       return Promise.reject(upstreamFailure(target, 'accepted a request without a response', 500))
     case 'json':
-      return readBody(answer.body, messageLimit(run)).then(
+      return readHeldBody(run.exchange, answer.body, messageLimit(run)).then(
         ({ bytes }) => {
           const message = parseUpstreamMessage(bytes.toString())
           if (message === undefined || !isAnswerTo(message, id)) throw badAnswer(target)

@@ -1,3 +1,4 @@
+import { bodyHold } from '../../exchange/held.ts'
 import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import { ObservedBody } from '../../http/observe.ts'
@@ -62,12 +63,14 @@ const isLogged = (run: Run, request: RpcRequest, text: { includes(word: string):
 function watched(run: Run, body: Body, request: RpcRequest): Body {
   const maxBytes = readsResult(run, request) ? (run.maxBufferBytes ?? MAX_BUFFER_BYTES) : MAX_WATCHED_BYTES
   let chunks: Buffer[] | undefined = (body.length ?? 0) > maxBytes ? undefined : []
+  const hold = bodyHold(run.exchange)
   let size = 0
   return new ObservedBody(body, {
     onData(chunk) {
       size += chunk.length
-      if (size > maxBytes) chunks = undefined
-      chunks?.push(chunk)
+      if (chunks === undefined) return
+      if (size > maxBytes || hold.reserve(chunk.length) !== undefined) chunks = undefined
+      else chunks.push(chunk)
     },
     onClose(error) {
       if (error !== undefined) return

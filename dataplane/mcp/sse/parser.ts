@@ -50,6 +50,11 @@ export class SseParser {
     this.#limit = limit
   }
 
+  /** Number of characters that are buffered. */
+  get buffered(): number {
+    return this.#lineSize + this.#size
+  }
+
   /** Parses a chunk and calls back for each complete event. */
   push(chunk: Buffer): void {
     let text = this.#decoder.decode(chunk, { stream: true })

@@ -1,4 +1,5 @@
 import type { Body } from '../../http/body.ts'
+import type { BodyHold } from '../../http/budget.ts'
 import { MessageOutline } from './outline.ts'
 import { MAX_EVENT_CHARS, SseParser, type LargePart, type ParserSink, type SseEvent } from './parser.ts'
 
@@ -24,12 +25,19 @@ export interface EventSource {
 /** A stream that has ended without any event. */
 export const emptyEvents: EventSource = { start: (sink) => sink.onEnd(), pause() {}, resume() {}, cancel() {} }
 
-/** The events in the body of an upstream's response. Events are at most `limit` characters long, unless the sink receives them in parts. */
-export function readEvents(body: Body, limit = MAX_EVENT_CHARS): EventSource {
+/**
+ * The events in the body of an upstream's response. Events are at most `limit` characters long, unless the sink receives them in parts.
+ * `hold` counts what is buffered of an event; it is released at the end.
+ */
+export function readEvents(body: Body, limit = MAX_EVENT_CHARS, hold?: BodyHold): EventSource {
   let isDone = false
+  const finish = (): void => {
+    isDone = true
+    hold?.release()
+  }
   const cancel = (): void => {
     if (isDone) return
-    isDone = true
+    finish()
     body.cancel()
   }
   return {
@@ -46,16 +54,22 @@ export function readEvents(body: Body, limit = MAX_EVENT_CHARS): EventSource {
       const parser = new SseParser(open, sink.onPart === undefined ? limit : sink.largeFrom)
       body.start({
         onData(chunk) {
-          if (!isDone) parser.push(chunk)
+          if (isDone) return
+          parser.push(chunk)
+          if (isDone) return
+          const error = hold?.resize(parser.buffered)
+          if (error === undefined) return
+          cancel()
+          sink.onError(error)
         },
         onEnd() {
           if (isDone) return
-          isDone = true
+          finish()
           sink.onEnd()
         },
         onError(error) {
           if (isDone) return
-          isDone = true
+          finish()
           sink.onError(error)
         },
       })

@@ -1,3 +1,4 @@
+import { createBodyHold } from '../../exchange/held.ts'
 import { readBody } from '../../http/body.ts'
 import { hostOf, portOf } from '../../http/message.ts'
 import { authorityFor } from '../../upstream/destination.ts'
@@ -51,7 +52,7 @@ export class SseConnection {
     isOpen = true
     const isStream = response.status === 200 && (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream')
     if (!isStream || response.body === undefined) return { refused: { kind: 'refused', response } }
-    const connection = new SseConnection(context, target, readEvents(response.body, messageLimit(context)), endpoint)
+    const connection = new SseConnection(context, target, readEvents(response.body, messageLimit(context), createBodyHold()), endpoint)
     await connection.#start(context)
     return { connection }
   }

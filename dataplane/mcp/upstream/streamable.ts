@@ -1,3 +1,4 @@
+import { createBodyHold } from '../../exchange/held.ts'
 import { readBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { McpFailure } from '../message/failure.ts'
@@ -71,7 +72,7 @@ function toAnswer(response: ResponseHead, isRequest: boolean, limit: number): Li
   const type = (headers.get('content-type') ?? '').toLowerCase()
   if (status === 200) {
     // A stream may end with nothing in it, so that the client polls (SEP-1699).
-    if (type.startsWith('text/event-stream')) return { kind: 'events', events: body === undefined ? emptyEvents : readEvents(body, limit) }
+    if (type.startsWith('text/event-stream')) return { kind: 'events', events: body === undefined ? emptyEvents : readEvents(body, limit, createBodyHold()) }
     if (type.startsWith('application/json') && body !== undefined) return { kind: 'json', body }
   }
   return { kind: 'refused', response }

@@ -1,5 +1,6 @@
 import { callFailureClass, isCallFailure } from '../../callout/grpc.ts'
 import { ProxyError } from '../../exchange/error.ts'
+import { createBodyHold } from '../../exchange/held.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { bodyMessage, mutateTrailers, trailersMessage, type Direction, type Reply } from './messages.ts'
@@ -19,6 +20,7 @@ export class DuplexBody implements Body, Streaming {
   #sink: BodySink | undefined
   #queue: Buffer[] = []
   #queued = 0
+  readonly #reservation = createBodyHold()
   #isPaused = false
   #isHeld = false
   #sourceTrailers: HeaderList | undefined
@@ -69,7 +71,7 @@ export class DuplexBody implements Body, Streaming {
 
   /** Returns the unread source, if nothing was sent to the processor. */
   releaseSource(): Body {
-    this.#isDone = true
+    this.#finishReading()
     this.#session.remove(this)
     return this.#source
   }
@@ -99,7 +101,9 @@ export class DuplexBody implements Body, Streaming {
     this.#queue.push(chunk)
     this.#queued += chunk.length
     this.#flow()
-    if (this.#queued > MOST_BYTES) this.fail(new Error('the processor makes too much of a body'))
+    const excess = this.#queued > 0 ? this.#reservation.resize(this.#queued) : undefined
+    if (excess !== undefined) this.fail(excess)
+    else if (this.#queued > MOST_BYTES) this.fail(new Error('the processor makes too much of a body'))
     else if (this.#queued > HIGH_WATER_BYTES) this.#hold()
   }
 
@@ -112,7 +116,7 @@ export class DuplexBody implements Body, Streaming {
   fail(error: Error): void {
     // The reader of a response reports the error; for a request, the policy itself responds.
     this.#break(
-      this.#direction === 'response'
+      this.#direction === 'response' && !(error instanceof ProxyError)
         ? new ProxyError('EXT_PROC', { detail: isCallFailure(error) ? callFailureClass(error) : error.message, cause: error })
         : error,
     )
@@ -146,8 +150,7 @@ export class DuplexBody implements Body, Streaming {
 
   cancel(error?: Error): void {
     if (this.#isDone) return
-    this.#isDone = true
-    this.#queue = []
+    this.#finishReading()
     this.#source.cancel(error)
     this.#session.ignore(this.#direction)
     this.#session.remove(this)
@@ -157,8 +160,7 @@ export class DuplexBody implements Body, Streaming {
     const sink = this.#sink
     if (sink === undefined || this.#isDone) return
     if (this.#error !== undefined) {
-      this.#isDone = true
-      this.#queue = []
+      this.#finishReading()
       return sink.onError(this.#error)
     }
     while (!this.#isPaused && !this.#isDone) {
@@ -167,9 +169,16 @@ export class DuplexBody implements Body, Streaming {
       this.#queued -= chunk.length
       sink.onData(chunk)
     }
+    if (!this.#isDone) this.#reservation.resize(this.#queued)
     this.#release()
     if (this.#isPaused || this.#isDone || this.#end === undefined || this.#queue.length > 0) return
-    this.#isDone = true
+    this.#finishReading()
     sink.onEnd(this.#end.trailers)
+  }
+
+  #finishReading(): void {
+    this.#isDone = true
+    this.#queue = []
+    this.#reservation.release()
   }
 }

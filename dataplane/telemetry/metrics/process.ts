@@ -1,13 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { bodyBudget } from '../../http/budget.ts'
 import type { Registry } from './registry.ts'
 
-/** The usual `process_*` metrics, and how late the event loop runs. All are read at scrape time. Returns a function that stops the sampling. */
+/** The usual `process_*` metrics, the bytes of buffered bodies, and how late the event loop runs. All are read at scrape time. Returns a function that stops the sampling. */
 export function addProcessMetrics(registry: Registry): () => void {
   const cpu = registry.counter('process_cpu_seconds_total', 'User and system CPU time.').series()
   const resident = registry.gauge('process_resident_memory_bytes', 'Resident memory.').series()
   const heap = registry.gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use.').series()
   const external = registry.gauge('nodejs_external_memory_bytes', 'Buffers outside the JavaScript heap.').series()
+  const held = registry.gauge('proxy_held_bytes', 'Bytes of bodies that are buffered.').series()
+  const heldRejected = registry.counter('proxy_held_bytes_rejected_total', 'Bodies or parts of them that were not buffered because of maxHeldBytes.').series()
   const openFds = registry.gauge('process_open_fds', 'Open file descriptors.').series()
   registry.gauge('process_max_fds', 'Limit of open file descriptors.').series().value = readMaxFds()
   registry.gauge('process_start_time_seconds', 'Start of the process, Unix time.').series().value = performance.timeOrigin / 1000
@@ -27,6 +30,8 @@ export function addProcessMetrics(registry: Registry): () => void {
     resident.value = memory.rss
     heap.value = memory.heapUsed
     external.value = memory.external
+    held.value = bodyBudget.heldBytes
+    heldRejected.value = bodyBudget.rejected
     openFds.value = countFds()
     lag.mean.value = toSeconds(delay.mean)
     lag.p99.value = toSeconds(delay.percentile(99))

@@ -59,6 +59,7 @@ export const frontendRows: Row[] = [
     'http with everything',
     http({
       maxBufferSize: 1,
+      maxHeldBytes: 1,
       http1MaxHeaders: 4096,
       http1IdleTimeout: '1s',
       http2WindowSize: 1,
@@ -79,6 +80,9 @@ export const frontendRows: Row[] = [
     'must be of type string',
   ],
   ['maxBufferSize 0', http({ maxBufferSize: 0 }), `${at}.http.maxBufferSize`, SMALL],
+  ['maxHeldBytes 0', http({ maxHeldBytes: 0 }), `${at}.http.maxHeldBytes`, SMALL],
+  ['maxHeldBytes 1 TiB', http({ maxHeldBytes: 1099511627776 })],
+  ['maxHeldBytes above 1 TiB', http({ maxHeldBytes: 1099511627777 }), `${at}.http.maxHeldBytes`, BIG],
   ['http1MaxHeaders 0', http({ http1MaxHeaders: 0 }), `${at}.http.http1MaxHeaders`, SMALL],
   ['http1MaxHeaders 4097', http({ http1MaxHeaders: 4097 }), `${at}.http.http1MaxHeaders`, BIG],
   ['http2WindowSize 0', http({ http2WindowSize: 0 }), `${at}.http.http2WindowSize`, SMALL],
