@@ -112,7 +112,7 @@ class McpService implements BackendService {
     const path = pathOf(target)
     const [sole] = config.targets
     if (sole !== undefined && !config.isMultiplexing && isWellKnown(path) && (method === 'GET' || method === 'OPTIONS'))
-      return this.#proxy(this.#runOf(exchange, plan, config, newSession({ links: freshLinks(config), principal: principalOf(exchange) }, 0)), sole, method)
+      return this.#proxy(this.#runOf(exchange, plan, config, freshSession(config, undefined)), sole, method)
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)
     if (method === 'POST') return this.#post(exchange, plan, config, seen)
     if (!config.isStateful || (method !== 'GET' && method !== 'DELETE')) throw McpFailure.method(config.isStateful ? 'GET, POST, DELETE' : 'POST')
@@ -140,7 +140,7 @@ class McpService implements BackendService {
     const isInitialize = message.method === 'initialize' && isRequest(message)
     const isNew = !config.isStateful || isInitialize
     const session = isNew
-      ? newSession({ links: freshLinks(config), principal: principalOf(exchange) }, 0)
+      ? freshSession(config, config.isStateful ? principalOf(exchange) : undefined)
       : this.#sessionOf(exchange, config, 'session header is required: send Mcp-Session-Id, or initialize first')
     const prepare = config.isStateful || isInitialize ? undefined : prepareStateless(this.#options.version)
     const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
@@ -227,7 +227,7 @@ class McpService implements BackendService {
     // The stream is the session, with both kinds of session routing.
     const config: McpConfig = { ...compiled, isStateful: true }
     if (method === 'GET') {
-      const session = newSession({ links: freshLinks(config), principal: principalOf(exchange) }, 0)
+      const session = freshSession(config, config.isStateful ? principalOf(exchange) : undefined)
       const run = this.#runOf(exchange.fork(exchange.request), plan, config, session)
       return legacy.open(exchange, session, () => void endLinks(run))
     }
@@ -264,8 +264,10 @@ function onceOnly(run: () => void): () => void {
   }
 }
 
-function freshLinks({ targets }: McpConfig): Session['links'] {
-  return new Map(targets.map(({ name }) => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
+/** A session before `initialize`. */
+function freshSession({ targets }: McpConfig, principal: string | undefined): Session {
+  const links = new Map(targets.map(({ name }) => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
+  return newSession({ links, principal }, 0)
 }
 
 async function readMessage(exchange: Exchange, { maxBufferBytes = MAX_BUFFER_BYTES }: CallPlan): Promise<Buffer> {
