@@ -33,14 +33,16 @@ const SETTINGS = new Set(
     'anthropic_version,anthropic_beta,betas,background,tool_choice,parallel_tool_calls,thinking'
   ).split(','),
 )
-/** Members with identifiers, addresses, media and settings instead of text, wherever they are. */
+/** Strings that are identifiers, addresses, media and settings instead of text, by the name of their member. */
 const NO_TEXT = new Set(
   (
-    'type,role,id,object,status,model,signature,reasoning_signature,thought_signature,encrypted_content,encrypted_index,file_id,file_data,file_url,image_url,video_url,' +
-    'audio_url,url,uri,media_type,mime_type,mimeType,format,detail,effort,cache_control,call_id,tool_call_id,tool_use_id,item_id,container_id,' +
-    'authorization,authorization_token,headers,server_url,strict,extra_content,b64_json,input_audio,syntax,response_id,connector_id,logprobs,phase'
+    'type,role,id,object,status,model,signature,reasoning_signature,thought_signature,encrypted_content,encrypted_index,file_id,file_data,file_url,url,uri,media_type,' +
+    'mime_type,mimeType,format,detail,effort,call_id,tool_call_id,tool_use_id,item_id,container_id,authorization,authorization_token,server_url,' +
+    'image_url,video_url,audio_url,b64_json,syntax,response_id,connector_id,phase'
   ).split(','),
 )
+/** Members without any text in them. */
+const NO_TEXTS = new Set('image_url,video_url,audio_url,input_audio,cache_control,headers,extra_content,logprobs'.split(','))
 /** Members with JSON Schemas: all their strings and names are text. */
 const SCHEMAS = new Set(['parameters', 'input_schema', 'schema'])
 const TOOL_CALLS = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use', 'custom_tool_call'])
@@ -175,7 +177,7 @@ class Collector {
       if (isToolInput(key, object)) this.#addJson(next, value, here)
       else if (SCHEMAS.has(key)) {
         if (typeof value === 'object') this.#addJson(next, value, here)
-      } else if ((typeof value === 'string' || typeof value === 'object') && hasText(key, object)) inner.push(next)
+      } else if (typeof value === 'string' ? hasText(key, object) : typeof value === 'object' && !NO_TEXTS.has(key)) inner.push(next)
     }
     for (let nth = inner.length - 1; nth >= 0; nth--) if (inner[nth] !== undefined) this.#open.push(inner[nth] as Visit)
   }
@@ -198,7 +200,7 @@ function isToolInput(key: string, { type }: JsonObject): boolean {
   return key === 'arguments' || (key === 'input' && typeof type === 'string' && TOOL_CALLS.has(type)) || (key === 'input' && type === undefined)
 }
 
-/** `data` is media, except in text documents. */
+/** Whether the string at a key is text. `data` is media, except in text documents. */
 function hasText(key: string, { type }: JsonObject): boolean {
   return key === 'data' ? type === 'text' : !NO_TEXT.has(key)
 }
