@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { ConfigFileError } from '../../dataplane/config/file/problem.ts'
 import { findTroubles } from '../program/report.ts'
+import { findUnguardedPaths } from '../translate/backend/unguarded.ts'
 import { readManifests } from './manifests.ts'
 import { UsageError, alignColumns } from './output.ts'
 import type { Command } from './types.ts'
@@ -42,6 +43,9 @@ async function checkManifests(path: string): Promise<Finding[]> {
       message: `${type}: ${reason}: ${message}`,
     })),
     ...overlays.map(({ namespace, name, message }) => ({ severity: 'error' as const, where: `ProxyParameters ${namespace}/${name}`, message })),
+    ...[...findUnguardedPaths(translation.gateways.values())].flatMap(([key, lines]) =>
+      lines.map((message) => ({ severity: 'note' as const, where: `ProxyBackend ${key}`, message })),
+    ),
     // Its Gateway may be among other manifests.
     ...strayRoutes.map(({ kind, namespace, name, message }) => ({ severity: 'note' as const, where: `${kind} ${namespace}/${name}`, message })),
   ]

@@ -100,6 +100,30 @@ describe('lint', () => {
   })
 })
 
+test('a path of an LLM backend that no guard covers is a note of lint', async () => {
+  const backend = `---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: models}
+spec:
+  ai: {provider: {providerA: {}}}
+  policies:
+    ai: {routes: {"*": Passthrough}, promptGuard: {request: [{regex: {builtins: [Ssn]}}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: llm}
+spec:
+  parentRefs: [{name: gw}]
+  rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: models}]}]
+`
+  const { code, stdout } = await run(['lint', write('unguarded.yaml', `${gateway}${backend}`)])
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^note +ProxyBackend default\/models +ai\.routes: requests for "\*" \(Passthrough\) are not covered by prompt guards/m),
+  ])
+})
+
 test('a route without its Gateway is a note of lint and a warning of status', async () => {
   const file = write('stray.yaml', route('nothing'))
   expect((await run(['lint', file])).stdout).toMatch(/^note +HTTPRoute default\/web +not in these manifests: Gateway default\/gw$/m)

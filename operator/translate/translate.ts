@@ -17,6 +17,7 @@ import { Messages } from './common/messages.ts'
 import { findOverrides, indexPolicies } from './policy/overrides.ts'
 import { indexOwned } from './policy/policy-targets.ts'
 import { backendStatus, readBackends } from './backend/proxy-backend.ts'
+import { findUnguardedPaths } from './backend/unguarded.ts'
 import { policyStatus, readPolicies } from './policy/proxy-policy.ts'
 import { walk, type World } from './reach/reach.ts'
 import { routeStatus, type CompiledRoute } from './route/route.ts'
@@ -54,17 +55,20 @@ export function translate(snapshot: Snapshot, options: TranslateOptions = {}): T
   const world: World = { context, policies: policyIndex, backendTls: backendTls.index, backends, pools, slices: indexSlices(context) }
   for (const [gateway, { messages, nodes, targets }] of collected) walk(world, gateway, nodes, targets, messages)
 
+  const messages = new Map(gateways.map((gateway) => [gateway.key, collected.get(gateway)?.messages.list() ?? []]))
+  const unguarded = findUnguardedPaths(messages.values())
+
   for (const gateway of gateways) {
     statuses.push(gatewayStatus(gateway), ...gateway.sets.map(listenerSetStatus))
   }
   statuses.push(
     ...policies.map(policyStatus),
-    ...[...backends.values()].map(backendStatus),
+    ...[...backends].map(([key, state]) => backendStatus(state, unguarded.get(key))),
     ...[...pools.values()].flatMap((state) => poolStatus(state) ?? []),
     ...backendTls.states.flatMap((state) => backendTlsStatus(state) ?? []),
   )
   return {
-    gateways: new Map(gateways.map((gateway) => [gateway.key, collected.get(gateway)?.messages.list() ?? []])),
+    gateways: messages,
     statuses: statuses.toSorted(compareStatuses),
     keySets: findKeySets(world, policies),
   }

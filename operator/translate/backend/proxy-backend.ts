@@ -45,7 +45,8 @@ export function sectionsOf({ spec }: ProxyBackend): string[] {
   ]
 }
 
-export function backendStatus(state: BackendState): ObjectStatus {
+/** The status of a ProxyBackend. `warnings` are appended to the message of a backend that is in force. */
+export function backendStatus(state: BackendState, warnings: readonly string[] = []): ObjectStatus {
   const { backend, resolved } = state
   const { generation, namespace, name } = backend.metadata
   const textOf = ({ path, message }: BodyError): string => `${path.join('.')}: ${message}`
@@ -56,8 +57,8 @@ export function backendStatus(state: BackendState): ObjectStatus {
   const failure = problems.length > 0 ? fault('TranslationError', `failed to translate backend: ${[...problems, ...partial].join('; ')}`) : undefined
   const accepted =
     failure === undefined && partial.length > 0
-      ? condition('Accepted', true, 'PartiallyValid', partial.join('; '), generation)
-      : conditionOf('Accepted', failure, 'Accepted', 'Backend successfully accepted', generation)
+      ? condition('Accepted', true, 'PartiallyValid', [...partial, ...warnings].join('; '), generation)
+      : conditionOf('Accepted', failure, 'Accepted', ['Backend successfully accepted', ...warnings].join('; '), generation)
   return {
     group: GROUP,
     kind: 'ProxyBackend',

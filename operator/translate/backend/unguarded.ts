@@ -1,0 +1,89 @@
+import type { Backend, BackendFull, Policy, PolicyTarget, Route, RouteType, Secret, Traffic } from '#gen/config/types.ts'
+import type { ConfigMessage } from '../../model/translation.ts'
+
+/** Types whose requests evade some or all checks (llm.md §3). */
+const unguardedTypes: ReadonlySet<RouteType> = new Set(['Passthrough', 'Detect', 'Realtime'])
+
+/** For each LLM backend, by key, lines for the status about paths that no check covers although one is in force. */
+export type UnguardedPaths = ReadonlyMap<string, readonly string[]>
+
+/** The messages of one Gateway that matter here. */
+interface Messages {
+  readonly backends: readonly Backend[]
+  readonly routes: readonly Route[]
+  readonly policies: readonly Policy[]
+  readonly secrets: ReadonlyMap<string, Secret>
+}
+
+/** Finds the paths of LLM backends that evade prompt guards, `models` of API keys or token limits, over all Gateways. */
+export function findUnguardedPaths(gateways: Iterable<readonly ConfigMessage[]>): UnguardedPaths {
+  const found = new Map<string, { paths: Set<string>; checks: Set<string> }>()
+  for (const list of gateways) {
+    if (!list.some(({ kind, message }) => kind === 'backend' && (message as Backend).ai !== undefined)) continue
+    const messages = sortOut(list)
+    for (const backend of messages.backends) {
+      const { paths, checks } = inspect(backend, messages)
+      if (paths.length === 0 || checks.length === 0) continue
+      const known = found.get(backend.key) ?? { paths: new Set(), checks: new Set() }
+      found.set(backend.key, known)
+      for (const path of paths) known.paths.add(path)
+      for (const check of checks) known.checks.add(check)
+    }
+  }
+  return new Map([...found].map(([key, { paths, checks }]) => [key, [describe([...paths], [...checks])]]))
+}
+
+function describe(paths: readonly string[], checks: readonly string[]): string {
+  return `ai.routes: requests for ${paths.toSorted().join(', ')} are not covered by ${checks.toSorted().join(' and ')}; ai.unguardedRoutes: Reject rejects them`
+}
+
+function sortOut(list: readonly ConfigMessage[]): Messages {
+  const all = <T>(wanted: ConfigMessage['kind']): T[] => list.filter(({ kind }) => kind === wanted).map(({ message }) => message as T)
+  return {
+    backends: all<Backend>('backend').filter(({ ai }) => ai !== undefined),
+    routes: all('route'),
+    policies: all('policy'),
+    secrets: new Map(all<Secret>('secret').map((secret) => [secret.key, secret])),
+  }
+}
+
+/** The paths of a backend that evade checks, and the checks in force for it. */
+function inspect(backend: Backend, { routes, policies, secrets }: Messages): { paths: string[]; checks: string[] } {
+  const reaching = routes.filter((route) => route.backends?.some(({ ref }) => ref.backend === backend.key))
+  const isOuter = ({ target }: Policy): boolean => isAbove(target, reaching)
+  const isOwn = ({ target }: Policy): boolean => target.kind === 'Backend' && `${target.namespace}/${target.name}` === backend.key
+  // Weakest first, as they are merged; listeners and sections count for the whole object.
+  const outer = policies.filter(isOuter)
+  const sections = [...outer, ...policies.filter(isOwn)].map((policy) => policy.backend)
+  const providers = (backend.ai?.groups ?? []).flatMap((group) => group.providers)
+  const levels: (BackendFull | undefined)[] = [...sections, backend.policies, ...providers.map((provider) => provider.policies)]
+  const settings = levels.flatMap((level) => level?.ai ?? [])
+  if (settings.findLast((ai) => ai.unguardedRoutes !== undefined)?.unguardedRoutes === 'Reject') return { paths: [], checks: [] }
+  const table = settings.findLast((ai) => ai.routes !== undefined)?.routes ?? {}
+  const traffic = outer.flatMap((policy) => policy.traffic ?? [])
+  return {
+    paths: Object.entries(table).flatMap(([path, type]) => (unguardedTypes.has(type) ? [`${JSON.stringify(path)} (${type})`] : [])),
+    checks: [
+      ...(settings.some((ai) => ai.promptGuard !== undefined) ? ['prompt guards'] : []),
+      ...(traffic.some(limitsTokens) ? ['token limits'] : []),
+      ...(traffic.some((section) => hasKeyRules(section, secrets)) ? ['models and budgets of API keys'] : []),
+    ],
+  }
+}
+
+/** Whether a policy on this target holds for one of the routes. A Gateway's config holds only policies that reach it. */
+function isAbove({ kind, namespace, name }: PolicyTarget, routes: readonly Route[]): boolean {
+  if (routes.length === 0) return false
+  if (kind === 'Gateway' || kind === 'ListenerSet') return true
+  return routes.some(({ route }) => route.kind === kind && route.namespace === namespace && route.name === name)
+}
+
+function limitsTokens({ rateLimit }: Traffic): boolean {
+  return rateLimit?.local?.some(({ tokens }) => tokens !== undefined) === true || rateLimit?.global?.descriptors.some(({ unit }) => unit === 'Tokens') === true
+}
+
+/** Whether a Secret of API keys has an entry whose metadata restricts models or tokens. */
+function hasKeyRules({ apiKeyAuthentication }: Traffic, secrets: ReadonlyMap<string, Secret>): boolean {
+  const names = [apiKeyAuthentication?.secretRef?.secret, ...(apiKeyAuthentication?.secretSelector?.secrets ?? [])]
+  return names.some((name) => Object.values(secrets.get(name ?? '')?.data ?? {}).some((entry) => /"(?:models|tokenBudget)"\s*:/.test(entry)))
+}
