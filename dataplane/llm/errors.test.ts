@@ -80,6 +80,13 @@ describe("the gateway's own errors", () => {
       400,
       /^failed to process LLM request: unsupported conversion: /,
     ],
+    [
+      'a part that Anthropic does not have',
+      { provider: { providerC: {} } },
+      { body: { model: 'm', messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'QQ==', format: 'wav' } }] }] } },
+      400,
+      'failed to process LLM request: unsupported conversion: messages[0].content[0]: a part of type input_audio cannot be sent to this provider',
+    ],
     ['an invalid response', {}, { body: chat(), headers: { 'x-mock': 'broken' } }, 502, /^failed to process LLM response: failed to parse response: ./],
     [
       'a response over the limit',

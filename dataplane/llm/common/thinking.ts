@@ -1,4 +1,4 @@
-import type { Chat, Turn } from './neutral.ts'
+import type { Block, Chat, Turn } from './neutral.ts'
 import { numberOf } from './read.ts'
 import { budgetOfEffort } from './tools.ts'
 import type { JsonObject } from './types.ts'
@@ -16,7 +16,7 @@ interface Plan {
 
 /**
  * Plans the thinking of a request of Chat Completions or Responses (llm.md §7.1): the budget is below the token limit, and thinking is off if the
- * limit leaves less than the minimum, or if the current tool loop has a call without the thinking block that Claude requires before it.
+ * limit leaves less than the minimum, or if the current tool loop lost the thinking block at its start, which Claude requires.
  */
 export function planThinking({ thinkingBudget, effort, maxTokens: given, turns }: Chat): Plan {
   const requested = thinkingBudget ?? budgetOfEffort(effort)
@@ -26,18 +26,20 @@ export function planThinking({ thinkingBudget, effort, maxTokens: given, turns }
   return { maxTokens, thinking: limit > MIN_BUDGET ? { type: 'enabled', budget_tokens: Math.min(requested, limit - 1) } : undefined }
 }
 
-/** Whether a tool call after the last message of the user has no signed thinking block in its turn. */
+/**
+ * Whether the current tool loop began without a signed thinking block. The loop starts after the last message of the user without tool results.
+ * Claude thinks at its start only, so later calls of the loop need no block.
+ */
 function hasBareCall(turns: readonly Turn[]): boolean {
-  // Turns of one role are merged by the upstream, so the block may be in an earlier one.
-  let hasCall = false
-  for (const { role, blocks } of turns.toReversed()) {
-    if (role === 'assistant') {
-      if (blocks.some(({ type }) => type === 'toolUse')) hasCall = true
-      if (blocks.some((block) => block.type === 'thinking' && block.signature !== '')) hasCall = false
-    } else {
-      if (hasCall) return true
-      if (blocks.some(({ type }) => type !== 'toolResult')) return false
-    }
+  // The upstream merges consecutive turns of one side.
+  const runs: { readonly isAssistant: boolean; readonly blocks: Block[] }[] = []
+  for (const { role, blocks } of turns) {
+    const isAssistant = role === 'assistant'
+    const last = runs.at(-1)
+    if (last?.isAssistant === isAssistant) last.blocks.push(...blocks)
+    else runs.push({ isAssistant, blocks: [...blocks] })
   }
-  return hasCall
+  const asked = runs.findLastIndex(({ isAssistant, blocks }) => !isAssistant && blocks.every(({ type }) => type !== 'toolResult'))
+  const first = runs[asked + 1]?.blocks ?? []
+  return first.some(({ type }) => type === 'toolUse') && !first.some((block) => block.type === 'thinking' && block.signature !== '')
 }

@@ -83,6 +83,18 @@ export const historyRows: RequestRows = {
     body: { messages: [hi, bareCall, result], reasoning_effort: 'low', temperature: 0.2 },
     has: { thinking: undefined, temperature: 0.2 },
   },
+  'Chat Completions -> Messages: thinking is on if the tool loop began with a thinking block': {
+    from: 'completions',
+    to: 'messages',
+    body: { messages: [hi, signedCall, result, bareCall, result], reasoning_effort: 'low' },
+    has: { thinking: thinking(1024) },
+  },
+  'Chat Completions -> Messages: thinking is off if the tool loop began without a thinking block': {
+    from: 'completions',
+    to: 'messages',
+    body: { messages: [hi, bareCall, result, signedCall, result], reasoning_effort: 'low' },
+    has: { thinking: undefined },
+  },
   'Chat Completions -> Messages: thinking is on if only an earlier tool loop lost its thinking block': {
     from: 'completions',
     to: 'messages',
