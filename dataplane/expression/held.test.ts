@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { releaseBodies, readHeldBody } from '../exchange/held.ts'
 import { bodyBudget } from '../http/budget.ts'
 import { HeaderList } from '../http/headers.ts'
 import { ManualBody } from '../testing/body.ts'
+import { limitHeldBytes } from '../testing/budget.ts'
 import { testExchange } from '../testing/exchange.ts'
 import { bufferedRequest, bufferRequest, bufferResponse, replaceRequestBody } from './buffer.ts'
 import { recordBodies, recordedRequest } from './record.ts'
@@ -10,16 +11,7 @@ import { recordBodies, recordedRequest } from './record.ts'
 const rejected = { code: 'HELD_BYTES', headers: { 'retry-after': '1' } }
 
 describe('bodies that are buffered for an exchange', () => {
-  let limit: number
-  beforeEach(() => {
-    limit = bodyBudget.limitBytes
-    bodyBudget.limitBytes = 10
-    expect(bodyBudget.heldBytes).toBe(0)
-  })
-  afterEach(() => {
-    expect(bodyBudget.heldBytes).toBe(0)
-    bodyBudget.limitBytes = limit
-  })
+  limitHeldBytes(10)
 
   test('count until the exchange is finished', async () => {
     const body = new ManualBody()

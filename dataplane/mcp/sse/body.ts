@@ -1,3 +1,4 @@
+import { createBodyHold } from '../../exchange/held.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import { formatEvent, formatPart, type LargePart, type SseEvent } from './parser.ts'
 
@@ -15,7 +16,7 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 /** Limit of queued bytes from feeders that cannot pause: the stream fails at the next event. A single event may be larger. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 
-/** An event stream for a client. Queues events for a slow reader up to a limit, then fails. */
+/** An event stream for a client. Queues events for a slow reader up to a limit and the budget of buffered bodies, then fails. */
 export class EventStream implements Body {
   readonly length = undefined
   readonly isResumable = true
@@ -24,6 +25,8 @@ export class EventStream implements Body {
   #sink: BodySink | undefined
   #queue: Buffer[] = []
   #queuedBytes = 0
+  /** Counts the queue. */
+  readonly #hold = createBodyHold()
   #isPaused = false
   #isBehind = false
   /** An event was started by `part` and is incomplete. */
@@ -93,16 +96,20 @@ export class EventStream implements Body {
 
   #push(frame: Buffer): void {
     if (this.#state !== 'open') return
-    if (this.#queuedBytes > MAX_QUEUED_BYTES) {
-      const sink = this.#sink
-      this.#close()
-      sink?.onError(new Error('the client does not read its event stream'))
-      return
-    }
+    if (this.#queuedBytes > MAX_QUEUED_BYTES) return this.#break(new Error('the client does not read its event stream'))
     this.#queue.push(frame)
     this.#queuedBytes += frame.length
     this.#timer?.refresh()
     this.#flow()
+    // What passed to the reader is not counted.
+    const excess = this.#queuedBytes > 0 ? this.#hold.resize(this.#queuedBytes) : undefined
+    if (excess !== undefined) this.#break(excess)
+  }
+
+  #break(error: Error): void {
+    const sink = this.#sink
+    this.#close()
+    sink?.onError(error)
   }
 
   #keepAlive(): void {
@@ -117,6 +124,7 @@ export class EventStream implements Body {
       const chunk = this.#queue.length === 1 ? this.#queue[0] : Buffer.concat(this.#queue)
       this.#queue = []
       this.#queuedBytes = 0
+      this.#hold.resize(0)
       if (chunk !== undefined) sink.onData(chunk)
     }
     this.#reportPressure(this.#queuedBytes > 0)
@@ -136,6 +144,7 @@ export class EventStream implements Body {
     if (this.#state === 'closed') return
     this.#state = 'closed'
     this.#queue = []
+    this.#hold.release()
     clearTimeout(this.#timer)
     this.#feeder.onClose?.()
   }

@@ -15,7 +15,7 @@ const CLIENTS = 300
 const SENT_BYTES = 2_000_000
 const DECLARED_BYTES = 2_097_000
 /** Without a limit, the bodies alone are 600 MB. */
-const MOST_RESIDENT_BYTES = 400 * 1024 * 1024
+const MOST_RESIDENT_BYTES = 300 * 1024 * 1024
 
 describe('maxHeldBytes', () => {
   let directory: string
