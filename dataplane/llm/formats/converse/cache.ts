@@ -7,7 +7,12 @@ const MAX_POINTS = 4
 
 /** Writes cache points where a client set `cache_control`, up to the limit, in the order system, messages, tools (llm.md §7.7). */
 export class CacheMarks {
+  readonly #isOn: boolean
   #left = MAX_POINTS
+
+  constructor(isOn: boolean) {
+    this.#isOn = isOn
+  }
 
   /** Whether the client set a mark. */
   get isUsed(): boolean {
@@ -16,7 +21,7 @@ export class CacheMarks {
 
   /** The cache point after a block, if the block has a mark. */
   after(mark: JsonObject | undefined): JsonObject[] {
-    if (mark === undefined || this.#left === 0) return []
+    if (mark === undefined || !this.#isOn || this.#left === 0) return []
     this.#left--
     return [point]
   }
@@ -40,7 +45,8 @@ export function addCachePoints(body: JsonObject, model: string, caching: PromptC
   }
 }
 
-function canCache(model: string): boolean {
+/** Whether a model has prompt caching (llm.md §14). Others reject cache points. */
+export function canCache(model: string): boolean {
   const id = model.toLowerCase()
   if (/^arn:.*:application-inference-profile\//.test(id) || id.includes('amazon.nova')) return true
   return id.includes('anthropic.claude') && !/anthropic\.claude-(instant|v1|v2)/.test(id)

@@ -18,6 +18,8 @@ export function writeContent(block: Block, names: ToolNames, documents: Document
     case 'document':
       return { document: documents.write(block) }
     case 'thinking':
+      // Reasoning items of other providers have no signature, which Claude requires.
+      if (origin === 'responses' && block.signature === '') return undefined
       return { reasoningContent: { reasoningText: compact({ text: block.text, signature: block.signature === '' ? undefined : block.signature }) } }
     case 'redacted':
       return { reasoningContent: { redactedContent: block.data } }

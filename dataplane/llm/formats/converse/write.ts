@@ -2,7 +2,7 @@ import type { Block, Chat } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import { planThinking } from '../../common/thinking.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
-import { addCachePoints, CacheMarks } from './cache.ts'
+import { addCachePoints, CacheMarks, canCache } from './cache.ts'
 import { hasToolBlocks, writeContent } from './content.ts'
 import { Documents } from './documents.ts'
 import { envelope, writeOutputConfig, writeRequestMetadata } from './envelope.ts'
@@ -16,7 +16,7 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
   const { model, guardrail } = context
   const names = new ToolNames(chat)
-  const marks = new CacheMarks()
+  const marks = new CacheMarks(chat.origin === 'messages' || canCache(model))
   const { maxTokens, thinking } = chat.origin === 'messages' ? chat : planThinking(chat)
   const isThinking = thinking?.['type'] === 'enabled'
   const system = writeSystem(chat, marks)
@@ -26,7 +26,7 @@ export function writeConverseRequest(chat: Chat, context: RequestContext): Conve
     system: system.length > 0 ? system : undefined,
     messages,
     inferenceConfig: compact({
-      maxTokens: maxTokens,
+      maxTokens,
       temperature: isThinking ? undefined : chat.temperature,
       topP: isThinking ? undefined : chat.topP,
       stopSequences: chat.stop.length > 0 ? chat.stop : undefined,

@@ -161,6 +161,23 @@ export const historyRows: RequestRows = {
       toolConfig: { tools: [{ toolSpec: { name: 'f', inputSchema: { json: { type: 'object' } } } }, point] },
     },
   },
+  'Chat Completions -> Converse: cache_control is dropped for models without caching': {
+    from: 'completions',
+    to: 'converse',
+    context: { model: 'mistral.mistral-large' },
+    body: cachedRequest,
+    has: {
+      system: [{ text: 's' }],
+      messages: [{ role: 'user', content: [{ text: 'a' }, { text: 'b' }, { text: 'c' }] }],
+      toolConfig: { tools: [{ toolSpec: { name: 'f', inputSchema: { json: { type: 'object' } } } }] },
+    },
+  },
+  'Responses -> Converse: a reasoning item without signature is dropped': {
+    from: 'responses',
+    to: 'converse',
+    body: { input: [hi, { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'other' }] },
+    has: { messages: [{ role: 'user', content: [{ text: 'hi' }] }] },
+  },
   'Messages -> Chat Completions: the thought signature in an id becomes extra_content': {
     from: 'messages',
     to: 'completions',
