@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Authorization, Frontend, Policy } from '#gen/config/types.ts'
-import { connectionSettings, effectiveFrontend, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
+import { connectionSettings, effectiveFrontend, heldBytesLimit, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
+import { defaultHeldBytes } from '../runtime/memory.ts'
 
 const gateway = { namespace: 'ns', name: 'gw' }
 const policy = (name: string, frontend: Frontend, month = 1): Policy => ({
@@ -44,6 +45,14 @@ describe('frontend policies', () => {
     ['a handshake timeout', { tls: { handshakeTimeout: '100ms' } }, { handshakeMs: 100 }],
     ['TCP keepalive with its defaults', { tcp: { keepalive: { retries: 3 } } }, { keepAlive: { timeMs: 180_000, intervalMs: 180_000, retries: 3 } }],
   ])('%s', (_, frontend, expected) => expect(connectionSettings(frontend)).toMatchObject(expected))
+
+  test('limit buffered bodies by the smallest maxHeldBytes of all Gateways, or by the default', () => {
+    const other = { namespace: 'ns', name: 'other' }
+    const limit = (...policies: Policy[]): number => heldBytesLimit(indexPolicies(new Map(policies.map((one) => [one.key, one]))), [gateway, other])
+    const own = policy('a', { http: { maxHeldBytes: 7 } })
+    const others = { ...policy('b', { http: { maxHeldBytes: 5 } }), target: { kind: 'Gateway' as const, ...other } }
+    expect([limit(), limit(own), limit(own, others)]).toEqual([defaultHeldBytes(), 7, 5])
+  })
 
   test('set TLS versions, cipher suites and ALPN', () => {
     const tls = { minProtocolVersion: '1.2', maxProtocolVersion: '1.3', cipherSuites: ['TLS13_AES_128_GCM_SHA256'], alpnProtocols: ['h2'] } as const

@@ -4,8 +4,10 @@ import { createConfigStore, type ConfigMessage } from '../config/store.ts'
 import { Exchange, type Connection } from '../exchange/exchange.ts'
 import { Gateway } from './gateway.ts'
 import { BufferBody, readBody } from '../http/body.ts'
+import { bodyBudget } from '../http/budget.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead } from '../http/message.ts'
+import { ManualBody } from '../testing/body.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import type { UpstreamPool } from '../upstream/types.ts'
 import { replaceMessages } from '../testing/store.ts'
@@ -93,6 +95,25 @@ describe('Gateway', () => {
     ['CONNECT is refused', { authority: 'a.example.com:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
     ['CONNECT to an unknown host, too', { authority: 'other.org:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
   ])('%s', async (_, request, connection, expected) => expect(await start(...basic).ask(request, connection)).toBe(expected))
+
+  test('a body beyond maxHeldBytes is rejected, in the format of gRPC for gRPC clients, until the policy changes', async () => {
+    const before = bodyBudget.limitBytes
+    const reader = policy({ transformation: { request: { set: [{ name: 'x-size', value: 'string(size(request.body))' }] } } }, 'reads')
+    const limit = (maxHeldBytes: number): ConfigMessage => policy(undefined, 'limit', gatewayTarget, { http: { maxHeldBytes } })
+    const { ask, replace } = start(...basic, reader, limit(3))
+    const post = (headers: Record<string, string> = {}): Promise<string> => {
+      const body = new ManualBody()
+      const asked = ask({ method: 'POST', authority: 'a.example.com', body, headers: HeaderList.from(Object.entries(headers)) })
+      body.push('12345')
+      body.end()
+      return asked
+    }
+    expect(await post()).toBe('503 too many bytes of bodies are buffered, retry later')
+    expect(await post({ 'content-type': 'application/grpc' })).toBe('200 too%20many%20bytes%20of%20bodies%20are%20buffered,%20retry%20later')
+    replace(...basic, reader, limit(100))
+    expect(await post()).toBe('200 10.0.0.1')
+    bodyBudget.limitBytes = before
+  })
 
   test('a refused CONNECT is told of with its listener', async () => {
     const { gateway } = start(...basic, policy(undefined, 'logs', gatewayTarget, { accessLog: { filter: 'true' } }))

@@ -7,6 +7,7 @@ import { setProtocol } from '../outcome.ts'
 import { recordAttempt } from '../attempts.ts'
 import { callSeconds } from './call.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { BodyHold } from '../../http/budget.ts'
 import { addProcessMetrics } from './process.ts'
 import { createRegistry } from './registry.ts'
 
@@ -253,13 +254,18 @@ app_seconds_count{kind="k"} 4
   test.each(['text', 'openmetrics'] as const)('a full set of metrics parses as %s', (format) => {
     const metrics = createMetrics({ version: 'x' })
     const stop = addProcessMetrics(metrics.registry)
+    const hold = new BodyHold(() => new Error('rejected'))
+    hold.reserve(100)
     for (let i = 0; i < 500; i++) metrics.recordExchange(makeExchange('GET', (exchange) => void (exchange.labels = { ...labels, route: `default/r${i}` })))
     const pieces = [...metrics.registry.expose(format)]
     stop()
+    hold.release()
     const samples = parseExposition(pieces.join(''), format)
     expect(samples.all('proxy_requests_total')).toHaveLength(500)
     expect(samples.value('process_resident_memory_bytes')).toBeGreaterThan(1e7)
     expect(samples.value('process_cpu_seconds_total')).toBeGreaterThan(0)
+    expect(samples.value('proxy_held_bytes')).toBe(100)
+    expect(samples.value('proxy_held_bytes_rejected_total')).toBeGreaterThanOrEqual(0)
     expect(samples.value('process_open_fds')).toBeGreaterThan(2)
     expect(Math.max(...pieces.map((piece) => piece.split('\n').length))).toBeLessThan(2500)
   })
