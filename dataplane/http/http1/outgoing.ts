@@ -13,8 +13,8 @@ const MAX_JOINED_TEXT = 16_384
 export interface OutgoingOwner {
   /** The last byte was written to the socket. */
   bodySent(): void
-  /** The body failed or violated its framing: the message is incomplete and the connection must be closed. */
-  bodyFailed(error: Error): void
+  /** The body failed or violated its framing. `isUnsent`: nothing was written yet; otherwise the connection must be closed. */
+  bodyFailed(error: Error, isUnsent: boolean): void
 }
 
 /**
@@ -33,6 +33,7 @@ export class OutgoingBody implements BodySink {
   #text: string
   #isFlushing = true
   #isBlocked = false
+  #hasWritten = false
 
   /** `headers`: those of the head, for the choice of trailers. Undefined: trailers are not sent. */
   constructor(socket: Duplex, head: string, body: Body, framing: Framing, headers: HeaderList | undefined, owner: OutgoingOwner) {
@@ -85,6 +86,7 @@ export class OutgoingBody implements BodySink {
     }
     const text = this.#text
     this.#text = ''
+    this.#hasWritten = true
     if (text !== '' || isChunked) this.#socket.cork()
     if (text !== '') this.#socket.write(text, 'latin1')
     let hasRoom = this.#socket.write(chunk)
@@ -120,14 +122,14 @@ export class OutgoingBody implements BodySink {
     if (this.isDone) return
     this.isDone = true
     this.#text = ''
-    this.#owner.bodyFailed(error)
+    this.#owner.bodyFailed(error, !this.#hasWritten)
   }
 
   #fail(error: Error): void {
     this.isDone = true
     this.#text = ''
     this.#body.cancel(error)
-    this.#owner.bodyFailed(error)
+    this.#owner.bodyFailed(error, !this.#hasWritten)
   }
 
   #block(): void {
@@ -146,6 +148,7 @@ export class OutgoingBody implements BodySink {
     const text = this.#text
     if (text === '') return
     this.#text = ''
+    this.#hasWritten = true
     if (!this.#socket.write(text, 'latin1') && !this.isDone) this.#block()
   }
 

@@ -15,8 +15,8 @@ export interface Http2OutgoingOwner {
   open(options: { readonly endStream: boolean; readonly waitForTrailers: boolean }): Http2Stream | undefined
   /** The last byte was written to the stream. */
   bodySent(): void
-  /** The body failed: the message is incomplete. */
-  bodyFailed(error: Error): void
+  /** The body failed: the message is incomplete. `isUnsent`: the head was not sent either. */
+  bodyFailed(error: Error, isUnsent: boolean): void
 }
 
 /**
@@ -98,14 +98,14 @@ export class Http2Outgoing implements BodySink {
     if (this.isDone) return
     this.isDone = true
     this.#held = undefined
-    this.#owner.bodyFailed(error)
+    this.#owner.bodyFailed(error, this.#stream === undefined)
   }
 
   #fail(error: Error): void {
     this.isDone = true
     this.#held = undefined
     this.#body.cancel(error)
-    this.#owner.bodyFailed(error)
+    this.#owner.bodyFailed(error, this.#stream === undefined)
   }
 
   #open(): void {

@@ -12,7 +12,7 @@ import { encodeResponseHead, type ConnectionOption } from '../../http/http1/seri
 import { spliceSockets } from '../../http/splice.ts'
 import { findHead, hasBareLineFeed, MessageError, requestHeadLimits, type HeadLimits } from '../../http/syntax.ts'
 import { defaultTimeouts, type Http1Options, type Http1Server, type Http1Timeouts } from './options.ts'
-import { errorCodeOf, hasResponseBody, responseFraming } from './response.ts'
+import { errorCodeOf, hasResponseBody, responseFraming, unsentFailure } from './response.ts'
 
 /** Limit of unread body bytes that are skipped to reuse a connection; beyond it closing is cheaper. */
 const MAX_DISCARD_BYTES = 65_536
@@ -409,9 +409,13 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     this.#endResponse()
   }
 
-  bodyFailed(error: Error): void {
+  bodyFailed(error: Error, isUnsent: boolean): void {
     const exchange = this.#exchange
     if (exchange === undefined) return
+    if (isUnsent) {
+      this.#outgoing = undefined
+      return this.#answer(exchange, unsentFailure(error))
+    }
     exchange.cutBy ??= 'upstream'
     exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
     // The client must not take a partial body for a complete one: a body that ends with the connection is aborted by a reset, or without close_notify.

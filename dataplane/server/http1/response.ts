@@ -1,4 +1,5 @@
 import type { ErrorCode } from '#api/errors.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import type { Framing } from '../../http/http1/fields.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { parseContentLength, type MessageError } from '../../http/syntax.ts'
@@ -30,4 +31,9 @@ export function errorCodeOf(error: MessageError): ErrorCode {
     default:
       return 'INVALID_REQUEST'
   }
+}
+
+/** The error to respond with if the body of a response failed before anything was sent. */
+export function unsentFailure(error: Error): ProxyError {
+  return error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
 }

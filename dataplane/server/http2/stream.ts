@@ -5,7 +5,7 @@ import { Http2Incoming, type Http2BodyOwner } from '../../http/http2/incoming.ts
 import { Http2Outgoing, isWritableField, resetStream, type Http2OutgoingOwner } from '../../http/http2/outgoing.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { MessageError, parseContentLength } from '../../http/syntax.ts'
-import { errorCodeOf, hasResponseBody } from '../http1/response.ts'
+import { errorCodeOf, hasResponseBody, unsentFailure } from '../http1/response.ts'
 import { parseHttp2Request } from './request.ts'
 import type { Http2Options, Http2Settings } from './options.ts'
 
@@ -183,8 +183,12 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (this.#incoming?.isOver === false || this.#isCancelled) closeAfterEnd(this.#stream)
   }
 
-  bodyFailed(error: Error): void {
+  bodyFailed(error: Error, isUnsent: boolean): void {
     const exchange = this.#exchange
+    if (exchange !== undefined && isUnsent && !this.#stream.destroyed) {
+      this.#outgoing = undefined
+      return this.#answer(exchange, unsentFailure(error))
+    }
     if (exchange !== undefined) {
       exchange.cutBy ??= 'upstream'
       exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })

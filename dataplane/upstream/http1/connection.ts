@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { parseResponseHead, type ParsedResponse } from '../../http/http1/head.ts'
 import { IncomingBody, type BodyOwner } from '../../http/http1/incoming.ts'
@@ -65,6 +65,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
   constructor(connect: Connector, connectMs: number, pool: ConnectionOwner) {
     this.#pool = pool
     this.#socket = connect(() => this.#connected())
+    holdWriteErrors(this.#socket, this.#onWriteError)
     this.#socket.on('data', this.#onData)
     this.#socket.on('drain', this.#onDrain)
     this.#socket.on('end', this.#onEnd)
@@ -168,6 +169,18 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     else this.#close(connectFailure(this.#pool.transport, error))
   }
 
+  /**
+   * A write failed. An upstream that rejects a large body responds, closes, and resets the connection: what it sent before is still to be read,
+   * then reading reports the end. Returns false if nothing can be read.
+   */
+  readonly #onWriteError = (error: Error): boolean => {
+    if (this.#outgoing === undefined || this.isClosed) return false
+    // The upstream may still read nothing and send nothing. A response that has begun ends by itself.
+    if (this.#head === undefined)
+      this.#timer ??= setTimeout(() => this.#end(this.#errorOf('reset', `connection failed: ${codeOf(error)}`, error), false), MAX_DISCARD_MS)
+    return true
+  }
+
   readonly #onClose = (): void => this.#end(this.#errorOf('reset', 'connection closed'), false)
 
   /** The upstream closed the connection, gracefully or not. Bytes that the reader of the body has not received are delivered first. */
@@ -216,6 +229,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
       else if (rest !== undefined) this.#readHead(call, rest)
       return
     }
+    this.#stopTimer()
     this.#head = head
     if (framing === 0) {
       this.#endResponse(rest)
@@ -322,4 +336,19 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
 
 function codeOf(error: Error): string {
   return (error as NodeJS.ErrnoException).code ?? error.message
+}
+
+type WriteCallback = (error?: Error | null) => void
+
+/** Calls `isHeld` with errors of writes. If it returns true, the write never completes, because Node would destroy the socket with its unread bytes. */
+function holdWriteErrors(socket: Socket, isHeld: (error: Error) => boolean): void {
+  if (!(socket instanceof Socket)) return
+  const { _write: write, _writev: writev } = socket
+  const guard =
+    (done: WriteCallback): WriteCallback =>
+    (error) => {
+      if (error === undefined || error === null || !isHeld(error)) done(error)
+    }
+  socket._write = (chunk, encoding, done) => write.call(socket, chunk, encoding, guard(done))
+  if (writev !== undefined) socket._writev = (chunks, done) => writev.call(socket, chunks, guard(done))
 }
