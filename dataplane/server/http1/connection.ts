@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { ProxyError, toErrorResponse } from '../../exchange/error.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { Exchange } from '../../exchange/exchange.ts'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlines.ts'
 import { parseRequestHead, type ParsedRequest } from '../../http/http1/head.ts'
@@ -12,7 +12,7 @@ import { encodeResponseHead, type ConnectionOption } from '../../http/http1/seri
 import { spliceSockets } from '../../http/splice.ts'
 import { findHead, hasBareLineFeed, MessageError, requestHeadLimits, type HeadLimits } from '../../http/syntax.ts'
 import { defaultTimeouts, type Http1Options, type Http1Server, type Http1Timeouts } from './options.ts'
-import { errorCodeOf, hasResponseBody, responseFraming, unsentFailure } from './response.ts'
+import { hasResponseBody, requestFailure, responseFraming, setErrorResponse, unsentFailure } from './response.ts'
 
 /** Limit of unread body bytes that are skipped to reuse a connection; beyond it closing is cheaper. */
 const MAX_DISCARD_BYTES = 65_536
@@ -257,8 +257,8 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
   }
 
   #answer(exchange: Exchange, error: ProxyError): void {
-    exchange.error = error
-    exchange.response = toErrorResponse(error, exchange.request)
+    this.#outgoing = undefined
+    setErrorResponse(exchange, error)
     this.#respond(exchange)
   }
 
@@ -365,15 +365,10 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
       this.#finish(exchange)
       return
     }
-    if (this.#requestError !== undefined) {
-      exchange.response?.body?.cancel()
-      exchange.error = new ProxyError(errorCodeOf(this.#requestError), { detail: this.#requestError.message })
-      exchange.response = toErrorResponse(exchange.error, exchange.request)
-    }
+    if (this.#requestError !== undefined) setErrorResponse(exchange, requestFailure(this.#requestError))
     let response = exchange.response
     if (response === undefined || (response.status < 200 && response.upgraded === undefined)) {
-      exchange.error = new ProxyError('INTERNAL')
-      response = exchange.response = toErrorResponse(exchange.error, exchange.request)
+      response = setErrorResponse(exchange, new ProxyError('INTERNAL'))
     }
     if (response.upgraded !== undefined) return this.#switch(exchange, response, response.upgraded)
     // The body will not be started any more.
@@ -412,10 +407,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
   bodyFailed(error: Error, isUnsent: boolean): void {
     const exchange = this.#exchange
     if (exchange === undefined) return
-    if (isUnsent) {
-      this.#outgoing = undefined
-      return this.#answer(exchange, unsentFailure(error))
-    }
+    if (isUnsent) return this.#answer(exchange, unsentFailure(error))
     exchange.cutBy ??= 'upstream'
     exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
     // The client must not take a partial body for a complete one: a body that ends with the connection is aborted by a reset, or without close_notify.

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '#api/errors.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError, toErrorResponse } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import type { Framing } from '../../http/http1/fields.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { parseContentLength, type MessageError } from '../../http/syntax.ts'
@@ -19,8 +20,12 @@ export function responseFraming(request: RequestHead, response: ResponseHead): F
   return request.version === 'HTTP/1.0' ? 'until-close' : 'chunked'
 }
 
-/** Error code of a request that failed after its head. */
-export function errorCodeOf(error: MessageError): ErrorCode {
+/** The error of a request that turned out to be invalid after its head. */
+export function requestFailure(error: MessageError): ProxyError {
+  return new ProxyError(errorCodeOf(error), { detail: error.message })
+}
+
+function errorCodeOf(error: MessageError): ErrorCode {
   switch (error.status) {
     case 408:
       return 'CLIENT_TIMEOUT'
@@ -31,6 +36,13 @@ export function errorCodeOf(error: MessageError): ErrorCode {
     default:
       return 'INVALID_REQUEST'
   }
+}
+
+/** Makes an error the response of the exchange; a previous response is cancelled. Returns the response. */
+export function setErrorResponse(exchange: Exchange, error: ProxyError): ResponseHead {
+  exchange.response?.body?.cancel()
+  exchange.error = error
+  return (exchange.response = toErrorResponse(error, exchange.request))
 }
 
 /** The error to respond with if the body of a response failed before anything was sent. */

@@ -1,11 +1,11 @@
 import { constants, type Http2Stream, type ServerHttp2Stream } from 'node:http2'
-import { ProxyError, toErrorResponse } from '../../exchange/error.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import { Exchange } from '../../exchange/exchange.ts'
 import { Http2Incoming, type Http2BodyOwner } from '../../http/http2/incoming.ts'
 import { Http2Outgoing, isWritableField, resetStream, type Http2OutgoingOwner } from '../../http/http2/outgoing.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { MessageError, parseContentLength } from '../../http/syntax.ts'
-import { errorCodeOf, hasResponseBody, unsentFailure } from '../http1/response.ts'
+import { hasResponseBody, requestFailure, setErrorResponse, unsentFailure } from '../http1/response.ts'
 import { parseHttp2Request } from './request.ts'
 import type { Http2Options, Http2Settings } from './options.ts'
 
@@ -102,19 +102,15 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
   // The response.
 
   #answer(exchange: Exchange, error: ProxyError): void {
-    exchange.error = error
-    exchange.response = toErrorResponse(error, exchange.request)
+    this.#outgoing = undefined
+    setErrorResponse(exchange, error)
     this.#respond(exchange)
   }
 
   #respond(exchange: Exchange): void {
     this.#hasReturned = true
     exchange.answeredAtMs = performance.now()
-    if (this.#requestError !== undefined) {
-      exchange.response?.body?.cancel()
-      exchange.error = new ProxyError(errorCodeOf(this.#requestError), { detail: this.#requestError.message })
-      exchange.response = toErrorResponse(exchange.error, exchange.request)
-    }
+    if (this.#requestError !== undefined) setErrorResponse(exchange, requestFailure(this.#requestError))
     const incoming = this.#incoming
     if (incoming === undefined || incoming.hasStarted) return this.#send(exchange)
     // The body will not be started any more.
@@ -151,8 +147,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
     if (response?.upgraded !== undefined || response === undefined || response.status < 200) {
       // HTTP/2 has no upgrades (RFC 9113 §8.6), so the request contained none.
       response?.upgraded?.socket.destroy()
-      exchange.error = new ProxyError('INTERNAL')
-      response = exchange.response = toErrorResponse(exchange.error, exchange.request)
+      response = setErrorResponse(exchange, new ProxyError('INTERNAL'))
     }
     const hasBody = response.body !== undefined && hasResponseBody(exchange.request, response)
     try {
@@ -185,10 +180,7 @@ export class Http2ServerStream implements Http2BodyOwner, Http2OutgoingOwner {
 
   bodyFailed(error: Error, isUnsent: boolean): void {
     const exchange = this.#exchange
-    if (exchange !== undefined && isUnsent && !this.#stream.destroyed) {
-      this.#outgoing = undefined
-      return this.#answer(exchange, unsentFailure(error))
-    }
+    if (exchange !== undefined && isUnsent && !this.#stream.destroyed) return this.#answer(exchange, unsentFailure(error))
     if (exchange !== undefined) {
       exchange.cutBy ??= 'upstream'
       exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })

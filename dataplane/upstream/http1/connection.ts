@@ -349,6 +349,9 @@ function holdWriteErrors(socket: Socket, isHeld: (error: Error) => boolean): voi
     (error) => {
       if (error === undefined || error === null || !isHeld(error)) done(error)
     }
-  socket._write = (chunk, encoding, done) => write.call(socket, chunk, encoding, guard(done))
-  if (writev !== undefined) socket._writev = (chunks, done) => writev.call(socket, chunks, guard(done))
+  const guarded: Pick<Socket, '_write' | '_writev'> = {
+    _write: (chunk, encoding, done) => write.call(socket, chunk, encoding, guard(done)),
+    ...(writev !== undefined && { _writev: (chunks, done) => writev.call(socket, chunks, guard(done)) }),
+  }
+  Object.assign(socket, guarded)
 }
