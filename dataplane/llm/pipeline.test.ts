@@ -196,6 +196,13 @@ describe('routes', () => {
     expect(named).toMatchObject(expected)
   })
 
+  test('a response transformation on Detect reads the tokens of a buffered response', async () => {
+    const transformation = { response: { set: [{ name: 'x-tokens', value: 'string(llm.totalTokens) + llm.responseModel' }] } }
+    const { post } = await start({ ai: { routes: { '*': 'Detect' } }, onGateway: [{ traffic: { transformation } }] })
+    const { status, headers } = await post({ path: '/v1/audio', body: Buffer.from('x'), headers: { 'content-type': 'audio/wav' } })
+    expect([status, headers['x-tokens']]).toEqual([200, '7raw-mock'])
+  })
+
   test('`path` replaces path and query of every request', async () => {
     const { post, mock } = await start({ provider: { providerA: {}, path: '/custom?key=1' } })
     await post({ path: '/v1/chat/completions?client=1', body: chat() })

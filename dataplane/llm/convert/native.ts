@@ -33,6 +33,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     reader: new ResponsesReader(),
     findTexts: findResponsesTexts,
     significant: /response\.(?:completed|incomplete|failed)|"error"/,
+    mayEndWithDone: true,
     printError: (type, message) => printEvent('error', printJson({ type: 'error', code: type, message, param: null })),
   }),
 }

@@ -137,6 +137,7 @@ export class EventBody implements Body {
         this.#isSourceDone = true
         clearTimeout(this.#linger)
         if (this.#end !== undefined) return
+        if (this.#stream.facts.isComplete) return this.#receive(undefined)
         this.#failure = error
         this.#finish('truncated', this.#stream.fail(`the upstream closed the stream early: ${failureClass(error) ?? 'stream incomplete'}`))
       },
@@ -162,6 +163,8 @@ export class EventBody implements Body {
     }
     this.#idle?.refresh()
     const isLast = chunk === undefined || stream.isOver
+    // Only `[DONE]` may follow; the client does not wait for an upstream that keeps the connection open.
+    if (!isLast && stream.facts.isComplete) this.#linger ??= setTimeout(() => this.#receive(undefined), LINGER_MS)
     if (this.#guard === undefined) {
       this.#add(events)
       if (isLast) this.#complete()
@@ -237,6 +240,7 @@ export class EventBody implements Body {
 
   /** Ends the stream with an error event; closes it if the client does not read that event in time. */
   #expire(timeout: ProxyError): void {
+    if (this.#end === undefined && this.#stream.facts.isComplete && !this.#isGuarding) return this.#receive(undefined)
     if (this.#end === undefined) {
       this.#failure = timeout
       this.#finish('timeout', this.#stream.fail(timeout.row.text, 'timeout_error'))
@@ -257,6 +261,7 @@ export class EventBody implements Body {
     if (this.#isSourceDone) return
     // Data after the terminator is ignored; reading to the end makes the connection reusable.
     this.#source.resume()
+    clearTimeout(this.#linger)
     this.#linger = setTimeout(() => this.#source.cancel(), LINGER_MS)
   }
 

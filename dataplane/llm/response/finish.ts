@@ -195,7 +195,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
       if (failure !== undefined) exchange.error ??= toProxyFailure(failure)
       if (facts.error !== undefined && !facts.hasContent) onFailure()
       else onEnd(end !== 'cancelled')
-      record.finish(facts, end === 'complete' ? 'complete' : 'partial')
+      record.finish(facts, end === 'complete' || (end === 'cancelled' && facts.isComplete) ? 'complete' : 'partial')
     },
   })
 }

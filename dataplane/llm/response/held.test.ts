@@ -55,7 +55,7 @@ describe('a streamed LLM response', () => {
   })
 })
 
-test('a Detect response beyond the budget of buffered bodies is forwarded, and its usage is not read', () => {
+test('a Detect response beyond the budget of buffered bodies is forwarded, and its usage is not read', async () => {
   const exchange = testExchange()
   const source = new ManualBody()
   const facts: unknown[] = []
@@ -66,11 +66,12 @@ test('a Detect response beyond the budget of buffered bodies is forwarded, and i
     onEnd: () => undefined,
     record: { recordContent: () => undefined, finish: (found: { usage: object }) => void facts.push(found.usage) },
   } as unknown as AttemptContext
-  const response = observeRaw({ status: 200, headers: new HeaderList(['content-type', 'application/json']), body: source, upgraded: undefined }, context)
-  let received = 0
-  response.body?.start({ onData: ({ length }) => void (received += length), onEnd: () => undefined, onError: () => undefined })
+  const observed = observeRaw({ status: 200, headers: new HeaderList(['content-type', 'application/json']), body: source, upgraded: undefined }, context)
   const text = JSON.stringify({ model: 'm', usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }, text: 'x'.repeat(512 * KIB) })
   for (let at = 0; at < text.length; at += 64 * KIB) source.push(text.slice(at, at + 64 * KIB))
+  const response = await observed
+  let received = 0
+  response.body?.start({ onData: ({ length }) => void (received += length), onEnd: () => undefined, onError: () => undefined })
   source.end()
   expect([received, facts]).toEqual([text.length, [{}]])
   releaseBodies(exchange)

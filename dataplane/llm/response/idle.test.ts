@@ -12,14 +12,20 @@ const piece = Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta:
 const idleMs = 1000
 
 /** A started stream whose upstream the test controls. */
-function startStream() {
+function startStream(format: 'completions' | 'responses' = 'completions') {
   let upstream: BodySink | undefined
   const source: Body = { length: undefined, start: (sink) => void (upstream = sink), pause: () => undefined, resume: () => undefined, cancel: () => undefined }
   const context = { memo: { model: 'm', isStreaming: true, toolNames: new Map<string, string>() }, header: () => undefined, hex: () => '', nowMs: () => 0 }
   const ends: string[] = []
-  const body = new EventBody(source, passChat('completions').stream(context), { guard: undefined, idleMs, onClose: (end) => void ends.push(end) })
+  const body = new EventBody(source, passChat(format).stream(context), { guard: undefined, idleMs, onClose: (end) => void ends.push(end) })
   body.start({ onData: () => undefined, onEnd: () => undefined, onError: () => undefined })
-  return { body, ends, send: () => upstream?.onData(piece), end: () => upstream?.onEnd(undefined) }
+  return {
+    body,
+    ends,
+    send: (bytes = piece) => upstream?.onData(bytes),
+    fail: () => upstream?.onError(new Error('reset')),
+    end: () => upstream?.onEnd(undefined),
+  }
 }
 
 test('a stream ends after a pause of streamIdleTimeout, and every piece starts the time anew', () => {
@@ -52,4 +58,23 @@ test('a complete stream leaves no timer behind', () => {
   send()
   end()
   expect([ends.length, jest.getTimerCount()]).toEqual([1, 0])
+})
+
+const completed = Buffer.from(
+  `event: response.completed\ndata: ${JSON.stringify({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } })}\n\n`,
+)
+
+test('a Responses stream ends soon after its terminator if the upstream keeps the connection open', () => {
+  const { ends, send } = startStream('responses')
+  send(completed)
+  expect(ends).toEqual([])
+  jest.runOnlyPendingTimers()
+  expect(ends).toEqual(['complete'])
+})
+
+test('a connection that is reset after the terminator of a Responses stream is no error', () => {
+  const { ends, send, fail } = startStream('responses')
+  send(completed)
+  fail()
+  expect([ends, jest.getTimerCount()]).toEqual([['complete'], 0])
 })

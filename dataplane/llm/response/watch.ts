@@ -1,6 +1,9 @@
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { bodyHold } from '../../exchange/held.ts'
-import { BufferBody } from '../../http/body.ts'
+import { withinDeadline } from '../../expression/buffer.ts'
+import { PeekedBody } from '../../expression/peek.ts'
+import { toProxyFailure } from '../../forward/failure.ts'
+import { BufferBody, type Body } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { BodyHold } from '../../http/budget.ts'
 import { ObservedBody } from '../../http/observe.ts'
@@ -21,12 +24,18 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
   zstd: zstdDecompressSync,
 }
 
-/** Forwards a response unchanged. On Detect routes, reads its usage from a copy of up to `limitBytes`. */
-export function observeRaw(response: ResponseHead, context: AttemptContext): ResponseHead {
+/**
+ * Forwards a response unchanged. On Detect routes, reads its usage from a copy of up to `limitBytes`; JSON is read before the response is
+ * returned, so that response policies see the usage. Rejects with a ProxyError.
+ */
+export async function observeRaw(response: ResponseHead, context: AttemptContext): Promise<ResponseHead> {
   const { prepared, record, limitBytes, onEnd, exchange } = context
   const isSuccess = response.status >= 200 && response.status <= 299
-  const watcher = prepared.isDetected === true && isSuccess ? new UsageWatcher(response, limitBytes, bodyHold(exchange)) : undefined
-  response.body = new ObservedBody(response.body ?? new BufferBody(''), {
+  const isWatched = prepared.isDetected === true && isSuccess
+  const kind = kindOf(response)
+  const isRead = isWatched && kind === 'json'
+  const watcher = isWatched ? new UsageWatcher(response, kind, limitBytes, bodyHold(exchange)) : undefined
+  const observed = new ObservedBody(response.body ?? new BufferBody(''), {
     onData: (chunk) => {
       record.recordContent()
       watcher?.push(chunk)
@@ -37,15 +46,38 @@ export function observeRaw(response: ResponseHead, context: AttemptContext): Res
       record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'complete' : 'partial')
     },
   })
+  response.body = isRead && watcher !== undefined ? await readAhead(observed, context, watcher) : observed
   return response
+}
+
+/** Reads a body as far as the watcher keeps it; the returned body delivers all of it. Rejects with a ProxyError. */
+async function readAhead(body: Body, { exchange, limitBytes }: AttemptContext, watcher: UsageWatcher): Promise<Body> {
+  const peeked = new PeekedBody(body)
+  try {
+    // The watcher counts the bytes for the budget of buffered bodies.
+    const reading = Promise.race([peeked.peek(limitBytes), watcher.overflow])
+    await (exchange.deadlineAtMs === undefined ? reading : withinDeadline(reading, exchange.deadlineAtMs))
+    return peeked
+  } catch (error) {
+    peeked.cancel()
+    throw toProxyFailure(error)
+  }
+}
+
+type Kind = 'json' | 'sse' | 'frames' | 'none'
+
+function kindOf({ headers }: ResponseHead): Kind {
+  const type = headers.get('content-type')?.toLowerCase() ?? ''
+  return type.includes('text/event-stream') ? 'sse' : type.includes('eventstream') ? 'frames' : type.includes('json') ? 'json' : 'none'
 }
 
 /** Finds usage and model in JSON, server-sent events and AWS event streams. */
 class UsageWatcher {
-  readonly #kind: 'json' | 'sse' | 'frames' | 'none'
+  readonly #kind: Kind
   readonly #coding: string | undefined
   readonly #limitBytes: number
   readonly #hold: BodyHold
+  readonly #overflow = Promise.withResolvers<void>()
   readonly #sse = new SseScanner()
   readonly #frames: FrameScanner
   #chunks: Buffer[] = []
@@ -53,13 +85,17 @@ class UsageWatcher {
   #usage: RawUsage | undefined
   #model: string | undefined
 
-  constructor({ headers }: ResponseHead, limitBytes: number, hold: BodyHold) {
+  constructor({ headers }: ResponseHead, kind: Kind, limitBytes: number, hold: BodyHold) {
     this.#hold = hold
-    const type = headers.get('content-type')?.toLowerCase() ?? ''
+    this.#kind = kind
     this.#coding = headers.get('content-encoding')
-    this.#kind = type.includes('text/event-stream') ? 'sse' : type.includes('eventstream') ? 'frames' : type.includes('json') ? 'json' : 'none'
     this.#limitBytes = limitBytes
     this.#frames = new FrameScanner(limitBytes)
+  }
+
+  /** Resolves when the body exceeds the limit or the budget of buffered bodies. */
+  get overflow(): Promise<void> {
+    return this.#overflow.promise
   }
 
   push(chunk: Buffer): void {
@@ -74,7 +110,10 @@ class UsageWatcher {
       const isAdmitted = this.#size + chunk.length <= this.#limitBytes && this.#hold.reserve(chunk.length) === undefined
       this.#size = isAdmitted ? this.#size + chunk.length : Infinity
       if (isAdmitted) this.#chunks.push(chunk)
-      else this.#chunks = []
+      else {
+        this.#chunks = []
+        this.#overflow.resolve()
+      }
     }
   }
 

@@ -11,6 +11,8 @@ export interface NativeFormat {
   readonly findTexts: FindTexts
   /** Matches events that must be read even if the content is not: usage, ends, errors. */
   readonly significant: RegExp
+  /** Some upstreams send `[DONE]` after the terminator of the format; it passes. */
+  readonly mayEndWithDone?: boolean
   printError(type: string, message: string): string
   /** Corrects an event; undefined if it is right. The bytes of events that are right pass unchanged. */
   amend?(data: JsonObject): JsonObject | undefined
@@ -63,6 +65,12 @@ export class NativeStream extends UpstreamStream {
     const out: ClientEvent[] = []
     for (const { raw } of events) {
       if (this.isOver) break
+      if (this.facts.isComplete) {
+        if (!isDone(raw)) continue
+        out.push(new RawEvent(raw))
+        this.close()
+        break
+      }
       const event = this.#observe(raw)
       if (event) out.push(event)
       else if (!this.#isGuarded) out.push(new RawEvent(raw))
@@ -83,7 +91,7 @@ export class NativeStream extends UpstreamStream {
     // Numbers must be parsed losslessly only if the event is printed again.
     const data = this.#isGuarded ? parseLeniently(text) : parsePlain(text)
     for (const step of this.#format.reader.read(name, data, text)) this.recorder.record(step)
-    if (facts.isComplete || facts.error) this.close()
+    if ((facts.isComplete && this.#format.mayEndWithDone !== true) || facts.error) this.close()
     const amended = isObject(data) ? this.#format.amend?.(data) : undefined
     if (!this.#isGuarded && amended === undefined) return undefined
     if (isObject(data)) return new JsonEvent(name, amended ?? data, this.#format.findTexts)
@@ -95,6 +103,8 @@ function isReadable({ raw }: SseEvent): boolean {
   const { data = '' } = parseFields(raw)
   return data.trim() === '[DONE]' || parseLeniently(data) !== undefined
 }
+
+const isDone = (raw: Buffer): boolean => parseFields(raw).data?.trim() === '[DONE]'
 
 /** Parses JSON of events that are not printed again; undefined if it is invalid. */
 export function parsePlain(text: string): unknown {

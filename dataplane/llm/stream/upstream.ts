@@ -48,6 +48,10 @@ export abstract class UpstreamStream implements ResponseStream {
     if (this.#isOver) return nothing
     const out = this.readRest()
     if (this.#isOver) return out
+    if (this.facts.isComplete) {
+      this.close()
+      return out
+    }
     // Some upstreams end after the finish reason, without a terminator.
     if (!this.recorder.isFinished || this.needsTerminator || this.pending > 0) return [...out, ...this.fail(TRUNCATED)]
     this.facts.isComplete = true
