@@ -1,7 +1,8 @@
 import { stringify } from 'yaml'
 import { GROUP, VERSION } from '../names.ts'
-import { mapChildren, refName, type Definitions, type Schema } from '../schema.ts'
+import { anyObject, mapChildren, refName, type Definitions, type Schema } from '../schema.ts'
 import type { Kind } from '../v1alpha1/kinds.ts'
+import { isRealName } from '../v1alpha1/real-names.ts'
 import { withoutExclusiveDefaults } from './exclusivity.ts'
 
 /**
@@ -10,23 +11,31 @@ import { withoutExclusiveDefaults } from './exclusivity.ts'
  */
 const TERSE: ReadonlySet<string> = new Set(['BackendSimple'])
 
-/** Converts a schema to a structural one: inlines references, and drops `additionalProperties: false`, since the API server prunes unknown fields. */
+/**
+ * Converts a schema to a structural one: inlines references, and drops `additionalProperties: false`, since the API server prunes unknown fields.
+ *
+ * Fields that are others under their real names have no descriptions inside, and the connection policies of guards in them no schema: written out, these would
+ * double the size of a manifest. The operator checks them, and a guard with invalid ones rejects everything (operator/translate/reference).
+ */
 export function toStructural(definitions: Definitions, schema: Schema): Schema {
   // `depth`: level within a terse definition, where nested fields have no descriptions.
-  const inline = (child: Schema, depth: number | undefined): Schema => {
+  const inline = (child: Schema, depth: number | undefined, isRepeated: boolean): Schema => {
     const name = child.$ref === undefined ? undefined : refName(child.$ref)
+    const isAnother = isRepeated || isRealName(child)
+    if (isRepeated && name === 'BackendSimple') return anyObject('As under the neutral name.')
     const { description, ...silent } = structural(
       name === undefined ? child : dereference(definitions, child),
-      depth ?? (name !== undefined && TERSE.has(name) ? 0 : undefined),
+      isAnother ? 1 : (depth ?? (name !== undefined && TERSE.has(name) ? 0 : undefined)),
+      isAnother,
     )
-    return description === undefined || (depth !== undefined && depth > 1) ? silent : { description, ...silent }
+    return description === undefined || isRepeated || (depth !== undefined && depth > 1) ? silent : { description, ...silent }
   }
-  const structural = (node: Schema, depth: number | undefined): Schema => {
-    const copy = mapChildren(withoutExclusiveDefaults(node), (child) => inline(child, depth === undefined ? undefined : depth + 1))
+  const structural = (node: Schema, depth: number | undefined, isRepeated: boolean): Schema => {
+    const copy = mapChildren(withoutExclusiveDefaults(node), (child) => inline(child, depth === undefined ? undefined : depth + 1, isRepeated))
     if (copy.additionalProperties === false) delete copy.additionalProperties
     return copy
   }
-  return inline(schema, undefined)
+  return inline(schema, undefined, false)
 }
 
 /** The definition that a reference points to, merged with the siblings of the reference. */

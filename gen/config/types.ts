@@ -529,7 +529,7 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. If they are not available, the request fails with 500.
+ * Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp. If they are not available, the request fails with 500.
  */
 export interface BackendAuth {
   /**
@@ -547,6 +547,18 @@ export interface BackendAuth {
   cloudA?: CloudAAuth
   cloudB?: CloudBAuth
   cloudC?: CloudCAuth
+  /**
+   * Another name of cloudA.
+   */
+  aws?: CloudAAuth
+  /**
+   * Another name of cloudB.
+   */
+  azure?: CloudBAuth
+  /**
+   * Another name of cloudC.
+   */
+  gcp?: CloudCAuth
 }
 /**
  * cloudA is AWS: requests are signed (Signature Version 4).
@@ -650,7 +662,7 @@ export interface AIPromptGuard {
   response?: PromptguardResponse[]
 }
 /**
- * One check of the prompt: exactly one of regex, webhook, moderationApi, cloudGuardrails, modelArmor. A service that cannot be reached rejects the request.
+ * One check of the prompt: exactly one of regex, webhook, openAIModeration, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the request.
  */
 export interface PromptguardRequest {
   regex?: Regex
@@ -662,9 +674,21 @@ export interface PromptguardRequest {
    * Response to rejected requests. Default message: The request was rejected due to inappropriate content.
    */
   response?: CustomResponse
+  /**
+   * Another name of moderationApi.
+   */
+  openAIModeration?: ModerationAPI
+  /**
+   * Another name of cloudGuardrails.
+   */
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Another name of modelArmor.
+   */
+  googleModelArmor?: ModelArmor
 }
 /**
- * One check of the response: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the response.
+ * One check of the response: exactly one of regex, webhook, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the response.
  */
 export interface PromptguardResponse {
   regex?: Regex
@@ -675,6 +699,14 @@ export interface PromptguardResponse {
    * Replacement of rejected responses. Default message: The response was rejected due to inappropriate content.
    */
   response?: CustomResponse
+  /**
+   * Another name of cloudGuardrails.
+   */
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Another name of modelArmor.
+   */
+  googleModelArmor?: ModelArmor
 }
 /**
  * Calls a webhook over HTTP.
@@ -772,9 +804,9 @@ export interface MCPAuthentication {
     }
   }
   /**
-   * Kind of identity provider whose metadata needs adapting. IdpKind1: Auth0. IdpKind2: Keycloak. Not set: one that follows the standards.
+   * Kind of identity provider whose metadata needs adapting. auth0 (IdpKind1), or keycloak (IdpKind2). Not set: one that follows the standards.
    */
-  provider?: 'IdpKind1' | 'IdpKind2'
+  provider?: 'IdpKind1' | 'auth0' | 'IdpKind2' | 'keycloak'
   /**
    * Required value of the `iss` claim; also the location of the metadata of the identity provider.
    */
@@ -823,7 +855,7 @@ export interface PriorityGroup {
   providers: NamedLLMProvider[]
 }
 /**
- * One LLM provider of a group: exactly one of providerA to providerF.
+ * One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
  */
 export interface NamedLLMProvider {
   /**
@@ -848,6 +880,30 @@ export interface NamedLLMProvider {
    * Path of all requests to the provider, instead of its own.
    */
   path?: LongString
+  /**
+   * Another name of providerA.
+   */
+  openai?: ProviderA
+  /**
+   * Another name of providerB.
+   */
+  azureOpenAI?: ProviderB
+  /**
+   * Another name of providerC.
+   */
+  anthropic?: ProviderC
+  /**
+   * Another name of providerD.
+   */
+  gemini?: ProviderD
+  /**
+   * Another name of providerE.
+   */
+  vertexAI?: ProviderE
+  /**
+   * Another name of providerF.
+   */
+  bedrock?: ProviderF
   /**
    * Policies for this provider; they take precedence over those of the backend.
    */

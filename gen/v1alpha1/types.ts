@@ -1371,7 +1371,7 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. If they are not available, the request fails with 500.
+ * Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp. If they are not available, the request fails with 500.
  */
 export interface BackendAuth {
   /**
@@ -1389,6 +1389,18 @@ export interface BackendAuth {
   cloudA?: CloudAAuth
   cloudB?: CloudBAuth
   cloudC?: CloudCAuth
+  /**
+   * Another name of cloudA.
+   */
+  aws?: CloudAAuth
+  /**
+   * Another name of cloudB.
+   */
+  azure?: CloudBAuth
+  /**
+   * Another name of cloudC.
+   */
+  gcp?: CloudCAuth
 }
 /**
  * cloudA is AWS: requests are signed (Signature Version 4).
@@ -1653,7 +1665,7 @@ export interface AIPromptGuard {
   response?: PromptguardResponse[]
 }
 /**
- * One check of the prompt: exactly one of regex, webhook, moderationApi, cloudGuardrails, modelArmor. A service that cannot be reached rejects the request.
+ * One check of the prompt: exactly one of regex, webhook, openAIModeration, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the request.
  */
 export interface PromptguardRequest {
   regex?: Regex
@@ -1665,9 +1677,21 @@ export interface PromptguardRequest {
    * Response to rejected requests. Default message: The request was rejected due to inappropriate content.
    */
   response?: CustomResponse
+  /**
+   * Another name of moderationApi.
+   */
+  openAIModeration?: ModerationAPI
+  /**
+   * Another name of cloudGuardrails.
+   */
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Another name of modelArmor.
+   */
+  googleModelArmor?: ModelArmor
 }
 /**
- * One check of the response: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the response.
+ * One check of the response: exactly one of regex, webhook, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the response.
  */
 export interface PromptguardResponse {
   regex?: Regex
@@ -1678,6 +1702,14 @@ export interface PromptguardResponse {
    * Replacement of rejected responses. Default message: The response was rejected due to inappropriate content.
    */
   response?: CustomResponse
+  /**
+   * Another name of cloudGuardrails.
+   */
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Another name of modelArmor.
+   */
+  googleModelArmor?: ModelArmor
 }
 /**
  * Response to the client if content is rejected.
@@ -1813,9 +1845,9 @@ export interface MCPAuthentication {
     }
   }
   /**
-   * Kind of identity provider whose metadata needs adapting. IdpKind1: Auth0. IdpKind2: Keycloak. Not set: one that follows the standards.
+   * Kind of identity provider whose metadata needs adapting. auth0 (IdpKind1), or keycloak (IdpKind2). Not set: one that follows the standards.
    */
-  provider?: 'IdpKind1' | 'IdpKind2'
+  provider?: 'IdpKind1' | 'auth0' | 'IdpKind2' | 'keycloak'
   /**
    * Required value of the `iss` claim; also the location of the metadata of the identity provider.
    */
@@ -1864,7 +1896,7 @@ export interface PriorityGroup {
   providers: NamedLLMProvider[]
 }
 /**
- * One LLM provider: exactly one of providerA to providerF.
+ * One LLM provider: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
  */
 export interface LLMProvider {
   providerA?: ProviderA
@@ -1885,9 +1917,33 @@ export interface LLMProvider {
    * Path of all requests to the provider, instead of its own.
    */
   path?: LongString
+  /**
+   * Another name of providerA.
+   */
+  openai?: ProviderA
+  /**
+   * Another name of providerB.
+   */
+  azureOpenAI?: ProviderB
+  /**
+   * Another name of providerC.
+   */
+  anthropic?: ProviderC
+  /**
+   * Another name of providerD.
+   */
+  gemini?: ProviderD
+  /**
+   * Another name of providerE.
+   */
+  vertexAI?: ProviderE
+  /**
+   * Another name of providerF.
+   */
+  bedrock?: ProviderF
 }
 /**
- * One LLM provider of a group: exactly one of providerA to providerF.
+ * One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
  */
 export interface NamedLLMProvider {
   /**
@@ -1912,6 +1968,30 @@ export interface NamedLLMProvider {
    * Path of all requests to the provider, instead of its own.
    */
   path?: LongString
+  /**
+   * Another name of providerA.
+   */
+  openai?: ProviderA
+  /**
+   * Another name of providerB.
+   */
+  azureOpenAI?: ProviderB
+  /**
+   * Another name of providerC.
+   */
+  anthropic?: ProviderC
+  /**
+   * Another name of providerD.
+   */
+  gemini?: ProviderD
+  /**
+   * Another name of providerE.
+   */
+  vertexAI?: ProviderE
+  /**
+   * Another name of providerF.
+   */
+  bedrock?: ProviderF
   /**
    * Policies for this provider; they take precedence over those of the backend.
    */
@@ -2110,10 +2190,14 @@ export interface DynamicForwardProxyBackend {
   deny?: Destination[]
 }
 /**
- * A cloud service: exactly one of agentRuntime.
+ * A cloud service: exactly one of agentCore and its neutral name agentRuntime.
  */
 export interface CloudBackend {
   agentRuntime?: AgentRuntime
+  /**
+   * Another name of agentRuntime.
+   */
+  agentCore?: AgentRuntime
 }
 /**
  * An agent hosted on Amazon Bedrock AgentCore. Requests are passed on uninterpreted and signed with `policies.auth.cloudA`, or the credentials of the environment.

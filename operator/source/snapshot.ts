@@ -1,3 +1,5 @@
+import { definitions } from '#api/v1alpha1/definitions.ts'
+import { toNeutralNames } from '#api/v1alpha1/real-names.ts'
 import { keyOf, kinds, type Kind, type KubeObject, type ObjectByKind } from './objects.ts'
 
 /** All objects at one moment, immutable. Lists are sorted by namespace and name; objects are shared between snapshots, so identity means "unchanged". */
@@ -27,11 +29,22 @@ interface Shelf {
   byNamespace?: ReadonlyMap<string, readonly KubeObject[]>
 }
 
+/** Objects by the object that users wrote, so that identity still means "unchanged". */
+const neutral = new WeakMap<KubeObject, KubeObject>()
+
+/** The object with neutral names of fields and values: nothing after this knows the real ones. */
+function withNeutralNames(object: KubeObject): KubeObject {
+  if (object.kind !== 'ProxyPolicy' && object.kind !== 'ProxyBackend') return object
+  const known = neutral.get(object) ?? toNeutralNames(object, object.kind, definitions)
+  neutral.set(object, known)
+  return known
+}
+
 /** Builds a snapshot. Of two objects with the same kind, namespace and name the later one stays. */
 export function createSnapshot(objects: Iterable<KubeObject>): Snapshot {
   const maps = new Map<Kind, Map<string, KubeObject>>()
   for (const kind of Object.keys(kinds) as Kind[]) maps.set(kind, new Map())
-  for (const object of objects) maps.get(object.kind)?.set(keyOf(object), object)
+  for (const object of objects) maps.get(object.kind)?.set(keyOf(object), withNeutralNames(object))
   const shelves = new Map<Kind, Shelf>()
   for (const [kind, byKey] of maps) shelves.set(kind, { byKey, list: [...byKey.values()].toSorted(compareObjects) })
 

@@ -1,4 +1,5 @@
 import { exactlyOneOf, integer, keyedList, list, object, ref, string, type Definitions, type Schema, type ValidationRule } from '../../schema.ts'
+import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 
 const model = ref('ShortString', 'Model to use instead of that of the request. Not set: that of the request.')
 const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
@@ -15,7 +16,7 @@ const providerFields: Readonly<Record<string, Schema>> = {
   path: ref('LongString', 'Path of all requests to the provider, instead of its own.'),
 }
 const providerRules: readonly ValidationRule[] = [
-  exactlyOneOf(...providers),
+  exactlyOneOfNames('LLMProvider', ...providers),
   { rule: 'has(self.host) == has(self.port)', message: 'host and port must both be set together' },
 ]
 
@@ -46,12 +47,17 @@ export const aiBackendDefinitions: Definitions = {
     { providers: keyedList('name', ref('NamedLLMProvider'), 'Providers. Names are unique across all groups.', 1, 16) },
     ['providers'],
   ),
-  LLMProvider: object('One LLM provider: exactly one of providerA to providerF.', providerFields, [], providerRules),
+  LLMProvider: object(
+    'One LLM provider: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.',
+    withRealNames('LLMProvider', providerFields),
+    [],
+    providerRules,
+  ),
   NamedLLMProvider: object(
-    'One LLM provider of a group: exactly one of providerA to providerF.',
+    'One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.',
     {
       name: ref('SectionName', 'Name, unique in the backend; a policy can target the provider by it (`sectionName`).'),
-      ...providerFields,
+      ...withRealNames('NamedLLMProvider', providerFields),
       policies: ref('BackendWithAI', 'Policies for this provider; they take precedence over those of the backend.'),
     },
     ['name'],

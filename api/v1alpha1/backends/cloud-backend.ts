@@ -1,7 +1,13 @@
-import { exactlyOneOf, object, ref, string, type Definitions } from '../../schema.ts'
+import { object, ref, string, type Definitions } from '../../schema.ts'
+import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 
 export const cloudBackendDefinitions: Definitions = {
-  CloudBackend: object('A cloud service: exactly one of agentRuntime.', { agentRuntime: ref('AgentRuntime') }, [], [exactlyOneOf('agentRuntime')]),
+  CloudBackend: object(
+    'A cloud service: exactly one of agentCore and its neutral name agentRuntime.',
+    withRealNames('CloudBackend', { agentRuntime: ref('AgentRuntime') }),
+    [],
+    [exactlyOneOfNames('CloudBackend', 'agentRuntime')],
+  ),
   AgentRuntime: object(
     'An agent hosted on Amazon Bedrock AgentCore. Requests are passed on uninterpreted and signed with `policies.auth.cloudA`, or the credentials of the environment.',
     {

@@ -1,11 +1,12 @@
 import { choice, exactlyOneOf, object, ref, string, type Definitions } from '../../schema.ts'
+import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 
 const secretEntry = (name: string) => string(`${name}.`, { minLength: 1, maxLength: 256 })
 
 export const backendAuthDefinitions: Definitions = {
   BackendAuth: object(
-    'Credentials sent to the backend: exactly one of key, secretRef, passthrough, cloudA, cloudB, cloudC. If they are not available, the request fails with 500.',
-    {
+    'Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp. If they are not available, the request fails with 500.',
+    withRealNames('BackendAuth', {
       key: string('Value sent as `Authorization: Bearer`. Not recommended: everyone who may read this object can read it; prefer secretRef.', {
         minLength: 1,
         maxLength: 2048,
@@ -21,9 +22,9 @@ export const backendAuthDefinitions: Definitions = {
       cloudA: ref('CloudAAuth'),
       cloudB: ref('CloudBAuth'),
       cloudC: ref('CloudCAuth'),
-    },
+    }),
     [],
-    [exactlyOneOf('key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC')],
+    [exactlyOneOfNames('BackendAuth', 'key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC')],
   ),
   CloudAAuth: object('cloudA is AWS: requests are signed (Signature Version 4).', {
     secretRef: ref(

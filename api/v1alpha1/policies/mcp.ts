@@ -1,5 +1,6 @@
 import { anyJson, atLeastOneOf, choice, map, object, ref, type Definitions } from '../../schema.ts'
 import { audiences, jwtMode } from './jwt-authentication.ts'
+import { bothValues } from '../real-names.ts'
 
 export const mcpDefinitions: Definitions = {
   BackendMCP: object(
@@ -22,8 +23,8 @@ export const mcpDefinitions: Definitions = {
         'Members of the protected resource metadata document (RFC 9728), for example `scopesSupported`; they take precedence over computed ones.',
       ),
       provider: choice(
-        ['IdpKind1', 'IdpKind2'],
-        'Kind of identity provider whose metadata needs adapting. IdpKind1: Auth0. IdpKind2: Keycloak. Not set: one that follows the standards.',
+        bothValues('MCPAuthentication', 'provider', 'IdpKind1', 'IdpKind2'),
+        'Kind of identity provider whose metadata needs adapting. auth0 (IdpKind1), or keycloak (IdpKind2). Not set: one that follows the standards.',
       ),
       issuer: ref('ShortString', 'Required value of the `iss` claim; also the location of the metadata of the identity provider.'),
       audiences,

@@ -1,4 +1,5 @@
-import { atLeastOneOf, choice, exactlyOneOf, integer, list, object, ref, string, type Definitions } from '../../schema.ts'
+import { atLeastOneOf, choice, integer, list, object, ref, string, type Definitions } from '../../schema.ts'
+import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 
 const region = (what: string) => ref('ShortString', what)
 
@@ -13,29 +14,29 @@ export const promptGuardDefinitions: Definitions = {
     [atLeastOneOf('request', 'response')],
   ),
   PromptguardRequest: object(
-    'One check of the prompt: exactly one of regex, webhook, moderationApi, cloudGuardrails, modelArmor. A service that cannot be reached rejects the request.',
-    {
+    'One check of the prompt: exactly one of regex, webhook, openAIModeration, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the request.',
+    withRealNames('PromptguardRequest', {
       regex: ref('Regex'),
       webhook: ref('Webhook'),
       moderationApi: ref('ModerationAPI'),
       cloudGuardrails: ref('CloudGuardrails'),
       modelArmor: ref('ModelArmor'),
       response: ref('CustomResponse', 'Response to rejected requests. Default message: The request was rejected due to inappropriate content.'),
-    },
+    }),
     [],
-    [exactlyOneOf('regex', 'webhook', 'moderationApi', 'cloudGuardrails', 'modelArmor')],
+    [exactlyOneOfNames('PromptguardRequest', 'regex', 'webhook', 'moderationApi', 'cloudGuardrails', 'modelArmor')],
   ),
   PromptguardResponse: object(
-    'One check of the response: exactly one of regex, webhook, cloudGuardrails, modelArmor. A service that cannot be reached rejects the response.',
-    {
+    'One check of the response: exactly one of regex, webhook, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the response.',
+    withRealNames('PromptguardResponse', {
       regex: ref('Regex'),
       webhook: ref('Webhook'),
       cloudGuardrails: ref('CloudGuardrails'),
       modelArmor: ref('ModelArmor'),
       response: ref('CustomResponse', 'Replacement of rejected responses. Default message: The response was rejected due to inappropriate content.'),
-    },
+    }),
     [],
-    [exactlyOneOf('regex', 'webhook', 'cloudGuardrails', 'modelArmor')],
+    [exactlyOneOfNames('PromptguardResponse', 'regex', 'webhook', 'cloudGuardrails', 'modelArmor')],
   ),
   CustomResponse: object(
     'Response to the client if content is rejected.',

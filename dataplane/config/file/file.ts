@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { configDefinitions } from '#api/config/definitions.ts'
+import { toNeutralNames } from '#api/v1alpha1/real-names.ts'
 import type { ConfigFile, ProcessConfig } from '#gen/config/types.ts'
 import { flattenFile } from './flatten.ts'
 import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests } from './problem.ts'
@@ -45,7 +47,7 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   const schemaProblems = validate('ConfigFile', value)
   if (schemaProblems.length > 0) return fail(schemaProblems.map(locate))
 
-  const file = value as ConfigFile
+  const file = toNeutralNames(value, 'ConfigFile', configDefinitions) as ConfigFile
   const gateway = { namespace: options.namespace ?? file.config?.namespace ?? 'default', name: options.gateway ?? file.config?.gateway ?? 'config' }
   const { messages, problems } = flattenFile(file, gateway, (name) => {
     const absolute = resolve(dirname(path), name)

@@ -9,6 +9,7 @@ import { definitions } from '#api/v1alpha1/definitions.ts'
 import type { BackendRef, ResolvedKeySet, ResolvedSecret, ResolvedSecrets, Secret as SecretMessage } from '#gen/config/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
+import { validate } from '../../source/validate.ts'
 import type { Context } from '../common/context.ts'
 import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
@@ -71,6 +72,9 @@ const leaves = new Set(['BackendObjectReference', 'SecretReference', 'ConfigMapR
 /** Definitions with a check of their own besides the references in them. */
 const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
 
+/** The API server does not check their `policies` where they are written under their real names (api/codegen/crd.ts). */
+const guardServices = new Set(['ModerationAPI', 'CloudGuardrails', 'ModelArmor'])
+
 /** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
 const interesting = findInteresting()
 
@@ -122,11 +126,24 @@ class Resolver {
       if (leaves.has(name)) return this.#replace(name, value, path, owner)
       const target = definitions[name]
       if (!target || !interesting.has(name)) return value
+      if (guardServices.has(name)) {
+        const broken = this.#checkConnection(value as { readonly policies?: unknown }, path)
+        if (broken !== undefined) return broken
+      }
       const resolved = this.#children(target, value, path, name)
       if (checked.has(name)) this.#check(name, value as Record<string, unknown>, resolved as Record<string, unknown>, path)
       return resolved
     }
     return this.#children(schema, value, path, owner.split('.')[0] ?? '', owner)
+  }
+
+  /** A guard whose connection policies are invalid is one without credentials: it rejects everything. */
+  #checkConnection({ policies, ...guard }: { readonly policies?: unknown }, path: readonly string[]): object | undefined {
+    if (policies === undefined) return undefined
+    const [issue] = validate({ $ref: '#/$defs/BackendSimple' }, policies).issues
+    if (issue === undefined) return undefined
+    const invalid = this.#fail([...path, 'policies', ...issue.path.map(String)], issue.message)
+    return { ...guard, policies: { auth: { secretRef: { invalid } } } }
   }
 
   #children(schema: Schema, value: unknown, path: readonly string[], definition: string, owner = ''): unknown {

@@ -36,6 +36,17 @@ const at = 'spec.ai.provider'
 const guardAt = 'spec.policies.ai.promptGuard'
 
 export const aiRows: Row[] = [
+  ...['openai', 'anthropic', 'gemini'].map((name): Row => [`${name} by its real name`, provider({ [name]: { model: 'm' } })]),
+  ['bedrock by its real name', provider({ bedrock: { region: 'us-east-1' } })],
+  ['bedrock with an upper-case region', provider({ bedrock: { region: 'EU' } }), `${at}.bedrock.region`, PATTERN],
+  ['a provider under both names', provider({ providerA: {}, openai: {} }), at, oneProvider],
+  ['two providers by real names', provider({ openai: {}, gemini: {} }), at, oneProvider],
+  [
+    'guards by their real names',
+    policies({ promptGuard: { request: [{ openAIModeration: {} }, { bedrockGuardrails: guardrails }, { googleModelArmor: armor }] } }),
+  ],
+  ['a guard under both names', request({ moderationApi: {}, openAIModeration: {} }), `${guardAt}.request[0]`, requestGuards],
+  ['aws by its real name', backend({ ai: { provider: { openai: {} } }, policies: { auth: { aws: {} } } })],
   ...['providerA', 'providerC', 'providerD'].flatMap((name): Row[] => [
     [`${name} without model`, provider({ [name]: {} })],
     [`${name} with model`, provider({ [name]: { model: 'm' } })],

@@ -1,0 +1,127 @@
+import { exactlyOneOf, mapChildren, refName, type Definitions, type Schema, type ValidationRule } from '../schema.ts'
+
+const providers = {
+  providerA: 'openai',
+  providerB: 'azureOpenAI',
+  providerC: 'anthropic',
+  providerD: 'gemini',
+  providerE: 'vertexAI',
+  providerF: 'bedrock',
+} as const
+const guards = { moderationApi: 'openAIModeration', cloudGuardrails: 'bedrockGuardrails', modelArmor: 'googleModelArmor' } as const
+
+/**
+ * Real names of vendors beside the neutral names of fields, by definition. Users may write either; both at once is rejected. Programs see the neutral ones:
+ * `toNeutralNames` replaces the others before anything else reads an object.
+ */
+const fieldNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  LLMProvider: providers,
+  NamedLLMProvider: providers,
+  BackendAuth: { cloudA: 'aws', cloudB: 'azure', cloudC: 'gcp' },
+  CloudBackend: { agentRuntime: 'agentCore' },
+  PromptguardRequest: guards,
+  PromptguardResponse: guards,
+}
+
+/** Real names beside the neutral values of fields, by definition and field. */
+const valueNames: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
+  MCPAuthentication: { provider: { IdpKind1: 'auth0', IdpKind2: 'keycloak' } },
+}
+
+/** The fields of a definition, and those fields under their real names. */
+export function withRealNames(definition: string, fields: Readonly<Record<string, Schema>>): Record<string, Schema> {
+  const names = fieldNames[definition] ?? {}
+  const added = Object.entries(names).flatMap(([neutral, real]) => {
+    const schema = fields[neutral]
+    return schema === undefined ? [] : [[real, { ...schema, description: `${ANOTHER}${neutral}.` }] as const]
+  })
+  return { ...fields, ...Object.fromEntries(added) }
+}
+
+const ANOTHER = 'Another name of '
+
+/** Whether a field is another one under its real name: its own fields are described there. */
+export const isRealName = ({ description }: Schema): boolean => description?.startsWith(ANOTHER) === true
+
+/** A rule that requires exactly one of `fields`, under either of its names. */
+export function exactlyOneOfNames(definition: string, ...fields: string[]): ValidationRule {
+  const { rule } = exactlyOneOf(...fields.flatMap((field) => [field, fieldNames[definition]?.[field] ?? []].flat()))
+  return { rule, message: exactlyOneOf(...fields).message }
+}
+
+/** Values of a field with the real name after each neutral one. */
+export function bothValues(definition: string, field: string, ...values: string[]): string[] {
+  return values.flatMap((value) => [value, valueNames[definition]?.[field]?.[value] ?? []].flat())
+}
+
+/**
+ * Replaces real names by neutral ones in a valid value of a definition. Returns the value itself if it has none. `definitions`: those of the kinds, or of
+ * the config.
+ */
+export function toNeutralNames<T>(value: T, definition: string, definitions: Definitions): T {
+  const renamer = new Renamer(definitions)
+  return renamer.visit(value, { $ref: `#/$defs/${definition}` }) as T
+}
+
+/** Definitions from which one with real names can be reached: only there is anything to replace. */
+const reaching = new WeakMap<Definitions, ReadonlySet<string>>()
+
+class Renamer {
+  readonly #definitions: Definitions
+  readonly #reaching: ReadonlySet<string>
+
+  constructor(definitions: Definitions) {
+    this.#definitions = definitions
+    const known = reaching.get(definitions) ?? findReaching(definitions)
+    reaching.set(definitions, known)
+    this.#reaching = known
+  }
+
+  visit(value: unknown, schema: Schema | undefined): unknown {
+    if (schema === undefined || typeof value !== 'object' || value === null) return value
+    if (schema.$ref !== undefined) {
+      const name = refName(schema.$ref)
+      return this.#reaching.has(name) ? this.#visitObject(value, this.#definitions[name] ?? {}, name) : value
+    }
+    return this.#visitObject(value, schema, '')
+  }
+
+  #visitObject(value: object, schema: Schema, definition: string): unknown {
+    if (Array.isArray(value)) {
+      const items = value.map((item: unknown) => this.visit(item, schema.items))
+      return items.some((item, index) => item !== value[index]) ? items : value
+    }
+    const neutralOf = new Map(Object.entries(fieldNames[definition] ?? {}).map(([neutral, real]) => [real, neutral]))
+    let isChanged = false
+    const entries = Object.entries(value).map(([name, member]: [string, unknown]): [string, unknown] => {
+      const neutral = neutralOf.get(name) ?? name
+      const others = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+      const visited = typeof member === 'string' ? neutralValue(definition, name, member) : this.visit(member, schema.properties?.[name] ?? others)
+      if (neutral !== name || visited !== member) isChanged = true
+      return [neutral, visited]
+    })
+    return isChanged ? Object.fromEntries(entries) : value
+  }
+}
+
+function neutralValue(definition: string, field: string, value: string): string {
+  const names = Object.entries(valueNames[definition]?.[field] ?? {})
+  return names.find(([, real]) => real === value)?.[0] ?? value
+}
+
+function findReaching(definitions: Definitions): ReadonlySet<string> {
+  const found = new Set([...Object.keys(fieldNames), ...Object.keys(valueNames)])
+  const reaches = (schema: Schema): boolean => {
+    let isReaching = schema.$ref !== undefined && found.has(refName(schema.$ref))
+    mapChildren(schema, (child) => {
+      isReaching ||= reaches(child)
+      return child
+    })
+    return isReaching
+  }
+  for (let before = -1; before !== found.size;) {
+    before = found.size
+    for (const [name, schema] of Object.entries(definitions)) if (reaches(schema)) found.add(name)
+  }
+  return found
+}
