@@ -127,7 +127,7 @@ class Resolver {
       const target = definitions[name]
       if (!target || !interesting.has(name)) return value
       if (guardServices.has(name)) {
-        const broken = this.#checkConnection(value as { readonly policies?: unknown }, path)
+        const broken = this.#checkConnection(value, path)
         if (broken !== undefined) return broken
       }
       const resolved = this.#children(target, value, path, name)
