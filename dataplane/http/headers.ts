@@ -75,7 +75,7 @@ export class HeaderList {
   #change(name: string): void {
     if (this.#changed === undefined) this.#changed = [name]
     else if (!this.#changed.includes(name)) this.#changed.push(name)
-    if (!name.includes('-') || !(this.#hasUnderscores ??= this.raw.some(isUnderscoredName))) return
+    if (!name.includes('-') || !(this.#hasUnderscores ??= hasUnderscoredName(this.raw))) return
     const spellings = this.raw.filter((other, i) => isUnderscoredName(other, i) && other !== name && toDashes(other) === toDashes(name))
     // A spelling that was set itself is intended.
     for (const spelling of spellings) if (!this.#changed.includes(spelling)) this.#removeFrom(0, spelling)
@@ -110,6 +110,11 @@ export class HeaderList {
 /** The spelling of a field name (lower case) with dashes for underscores. */
 export function toDashes(name: string): string {
   return name.includes('_') ? name.replaceAll('_', '-') : name
+}
+
+function hasUnderscoredName(raw: readonly string[]): boolean {
+  for (let i = 0; i < raw.length; i += 2) if (raw[i]?.includes('_') === true) return true
+  return false
 }
 
 function isUnderscoredName(text: string, index: number): boolean {

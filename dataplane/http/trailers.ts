@@ -2,7 +2,7 @@ import { HeaderList, toDashes } from './headers.ts'
 
 /**
  * Fields that are not allowed in trailers (RFC 9110 §6.5.1): framing, routing, authentication, content, request modifiers, and fields of one
- * connection. Receivers that merge trailers into the head would otherwise take them for part of it.
+ * connection. Receivers that merge trailers into the head would otherwise apply them.
  */
 const forbidden: ReadonlySet<string> = new Set(
   `content-length content-encoding content-type content-range host authorization proxy-authorization www-authenticate proxy-authenticate

@@ -70,7 +70,7 @@ describe('headersWithUnderscores', () => {
     settings: { http1: { limits: { ...requestHeadLimits, underscores } }, http2: { underscores } },
   })
 
-  test.each(protocols)('Allow forwards such fields over %s, but none that a server could take for framing', async (protocol) => {
+  test.each(protocols)('Allow forwards names with underscores over %s, except spellings of framing headers', async (protocol) => {
     const { port } = await start(describeRequest)
     const framing = { content_length: '5', transfer_encoding: 'chunked', keep_alive: '1' }
     const { headers, trailers } = JSON.parse((await post(protocol, port, { x_user: '1', ...framing }, { x_t: '2', ...framing })).body) as {
@@ -82,7 +82,7 @@ describe('headersWithUnderscores', () => {
     expect(trailers).toEqual({ x_t: '2' })
   })
 
-  test.each(protocols)('Drop removes such fields and trailers over %s', async (protocol) => {
+  test.each(protocols)('Drop removes headers and trailers with underscores over %s', async (protocol) => {
     const { port } = await start(describeRequest, programOf('Drop'))
     const { headers, trailers } = JSON.parse((await post(protocol, port, { x_user: '1', 'x-a': '2' }, { x_t: '3', 'x-t': '4' })).body) as {
       headers: Fields
@@ -93,13 +93,13 @@ describe('headersWithUnderscores', () => {
     expect(trailers).toEqual({ 'x-t': '4' })
   })
 
-  test.each(protocols)('Reject answers a request with such a header with 400 over %s', async (protocol) => {
+  test.each(protocols)('Reject responds with 400 to a header with an underscore over %s', async (protocol) => {
     const { port, refused } = await start(describeRequest, programOf('Reject'))
     expect((await post(protocol, port, { x_user: '1' }, {})).status).toBe(400)
     expect(refused).toEqual(['header name with an underscore'])
   })
 
-  test.each(protocols)('Reject answers a request with such a trailer with 400 over %s', async (protocol) => {
+  test.each(protocols)('Reject responds with 400 to a trailer with an underscore over %s', async (protocol) => {
     const { port } = await start(describeRequest, programOf('Reject'))
     expect((await post(protocol, port, {}, { x_t: '1' })).status).toBe(400)
     expect((await post(protocol, port, {}, { 'x-t': '1' })).status).toBe(200)
