@@ -220,6 +220,15 @@ describe('token budgets', () => {
     expect((await post({ body: chat('word '.repeat(30)) })).status).toBe(200)
   })
 
+  test('a stream whose client asked for no usage is charged by the forwarded text', async () => {
+    const { post } = await start({ ...budget(20) })
+    const body = chat('word '.repeat(40), { stream: true, stream_options: { include_usage: false } })
+    const { text } = await post({ body })
+    expect(text).toMatch(/\[DONE\]\n\n$/)
+    expect(text).not.toContain('"usage":{')
+    expect((await post({ body: chat() })).status).toBe(429)
+  })
+
   test('a truncated stream is charged by the forwarded text', async () => {
     const { post } = await start({ ...budget(20) })
     await post({ body: chat('word '.repeat(40), { stream: true }), headers: { 'x-mock': 'cut=30' } })

@@ -147,10 +147,14 @@ export class LlmRecord extends HostMap {
     if (perToken !== undefined) series.perToken().observe(perToken)
   }
 
-  /** Tokens to charge. A stream that was cut off may lack usage; the forwarded text is estimated instead (llm.md §11.2). */
+  /**
+   * Tokens to charge. A stream may lack usage: it was cut off, or the client asked for none (`stream_options`). Its text is estimated
+   * instead (llm.md §11.2).
+   */
   #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): number {
     const { inputTokens, outputTokens } = facts?.usage ?? {}
-    if (end === 'complete') return (inputTokens ?? 0) + (outputTokens ?? 0)
+    const hasUsage = inputTokens !== undefined || outputTokens !== undefined
+    if (end === 'complete' && (hasUsage || this.#request?.isStreaming !== true)) return (inputTokens ?? 0) + (outputTokens ?? 0)
     const forwarded = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
     const input = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
     return input + Math.max(outputTokens ?? 0, forwarded)
