@@ -170,15 +170,16 @@ export class LlmCall {
   async #peek(response: ResponseHead, attempted: Attempted, untilMs: number | undefined, isLast: boolean): Promise<ResponseHead> {
     const events = openStream(response, this.#attemptContext(attempted))
     const hasContent = await events.peek(untilMs)
-    const timeout = events.failure instanceof ProxyError ? events.failure : undefined
-    if (hasContent || (isLast && timeout === undefined)) {
+    const failure = events.failure instanceof ProxyError ? events.failure : undefined
+    if (hasContent || (isLast && failure === undefined)) {
       this.#attempted = { ...attempted, opened: { events } }
       return response
     }
-    this.#failAttempt(attempted)
+    // The gateway's own limit is no failure of the provider.
+    if (failure?.code !== 'HELD_BYTES') this.#failAttempt(attempted)
     events.discard()
     throw (
-      timeout ??
+      failure ??
       new ProxyError('UPSTREAM_FAILED', {
         detail: 'the stream ended before its first content',
         cause: new UpstreamError('reset', 'the stream ended before its first content'),

@@ -57,7 +57,7 @@ describe('the metadata of an API key', () => {
     ['the model of a Detect path with a body that is not JSON', '/model/o3/invoke', 'x', 'text/plain', 403],
     ['one of two models in a Detect body', '/x', '{"model":"o3","model":"gpt-4o"}', 'application/json', 400],
     ['a Detect body whose model cannot be read', '/x', '{"model":"o3",', 'application/json', 400],
-    ['no model of a Detect body that is allowed', '/model/gpt-4o/invoke', { model: 'gpt-4o' }, 'application/json', 200],
+    ['no Detect body whose model is allowed', '/model/gpt-4o/invoke', { model: 'gpt-4o' }, 'application/json', 200],
   ])('rejects %s', async (_, path, body, type, status) => {
     const { post, mock } = await startWithKeys({ k1: { models: ['gpt-4o'] } }, { routes: { '/realtime': 'Realtime', '*': 'Detect' } })
     const response = await post({ path, body, headers: { ...as('k1').headers, 'content-type': type } })
