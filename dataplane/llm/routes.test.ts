@@ -42,8 +42,11 @@ describe('the route type of a path', () => {
     '/v1/chat/completions?a=/x',
   ]
 
-  test.each(spellings)('of the chat completions API is found for %s', async (path) => {
-    const { post, mock } = await start({ ai: { routes: sdkRoutes, ...prompt } })
+  const modes = ['Default', 'Off'] as const
+  const cases = spellings.flatMap((path) => modes.map((mode) => [path, mode] as const))
+
+  test.each(cases)('of the chat completions API is found for %s with pathNormalization %s', async (path, pathNormalization) => {
+    const { post, mock } = await start({ ai: { routes: sdkRoutes, ...prompt }, onGateway: [{ frontend: { http: { pathNormalization } } }] })
     const rejected = await post({ path, body: chat('forbidden') })
     expect([rejected.status, rejected.text, mock.requests.length]).toEqual([422, 'no', 0])
     expect((await post({ path, body: chat('fine') })).status).toBe(200)
