@@ -92,7 +92,7 @@ export class OutgoingBody implements BodySink {
     let hasRoom = this.#socket.write(chunk)
     if (isChunked) hasRoom = this.#socket.write('\r\n', 'latin1')
     if (text !== '' || isChunked) this.#socket.uncork()
-    if (!hasRoom) this.#block()
+    if (!hasRoom && this.#socket.writableLength > 0) this.#block()
   }
 
   onEnd(trailers: HeaderList | undefined): void {
@@ -149,7 +149,7 @@ export class OutgoingBody implements BodySink {
     if (text === '') return
     this.#text = ''
     this.#hasWritten = true
-    if (!this.#socket.write(text, 'latin1') && !this.isDone) this.#block()
+    if (!this.#socket.write(text, 'latin1') && !this.isDone && this.#socket.writableLength > 0) this.#block()
   }
 
   /** Internal: called by the scheduled flush. */
