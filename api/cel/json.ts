@@ -1,4 +1,4 @@
-import { hasLongDigits, isRawNumber, parseJson, rawNumber, type JsonLimits, type NumberMode } from '../json/index.ts'
+import { hasLongDigits, isRawNumber, parseJson, parseJsonInSteps, rawNumber, type JsonLimits, type NumberMode } from '../json/index.ts'
 import { Uint, isInt64, isUint64 } from './values.ts'
 import type { Stored } from './values.ts'
 
@@ -14,10 +14,19 @@ function readNumber(source: string): Stored {
 /** Reads integers of up to 64 bits exactly: beyond 2^53 they are stored as bigint or, above the greatest int, as uint. Others are doubles. */
 const celNumbers: NumberMode = { mayNeedCare: (text) => text.length >= 16 && hasLongDigits(text), read: readNumber }
 
-/** Parses JSON within limits (traffic.md §9.1); undefined if it is invalid or exceeds one. */
-export function parseStored(text: string, limits?: JsonLimits): Stored {
+/** Parses JSON within the default limits (traffic.md §9.1); undefined if it is invalid or exceeds one. */
+export function parseStored(text: string): Stored {
   try {
-    return parseJson(text, limits === undefined ? { numbers: celNumbers } : { numbers: celNumbers, limits })
+    return parseJson(text, { numbers: celNumbers })
+  } catch {
+    return undefined
+  }
+}
+
+/** As `parseStored`, in steps. */
+export function* parseStoredInSteps(text: string, limits: JsonLimits): Generator<undefined, Stored, undefined> {
+  try {
+    return yield* parseJsonInSteps(text, { numbers: celNumbers, limits })
   } catch {
     return undefined
   }

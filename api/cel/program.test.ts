@@ -99,7 +99,10 @@ describe('compilePermissive', () => {
 
 describe('the members that a program reads', () => {
   const cases: readonly (readonly [source: string, reads: readonly string[]])[] = [
-    ['json(request.body).model == "x" && request.headers["a"] == "b" && has(jwt.sub)', ['request', 'request.body', 'request.headers', 'jwt', 'jwt.sub']],
+    [
+      'json(request.body).model == "x" && request.headers["a"] == "b" && has(jwt.sub)',
+      ['json()', 'request', 'request.body', 'request.headers', 'jwt', 'jwt.sub'],
+    ],
     ['request["body"]', ['request']],
     ['variables().request', ['*']],
     ['[1].exists(request, request.body == 1)', []],

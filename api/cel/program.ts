@@ -16,7 +16,7 @@ export interface Program {
   readonly source: string
   /**
    * Variables and members that the expression may read, with their parents: `request`, `request.body`. `*` if it reads
-   * everything (`variables()`). Members accessed by index (`request["body"]`) are not included.
+   * everything (`variables()`), `json()` if it parses JSON. Members accessed by index (`request["body"]`) are not included.
    */
   readonly reads: ReadonlySet<string>
   /** For warnings in statuses: a condition of type string, for example, never holds. */

@@ -1,3 +1,5 @@
+import { parseInAdvance } from '#api/cel/index.ts'
+import { defaultJsonLimits } from '#api/json/index.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
@@ -6,6 +8,7 @@ import { BufferBody, type Body } from '../http/body.ts'
 import type { BodyHold } from '../http/budget.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
+import { runWhileConnected } from '../runtime/connected.ts'
 import { PeekedBody } from './peek.ts'
 
 /** Default of `frontend.http.maxBufferSize`. */
@@ -37,10 +40,34 @@ export function bufferedResponse(exchange: Exchange): BufferedBody | undefined {
 }
 
 /**
- * Buffers the request's body up to `limitBytes`; a larger body is forwarded nevertheless. Throws a ProxyError if the body fails,
- * exceeds the request's deadline or exceeds the budget of buffered bodies: policies have not seen such a request.
+ * Buffers the request's body up to `limitBytes`; a larger body is forwarded nevertheless. `parses`: expressions read it with `json()`. Throws a
+ * ProxyError if the body fails, exceeds the request's deadline or exceeds the budget of buffered bodies: policies have not seen such a request.
  */
-export async function bufferRequest(exchange: Exchange, limitBytes: number): Promise<void> {
+export async function bufferRequest(exchange: Exchange, limitBytes: number, parses = false): Promise<void> {
+  await readRequest(exchange, limitBytes)
+  if (parses) await parseInSlices(exchange, bufferedRequest(exchange))
+}
+
+/**
+ * Buffers the response's body up to `limitBytes`. `parses`: expressions read it with `json()`. Throws a ProxyError if the body fails or exceeds
+ * the budget of buffered bodies.
+ */
+export async function bufferResponse(exchange: Exchange, limitBytes: number, parses = false): Promise<void> {
+  await readResponse(exchange, limitBytes)
+  if (parses) await parseInSlices(exchange, bufferedResponse(exchange))
+}
+
+/** Up to this length, expressions parse a body when they read it: that takes about a millisecond. */
+const SHORT_BODY = 65_536
+
+/** Parses a body for `json()` in slices, so that a long one does not delay other requests, and with the limits of the exchange. */
+async function parseInSlices(exchange: Exchange, buffered: BufferedBody | undefined): Promise<void> {
+  const { jsonLimits } = exchange
+  if (buffered === undefined || (buffered.prefix.length <= SHORT_BODY && jsonLimits === defaultJsonLimits)) return
+  await runWhileConnected(parseInAdvance(buffered.prefix, jsonLimits), exchange)
+}
+
+async function readRequest(exchange: Exchange, limitBytes: number): Promise<void> {
   const { request, deadlineAtMs } = exchange
   const { body } = request
   const known = bufferedRequest(exchange)
@@ -56,8 +83,7 @@ export async function bufferRequest(exchange: Exchange, limitBytes: number): Pro
   }
 }
 
-/** Buffers the response's body up to `limitBytes`. Throws a ProxyError if the body fails or exceeds the budget of buffered bodies. */
-export async function bufferResponse(exchange: Exchange, limitBytes: number): Promise<void> {
+async function readResponse(exchange: Exchange, limitBytes: number): Promise<void> {
   const { response } = exchange
   if (response === undefined || bufferedResponse(exchange) !== undefined) return
   try {

@@ -30,6 +30,11 @@ export function readsRequestBody(programs: readonly Program[]): boolean {
   return programs.some((program) => readsMember(program, 'request.body') || readsMember(program, 'request.bodyPrefix'))
 }
 
+/** Whether any of the programs parses JSON, so that bodies should be parsed in advance. */
+export function parsesJson(programs: readonly Program[]): boolean {
+  return programs.some((program) => readsMember(program, 'json()'))
+}
+
 /** Whether any of the programs reads the response's body. */
 export function readsResponseBody(programs: readonly Program[]): boolean {
   return programs.some((program) => readsMember(program, 'response.body') || readsMember(program, 'response.bodyPrefix'))

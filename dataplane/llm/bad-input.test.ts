@@ -57,6 +57,14 @@ test.each([
 
 const object = (members: number): string => JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, i) => [`k${i}`, 0])))
 
+test('integers of 64 bits keep their digits through edits and expressions', async () => {
+  const transformations = [{ field: 'user', expression: 'llmRequest.id' }]
+  const { post, mock } = await start({ ai: { transformations, defaults: [{ field: 'seed', value: 1 as never }] } })
+  const id = '9007199254740993'
+  expect((await post({ body: `{"model":"gpt-4o","messages":[{"role":"user","content":"hi","id":${id}}],"id":${id}}` })).status).toBe(200)
+  expect(mock.requests[0]?.raw.toString()).toBe(`{"model":"gpt-4o","messages":[{"role":"user","content":"hi","id":${id}}],"id":${id},"user":${id},"seed":1}`)
+})
+
 describe('JSON beyond the limits', () => {
   test.each<[string, TestBedOptions, string?]>([
     ['without policies', {}],

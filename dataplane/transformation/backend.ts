@@ -3,7 +3,7 @@ import type { Policy } from '../exchange/context.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { defineSlot } from '../exchange/slot.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../expression/buffer.ts'
-import { readsRequestBody, readsResponseBody } from '../expression/program.ts'
+import { parsesJson, readsRequestBody, readsResponseBody } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { compileTransform, programsOf, type CompiledTransform } from './compile.ts'
 import { transformRequest } from './request.ts'
@@ -15,6 +15,7 @@ export interface BackendTransformation {
   readonly response: CompiledTransform | undefined
   readonly buffersRequest: boolean
   readonly buffersResponse: boolean
+  readonly parses: boolean
 }
 
 /** Transformation of the backend that the request was sent to; its response side runs when the response is received. */
@@ -30,7 +31,9 @@ export function compileBackendTransformation(section: Transformation): BackendTr
     const request = section.request && compileTransform(section.request, 'backend')
     const response = section.response && compileTransform(section.response, 'response')
     const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
-    compiled.set(section, (transformation = { request, response, buffersRequest, buffersResponse: readsResponseBody(programsOf(response)) }))
+    const buffersResponse = readsResponseBody(programsOf(response))
+    const parses = parsesJson([...programsOf(request), ...programsOf(response)])
+    compiled.set(section, (transformation = { request, response, buffersRequest, buffersResponse, parses }))
   }
   return transformation
 }
@@ -41,7 +44,7 @@ export function compileBackendTransformation(section: Transformation): BackendTr
  */
 export async function transformForBackend(exchange: Exchange, transformation: BackendTransformation, maxBufferBytes = MAX_BUFFER_BYTES): Promise<void> {
   backendTransformation.set(exchange, transformation)
-  if (transformation.buffersRequest) await bufferRequest(exchange, maxBufferBytes)
+  if (transformation.buffersRequest) await bufferRequest(exchange, maxBufferBytes, transformation.parses)
   if (transformation.request !== undefined) transformRequest(exchange, transformation.request, new ExchangeView(exchange))
 }
 
@@ -54,7 +57,7 @@ export function transformBackendResponse(maxBufferBytes = MAX_BUFFER_BYTES): Pol
       await next()
       const transformation = backendTransformation.get(exchange)
       if (transformation?.response === undefined) return
-      if (transformation.buffersResponse) await bufferResponse(exchange, maxBufferBytes)
+      if (transformation.buffersResponse) await bufferResponse(exchange, maxBufferBytes, transformation.parses)
       transformResponse(exchange, transformation.response, new ExchangeView(exchange))
     } finally {
       // Whether a response has a body depends on the method of the client, not on the forwarded one.

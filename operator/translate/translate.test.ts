@@ -99,6 +99,12 @@ describe('expressions that do not parse (operator.md §10 case 56)', () => {
       ['Accepted=True PartiallyValid', 'Attached=True Attached'],
     ],
     [
+      'a bad descriptor beside a good one stays',
+      `traffic: {rateLimit: {global: {domain: d, backendRef: {name: nope, port: 80}, descriptors: [{entries: [{name: a, expression: '((('}, {name: b, expression: '"x"'}]}]}}}`,
+      expect.objectContaining({ rateLimit: { global: expect.objectContaining({ descriptors: [expect.anything()] }) } }),
+      ['Accepted=True PartiallyValid', 'Attached=True Attached'],
+    ],
+    [
       'only bad headers: nothing is attached',
       `traffic: {transformation: {response: {set: [{name: x-bad, value: '((('}, {name: x-worse, value: '((('}]}}}`,
       undefined,
@@ -116,6 +122,24 @@ describe('expressions that do not parse (operator.md §10 case 56)', () => {
     expect(message?.traffic).toEqual(traffic)
     expect(ancestorsOf(translation)).toEqual([conditions])
   })
+})
+
+test('tracing with a bad attribute stays on, and the status names the attribute', () => {
+  const body = `frontend: {tracing: {backendRef: {name: otel, port: 4317}, attributes: {add: [{name: a, expression: '((('}, {name: b, expression: '"x"'}]}}}`
+  const options: TranslateOptions = { checkExpression: (text) => (text.includes('(((') ? 'no end' : undefined) }
+  const translation = translate(createSnapshot(objectsOf(`${base}\n---\n${policy(body)}`)), options)
+  const message = messageOf(translation, 'policy', 'frontend/default/p:0') as { frontend: object } | undefined
+  expect(message?.frontend).toMatchObject({
+    tracing: {
+      attributes: {
+        add: [
+          { name: 'a', expression: '(((' },
+          { name: 'b', expression: '"x"' },
+        ],
+      },
+    },
+  })
+  expect(JSON.stringify(translation.statuses)).toContain('frontend.tracing.attributes.add.0.expression: no end in')
 })
 
 describe('values of a newer API than ours', () => {

@@ -29,6 +29,7 @@ export function compileCall(compilation: Compilation, node: CallNode, scope: Sco
   if (qualified !== undefined || target === undefined) {
     const full = qualified ?? name
     const found = findFunction(full, args.length, compilation.environment)
+    if (full === 'json' || full === 'jsonField') compilation.reads.add('json()')
     if (found)
       return compileFunction(
         compilation,

@@ -4,7 +4,8 @@ import { chargeLength } from '../budget.ts'
 import { decodeText, toBytes, toText } from '../convert.ts'
 import { badArgument, noSuchKey, overflow } from '../error.ts'
 import { toJsonValue } from '../host.ts'
-import { parseStored } from '../json.ts'
+import type { JsonLimits } from '../../json/index.ts'
+import { parseStored, parseStoredInSteps } from '../json.ts'
 import { CelMap, getField, getKey, isMap, keysOf, toKey } from '../map.ts'
 import { load } from '../values.ts'
 import type { Stored, Value } from '../values.ts'
@@ -26,6 +27,17 @@ function parseJson(source: Value): Value {
   if (typeof source !== 'string') return undefined
   chargeLength(source.length + 256)
   return load(parseText(source))
+}
+
+/**
+ * Parses a body before expressions read it with `json()`, in steps (see `parseJsonInSteps`) and with limits of its own. Expressions that read
+ * another body parse it at once, with the default limits.
+ */
+export function* parseInAdvance(bytes: Uint8Array, limits: JsonLimits): Generator<undefined, void, undefined> {
+  if (parsed.has(bytes)) return
+  const text = decodeText(bytes)
+  const value = text === undefined ? undefined : yield* parseStoredInSteps(text, limits)
+  parsed.set(bytes, { value: value ?? badArgument })
 }
 
 const parseText = (text: string): Stored => parseStored(text) ?? badArgument

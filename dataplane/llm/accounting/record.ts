@@ -1,5 +1,5 @@
 import type { Exchange } from '../../exchange/exchange.ts'
-import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
+import { Duration, fromJson, HostMap, type Stored } from '#api/cel/index.ts'
 import { setLogField, type ContributedField } from '../../telemetry/access-log/access-log.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import { estimateTokens } from './estimate.ts'
@@ -78,7 +78,8 @@ export class LlmRecord extends HostMap {
     if (request.requestModel !== undefined) setLogField(exchange, 'gen_ai.request.model', request.requestModel)
     for (const [key, field] of paramEntries) {
       const value = request.params[key]
-      if (value !== undefined) setLogField(exchange, field, value)
+      // A number that a double cannot represent is logged as text.
+      if (value !== undefined) setLogField(exchange, field, typeof value === 'object' ? JSON.stringify(value) : value)
     }
   }
 
@@ -186,7 +187,7 @@ export class LlmRecord extends HostMap {
       case 'prompt':
         return request?.prompt()
       case 'params':
-        return request?.params
+        return request && fromJson(request.params)
       case 'completion':
         return response?.completion
       case 'toolCalls':

@@ -3,7 +3,10 @@ import type { ResponseHead } from '../../http/message.ts'
 import { checkCompletionsBody } from './admission.ts'
 import { chooseConversion } from '../convert/index.ts'
 import { countTokens } from '../usage/count.ts'
-import { printJson, renderBytes } from '../common/json.ts'
+import { isShortJson } from '#api/json/index.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
+import { runSync } from '../../runtime/cooperative.ts'
+import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
 import { checkShape } from '../common/shapes.ts'
 import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from '../common/types.ts'
 import type { KeyPolicy } from './keys.ts'
@@ -84,7 +87,8 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
   // With guards, print the body again, so that the provider reads exactly what they checked: nested duplicate keys, for example, are removed.
   const isPrinted = !conversion.isNative || guards !== undefined
-  const bytes = isPrinted ? [Buffer.from(printJson(finished))] : finished === json ? [original] : renderBytes(original, text, members, json, finished)
+  const rendering = isPrinted ? printBytesInSteps(finished) : finished === json ? undefined : renderBytesInSteps(original, text, members, json, finished)
+  const bytes = rendering === undefined ? [original] : isShortJson(text) ? runSync(rendering) : await runWhileConnected(rendering, exchange)
   return {
     draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'buffered' },
     conversion: { with: conversion, entry, memo: converted.memo },

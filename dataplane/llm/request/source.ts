@@ -7,7 +7,7 @@ import { ReplayableBody } from '../../http/replay.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 import { decodeBytes, UnknownCodingError } from './coding.ts'
 import { isShortJson, parseJsonInSteps } from '#api/json/index.ts'
-import { hasDuplicateKeys, invalidJson, isObject, listMembers, parseJson, type Member } from '../common/json.ts'
+import { hasDuplicateKeys, invalidJson, isObject, listMembers, listMembersInSteps, parseJson, type Member } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
 
 /** A request body as bytes, as text and parsed, without byte order mark. */
@@ -65,7 +65,7 @@ export class RequestSource {
     const json = await this.#parseText(text)
     if (!isObject(json)) throw new FormatError('missing', 'missing field: request must be an object')
     // Parsers disagree on which duplicate counts, so the provider could read another value than the policies checked.
-    const members = listMembers(text) ?? []
+    const members = (isShortJson(text) ? listMembers(text) : await runWhileConnected(listMembersInSteps(text), this.#exchange)) ?? []
     if (hasDuplicateKeys(members, json)) throw new FormatError('invalid', 'failed to parse request: duplicate field: remove one of them')
     return (this.#parsed = { bytes, text, json, members })
   }

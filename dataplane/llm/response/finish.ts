@@ -12,7 +12,7 @@ import type { ResponseHead } from '../../http/message.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
 import { collectsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
-import { printJson, renderBody } from '../common/json.ts'
+import { printBytesInSteps, printJson, renderBody } from '../common/json.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 import { FormatError, type Conversion, type JsonObject, type ResponseContext, type ResponseFacts } from '../common/types.ts'
 import { findReplyProblem } from './reply-shape.ts'
@@ -119,7 +119,11 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   }
   record.finish(facts, 'complete')
   if (guarded === parsed) return withBody(response, raw)
-  const rendered = Buffer.from(isNative ? renderBody(text, parsed as JsonObject, guarded) : printJson(guarded))
+  const rendered = isNative
+    ? Buffer.from(renderBody(text, parsed as JsonObject, guarded))
+    : isShortJson(text)
+      ? Buffer.from(printJson(guarded))
+      : Buffer.concat(await runWhileConnected(printBytesInSteps(guarded), exchange))
   if (!isNative) response.headers.set('content-type', 'application/json')
   return withBody(response, coding === undefined ? rendered : await encodeBytes(rendered, coding))
 }

@@ -1,3 +1,4 @@
+import { doubles, parseJson as parse } from '#api/json/index.ts'
 import { parseJson, isObject } from '../common/json.ts'
 import type { ClientEvent, JsonObject, StreamOptions } from '../common/types.ts'
 import { JsonEvent, RawEvent, type FindTexts } from './event.ts'
@@ -109,7 +110,7 @@ const isDone = (raw: Buffer): boolean => parseFields(raw).data?.trim() === '[DON
 /** Parses JSON of events that are not printed again; undefined if it is invalid. */
 export function parsePlain(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parse(text, { numbers: doubles })
   } catch {
     return undefined
   }

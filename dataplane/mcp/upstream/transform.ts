@@ -33,7 +33,7 @@ export async function transformAnswer(
     throw McpFailure.rpc(INTERNAL_ERROR, `transformation.response ${what}`, { status: 500, detail: `transformation.response of ${target.name} ${what}` })
   }
   sent.response = response
-  if (transformation.buffersResponse) await bufferResponse(sent, maxBufferBytes ?? MAX_BUFFER_BYTES)
+  if (transformation.buffersResponse) await bufferResponse(sent, maxBufferBytes ?? MAX_BUFFER_BYTES, transformation.parses)
   transformResponse(sent, transformation.response, new ExchangeView(sent))
   show(transformation.response, response.headers, answerHeaders)
   return response

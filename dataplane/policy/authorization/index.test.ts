@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import type { JsonLimits } from '#api/json/index.ts'
 import type { Authorization } from '#gen/config/types.ts'
 import type { Policy } from '../../exchange/context.ts'
 import { BufferBody, readBody, type Body } from '../../http/body.ts'
@@ -19,10 +20,14 @@ function compile(sets: readonly Authorization[]): Policy {
   return policy
 }
 
-async function send(sets: readonly Authorization[], request: { headers?: Record<string, string>; body?: Body; values?: Record<string, unknown> } = {}) {
+async function send(
+  sets: readonly Authorization[],
+  request: { headers?: Record<string, string>; body?: Body; values?: Record<string, unknown>; limits?: JsonLimits } = {},
+) {
   const app = mountPolicies([compile(sets)], {
     prepare: (exchange) => {
       exchange.request.body = request.body
+      exchange.jsonLimits = request.limits ?? exchange.jsonLimits
       for (const [name, value] of Object.entries(request.values ?? {})) variableNamed(name)?.set(exchange, value)
     },
   })
@@ -51,6 +56,10 @@ describe('authorization of requests', () => {
     ['a Deny beats an Allow', [rules('Allow', yes), rules('Deny', yes)], DENIED],
     ['one matching expression of a Deny is enough', [rules('Deny', no, yes)], DENIED],
     ['a Deny that fails does not deny (row 25)', [rules('Deny', fails)], ALLOWED],
+    ['a Deny that does not compile denies everything', [rules('Deny', broken), rules('Allow', yes)], DENIED],
+    ['an Allow that does not compile leaves the others in force', [rules('Allow', broken, yes)], ALLOWED],
+    ['a rule about absent claims', [rules('Allow', '!has(jwt.sub) || jwt.sub == "ann"')], ALLOWED],
+    ['a rule about an absent key', [rules('Allow', 'apiKey == null && !has(apiKey.name)')], ALLOWED],
     ['Require false, Allow true (row 26)', [rules('Require', no), rules('Allow', yes)], DENIED],
     ['a Require alone that matches', [rules('Require', yes)], ALLOWED],
     ['every expression of a Require must match', [rules('Require', yes, no)], DENIED],
@@ -112,6 +121,43 @@ describe('rules about the body', () => {
     const { answer, exchange } = await send([isChat], { body: new BufferBody(text) })
     expect(answer).toBe(expected)
     expect((await readBody(exchange.request.body, Infinity)).bytes.toString()).toBe(text)
+  })
+
+  const nested = (levels: number): string => `{"model":"chat","x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+  const members = (count: number): string =>
+    `{"model":"chat","x":[${Array(count - 2)
+      .fill('1')
+      .join(',')}]}`
+  test.each<[string, string, string, JsonLimits | undefined]>([
+    ['512 levels', nested(512), ALLOWED, undefined],
+    ['513 levels', nested(513), DENIED, undefined],
+    ['900,000 levels', nested(900_000), DENIED, undefined],
+    ['100,000 members', members(100_000), ALLOWED, undefined],
+    ['100,001 members', members(100_001), DENIED, undefined],
+    ['513 levels where 600 are allowed', nested(513), ALLOWED, { maxDepth: 600, maxMembers: 1000 }],
+    ['11 members where 10 are allowed', members(11), DENIED, { maxDepth: 600, maxMembers: 10 }],
+  ])('json() of a body with %s is limited', async (_, text, expected, limits) => {
+    expect((await send([isChat], { body: new BufferBody(text), ...(limits && { limits }) })).answer).toBe(expected)
+  })
+
+  test('json() of a large body is parsed while other requests are served', async () => {
+    let turns = 0
+    let isDone = false
+    const count = (): void => {
+      turns++
+      if (!isDone) setImmediate(count)
+    }
+    setImmediate(count)
+    const text = `{"model":"chat",${Array.from({ length: 90_000 }, (_, i) => `"k${i}":${i}`).join(',')}}`
+    expect((await send([isChat], { body: new BufferBody(text) })).answer).toBe(ALLOWED)
+    isDone = true
+    expect(turns).toBeGreaterThan(3)
+  })
+
+  test('integers of 64 bits in a body are compared exactly', async () => {
+    const sendId = async (id: string) =>
+      (await send([rules('Allow', 'json(request.body).id == 9007199254740992')], { body: new BufferBody(`{"id":${id}}`) })).answer
+    expect([await sendId('9007199254740992'), await sendId('9007199254740993')]).toEqual([ALLOWED, DENIED])
   })
 
   const large = 3 * 1024 * 1024

@@ -2,7 +2,7 @@ import type { Authorization } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
-import { readsRequestBody } from '../../expression/program.ts'
+import { parsesJson, readsRequestBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
 import { compileSet, groupRules, isAllowed, type Rules } from './rules.ts'
@@ -28,7 +28,8 @@ export function compileAuthorization(
 ): Policy | undefined {
   if (sets.length === 0) return undefined
   const rules = groupRules(sets, (set) => kept.get(set, [], () => compileSet(set, 'request')))
-  if (readsRequestBody([...rules.deny, ...rules.require, ...rules.allow])) return authorizeWithBody(rules, maxBufferBytes)
+  const programs = [...rules.deny, ...rules.require, ...rules.allow]
+  if (readsRequestBody(programs)) return authorizeWithBody(rules, maxBufferBytes, parsesJson(programs))
   return withSides({
     request(exchange) {
       if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
@@ -36,10 +37,10 @@ export function compileAuthorization(
   })
 }
 
-function authorizeWithBody(rules: Rules, maxBufferBytes: number): Policy {
+function authorizeWithBody(rules: Rules, maxBufferBytes: number, parses: boolean): Policy {
   return async (c, next) => {
     const { exchange } = c.var
-    await bufferRequest(exchange, maxBufferBytes)
+    await bufferRequest(exchange, maxBufferBytes, parses)
     try {
       if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
       await next()

@@ -99,7 +99,7 @@ async function computeMetadata(exchange: Exchange, programs: Computed, { status,
   const before = exchange.response
   exchange.response = { status, headers, body: new BufferBody(body), upgraded: undefined }
   try {
-    await bufferResponse(exchange, LIMIT_BYTES)
+    await bufferResponse(exchange, LIMIT_BYTES, true)
     const view = new ExchangeView(exchange)
     const values = programs.map(([key, program]) => [key, evalStored(program, view)] as const).filter(([, value]) => value !== undefined)
     keepMetadata(exchange, Object.fromEntries(values))

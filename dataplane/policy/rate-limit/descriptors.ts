@@ -3,7 +3,7 @@ import { evalString, type Program } from '#api/cel/index.ts'
 import type { GlobalRateLimit } from '#gen/config/types.ts'
 import type { RateLimitDescriptorSchema } from '#gen/proto/envoy/extensions/common/ratelimit/v3/ratelimit_pb.js'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { compileExpression, readsRequestBody } from '../../expression/program.ts'
+import { compileExpression, parsesJson, readsRequestBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 
 /** Identifies a counter of the service. */
@@ -15,6 +15,7 @@ export interface CompiledDescriptors {
   readonly requests: readonly Entries[]
   readonly tokens: readonly Entries[]
   readonly readsBody: boolean
+  readonly parses: boolean
 }
 
 type Entries = readonly { readonly name: string; readonly program: Program }[]
@@ -26,10 +27,12 @@ export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDe
     entries: entries.map(({ name, expression }) => ({ name, program: compileExpression(expression, 'request') })),
   }))
   const withUnit = (wanted: string): Entries[] => compiled.filter(({ unit }) => unit === wanted).map(({ entries }) => entries)
+  const programs = compiled.flatMap(({ entries }) => entries.map(({ program }) => program))
   return {
     requests: withUnit('Requests'),
     tokens: withUnit('Tokens'),
-    readsBody: readsRequestBody(compiled.flatMap(({ entries }) => entries.map(({ program }) => program))),
+    readsBody: readsRequestBody(programs),
+    parses: parsesJson(programs),
   }
 }
 

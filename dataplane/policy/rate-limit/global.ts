@@ -35,12 +35,12 @@ export function compileGlobalRateLimit(
   { kept, destinations, registry }: Pick<PolicyState, 'kept' | 'destinations' | 'registry'>,
   maxBufferBytes = MAX_BUFFER_BYTES,
 ): Policy {
-  const { requests, tokens, readsBody } = kept.get(section, [], () => compileDescriptors(section))
+  const { requests, tokens, readsBody, parses } = kept.get(section, [], () => compileDescriptors(section))
   const service = new LimitService(destinations.forPolicy(section.backendRef), section, registry)
   return async (c, next) => {
     const { exchange } = c.var
     try {
-      if (readsBody) await bufferRequest(exchange, maxBufferBytes)
+      if (readsBody) await bufferRequest(exchange, maxBufferBytes, parses)
       const counted = describeRequest(exchange, requests)
       const verdict = counted.length === 0 ? undefined : await service.check(exchange, counted)
       if (verdict?.isAdmitted === false) return reject(c, verdict)

@@ -1,7 +1,7 @@
 import type { Transformation } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
-import { readsRequestBody, readsResponseBody } from '../../expression/program.ts'
+import { parsesJson, readsRequestBody, readsResponseBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
 import { compileTransform, programsOf } from '../../transformation/compile.ts'
@@ -32,6 +32,7 @@ export function compileTransformation(section: Transformation, { kept }: Pick<Po
   }))
   const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
   const buffersResponse = readsResponseBody(programsOf(response))
+  const parses = parsesJson([...programsOf(request), ...programsOf(response)])
   // A policy that waits for a body or has to clean up after any outcome is plain middleware.
   if (!buffersRequest && !buffersResponse && request?.setsMethod !== true)
     return withSides({
@@ -40,13 +41,13 @@ export function compileTransformation(section: Transformation, { kept }: Pick<Po
     })
   return async (c, next) => {
     const { exchange } = c.var
-    if (buffersRequest) await bufferRequest(exchange, maxBufferBytes)
+    if (buffersRequest) await bufferRequest(exchange, maxBufferBytes, parses)
     const { method } = exchange.request
     try {
       if (request !== undefined) transformRequest(exchange, request, new ExchangeView(exchange))
       await next()
       if (response === undefined) return
-      if (buffersResponse) await bufferResponse(exchange, maxBufferBytes)
+      if (buffersResponse) await bufferResponse(exchange, maxBufferBytes, parses)
       transformResponse(exchange, response, new ExchangeView(exchange))
     } finally {
       // Whether a response has a body depends on the method of the client, not on the forwarded one.
