@@ -1,5 +1,5 @@
 import type { Names } from './names.ts'
-import { readChart, type Part, type Values } from './values.ts'
+import type { Part, Values } from './values.ts'
 
 /** Default security context of the container: no privileges, read-only root file system. */
 const restricted = {
@@ -51,7 +51,7 @@ function describeContainer(names: Names, values: Values): Part {
   const httpGet = { path: '/readyz', port: 'health' }
   return {
     name: 'controller',
-    image: `${host === '' ? '' : `${host}/`}${repository}:${chooseTag(values)}`,
+    image: `${host === '' ? '' : `${host}/`}${repository}:${chooseTag(names, values)}`,
     imagePullPolicy: pullPolicy || image.pullPolicy,
     securityContext: isSet(securityContext) ? securityContext : restricted,
     env: listEnv(names, values),
@@ -63,8 +63,8 @@ function describeContainer(names: Names, values: Values): Part {
 }
 
 /** Tag of the operator's image, as written; default: that of the release. */
-function chooseTag({ controller, image }: Values): string {
-  return controller.image.tag || image.tag || `v${readChart().appVersion}`
+function chooseTag({ version }: Names, { controller, image }: Values): string {
+  return controller.image.tag || image.tag || `v${version}`
 }
 
 function listEnv(names: Names, { controller, image, proxy, ...values }: Values): Part[] {

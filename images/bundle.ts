@@ -1,6 +1,6 @@
 import { access, chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -9,6 +9,23 @@ const REQUIRE = "import { createRequire as bundleRequire } from 'node:module'; c
 
 /** Runs before the packages in the bundle, which fail with a stack trace on an older Node. */
 const CHECK_NODE = `if (process.versions.node.localeCompare('22.19', 'en', { numeric: true }) < 0) { console.error('proxyctl needs Node 22.19 or newer; this is ' + process.version); process.exit(1); }`
+
+/** Makes the programs report a version other than that of package.json. */
+const setVersion = (version: string): Plugin => ({
+  name: 'version',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[/\\]package\.json$/ }, async ({ path }) => {
+      if (path !== join(ROOT, 'package.json')) return undefined
+      const manifest = JSON.parse(await readFile(path, 'utf8')) as object
+      return { contents: JSON.stringify({ ...manifest, version }), loader: 'json' }
+    }),
+})
+
+interface BundleOptions {
+  /** Version that the program reports, such as `0.2.0`. Default: that of package.json. */
+  readonly version?: string
+}
+const pluginsOf = ({ version }: BundleOptions): Plugin[] => (version === undefined ? [] : [setVersion(version)])
 
 /** The entry point of each program and of the processes and threads that it starts. Each becomes a file next to `main.js`. */
 const programs = {
@@ -29,7 +46,7 @@ export type ProgramName = keyof typeof programs
  * Writes `proxyctl` as one executable file, which needs Node but neither the checkout nor packages. Node refuses to run TypeScript below node_modules, so an
  * installed package could not hold the source.
  */
-export async function bundleProxyctl(file: string): Promise<void> {
+export async function bundleProxyctl(file: string, options: BundleOptions = {}): Promise<void> {
   await build({
     entryPoints: [join(ROOT, 'operator/proxyctl/main.ts')],
     outfile: file,
@@ -40,6 +57,7 @@ export async function bundleProxyctl(file: string): Promise<void> {
     format: 'esm',
     target: 'node22',
     logLevel: 'error',
+    plugins: pluginsOf(options),
     banner: { js: `#!/usr/bin/env node\n${CHECK_NODE}\n${REQUIRE}` },
   })
   await chmod(file, 0o755)
@@ -53,7 +71,7 @@ export const bundleDataplane = (directory: string): Promise<string> => bundlePro
  * dynamic imports become separate files, and comments and white space are removed: V8 keeps the source of every loaded file, with two
  * bytes per character if one of them is not Latin-1. Names are kept for stack traces and profiles.
  */
-export async function bundleProgram(name: ProgramName, directory: string): Promise<string> {
+export async function bundleProgram(name: ProgramName, directory: string, options: BundleOptions = {}): Promise<string> {
   await mkdir(directory, { recursive: true })
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }\n')
   const entries = Object.entries(programs[name])
@@ -69,6 +87,7 @@ export async function bundleProgram(name: ProgramName, directory: string): Promi
     format: 'esm',
     target: 'node22',
     logLevel: 'error',
+    plugins: pluginsOf(options),
     banner: { js: REQUIRE },
   })
   for (const file of await readdir(directory)) if (file.endsWith('.js')) await checkStartedFiles(directory, file)

@@ -6,6 +6,8 @@ export interface Engine {
   build(image: string, options: { readonly context: string; readonly dockerfile: string; readonly args?: Readonly<Record<string, string>> }): void
   /** Writes a docker-archive for `docker load`, `ctr images import` or `kind load image-archive`. */
   save(image: string, file: string): void
+  /** Writes an OCI archive, which `skopeo copy oci-archive:` pushes to a registry. */
+  saveOci(image: string, file: string): void
   has(image: string): boolean
 }
 
@@ -17,6 +19,8 @@ const docker: Engine = {
   name: 'docker',
   build: (image, { context, dockerfile, args }) => run('docker', ['build', '-q', '-t', image, '-f', dockerfile, ...toArgs(args), context]),
   save: (image, file) => run('docker', ['save', '-o', file, image]),
+  // Since Docker 25 the archive of `docker save` has the OCI layout.
+  saveOci: (image, file) => docker.save(image, file),
   has: (image) => succeeds('docker', ['image', 'inspect', image]),
 }
 
@@ -42,6 +46,7 @@ const buildah: Engine = {
       context,
     ]),
   save: (image, file) => run('buildah', [...store, 'push', '-q', image, `docker-archive:${file}:${image}`]),
+  saveOci: (image, file) => run('buildah', [...store, 'push', '-q', image, `oci-archive:${file}:${image}`]),
   has: (image) => succeeds('buildah', [...store, 'inspect', '--type', 'image', image]),
 }
 

@@ -1,9 +1,8 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
-import { writeBase } from './base.ts'
-import { bundleProgram, type ProgramName } from './bundle.ts'
+import { buildImages } from './build.ts'
 import { findEngine } from './engine.ts'
 
 const USAGE = `usage: node images/main.ts [--registry HOST] [--tag TAG] [--base IMAGE] [--out DIR]
@@ -13,9 +12,6 @@ const USAGE = `usage: node images/main.ts [--registry HOST] [--tag TAG] [--base 
   --base IMAGE     image with Node.js 24 or newer; default: built from the Node.js of this machine
   --out DIR        directory for archives and bundles (default dist/images)
 `
-const ROOT = join(import.meta.dirname, '..')
-/** Program -> repository of its image. */
-const repositories: Readonly<Record<ProgramName, string>> = { operator: 'controller', dataplane: 'proxy' }
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -23,37 +19,21 @@ async function main(): Promise<void> {
       registry: { type: 'string', default: 'localhost' },
       tag: { type: 'string', default: `v${packageJson.version}` },
       base: { type: 'string' },
-      out: { type: 'string', default: join(ROOT, 'dist/images') },
+      out: { type: 'string', default: join(import.meta.dirname, '../dist/images') },
       help: { type: 'boolean', short: 'h' },
     },
   })
   if (values.help === true) return void process.stdout.write(USAGE)
-  const { registry, tag, out } = values
+  const { registry, tag, base, out } = values
   const engine = findEngine()
-  await mkdir(out, { recursive: true })
-  const base = values.base ?? (await makeBase(out))
-  for (const [program, repository] of Object.entries(repositories) as [ProgramName, string][]) {
-    const context = join(out, program)
+  const save = async (image: string, repository: string): Promise<string> => {
     const archive = join(out, `${repository}.tar`)
-    const image = `${registry === '' ? '' : `${registry}/`}${repository}:${tag}`
-    await rm(context, { recursive: true, force: true })
     // buildah does not overwrite an archive.
     await rm(archive, { force: true })
-    await bundleProgram(program, context)
-    engine.build(image, { context, dockerfile: join(ROOT, program, 'Dockerfile'), args: { BASE: base } })
     engine.save(image, archive)
-    process.stdout.write(`${image} ${archive}\n`)
+    return archive
   }
-
-  /** Builds the base image unless one for this version of Node.js exists. */
-  async function makeBase(directory: string): Promise<string> {
-    const image = `localhost/proxy-base:node${process.versions.node}`
-    if (engine.has(image)) return image
-    const context = join(directory, 'base')
-    await writeBase(context)
-    engine.build(image, { context, dockerfile: join(context, 'Dockerfile') })
-    return image
-  }
+  for await (const { image, archive } of buildImages({ engine, registry, tag, base, out, save })) process.stdout.write(`${image} ${archive}\n`)
 }
 
 try {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseAllDocuments, stringify } from 'yaml'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import { helm, run } from './cluster.ts'
 
 const CASES = join(import.meta.dirname, 'testdata')
@@ -42,6 +43,22 @@ describe('helm template', () => {
     if (process.env['UPDATE_GOLDEN'] === '1' && process.env['CI'] !== 'true') writeFileSync(golden, text)
     expect(text).toBe(existsSync(golden) ? readFileSync(golden, 'utf8') : '')
   })
+})
+
+test('the charts that `make release` packs render the objects of the chart directories', async () => {
+  const { version } = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as { readonly version: string }
+  const out = mkdtempSync(join(tmpdir(), 'charts-'))
+  try {
+    await run(process.execPath, ['images/release/main.ts', '--version', `v${version}`, '--registry', 'registry.example/team', '--no-images', '--out', out])
+    for (const chart of ['proxy', 'proxy-crds']) {
+      const packed = join(out, `${chart}-${version}.tgz`)
+      await helm('lint', '--strict', packed)
+      const template = (path: string, ...options: string[]): Promise<string> => helm('template', 'proxy', path, '-n', 'proxy-system', ...options)
+      expect(await template(packed)).toBe(await template(`charts/${chart}`, '--set', 'image.registry=registry.example/team'))
+    }
+  } finally {
+    rmSync(out, { recursive: true })
+  }
 })
 
 test('values that are null or absent are treated as empty', async () => {

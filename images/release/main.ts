@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import packageJson from '../../package.json' with { type: 'json' }
+import { buildImages } from '../build.ts'
+import { findEngine } from '../engine.ts'
+import { packFiles } from './archive.ts'
+import { chartNames, readChartFiles } from './charts.ts'
+import { renderInstallation } from './manifest.ts'
+import { writeNotes } from './notes.ts'
+import { createPackageFiles } from './npm-package.ts'
+import { createSbom, type Lockfile } from './sbom.ts'
+import { describeTarget, type Target } from './target.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const USAGE = `usage: node images/release/main.ts --version TAG [--repository OWNER/NAME] [--registry HOST/PATH] [--base IMAGE] [--no-images] [--out DIR]
+
+  --version TAG            such as v0.2.0
+  --repository OWNER/NAME  on GitHub (default: that of package.json)
+  --registry HOST/PATH     of images and charts (default ghcr.io/OWNER/NAME)
+  --base IMAGE             image with Node.js 24 or newer; default: built from the Node.js of this machine
+  --no-images              everything but the images, which need docker or buildah
+  --out DIR                is emptied first (default dist/release)
+`
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      version: { type: 'string', default: '' },
+      repository: { type: 'string', default: /github\.com\/(.*)\.git$/.exec(packageJson.repository.url)?.[1] ?? '' },
+      registry: { type: 'string' },
+      base: { type: 'string' },
+      'no-images': { type: 'boolean', default: false },
+      out: { type: 'string', default: join(ROOT, 'dist/release') },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
+  if (values.help === true) return void process.stdout.write(USAGE)
+  const { version: tag, repository, registry, base, out } = values
+  const target = describeTarget({ tag, repository, registry })
+  await rm(out, { recursive: true, force: true })
+  await mkdir(out, { recursive: true })
+  for await (const { name, content } of createFiles(target)) await writeFile(join(out, name), content)
+  if (!values['no-images']) await saveImages(target, base, out)
+  const names = (await readdir(out)).toSorted()
+  await writeFile(join(out, 'SHA256SUMS'), (await Promise.all(names.map(async (name) => `${await hashFile(join(out, name))}  ${name}\n`))).join(''))
+  process.stdout.write([...names, 'SHA256SUMS'].map((name) => `${join(out, name)}\n`).join(''))
+}
+
+/** All files but images and checksums. */
+async function* createFiles(target: Target): AsyncGenerator<{ readonly name: string; readonly content: Buffer | string }> {
+  const { version } = target
+  for (const chart of chartNames) yield { name: `${chart}-${version}.tgz`, content: packFiles(await readChartFiles(chart, target)) }
+  yield { name: `proxyctl-${version}.tgz`, content: packFiles(await createPackageFiles(target)) }
+  yield { name: 'install.yaml', content: await renderInstallation(target) }
+  yield { name: 'config.schema.json', content: await readFile(join(ROOT, 'gen/config/schema.json')) }
+  yield { name: 'v1alpha1.schema.json', content: await readFile(join(ROOT, 'gen/v1alpha1/schema.json')) }
+  const lockfile = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lockfile
+  yield { name: 'sbom.cdx.json', content: `${JSON.stringify(createSbom(lockfile, target), undefined, 2)}\n` }
+  yield { name: 'release-notes.md', content: writeNotes(await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8'), target) }
+}
+
+/** Writes an OCI archive of each image, for the architecture of this machine. */
+async function saveImages({ version, tag, registry }: Target, base: string | undefined, out: string): Promise<void> {
+  const engine = findEngine()
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch
+  const save = async (image: string, repository: string): Promise<string> => {
+    const archive = join(out, `${repository}-${tag}-${architecture}.oci.tar`)
+    engine.saveOci(image, archive)
+    return archive
+  }
+  for await (const { image } of buildImages({ engine, registry, tag, base, version, out: join(ROOT, 'dist/images'), save }))
+    process.stderr.write(`built ${image}\n`)
+}
+
+const hashFile = async (path: string): Promise<string> =>
+  createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex')
+
+try {
+  await main()
+} catch (error) {
+  process.stderr.write(`release: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+}
