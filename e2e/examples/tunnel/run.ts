@@ -11,7 +11,7 @@ export default {
     {
       title: 'a host that the forward proxy rejects: 503',
       command: "curl -s -w ' %{http_code}' http://localhost:8080/elsewhere",
-      prints: /the proxy answered 403 503$/,
+      prints: /upstream call failed: connection failed 503$/,
     },
   ],
 } satisfies Example
