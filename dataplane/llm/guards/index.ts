@@ -10,7 +10,7 @@ import { defineMetrics } from '../../telemetry/metrics/area.ts'
 import type { ClientEvent } from '../common/types.ts'
 import { MaskingStream } from './masking.ts'
 import { compilePatterns, type Patterns } from './patterns.ts'
-import { runWhileConnected, type GuardConfig } from './service.ts'
+import type { GuardConfig } from './service.ts'
 import { BodySubject, StreamSubject } from './subject.ts'
 import {
   StreamRejection,
@@ -25,6 +25,7 @@ import {
 } from './types.ts'
 import { compileCloudGuardrails, compileModelArmor, compileModeration } from './vendors.ts'
 import { compileWebhook } from './webhook.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
 
 export { StreamRejection, type PromptGuards, type StreamGuard } from './types.ts'
 

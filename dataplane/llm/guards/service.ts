@@ -4,7 +4,8 @@ import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
-import { runCooperatively, type Cooperative } from '../../runtime/cooperative.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
+import type { Cooperative } from '../../runtime/cooperative.ts'
 import { beginCall } from '../../telemetry/metrics/call.ts'
 import type { Destination } from '../../upstream/destination.ts'
 
@@ -82,13 +83,6 @@ export function* printInSlices(value: unknown): Cooperative<string> {
   const members: string[] = []
   for (const [key, inner] of Object.entries(value)) if (inner !== undefined) members.push(`${JSON.stringify(key)}:${yield* printInSlices(inner)}`)
   return `{${members.join(',')}}`
-}
-
-/** Runs work of a guard in slices, until the client disconnects. */
-export async function runWhileConnected<Result>(work: Cooperative<Result>, exchange: Exchange): Promise<Result> {
-  return await runCooperatively(work, () => {
-    if (exchange.abortReason !== undefined) throw exchange.abortReason
-  })
 }
 
 /** A member of a value; undefined if the value is not an object. */

@@ -1,7 +1,8 @@
 import type { CloudGuardrails, ModelArmor, ModerationAPI } from '#gen/config/types.ts'
 import { ProxyError } from '../../exchange/error.ts'
-import { postJson, itemsOf, member, runWhileConnected, vendorDestination, type GuardConfig } from './service.ts'
+import { postJson, itemsOf, member, vendorDestination, type GuardConfig } from './service.ts'
 import type { Guard, Outcome, Subject } from './types.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
 
 const ALLOW: Outcome = { action: 'Allow' }
 const REJECT: Outcome = { action: 'Reject' }

@@ -4,8 +4,9 @@ import { ProxyError } from '../../exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { traceparentOf } from '../../telemetry/trace.ts'
 import type { FlatMessage } from '../common/types.ts'
-import { postJson, itemsOf, member, runWhileConnected, type GuardConfig } from './service.ts'
+import { postJson, itemsOf, member, type GuardConfig } from './service.ts'
 import type { Guard, Outcome, Subject } from './types.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
 
 type HeaderTest = (value: string) => boolean
 
