@@ -3,6 +3,7 @@ import { parse } from 'yaml'
 import { listFiles, readText } from './tree.ts'
 
 interface Workflow {
+  readonly defaults?: { readonly run?: { readonly shell?: string } }
   readonly permissions?: Readonly<Record<string, string>>
   readonly jobs: Readonly<Record<string, { readonly 'timeout-minutes'?: number }>>
 }
@@ -21,6 +22,11 @@ test.each(workflows)('workflow %s has read permissions by default and limits the
   const { permissions, jobs } = parse(readText(file)) as Workflow
   expect(permissions).toEqual({ contents: 'read' })
   expect(Object.entries(jobs).filter(([, job]) => job['timeout-minutes'] === undefined)).toEqual([])
+})
+
+test.each(workflows)('workflow %s stops when any command of a pipe fails', (file) => {
+  // GitHub runs `shell: bash` with pipefail, and the default shell without it.
+  expect((parse(readText(file)) as Workflow).defaults?.run?.shell).toBe('bash')
 })
 
 test.each(workflows)('workflow %s passes expressions to scripts in environment variables only', (file) => {
