@@ -18,8 +18,8 @@ export class Edits {
 
   /** Replaces a text. Its last part receives the text, the parts before it are removed. */
   replace({ parts }: GuardText, text: string): void {
-    for (const [nth, { place }] of parts.entries()) {
-      if (nth === parts.length - 1) this.#reach(place).text = text
+    for (const [nth, { place, encode }] of parts.entries()) {
+      if (nth === parts.length - 1) this.#reach(place).text = encode === undefined ? text : encode(text)
       // A part is an object with the text in a member, or the text itself.
       else this.#reach(typeof place.key === 'number' ? place : (place.parent ?? place)).isRemoved = true
     }

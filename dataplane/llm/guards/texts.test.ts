@@ -8,6 +8,7 @@ import { clientFormats } from '../formats/index.ts'
 import type { ChatFormat, JsonObject } from '../common/types.ts'
 import { compilePatterns } from './patterns.ts'
 import { BodySubject } from './subject.ts'
+import { collectRequestTexts } from './texts.ts'
 
 const subject = (phase: 'Request' | 'Response', format: ChatFormat, body: JsonObject) =>
   new BodySubject(phase, body, clientFormats[format], testExchange(), new HeaderList())
@@ -267,5 +268,48 @@ describe('texts for a guard service', () => {
     let body: JsonObject = { content: S }
     for (let depth = 0; depth < 3000; depth++) body = { x: [body] }
     expect(runSync(subject('Request', 'completions', { messages: [body] }).texts())).toEqual([S])
+  })
+})
+
+describe('text files in base64', () => {
+  const base64 = (content: string | Buffer): string => Buffer.from(content).toString('base64')
+  const content = `name,number\nbob,${S}\n`
+  const files: Readonly<Record<string, readonly [ChatFormat, (data: string) => JsonObject, string]>> = {
+    'a file part': ['completions', (data) => ({ messages: [{ role: 'user', content: [{ type: 'file', file: { filename: 'a.csv', file_data: data } }] }] }), ''],
+    'a file part with a data URL': [
+      'completions',
+      (data) => ({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: data } }] }] }),
+      'data:text/csv;base64,',
+    ],
+    'an input_file': ['responses', (data) => ({ input: [{ role: 'user', content: [{ type: 'input_file', file_data: data }] }] }), 'data:text/plain;base64,'],
+    'a document source': [
+      'messages',
+      (data) => ({ messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'base64', media_type: 'text/plain', data } }] }] }),
+      '',
+    ],
+  }
+
+  test.each(Object.entries(files))('of %s is masked and encoded again', (_, [format, body, prefix]) => {
+    const masked = mask('Request', format, body(prefix + base64(content)))
+    expect(masked).toEqual(body(prefix + base64(content.replace(S, '<SSN>'))))
+  })
+
+  test.each<[string, string]>([
+    ['a PDF', base64(Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.from([0xe2, 0xe3, 0xcf, 0xd3]), Buffer.from(content)]))],
+    ['bytes with NUL', base64(`${S}\0`)],
+    ['a data URL of an image', `data:image/svg+xml;base64,${base64(content)}`],
+  ])('of %s are left alone', (_, data) => {
+    const body = { messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: data } }] }] }
+    expect(mask('Request', 'completions', body)).toBe(body)
+  })
+
+  test('of some megabytes is decoded in slices', () => {
+    const long = `${'x'.repeat(3 * 1024 * 1024)} é ${S}`
+    const steps = collectRequestTexts({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: base64(long) } }] }] }, 'completions')
+    let slices = 0
+    let result = steps.next()
+    for (; result.done !== true; result = steps.next()) slices++
+    expect(slices).toBeGreaterThan(10)
+    expect(result.value[0]?.parts[0]?.text.endsWith(`é ${S}`)).toBe(true)
   })
 })

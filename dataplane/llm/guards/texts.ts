@@ -1,5 +1,6 @@
 import { isObject, isRawNumber, parseJson, printJson } from '../common/json.ts'
 import { listOf } from '../common/read.ts'
+import { decodeText, isEncodedFile } from './encoded.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
 import type { Cooperative } from '../../runtime/cooperative.ts'
 
@@ -9,6 +10,13 @@ interface Place {
   readonly key: string | number
 }
 
+interface TextPart {
+  readonly place: Place
+  readonly text: string
+  /** The form in which the body holds a changed text; default: the text. */
+  readonly encode?: (text: string) => string
+}
+
 /** A text of a request or response: adjacent text parts of one message, another string, or the JSON input of a tool. */
 export interface GuardText {
   readonly role: string
@@ -16,7 +24,7 @@ export interface GuardText {
   readonly kind: 'text' | 'json'
   /** Between the parts, as guard services receive them. */
   readonly joiner: string
-  readonly parts: readonly { readonly place: Place; readonly text: string }[]
+  readonly parts: readonly TextPart[]
   /** The value of a `json` text. */
   readonly value?: unknown
   /** The number of the message that it belongs to; texts outside of messages have -1. */
@@ -56,6 +64,8 @@ interface Visit {
   readonly message: number
   /** The value is the content of a message. */
   readonly isContent?: boolean
+  /** The value is a file in base64 or a data URL. */
+  readonly isEncoded?: boolean
   /** The texts of the object were found with its neighbours. */
   readonly isRead?: boolean
 }
@@ -111,7 +121,10 @@ class Collector {
     let visited = 0
     for (let visit = this.#open.pop(); visit !== undefined; visit = this.#open.pop()) {
       const { value } = visit
-      if (typeof value === 'string') this.#addText(visit, [{ place: visit.place, text: value }])
+      if (typeof value === 'string' && visit.isEncoded === true) {
+        const file = yield* decodeText(value)
+        if (file !== undefined) this.#addText(visit, [{ place: visit.place, ...file }])
+      } else if (typeof value === 'string') this.#addText(visit, [{ place: visit.place, text: value }])
       else if (Array.isArray(value)) yield* this.#visitList(value as unknown[], visit)
       else if (isObject(value)) this.#visitObject(value, visit)
       if (++visited % VALUES_PER_SLICE === 0) yield
@@ -119,7 +132,7 @@ class Collector {
     return this.#texts
   }
 
-  #addText({ role, message, isContent = false }: Visit, parts: readonly { place: Place; text: string }[]): void {
+  #addText({ role, message, isContent = false }: Visit, parts: readonly TextPart[]): void {
     if (parts.every(({ text }) => text === '')) return
     const joiner = this.#format === 'responses' || role === 'system' || role === 'developer' ? '\n' : ' '
     this.#texts.push({ role, kind: 'text', joiner, parts, message, isMessage: isContent })
@@ -177,7 +190,8 @@ class Collector {
       if (isToolInput(key, object)) this.#addJson(next, value, here)
       else if (SCHEMAS.has(key)) {
         if (typeof value === 'object') this.#addJson(next, value, here)
-      } else if (typeof value === 'string' ? hasText(key, object) : typeof value === 'object' && !NO_TEXTS.has(key)) inner.push(next)
+      } else if (typeof value === 'string' && isEncodedFile(key, object)) inner.push({ ...next, isEncoded: true })
+      else if (typeof value === 'string' ? hasText(key, object) : typeof value === 'object' && !NO_TEXTS.has(key)) inner.push(next)
     }
     for (let nth = inner.length - 1; nth >= 0; nth--) if (inner[nth] !== undefined) this.#open.push(inner[nth] as Visit)
   }
