@@ -6,7 +6,7 @@ import { HeaderList } from '../http/headers.ts'
 import { testExchange } from '../testing/exchange.ts'
 import { bufferRequest } from './buffer.ts'
 import { compileExpression } from './program.ts'
-import { recordBodies, type BodyRecording } from './record.ts'
+import { parseRecorded, recordBodies, type BodyRecording } from './record.ts'
 import { ExchangeView } from './view.ts'
 
 const both: BodyRecording = { request: true, response: true, limitBytes: 5 }
@@ -35,6 +35,26 @@ describe('recorded bodies in log expressions (traffic.md §9, body rule)', () =>
     expect(evaluate(exchange, expression)).toBeUndefined()
     exchange.finishedAtMs = 1
     expect(evaluate(exchange, expression)).toEqual(expected)
+  })
+
+  test('are parsed in advance if they are long and an expression parses JSON', async () => {
+    const parse = async (text: string, parses: boolean): Promise<unknown[]> => {
+      const exchange = testExchange()
+      exchange.request.body = new BufferBody(text)
+      await recordBodies(
+        exchange,
+        { request: true, response: false, limitBytes: 1_000_000, parses },
+        async () => void (await readBody(exchange.request.body, Infinity)),
+      )
+      exchange.finishedAtMs = 1
+      const parsing = parseRecorded(exchange)
+      await parsing
+      return [parsing !== undefined, evaluate(exchange, 'json(request.body).id == 9007199254740993')]
+    }
+    const long = `{"id":9007199254740993,"x":[${'1,'.repeat(90_000)}1]}`
+    expect(await parse('{"id":9007199254740993}', true)).toEqual([false, true])
+    expect(await parse(long, false)).toEqual([false, true])
+    expect(await parse(long, true)).toEqual([true, true])
   })
 
   test('are recorded only on request, and a message without a body has an empty one', async () => {

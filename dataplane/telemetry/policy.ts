@@ -2,7 +2,7 @@ import { evalHost, type Program } from '#api/cel/index.ts'
 import type { AccessLog, BackendRef, FrontendHTTP, OtlpAccessLog, Tracing } from '#gen/config/types.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
-import { compileExpression, readsRequestBody, readsResponseBody } from '../expression/program.ts'
+import { compileExpression, parsesJson, readsRequestBody, readsResponseBody } from '../expression/program.ts'
 import type { BodyRecording } from '../expression/record.ts'
 import { ExchangeView, viewEnv } from '../expression/view.ts'
 import { compileAttributes } from './attributes.ts'
@@ -59,7 +59,7 @@ function programsOfRecords({ accessLog, tracing }: Pick<GatewayTelemetry, 'acces
 function bodiesOf(telemetry: Pick<GatewayTelemetry, 'accessLog' | 'tracing'>, limitBytes = MAX_BUFFER_BYTES): BodyRecording | undefined {
   const programs = programsOfRecords(telemetry)
   const [request, response] = [readsRequestBody(programs), readsResponseBody(programs)]
-  return request || response ? { request, response, limitBytes } : undefined
+  return request || response ? { request, response, limitBytes, parses: parsesJson(programs) } : undefined
 }
 
 function compileAccessLog(section: AccessLog, state: Sources): CompiledAccessLog {

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { parseRecorded } from '../expression/record.ts'
 import { createAccessLog, type TcpSession } from './access-log/access-log.ts'
 import type { Logging } from './log.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -38,6 +39,13 @@ export function createTelemetry(logging: Logging, options: { version: string }):
   registry.onCollect(() => {
     dropped.value = logging.writer.dropped
   })
+  const reportFailure = (error: unknown): void => log.error('exchange not recorded', { error })
+  const writeRecords = (exchange: Exchange): void => {
+    const trace = traceOf(exchange)
+    const tracing = gatewayTelemetry.get(exchange)?.tracing
+    if (tracing !== undefined && trace?.isRecorded === true) exportSpans(exchange, trace, tracing)
+    accessLog.logExchange(exchange)
+  }
   return {
     logging,
     metrics,
@@ -46,12 +54,11 @@ export function createTelemetry(logging: Logging, options: { version: string }):
       try {
         if (exchange.finishedAtMs === 0) exchange.finishedAtMs = performance.now()
         metrics.recordExchange(exchange)
-        const trace = traceOf(exchange)
-        const tracing = gatewayTelemetry.get(exchange)?.tracing
-        if (tracing !== undefined && trace?.isRecorded === true) exportSpans(exchange, trace, tracing)
-        accessLog.logExchange(exchange)
+        const parsing = gatewayTelemetry.get(exchange)?.bodies?.parses === true ? parseRecorded(exchange) : undefined
+        if (parsing === undefined) writeRecords(exchange)
+        else parsing.then(() => writeRecords(exchange)).catch(reportFailure)
       } catch (error) {
-        log.error('exchange not recorded', { error })
+        reportFailure(error)
       }
     },
     onTcpFinished(session) {
