@@ -227,7 +227,7 @@ describe('an ext_proc server in Go', () => {
 
   test('fails closed, or open before it received a part of a body', async () => {
     const closed = await call('proc', { headers: { 'x-do': 'broken' } })
-    expect([closed.status, closed.body]).toEqual([500, 'ext_proc failed: broken on purpose'])
+    expect([closed.status, closed.body]).toEqual([500, 'ext_proc failed: grpc-status 13'])
     expect((await call('proc-open', { headers: { 'x-do': 'broken' } })).status).toBe(200)
     expect((await call('proc-timeout', { headers: { 'x-do': 'hang' } })).body).toBe('ext_proc failed: no reply within 200 ms')
   })
