@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
 import { Ajv, type SchemaObject } from 'ajv'
-import { configDefinitions, messageKinds } from '../config/definitions.ts'
+import { configDefinitions } from '../config/definitions.ts'
+import { messageKinds } from '../config/message-kinds.ts'
 import { toBundle } from './json-schema.ts'
 
 const roots = [...Object.values(messageKinds), 'ConfigFile']

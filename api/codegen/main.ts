@@ -1,6 +1,7 @@
 /** `make generate`: writes all files derived from api/. With `--check`, writes nothing and fails if a file is out of date. */
 import { join } from 'node:path'
-import { configDefinitions, messageKinds } from '../config/definitions.ts'
+import { configDefinitions } from '../config/definitions.ts'
+import { messageKinds } from '../config/message-kinds.ts'
 import { definitions } from '../v1alpha1/definitions.ts'
 import { kinds } from '../v1alpha1/kinds.ts'
 import { findSchemaMistakes } from './check.ts'

@@ -1,5 +1,5 @@
 import { ADDRESS_TYPE, RESOURCE_TYPE } from '../names.ts'
-import { messageKinds, type MessageKind } from './definitions.ts'
+import { messageKinds, type MessageKind } from './message-kinds.ts'
 
 /** Type URL of the messages of a kind. */
 export function typeUrlOf(kind: MessageKind): string {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { configDefinitions, messageKinds } from '../config/definitions.ts'
+import { configDefinitions } from '../config/definitions.ts'
+import { messageKinds } from '../config/message-kinds.ts'
 import { mapChildren, reachableFrom, refName, type Definitions, type Schema } from '../schema.ts'
 import { definitions } from './definitions.ts'
 import { kinds } from './kinds.ts'

@@ -1,4 +1,4 @@
-import type { MessageKind } from '#api/config/definitions.ts'
+import type { MessageKind } from '#api/config/message-kinds.ts'
 import type { Backend, Bind, Listener, MessageTypes, Policy, Route, Secret, Service, TcpRoute } from '#gen/config/types.ts'
 import { runSync, runCooperatively, type Cooperative } from '../runtime/cooperative.ts'
 

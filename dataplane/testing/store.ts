@@ -1,4 +1,4 @@
-import type { MessageKind } from '#api/config/definitions.ts'
+import type { MessageKind } from '#api/config/message-kinds.ts'
 import type { ConfigChanges, ConfigMessage, ConfigStore } from '../config/store.ts'
 
 /** Replaces all messages of a store without a stream; messages of equal content keep their identity. */

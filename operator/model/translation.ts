@@ -1,4 +1,4 @@
-import type { MessageKind } from '#api/config/definitions.ts'
+import type { MessageKind } from '#api/config/message-kinds.ts'
 
 /** One message of the config contract (`gen/config/types.ts`), for one Gateway. `key` equals `message.key`. */
 export interface ConfigMessage {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { create, toBinary } from '@bufbuild/protobuf'
-import type { MessageKind } from '#api/config/definitions.ts'
+import type { MessageKind } from '#api/config/message-kinds.ts'
 import { typeUrlOf, wireNameOf } from '#api/config/wire.ts'
 import { ADDRESS_TYPE } from '#api/names.ts'
 import { AddressSchema, ResourceSchema } from '#gen/proto/resource_pb.js'

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { Document, isCollection, parse, visit } from 'yaml'
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
-import { messageKinds } from '#api/config/definitions.ts'
+import { messageKinds } from '#api/config/message-kinds.ts'
 import { checkExpression } from '../program/expression.ts'
 import { createReader } from '../source/reader.ts'
 import type { TranslateOptions } from './common/context.ts'

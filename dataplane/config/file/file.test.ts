@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { messageKinds } from '#api/config/definitions.ts'
+import { messageKinds } from '#api/config/message-kinds.ts'
 import { makeCertificate, type Certificate } from '../../../e2e/harness/certificates.ts'
 import { followConfigFile, type FollowConfigFileOptions } from './follow.ts'
 import { ConfigFileError } from './problem.ts'

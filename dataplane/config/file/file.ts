@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { configDefinitions } from '#api/config/definitions.ts'
+import schema from '#gen/config/schema.json' with { type: 'json' }
+import type { Definitions } from '#api/schema.ts'
 import { toNeutralNames } from '#api/v1alpha1/real-names.ts'
 import type { ConfigFile, ProcessConfig } from '#gen/config/types.ts'
 import { flattenFile } from './flatten.ts'
@@ -10,6 +11,9 @@ import { findWarnings } from './warnings.ts'
 import { parseYaml } from './yaml.ts'
 import type { ConfigMessage } from '../store.ts'
 import { formatProblem, validate, type SchemaProblem } from '../validate.ts'
+
+/** The generated schema, which the bundle contains already. */
+const definitions = schema.$defs as unknown as Definitions
 
 /** Content of a valid file. */
 export interface LoadedConfigFile {
@@ -47,7 +51,7 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   const schemaProblems = validate('ConfigFile', value)
   if (schemaProblems.length > 0) return fail(schemaProblems.map(locate))
 
-  const file = toNeutralNames(value, 'ConfigFile', configDefinitions) as ConfigFile
+  const file = toNeutralNames(value, 'ConfigFile', definitions) as ConfigFile
   const gateway = { namespace: options.namespace ?? file.config?.namespace ?? 'default', name: options.gateway ?? file.config?.gateway ?? 'config' }
   const { messages, problems } = flattenFile(file, gateway, (name) => {
     const absolute = resolve(dirname(path), name)

@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf'
-import { messageKinds } from '#api/config/definitions.ts'
+import { messageKinds } from '#api/config/message-kinds.ts'
 import { parseWireName, typeUrlOf } from '#api/config/wire.ts'
 import { ADDRESS_TYPE } from '#api/names.ts'
 import type { Resource } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'

@@ -1,4 +1,4 @@
-import { messageKinds, type MessageKind } from '#api/config/definitions.ts'
+import { messageKinds, type MessageKind } from '#api/config/message-kinds.ts'
 import type { MessageTypes } from '#gen/config/types.ts'
 import type { ConfigMessage } from '../../model/translation.ts'
 
