@@ -12,7 +12,9 @@ test('the file that `make proxyctl` writes runs without the checkout', async () 
     const file = join(directory, 'proxyctl.mjs')
     await bundleProxyctl(file)
     await writeFile(join(directory, 'config.yaml'), 'binds: [{ port: 8080, listeners: [] }]\n')
-    const run = (...args: string[]) => promisify(execFile)(process.execPath, [file, ...args], { cwd: directory, env: {} })
+    // Without NODE_OPTIONS and NODE_PATH. Node itself may need LD_LIBRARY_PATH (.ci/exec).
+    const env = { LD_LIBRARY_PATH: process.env['LD_LIBRARY_PATH'] }
+    const run = (...args: string[]) => promisify(execFile)(process.execPath, [file, ...args], { cwd: directory, env })
     expect((await run('--help')).stdout).toMatch(/^usage: proxyctl /)
     expect((await run('lint', 'config.yaml')).stdout).toBe('config.yaml: no error\n')
   } finally {
