@@ -229,7 +229,7 @@ describe('an ext_proc server in Go', () => {
     const closed = await call('proc', { headers: { 'x-do': 'broken' } })
     expect([closed.status, closed.body]).toEqual([500, 'ext_proc failed: grpc-status 13'])
     expect((await call('proc-open', { headers: { 'x-do': 'broken' } })).status).toBe(200)
-    expect((await call('proc-timeout', { headers: { 'x-do': 'hang' } })).body).toBe('ext_proc failed: no reply within 200 ms')
+    expect((await call('proc-timeout', { headers: { 'x-do': 'hang' } })).body).toBe('ext_proc failed: timeout')
   })
 })
 
