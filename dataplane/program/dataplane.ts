@@ -18,6 +18,7 @@ import { readSettings, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
+import { lowerGarbageCollection } from '../runtime/thread-priority.ts'
 import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { createWriter } from '../telemetry/writer.ts'
 import { createPool } from '../upstream/pools.ts'
@@ -41,6 +42,7 @@ const NO_SOURCE = 'neither -f nor XDS_ADDRESS is given: name a config file, or t
 
 /** Starts the data plane of one process: config in, binds open, telemetry out. Rejects with a one-line cause if it cannot start. */
 export async function runDataplane({ env, file, version }: DataplaneOptions): Promise<Dataplane> {
+  lowerGarbageCollection()
   const first = file === undefined ? undefined : await readConfigFile(file, gatewayOf(env))
   const processConfig: ProcessConfig = first?.process ?? {}
   const settings = readSettings(env, processConfig)

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import type { WorkerResponse, WorkerRequest } from '../../runtime/background-worker.ts'
+import { lowerCurrentThread } from '../../runtime/thread-priority.ts'
 import type { FlatMessage } from '../common/types.ts'
 import { countMessages } from './tokenizer.ts'
 
@@ -8,6 +9,8 @@ export interface TokenCountRequest {
   readonly model: string
   readonly messages: readonly FlatMessage[]
 }
+
+lowerCurrentThread()
 
 /** Entry point of the worker thread that counts tokens. Loading the tables, and long prompts, would block all traffic of the main thread. */
 parentPort?.on('message', ({ id, model, messages }: WorkerRequest<TokenCountRequest>) => {

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import type { WorkerResponse, WorkerRequest } from '../../runtime/background-worker.ts'
+import { lowerCurrentThread } from '../../runtime/thread-priority.ts'
 import { verifyPassword } from './hashes.ts'
 
 /** Request to check whether a password matches a hash. */
@@ -7,6 +8,8 @@ export interface PasswordRequest {
   readonly password: string
   readonly hash: string
 }
+
+lowerCurrentThread()
 
 /** Entry of the worker thread that checks passwords. In the main thread, bcrypt would block all traffic during each check. */
 parentPort?.on('message', ({ id, password, hash }: WorkerRequest<PasswordRequest>) => {
