@@ -21,6 +21,8 @@ export interface LoadOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Path of a Lua script that creates the requests. */
   readonly script?: string
+  /** Nice value of the load: other programs on its CPU are not delayed by it. */
+  readonly niceness?: number
 }
 
 /** HTTP/1.1 keep-alive load by wrk, one thread. */
@@ -36,7 +38,9 @@ export async function runWrk(options: LoadOptions): Promise<Load> {
     ...headers,
     options.url,
   ]
-  const { stdout } = await run('taskset', ['-c', String(options.cpu), 'wrk', ...args], { timeout: (options.seconds + 30) * 1000 })
+  const { stdout } = await run('taskset', ['-c', String(options.cpu), 'nice', '-n', String(options.niceness ?? 0), 'wrk', ...args], {
+    timeout: (options.seconds + 30) * 1000,
+  })
   return parseWrk(stdout)
 }
 

@@ -7,7 +7,7 @@ import { waitUntil } from '../../harness/wait.ts'
 import type { Bench, Case } from '../bench.ts'
 import { runWrk } from '../load.ts'
 import { judgeLimit, type Judged } from '../measure.ts'
-import { startProbe } from '../probe.ts'
+import { startProbeProcess, type ProbeProcess } from '../probe-process.ts'
 
 const LIMIT_MS = 50
 /** Connections that send the body back to back. */
@@ -122,7 +122,7 @@ export const stall: Case = {
       env: { SESSION_KEY: 'ab'.repeat(32) },
       nodeArgs: bench.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`],
     })
-    const probes = [await startProbe(port, '/plain'), await startProbe(dataplane.ports.readiness, '/healthz/ready')]
+    const probes = [await startProbeProcess(port, '/plain'), await startProbeProcess(dataplane.ports.readiness, '/healthz/ready')]
     try {
       // LLMs and MCP are loaded, and guards compiled, by the first request that needs them.
       for (const route of [...Object.keys(guards), 'llm', 'json', 'mcp'])
@@ -130,7 +130,7 @@ export const stall: Case = {
       await sleep(1000)
       const results: Judged[] = []
       for (const attack of listAttacks()) results.push(await measure(bench, port, attack, probes))
-      const failures = probes.reduce((sum, probe) => sum + probe.failures(), 0)
+      const failures = (await Promise.all(probes.map((probe) => probe.failures()))).reduce((sum, count) => sum + count, 0)
       return [...results, judgeLimit('hostile bodies: failed GETs of others', failures, 0, 'requests')]
     } finally {
       for (const probe of probes) probe.stop()
@@ -139,18 +139,18 @@ export const stall: Case = {
   },
 }
 
-async function measure(bench: Bench, port: number, { name, route, body }: Attack, probes: readonly Awaited<ReturnType<typeof startProbe>>[]): Promise<Judged> {
+async function measure(bench: Bench, port: number, { name, route, body }: Attack, probes: readonly ProbeProcess[]): Promise<Judged> {
   const bodyFile = join(bench.directory, 'stall', 'body')
   const script = join(bench.directory, 'stall', 'post.lua')
   writeFileSync(bodyFile, body)
   writeFileSync(script, `wrk.method = "POST"\nwrk.body = io.open(${JSON.stringify(bodyFile)}, "rb"):read("*a")\n`)
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const url = `http://127.0.0.1:${port}/${route}`
-  for (const probe of probes) probe.resetPause()
-  const load = await runWrk({ url, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu, script, headers })
-  const waits = probes.map((probe) => probe.longestPauseMs())
+  for (const probe of probes) await probe.takeLongestPauseMs()
+  const load = await runWrk({ url, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu, script, headers, niceness: 19 })
+  const waits = await Promise.all(probes.map((probe) => probe.takeLongestPauseMs()))
   // The work for the last requests ends, because their clients disconnected.
-  await waitUntil('the end of the attack', () => probes.every((probe) => probe.isIdle()), 60_000)
+  await waitUntil('the end of the attack', async () => (await Promise.all(probes.map((probe) => probe.isIdle()))).every(Boolean), 60_000)
   bench.log(`  ${name}: ${load.requests} requests; longest wait of a GET ${waits[0]?.toFixed(1)} ms, of /healthz/ready ${waits[1]?.toFixed(1)} ms`)
   return judgeLimit(`${name}: longest wait`, Math.max(...waits), LIMIT_MS, 'ms')
 }
