@@ -48,4 +48,5 @@ async function runProbe(port: number, path: string): Promise<void> {
   process.send?.('started')
 }
 
-if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) await runProbe(Number(process.argv[2]), process.argv[3]!)
+const [, program, port, path] = process.argv
+if (process.send !== undefined && program === fileURLToPath(import.meta.url) && path !== undefined) await runProbe(Number(port), path)
