@@ -13,8 +13,9 @@ import { findFreePort } from '../program/ports.ts'
 
 const run = promisify(execFile)
 const CLUSTER_SCOPED = new Set(['GatewayClass', 'Namespace'])
-/** Port that commands may use besides those of manifests and upstreams. */
+/** Ports that commands may use besides those of manifests and upstreams. */
 const ADMIN_PORT = 15_000
+const STATS_PORT = 15_020
 
 /** A copy of an example in which every port is a free one and every object without a namespace is in a namespace named after the example. */
 export interface PreparedExample {
@@ -28,13 +29,16 @@ export interface PreparedExample {
   readonly early: ReadonlyMap<string, Running>
 }
 
-/** Copies an example from `source` to `directory` with free ports, and generates its certificates. */
-export async function prepareExample(name: string, source: string, directory: string): Promise<PreparedExample> {
+/**
+ * Copies an example from `source` to `directory` with free ports, and generates its certificates. Objects of `changes` are added to its manifests and replace
+ * those of the same kind and name.
+ */
+export async function prepareExample(name: string, source: string, directory: string, changes = ''): Promise<PreparedExample> {
   await cp(source, directory, { recursive: true, filter: (path) => !path.includes('generated') && !path.endsWith('.ts') && !path.endsWith('.md') })
   const example = await readExample(source)
   const isFile = name === 'config-file'
   const path = join(directory, isFile ? 'config.yaml' : 'manifests.yaml')
-  const text = await readFile(path, 'utf8')
+  const text = mergeManifests(await readFile(path, 'utf8'), changes)
   const ports = new Map<number, number>()
   for (const port of [...portsIn(text), ...(example.upstreams ?? []).map((upstream) => upstream.port)]) {
     if (!ports.has(port)) ports.set(port, await findFreePort())
@@ -90,9 +94,10 @@ export async function startExample(prepared: PreparedExample, operator: Operator
     keyPair: (certificate) => ({ cert: generated(`${certificate}.crt`), key: generated(`${certificate}.key`) }),
     conditions: () => (operator?.events ?? []).filter((event): event is ConditionEvent => event.event === 'condition' && namespaces.has(event.namespace)),
     async runCommand({ command }) {
-      const text = replacePorts(command, new Map([...ports, [ADMIN_PORT, dataplane.ports.admin]])).replaceAll('{dir}', directory)
+      const all = new Map([...ports, [ADMIN_PORT, dataplane.ports.admin], [STATS_PORT, dataplane.ports.stats]])
+      const text = replacePorts(command, all).replaceAll('{dir}', directory)
       const { stdout } = await run('bash', ['-c', text], { timeout: 60_000 })
-      return replacePorts(stdout, new Map([...ports].map(([written, used]) => [used, written])))
+      return replacePorts(stdout, new Map([...all].map(([written, used]) => [used, written])))
     },
     async stop() {
       await dataplane.stop()
@@ -127,6 +132,16 @@ function portsIn(text: string): number[] {
 
 function replacePorts(text: string, ports: ReadonlyMap<number, number>): string {
   return text.replaceAll(/\b\d{4,5}\b/g, (number) => String(ports.get(Number(number)) ?? number))
+}
+
+function mergeManifests(text: string, changes: string): string {
+  if (changes === '') return text
+  const keyOf = (document: ReturnType<typeof parseAllDocuments>[number]): string =>
+    [document.get('kind'), document.getIn(['metadata', 'namespace']), document.getIn(['metadata', 'name'])].join(' ')
+  const added = parseAllDocuments(changes) as ReturnType<typeof parseAllDocuments>[number][]
+  const replaced = new Set(added.map((document) => keyOf(document)))
+  const kept = (parseAllDocuments(text) as typeof added).filter((document) => !replaced.has(keyOf(document)))
+  return [...kept, ...added].map((document) => String(document).replace(/^---\n/, '')).join('---\n')
 }
 
 function putIntoNamespace(text: string, namespace: string): string {
